@@ -1,0 +1,93 @@
+"""Now, today and the natural week in the user's time zone; injectable, so that any moment can be replayed."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from dataclasses import dataclass
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from nacre.errors import BadInput, BadSetting
+from nacre.words import say
+
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|min|m|h|d|w)")
+_SECONDS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400, "w": 604800}
+
+
+def duration(text: str) -> dt.timedelta:
+    """A length of time such as "4h", "7d", "90min" or "1d 12h"."""
+    parts = _DURATION.findall(text)
+    if not parts or _DURATION.sub("", text).strip():
+        raise BadSetting(
+            say(
+                f'"{text}" is not a length of time; write it as 4h, 7d or 30min.',
+                f"“{text}”不是时长;请写成 4h、7d 或 30min。",
+            )
+        )
+    return dt.timedelta(seconds=sum(float(number) * _SECONDS[unit] for number, unit in parts))
+
+
+def zone(name: str | None) -> dt.tzinfo | None:
+    """The named time zone; None means the system's own, which Python converts to without a name."""
+    if not name:
+        return None
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as trouble:
+        raise BadSetting(
+            say(
+                f'The time zone "{name}" is not known; use a name such as Asia/Shanghai.',
+                f"未知时区“{name}”;请使用 Asia/Shanghai 这样的名称。",
+            )
+        ) from trouble
+
+
+@dataclass(frozen=True)
+class Clock:
+    """The time as the user lives it. A fixed moment makes every command repeatable."""
+
+    zone: dt.tzinfo | None = None
+    fixed: dt.datetime | None = None
+
+    def now(self) -> dt.datetime:
+        moment = self.fixed or dt.datetime.now(dt.UTC)
+        return moment.astimezone(self.zone)
+
+    def today(self) -> dt.date:
+        return self.now().date()
+
+    def local(self, moment: dt.datetime) -> dt.datetime:
+        return moment.astimezone(self.zone)
+
+    def parse(self, text: str) -> dt.datetime:
+        """An ISO time, or an ISO date, which means its end: a question asked "as of" a day knows that day."""
+        try:
+            if len(text) == 10:
+                day = dt.date.fromisoformat(text)
+                return self._place(dt.datetime.combine(day, dt.time(23, 59, 59)))
+            return self._place(dt.datetime.fromisoformat(text))
+        except ValueError as trouble:
+            raise BadInput(
+                say(
+                    f'"{text}" is not a date or time; write 2026-02-14 or 2026-02-14T18:49.',
+                    f"“{text}”不是日期或时间;请写成 2026-02-14 或 2026-02-14T18:49。",
+                )
+            ) from trouble
+
+    def at(self, moment: str | dt.date | dt.datetime | None) -> Clock:
+        """This clock stopped at another moment; unchanged when none is given."""
+        if moment is None:
+            return self
+        if isinstance(moment, dt.datetime):
+            return Clock(self.zone, self._place(moment))
+        return Clock(self.zone, self.parse(moment if isinstance(moment, str) else moment.isoformat()))
+
+    def _place(self, moment: dt.datetime) -> dt.datetime:
+        if moment.tzinfo is not None:
+            return moment
+        return moment.replace(tzinfo=self.zone) if self.zone else moment.astimezone()
+
+
+def monday(day: dt.date) -> dt.date:
+    """The first day of the natural week that holds the day."""
+    return day - dt.timedelta(days=day.weekday())

@@ -1,0 +1,303 @@
+"""Settings in layers: defaults < user file < workspace file (allow-listed keys only) < environment < flags.
+
+A workspace file may have come with a clone, so it can set only what is marked `shared`: nothing that redirects networks,
+keys, commands or the limits of memory.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from nacre.errors import BadSetting
+from nacre.model.problem import Problem
+from nacre.words import say
+
+
+def setting(default: Any, meaning: str, *, shared: bool = False, choices: tuple[str, ...] = ()) -> Any:
+    """A setting with its meaning; `shared` ones may also come from the workspace's own file."""
+    about = {"meaning": meaning, "shared": shared, "choices": choices}
+    if isinstance(default, list | dict):
+        return field(default_factory=lambda: type(default)(default), metadata=about)
+    return field(default=default, metadata=about)
+
+
+@dataclass(frozen=True)
+class MemorySettings:
+    max_lines: int = setting(80, "most lines of a MEMORY.md")
+    max_bytes: int = setting(5120, "most bytes of a MEMORY.md")
+
+
+@dataclass(frozen=True)
+class TierSettings:
+    path: str | None = setting(None, "where the checkpoint layers lie; default memory_fs in the workspace")
+
+
+@dataclass(frozen=True)
+class IndexSettings:
+    extra_paths: list[dict[str, str]] = setting(
+        [],
+        "folders or files to search besides the workspace: [{path, pattern}]; in a workspace's own file only inside it",
+        shared=True,
+    )
+    chunk_tokens: int = setting(400, "about how long a passage is, in tokens", shared=True)
+    chunk_overlap: int = setting(80, "how many tokens neighbouring passages share", shared=True)
+
+
+@dataclass(frozen=True)
+class SearchSettings:
+    max_results: int = setting(10, "how many results a search returns", shared=True)
+    min_score: float | None = setting(
+        None, "lowest score shown; unset: the learned point below which Nacre abstains", shared=True
+    )
+    decay: str = setting("tie", "what age does to a score", shared=True, choices=("tie", "multiply", "off"))
+    half_life_days: float = setting(30.0, "after how many days the weight of age has halved", shared=True)
+    mmr_lambda: float = setting(0.7, "relevance (1) against variety (0) of the results", shared=True)
+    vector_weight: float | None = setting(None, "weight of meaning; unset: learned", shared=True)
+    text_weight: float | None = setting(None, "weight of words; unset: learned", shared=True)
+    snippet_chars: int = setting(700, "most characters of a snippet", shared=True)
+
+
+@dataclass(frozen=True)
+class EmbedSettings:
+    provider: str = setting(
+        "auto",
+        "who makes the vectors",
+        choices=("auto", "local", "openai", "gemini", "voyage", "mistral", "ollama", "none"),
+    )
+    model: str | None = setting(None, "model name for a provider over HTTP")
+    base_url: str | None = setting(None, "address of an OpenAI-compatible server")
+    key_file: str | None = setting(None, "file that holds the provider's key, when it is not in the environment")
+    batch: int = setting(64, "texts sent or computed together")
+
+
+@dataclass(frozen=True)
+class HistorySettings:
+    enabled: bool = setting(default=True, meaning="keep preimages, so that every change can be undone")
+
+
+@dataclass(frozen=True)
+class Config:
+    timezone: str | None = setting(
+        None, "the user's time zone, such as Asia/Shanghai; default the system's", shared=True
+    )
+    language: str = setting("auto", "language of messages", shared=True, choices=("auto", "en", "zh"))
+    workspace: str | None = setting(None, "the workspace to use when none is named")
+    agents: dict[str, str] = setting({}, "agents by name, each with the path of its workspace")
+    memory: MemorySettings = field(default_factory=MemorySettings)
+    tiers: TierSettings = field(default_factory=TierSettings)
+    index: IndexSettings = field(default_factory=IndexSettings)
+    search: SearchSettings = field(default_factory=SearchSettings)
+    embed: EmbedSettings = field(default_factory=EmbedSettings)
+    history: HistorySettings = field(default_factory=HistorySettings)
+    origins: Mapping[str, str] = field(default_factory=dict, metadata={"derived": True})
+    problems: tuple[Problem, ...] = field(default=(), metadata={"derived": True})
+
+
+@dataclass(frozen=True)
+class Known:
+    """One setting as `nacre config` lists it."""
+
+    key: str
+    kind: Any
+    default: Any
+    meaning: str
+    shared: bool
+    choices: tuple[str, ...]
+
+    @property
+    def variable(self) -> str:
+        return "NACRE_" + self.key.upper().replace(".", "_")
+
+
+def known_settings() -> dict[str, Known]:
+    """Every setting by its dotted key."""
+    found: dict[str, Known] = {}
+
+    def collect(cls: type, prefix: str) -> None:
+        kinds = typing.get_type_hints(cls)
+        for part in dataclasses.fields(cls):
+            kind = kinds[part.name]
+            if part.metadata.get("derived"):
+                continue
+            if dataclasses.is_dataclass(kind):
+                collect(typing.cast("type", kind), f"{part.name}.")
+                continue
+            default = part.default_factory() if callable(part.default_factory) else part.default
+            found[prefix + part.name] = Known(
+                prefix + part.name,
+                kind,
+                default,
+                part.metadata["meaning"],
+                part.metadata["shared"],
+                part.metadata["choices"],
+            )
+
+    collect(Config, "")
+    return found
+
+
+def user_config_file(env: Mapping[str, str] | None = None) -> Path:
+    env = os.environ if env is None else env
+    if named := env.get("NACRE_CONFIG_FILE"):
+        return Path(named).expanduser()
+    return user_config_folder() / "config.toml"
+
+
+def user_config_folder() -> Path:
+    import platformdirs
+
+    return Path(platformdirs.user_config_dir("nacre", appauthor=False))
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The settings in a file; none when it does not exist."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return {}
+    except OSError as trouble:
+        raise BadSetting(
+            say(
+                f"The settings in {path} cannot be read: {trouble.strerror}.",
+                f"无法读取设置 {path}:{trouble.strerror}。",
+            )
+        ) from trouble
+    import tomllib
+
+    try:
+        return tomllib.loads(data.decode("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as trouble:
+        raise BadSetting(
+            say(
+                f"The settings in {path} are not valid TOML: {trouble}. Mend or remove the file.",
+                f"设置 {path} 不是有效的 TOML:{trouble}。请修正或删除该文件。",
+            )
+        ) from trouble
+
+
+def load(
+    workspace: Path | None = None, *, env: Mapping[str, str] | None = None, flags: Mapping[str, Any] | None = None
+) -> Config:
+    """The settings in force, with the origin of each."""
+    env = os.environ if env is None else env
+    known = known_settings()
+    values: dict[str, Any] = {}
+    origins: dict[str, str] = {}
+    problems: list[Problem] = []
+
+    def take(key: str, value: Any, origin: str) -> None:
+        values[key] = checked(known[key], value, origin)
+        origins[key] = origin
+
+    user_file = user_config_file(env)
+    layers = [(user_file, False)] + ([(workspace / ".nacre" / "config.toml", True)] if workspace else [])
+    for path, from_workspace in layers:
+        for key, value in _flat(read_toml(path), known):
+            if key not in known:
+                problems.append(
+                    Problem(
+                        "unknown setting",
+                        say(f'"{key}" is not a setting of Nacre.', f"“{key}”不是 Nacre 的设置。"),
+                        str(path),
+                        remedy="nacre config",
+                    )
+                )
+            elif from_workspace and not known[key].shared:
+                problems.append(
+                    Problem(
+                        "setting not allowed here",
+                        say(
+                            f'"{key}" is ignored in a workspace\'s own file; set it for the user.',
+                            f"工作区文件中的“{key}”被忽略;请在用户设置中设定。",
+                        ),
+                        str(path),
+                        remedy=f"nacre config set --user {key} …",
+                    )
+                )
+            else:
+                take(key, value, "workspace" if from_workspace else "user")
+    for key, known_one in known.items():
+        if (raw := env.get(known_one.variable)) not in (None, ""):
+            take(key, _from_text(known_one, typing.cast("str", raw)), "environment")
+    for key, value in (flags or {}).items():
+        if value is not None:
+            take(key, value, "flag")
+    return _build(Config, values, "", origins=origins, problems=tuple(problems))
+
+
+def _flat(table: Mapping[str, Any], known: Mapping[str, Known], prefix: str = "") -> list[tuple[str, Any]]:
+    rows: list[tuple[str, Any]] = []
+    for name, value in table.items():
+        key = prefix + name
+        if isinstance(value, dict) and key not in known:
+            rows += _flat(value, known, f"{key}.")
+        else:
+            rows.append((key, value))
+    return rows
+
+
+def _from_text(known: Known, raw: str) -> Any:
+    """A value from the environment or the command line: TOML, or plain text where text is meant."""
+    plain = _plain_kinds(known.kind)
+    if str in plain:
+        return raw
+    import tomllib
+
+    try:
+        return tomllib.loads(f"value = {raw}")["value"]
+    except tomllib.TOMLDecodeError:
+        return raw
+
+
+def parse_value(key: str, raw: str) -> Any:
+    """The value of a setting as typed on the command line, checked."""
+    known = known_settings().get(key)
+    if known is None:
+        raise BadSetting(
+            say(
+                f'"{key}" is not a setting; "nacre config" lists them.', f"“{key}”不是设置项;“nacre config”会列出全部。"
+            )
+        )
+    return checked(known, _from_text(known, raw), "flag")
+
+
+def _plain_kinds(kind: Any) -> tuple[Any, ...]:
+    if isinstance(kind, types.UnionType):
+        return tuple(part for part in typing.get_args(kind) if part is not type(None))
+    return (typing.get_origin(kind) or kind,)
+
+
+def checked(known: Known, value: Any, origin: str) -> Any:
+    """The value if it is of the right kind, else an error that names the setting and where it came from."""
+    kinds = _plain_kinds(known.kind)
+    if float in kinds and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    right = isinstance(value, kinds) and not (isinstance(value, bool) and bool not in kinds)
+    if not right or (known.choices and value not in known.choices) or (isinstance(value, int | float) and value < 0):
+        wanted = " | ".join(known.choices) or " | ".join(kind.__name__ for kind in kinds)
+        raise BadSetting(
+            say(
+                f'"{known.key}" cannot be {value!r} (from {origin}); it wants {wanted}.',
+                f"“{known.key}”不能是 {value!r}(来自 {origin});应为 {wanted}。",
+            )
+        )
+    return value
+
+
+def _build(cls: type, values: Mapping[str, Any], prefix: str, **more: Any) -> Any:
+    kinds = typing.get_type_hints(cls)
+    given: dict[str, Any] = dict(more)
+    for part in dataclasses.fields(cls):
+        kind = kinds[part.name]
+        if dataclasses.is_dataclass(kind):
+            given[part.name] = _build(typing.cast("type", kind), values, f"{part.name}.")
+        elif prefix + part.name in values:
+            given[part.name] = values[prefix + part.name]
+    return cls(**given)

@@ -1,0 +1,1 @@
+"""Pure values that the whole program speaks in; nothing here touches a disk or a clock."""

@@ -1,0 +1,19 @@
+"""One remembered thing: a bullet of a log or of MEMORY.md."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+TYPES = ("PREF", "PROJ", "TECH", "LESSON", "PEOPLE", "TEMP")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A line of memory and where it stands. `already` says that it was there before."""
+
+    text: str
+    path: str
+    line: int
+    type: str | None = None
+    id: str = ""
+    already: bool = False

@@ -1,0 +1,46 @@
+"""What a search finds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+LAYERS = ("longterm", "daily", "weekly", "archive", "note", "hot", "warm", "gist", "forgotten", "extra")
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A passage with its exact lines (both counted from 1, both included) and how it was found."""
+
+    id: str
+    path: str
+    start_line: int
+    end_line: int
+    score: float
+    snippet: str
+    heading: str
+    layer: str
+    date: str | None
+    project: str | None = None
+    text_score: float = 0.0
+    vector_score: float = 0.0
+    parts: Mapping[str, float] = field(default_factory=dict)
+    provenance: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def citation(self) -> str:
+        return f"{self.path}#L{self.start_line}-L{self.end_line}"
+
+
+@dataclass(frozen=True)
+class SearchReport:
+    """The hits of one question and how they were come by."""
+
+    hits: tuple[Hit, ...]
+    mode: str
+    model: str | None
+    provider: str | None
+    fallback: str | None = None  # why vectors took no part, when they were asked for
+    abstained: bool = False
+    stale: bool = False  # part of the index is still being made
+    took_ms: float = 0.0

@@ -1,0 +1,30 @@
+"""The language in which Nacre speaks to people: every sentence stands where it is used, in English and in Chinese."""
+
+from __future__ import annotations
+
+import os
+
+_chosen: str | None = None
+
+
+def use_language(name: str) -> None:
+    """Fix the language ("en" or "zh"); "auto" asks the environment again."""
+    global _chosen  # noqa: PLW0603 - one process speaks one language
+    _chosen = name if name in ("en", "zh") else None
+
+
+def language() -> str:
+    if _chosen:
+        return _chosen
+    wanted = os.environ.get("NACRE_LANGUAGE", "auto")
+    if wanted in ("en", "zh"):
+        return wanted
+    for name in ("LC_ALL", "LC_MESSAGES", "LANG"):
+        if value := os.environ.get(name):
+            return "zh" if value.lower().startswith("zh") else "en"
+    return "en"
+
+
+def say(english: str, chinese: str) -> str:
+    """The sentence in the user's language."""
+    return chinese if language() == "zh" else english
