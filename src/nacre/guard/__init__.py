@@ -1,0 +1,1 @@
+"""What may be written at all: no secrets, no control characters."""
