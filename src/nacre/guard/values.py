@@ -1,0 +1,198 @@
+"""Whether a value can be a secret at all: not a placeholder, not a reference to one, random enough for its name."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from math import log2
+
+from nacre.guard.finding import pattern
+
+FUNCTION_WORDS = frozenset(
+    """
+    this that it the a an your my our their his her its what which who how when where why if then else and or not as at by for
+    from in into of off on onto out over to under up with without is are was were be has have had can must should will
+    """.split()
+)
+# Values that stand where a secret would stand, in documents, forms and type annotations.
+NOT_A_SECRET = FUNCTION_WORDS | frozenset(
+    """
+    password passwd passphrase passcode pass pwd pw secret token key apikey api_key credential credentials auth user username
+    changeme change_me change-me changeit replaceme replace_me todo tbd fixme none null nil undefined unset empty blank true false yes no
+    string str text bytes byte int integer number float bool boolean object any optional required default hidden masked redacted
+    removed omitted censored placeholder example sample dummy foo bar baz foobar value here
+    function async await return const let var self new bearer basic digest oauth oauth2 jwt sso saml ldap plain plaintext
+    md5 sha1 sha256 sha512 sha-256 bcrypt scrypt argon2 argon2id pbkdf2 base64 aes aes256 aes-256 rsa ed25519 utf8 utf-8 hex uuid
+    incorrect wrong invalid valid correct right weak strong short long secure insecure safe unsafe unknown known missing
+    available unavailable public private protected visible readonly stale old fresh current same different similar unique common
+    sensitive case-sensitive confidential important necessary mandatory hard easy simple complex ready done ok okay fine good bad gone lost
+    there here only just also already still now always never usually sometimes probably likely currently temporarily
+    stored hashed encrypted rotated expired leaked reset changed set used needed sent shown saved kept asked given written
+    too very so more less most least all some both each every one two three being been going about like than because
+    """.split()
+)
+# Endings of words that describe a password rather than being one, in "the password is ...".
+DESCRIBING = r"(?i).*(?:ed|ing|able|ible|ous|ive|ful|less|ly|ary|ory|ent|ant|tten|own)"
+PLACEHOLDER_PARTS = (
+    "example|placeholder|your[-_ ]|yourkey|yourtoken|yourpass|your-|<|>|change[-_]?me|replace[-_]?(?:me|with)|insert[-_]|enter[-_ ]|dummy|redacted|"
+    r"xxxx|\*\*\*|\.\.\.|…|•••|_here|-here|goes-here|not[-_]?(?:a[-_]?)?real|todo|fixme|lorem|test[-_]?only|sample[-_]"
+)
+NAME_PARTS = "passw|passphrase|passcode|pwd|secret|token|credential|api_?key|auth"
+
+
+def is_placeholder(value: str) -> bool:
+    """Stands for a secret without being one: xxxx, <your-key>, ***, ${VAR}, changeme."""
+    # What stands for a secret says so at once; reading on would make long values dear.
+    value = value[:120]
+    lower = value.lower().strip("\"'`.:")
+    even = len(set(lower)) <= 2 and (not lower.isdigit() or set(lower) <= {"0", "1"})
+    if lower in NOT_A_SECRET or even or lower.startswith("[redacted"):
+        return True
+    if pattern(PLACEHOLDER_PARTS).search(lower):
+        return True
+    return is_reference(value)
+
+
+def is_reference(value: str) -> bool:
+    """Names where the secret is kept, as code and configuration do."""
+    return bool(
+        pattern(
+            r"""(?x)
+            \$\{ | \{\{ | \$\( | %\( | \#\{ | <%                    # interpolation anywhere in it
+            | ^\$+[A-Za-z_]\w*$ | ^%\w+%$ | ^\{\w*\}$ | ^%[sdvrq]$   # a variable
+            | ^(?:process\.env|os\.environ|ENV\[|env\.|var\.|secrets?\.|vault:|op://|ssm:|arn:|ref\+|keyring:|file:)
+            | ^[A-Za-z_][\w.]*[\[(]                                   # a call or an index
+            | ^[A-Za-z_]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)+$           # an attribute
+            | ^&[A-Za-z_]\w*$ | ^!(?:Ref|Sub|GetAtt|ImportValue|vault|secret|env|reference)\b | ^@[A-Za-z_]+$
+            """
+        ).search(value)
+    )
+
+
+def is_path(value: str) -> bool:
+    return bool(
+        pattern(
+            r"^(?:~|\.{1,2})?/[\w.~-]|^[A-Za-z]:[\\/]|^[\w.-]+(?:/[\w.-]+){2,}$|^https?://|\.(?:pem|key|txt|json|ya?ml|toml|env|py|js|ts|md|crt|p12|log)$"
+        ).search(value)
+    )
+
+
+def is_identifier(value: str) -> bool:
+    """A name or a word, as code and prose have them: letters only, in one or more parts."""
+    return bool(pattern(r"^[A-Za-z][A-Za-z]*(?:[_\-.][A-Za-z]+)*$").match(value))
+
+
+def is_slug(value: str) -> bool:
+    """Words joined by hyphens, perhaps numbered: my-secret-2, v1.2.3, 2024-05-01."""
+    return bool(
+        pattern(
+            r"^[a-z]+(?:[-_./][a-z]+)*[-_.]?\d{0,3}$|^v?\d+(?:[.:/-]\d+)+\w*$|^[A-Z]+(?:_[A-Z]+)*(?:_?\d{1,2})?$|^[A-Za-z]+(?:\+\w+)+$"
+        ).match(value)
+    )
+
+
+def entropy(value: str) -> float:
+    """Bits a character."""
+    size = len(value)
+    return -sum(n / size * log2(n / size) for n in map(value.count, set(value))) if size else 0.0
+
+
+def classes(value: str) -> int:
+    """How many of lower case, upper case, digits and marks it holds."""
+    return sum(bool(pattern(one).search(value)) for one in ("[a-z]", "[A-Z]", "[0-9]", r"[^A-Za-z0-9\s]"))
+
+
+def is_hex(value: str) -> bool:
+    return bool(pattern(r"^(?:[0-9a-f]+|[0-9A-F]+)$").match(value))
+
+
+def is_uuid(value: str) -> bool:
+    return bool(pattern(r"(?i)^[0-9a-f]{8}(?:-[0-9a-z]{4}){3}-[0-9a-z]{12}$").match(value))
+
+
+def changes(value: str) -> float:
+    """How often neighbouring characters differ in class: about 0.6 in random text, below 0.35 in names."""
+    if len(value) < 2:
+        return 0.0
+    kinds = value.translate(_KIND)
+    return sum(a != b for a, b in pairwise(kinds)) / (len(value) - 1)
+
+
+_KIND = {
+    ord(c): kind
+    for chars, kind in (
+        ("abcdefghijklmnopqrstuvwxyz", "a"),
+        ("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "A"),
+        ("0123456789", "0"),
+    )
+    for c in chars
+}
+
+
+def is_random(value: str) -> bool:
+    """Upper case, lower case and digits in no order that a name would have."""
+    plain = pattern(r"[^A-Za-z0-9]").sub("", value)
+    return (
+        len(plain) >= 16
+        and len(pattern(r"\d+").findall(plain)) >= 2
+        and bool(pattern("[a-z]").search(plain))
+        and bool(pattern("[A-Z]").search(plain))
+        and changes(plain) >= 0.4
+        and len(set(plain)) >= min(12, len(plain) // 2)
+    )
+
+
+def is_made_up(body: str) -> bool:
+    """The body of a vendor's token that somebody typed into a document: too even, or counting upwards."""
+    lower = body.lower()
+    if len(body) < 10:
+        return False
+    if len(set(lower)) < 5 or pattern("example|sample|sampling|xxxxx|placeholder|your[-_]|changeme|redacted").search(
+        lower
+    ):
+        return True
+    upwards = sum(ord(b) - ord(a) == 1 for a, b in pairwise(lower))
+    if upwards * 2 > len(body):
+        return True
+    return "123456789" in lower and ("abcdef" in lower or upwards * 3 > len(body))
+
+
+def can_be_password(value: str, *, quoted: bool) -> bool:
+    """A value that a person would have chosen as a password, after a name that says so."""
+    if not 4 <= len(value) <= 200 or is_placeholder(value) or is_path(value):
+        return False
+    if " " in value:
+        return (
+            quoted
+            and len(value) <= 60
+            and any(pattern(r"[A-Za-z]\d|\d[A-Za-z]").search(part) and len(part) >= 6 for part in value.split())
+        )
+    if pattern(NAME_PARTS).search(value.lower()) and not _carries_a_twist(value):
+        return False
+    if not pattern("[A-Za-z0-9]").search(value) and len(value) < 6:
+        return False
+    if any(ord(c) > 0x2E80 for c in value):
+        return False
+    return quoted or not value.startswith(("(", "[", "{", "<", "|", ">", "=", "//", "#", "*", "`"))
+
+
+def _carries_a_twist(value: str) -> bool:
+    """Password123! is a password, user_password and passwordField are names."""
+    return classes(value) >= 3 and bool(re.search(r"\d", value))
+
+
+def can_be_token(value: str, *, least: int = 8) -> bool:
+    """A value that a machine made, after a name such as token or secret."""
+    if not least <= len(value) <= 4000 or " " in value or is_placeholder(value) or is_path(value):
+        return False
+    if is_identifier(value) or is_slug(value) or value.startswith(("(", "[", "{", "<", "|", ">", "=", "#", "*", "`")):
+        return False
+    # Machines make tokens from a small alphabet; quotes, brackets and entities belong to something else.
+    if value.isdigit() or not pattern(r"^[A-Za-z0-9+/=_.~:%$!@#^*|,?-]+$").match(value):
+        return False
+    if pattern(NAME_PARTS).search(value[:120].lower()) and classes(value) < 3:
+        return False
+    digits = sum(c.isdigit() for c in value)
+    if is_uuid(value):
+        return True
+    return digits >= 1 and (classes(value) >= 2) and entropy(value) >= 2.4
