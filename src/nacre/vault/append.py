@@ -1,0 +1,56 @@
+"""Appending to logs: guard, one write of whole lines, fsync. Recorded in history inside an operation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from nacre.errors import BadInput
+from nacre.vault import atomic, limits
+from nacre.vault.history import APPEND, CREATE, Change
+from nacre.vault.logfile import Appended, append_bytes, lines_for, tail_of
+from nacre.vault.operation import Operation
+from nacre.words import say
+
+OnSecret = Literal["refuse", "redact"]
+REFUSE: OnSecret = "refuse"
+REDACT: OnSecret = "redact"
+
+
+def append(op: Operation, path: Path, text: str, *, on_secret: OnSecret = REFUSE) -> Appended:
+    """Append whole lines to a file of the workspace; returns where their bytes begin and how many they are.
+
+    A secret is refused, or blacked out where the caller asks for that. A torn last line is ended first; the file's own
+    line ends are used.
+    """
+    safe = guarded(text, on_secret)
+    if not safe.strip("\n"):
+        raise BadInput(say("There is nothing to write: the text is empty.", "没有可写入的内容:文本为空。"))
+    op.place(path)
+    tail = tail_of(path)
+    data = lines_for(tail, safe)
+    before = atomic.read_bytes(path)
+    after = (before or b"") + data
+    limits.check(op.workspace, path, before, after, op.config.memory)
+    change = Change(
+        op.workspace.relative(path),
+        CREATE if before is None else APPEND,
+        None if before is None else atomic.digest(before),
+        atomic.digest(after),
+        offset=len(before or b""),
+        length=len(data),
+        bytes=atomic.digest(data),
+    )
+    op.record([change], [data])
+    return append_bytes(path, data)
+
+
+def guarded(text: str, on_secret: OnSecret = REFUSE) -> str:
+    """The text as it may be written: no control characters, no secrets."""
+    from nacre.guard import sanitise, secrets
+
+    safe = sanitise.clean(text)
+    if on_secret == REDACT:
+        return secrets.redact(safe).text
+    secrets.refuse_secrets(safe)
+    return safe

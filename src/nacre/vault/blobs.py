@@ -1,0 +1,54 @@
+"""Contents by their hash, compressed: what history keeps of files as they were."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from pathlib import Path
+
+from nacre.errors import NotFound
+from nacre.vault import atomic
+from nacre.words import say
+
+_FILE, _FOLDER = 0o600, 0o700
+
+
+def store(history: Path, data: bytes) -> str:
+    """Keep the bytes and return their hash; what is already kept is not written again."""
+    name = atomic.digest(data)
+    path = _path(history, name)
+    if not path.exists():
+        private_folder(path.parent.parent.parent)
+        private_folder(path.parent.parent)
+        private_folder(path.parent)
+        atomic.write(path, zlib.compress(data), mode=_FILE)
+    return name
+
+
+def load(history: Path, name: str) -> bytes:
+    """The bytes of a hash; `NotFound` when they are gone or damaged."""
+    try:
+        data = zlib.decompress(_path(history, name).read_bytes())
+    except (OSError, zlib.error):
+        data = None
+    if data is None or atomic.digest(data) != name:
+        raise NotFound(
+            say(
+                f"History has lost the content {name[:12]}; this change can be neither shown nor undone.",
+                f"历史中缺少内容 {name[:12]};无法显示或撤销此更改。",
+            )
+        )
+    return data
+
+
+def private_folder(folder: Path) -> None:
+    if not folder.is_dir():
+        atomic.make_folder(folder.parent)
+        folder.mkdir(mode=_FOLDER, exist_ok=True)
+        atomic.sync_folder(folder.parent)
+    elif os.name != "nt" and folder.stat().st_mode & 0o077:
+        folder.chmod(_FOLDER)
+
+
+def _path(history: Path, name: str) -> Path:
+    return history / "blobs" / name[:2] / name[2:]

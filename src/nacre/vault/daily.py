@@ -1,0 +1,147 @@
+"""The daily log: lines are only ever added, one write at a time, beside agents that write without our lock."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from nacre.clock import Clock
+from nacre.config import Config
+from nacre.errors import BadInput
+from nacre.model.entry import TYPES, Entry
+from nacre.text.blocks import HEADING
+from nacre.vault import atomic
+from nacre.vault.append import REFUSE, OnSecret, append, guarded
+from nacre.vault.markdown import Document, document
+from nacre.vault.operation import Operation, operation
+from nacre.vault.workspace import Workspace
+from nacre.words import say
+
+LONGEST = 4000
+_TYPE = re.compile(rf"\[({'|'.join(TYPES)})\]\s+")
+_MARKER = re.compile(r"[-*+](?:\s+|$)")
+
+
+def note(
+    workspace: Workspace,
+    clock: Clock,
+    text: str,
+    type: str | None = None,  # noqa: A002 - the word users know
+    *,
+    config: Config | None = None,
+) -> Entry:
+    """Write a line into today's log at once. What already stands there today is not written again."""
+    kind, words = checked(text, type)
+    bullet = f"[{kind}] {words}" if kind else words
+    now = clock.now()
+    path = workspace.day(now.date())
+    shown = workspace.relative(path)
+    with operation(workspace, clock, "remember", config) as op:
+        doc = document(path, atomic.read_bytes(path) or b"")
+        if line := _line_of(doc, bullet):
+            return Entry(words, shown, line, kind, already=True)
+        heading = f"{now:%H:%M} note"
+        lines = [f"- {bullet}"] if _last_heading(doc) == heading else [f"## {heading}", f"- {bullet}"]
+        (line,) = _write(op, path, now.date(), doc, lines, REFUSE)[-1:]
+    return Entry(words, shown, line, kind)
+
+
+def checked(text: str, type: str | None) -> tuple[str | None, str]:  # noqa: A002
+    """The type and the words of a note, on one line, or an error that says what is wrong with them."""
+    from nacre.guard.sanitise import one_line
+
+    words = _MARKER.sub("", one_line(guarded(text)).strip(), count=1)
+    kind = type.strip().strip("[]").upper() if type else None
+    if (match := _TYPE.match(words)) and kind in (None, match[1]):
+        kind, words = match[1], words[match.end() :]
+    if kind and kind not in TYPES:
+        raise BadInput(
+            say(
+                f'"{type}" is not a type; use one of {", ".join(TYPES)}.',
+                f"“{type}”不是有效类型;可用:{'、'.join(TYPES)}。",
+            )
+        )
+    if not words:
+        raise BadInput(say("There is nothing to remember: the text is empty.", "没有可记住的内容:文本为空。"))
+    if len(words) > LONGEST:
+        raise BadInput(
+            say(
+                f"The text has {len(words)} characters; a note may have {LONGEST}. Say it in fewer words, or put it into a "
+                "file under memory/ and note where it lies.",
+                f"文本有 {len(words)} 个字符;一条笔记最多 {LONGEST} 个。请精简,或将其存为 memory/ 下的文件并记下位置。",
+            )
+        )
+    return kind, words
+
+
+def section(
+    workspace: Workspace,
+    clock: Clock,
+    heading: str,
+    bullets: Sequence[str],
+    *,
+    day: dt.date | None = None,
+    on_secret: OnSecret = REFUSE,
+    config: Config | None = None,
+) -> tuple[Entry, ...]:
+    """Append a `## heading` with its bullets to a day's log in one write; the entries with their exact lines."""
+    from nacre.guard.sanitise import one_line
+
+    day = day or clock.today()
+    path = workspace.day(day)
+    safe = [guarded(one_line(bullet), on_secret).strip() for bullet in bullets]
+    lines = [f"## {one_line(heading).strip()}", *(f"- {bullet}" for bullet in safe)]
+    with operation(workspace, clock, "sync", config) as op:
+        doc = document(path, atomic.read_bytes(path) or b"")
+        numbers = _write(op, path, day, doc, lines, on_secret)
+    shown = workspace.relative(path)
+    return tuple(_entry(bullet, shown, number) for bullet, number in zip(safe, numbers[1:], strict=True))
+
+
+def _entry(bullet: str, shown: str, line: int) -> Entry:
+    match = _TYPE.match(bullet)
+    return Entry(bullet[match.end() :] if match else bullet, shown, line, match[1] if match else None)
+
+
+def _write(
+    op: Operation, path: Path, day: dt.date, doc: Document, lines: Sequence[str], on_secret: OnSecret
+) -> list[int]:
+    """Append the lines, under the day's title in a new file; returns the number that each got."""
+    lead: list[str] = []
+    if not doc.data.strip():
+        lead = [f"# {day.isoformat()}", ""]
+    elif lines[0].startswith("#") and _last_line(doc.data).strip():
+        lead = [""]
+    written = append(op, path, "\n".join([*lead, *lines]) + "\n", on_secret=on_secret)
+    with path.open("rb") as file:
+        before = file.read(written.offset)
+        data = file.read(written.length)
+    first = before.count(b"\n") + 1 + data.count(b"\n") - len(lines)
+    return [first + position for position in range(len(lines))]
+
+
+def _last_line(data: bytes) -> bytes:
+    return data.rstrip(b"\n").rpartition(b"\n")[2] if not data.endswith((b"\n\n", b"\n\r\n")) else b""
+
+
+def _last_heading(doc: Document) -> str | None:
+    """The title of the last heading; a log that is not valid UTF-8 is read as far as it can be."""
+    headings = [block for block in _readable(doc).blocks if block.kind == HEADING]
+    return headings[-1].text if headings and headings[-1].level == 2 else None
+
+
+def _line_of(doc: Document, bullet: str) -> int | None:
+    for item in _readable(doc).items:
+        if item.words == bullet or item.text.strip() == bullet:
+            return item.start
+    return None
+
+
+def _readable(doc: Document) -> Document:
+    try:
+        doc.data.decode("utf-8")
+    except UnicodeDecodeError:
+        return document(doc.path, doc.data.decode("utf-8", "replace").encode())
+    return doc

@@ -1,0 +1,298 @@
+"""A Markdown file as exact lines, and edits that leave every other byte as it was."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from nacre.errors import BadInput, NotFound
+from nacre.text.blocks import FRONT, HEADING, ITEM, Block, blocks
+from nacre.vault.atomic import digest, read_bytes
+from nacre.words import say
+
+_BULLET = re.compile(r"([ \t]*)([-*+]|\d{1,9}[.)])([ \t]+)(?=\S)")
+_COMMENT = re.compile(r"<!--.*?-->")
+_PLACEHOLDER = re.compile(r"\s*[_*]\(.*\)[_*]\s*")
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading with its own lines, up to the next heading of any depth. Line numbers count from 1, both included.
+
+    The lines before the first heading are a section of level 0 with no title.
+    """
+
+    title: str
+    level: int
+    start: int
+    end: int
+    headings: int = 1  # how many lines the heading itself takes; 0 before the first heading
+
+
+@dataclass(frozen=True)
+class Item:
+    """A list item with everything nested in it. `words` is what it says, without its marker and comments."""
+
+    start: int
+    end: int
+    marker: str
+    text: str
+    words: str
+    section: str
+    depth: int = 0
+
+
+@dataclass(frozen=True)
+class Document:
+    """The file as it was read. Lines are kept with their own ends, so joining them gives the same bytes."""
+
+    path: Path
+    data: bytes
+    hash: str
+
+    @cached_property
+    def text(self) -> str:
+        try:
+            return self.data.decode("utf-8")
+        except UnicodeDecodeError as trouble:
+            line = self.data.count(b"\n", 0, trouble.start) + 1
+            raise BadInput(
+                say(
+                    f"Line {line} of {self.path} is not valid UTF-8, so Nacre does not edit the file. Save it as UTF-8.",
+                    f"{self.path} 第 {line} 行不是有效的 UTF-8,Nacre 不会编辑此文件。请另存为 UTF-8。",
+                )
+            ) from trouble
+
+    @cached_property
+    def lines(self) -> tuple[str, ...]:
+        """Each line with its end; only a newline ends one."""
+        parts = self.text.split("\n")
+        lines = [part + "\n" for part in parts[:-1]]
+        return (*lines, parts[-1]) if parts[-1] else tuple(lines)
+
+    @cached_property
+    def bare(self) -> tuple[str, ...]:
+        """Each line without its end, and the first without a byte-order mark."""
+        found = [line.rstrip("\n").removesuffix("\r") for line in self.lines]
+        if found:
+            found[0] = found[0].removeprefix("\ufeff")
+        return tuple(found)
+
+    @cached_property
+    def newline(self) -> str:
+        """How lines end here: as the first one does."""
+        return "\r\n" if self.lines and self.lines[0].endswith("\r\n") else "\n"
+
+    @cached_property
+    def blocks(self) -> tuple[Block, ...]:
+        return tuple(blocks(list(self.bare)))
+
+    @cached_property
+    def frontmatter(self) -> str | None:
+        """What stands between the two `---` at the top; None when there is none."""
+        if self.blocks and self.blocks[0].kind == FRONT:
+            return "\n".join(self.bare[1 : self.blocks[0].end - 1])
+        return None
+
+    @cached_property
+    def sections(self) -> tuple[Section, ...]:
+        heads = [block for block in self.blocks if block.kind == HEADING]
+        first = heads[0].start if heads else len(self.lines) + 1
+        found = [Section("", 0, 1, first - 1, 0)] if first > 1 else []
+        ends = [block.start - 1 for block in heads[1:]] + [len(self.lines)]
+        for block, end in zip(heads, ends, strict=False):
+            found.append(Section(block.text, block.level, block.start, end, block.end - block.start + 1))
+        return tuple(found)
+
+    @cached_property
+    def items(self) -> tuple[Item, ...]:
+        """The outermost list items, each with all that is nested in it."""
+        found: list[Item] = []
+        section = ""
+        for block in self.blocks:
+            if block.kind == HEADING:
+                section = block.text
+            elif block.kind == ITEM:
+                found.append(self._item(block.start, block.end, section, 0))
+        return tuple(found)
+
+    def nested(self, item: Item) -> tuple[Item, ...]:
+        """The items directly inside an item."""
+        inner = [_dedent(line, len(item.marker)) for line in self.bare[item.start : item.end]]
+        return tuple(
+            self._item(item.start + block.start - 1, item.start + block.end - 1, item.section, item.depth + 1)
+            for block in blocks(["", *inner])
+            if block.kind == ITEM
+        )
+
+    def _item(self, start: int, end: int, section: str, depth: int) -> Item:
+        lines = self.bare[start - 1 : end]
+        match = _BULLET.match(lines[0])
+        marker = match[0] if match else lines[0]
+        text = "\n".join([lines[0][len(marker) :], *lines[1:]])
+        return Item(start, end, marker, text, words_of(text), section, depth)
+
+
+def words_of(text: str) -> str:
+    """What a line says: without comments such as OpenClaw's `<!-- importance: 8 -->`, on one line."""
+    return " ".join(_COMMENT.sub(" ", text).split())
+
+
+def document(path: Path, data: bytes) -> Document:
+    return Document(path, data, digest(data))
+
+
+def open_document(path: Path) -> Document | None:
+    """The file as it stands; None when it does not exist."""
+    data = read_bytes(path)
+    return None if data is None else document(path, data)
+
+
+def _dedent(line: str, width: int) -> str:
+    if line.startswith("\t"):
+        return line[1:]
+    lead = len(line) - len(line.lstrip(" "))
+    return line[min(width, lead) :]
+
+
+def replace_lines(doc: Document, start: int, end: int, new: Sequence[str]) -> bytes:
+    """Lines `start` to `end` replaced; the last new line ends as the last old one did."""
+    _check(doc, start, end)
+    if not new:
+        return delete_lines(doc, start, end)
+    ending = _ending(doc.lines[end - 1])
+    body = doc.newline.join(_one(line) for line in new) + ending
+    if start == 1 and doc.lines[0].startswith("\ufeff"):
+        body = "\ufeff" + body
+    return _join(doc, start - 1, body, end)
+
+
+def delete_lines(doc: Document, start: int, end: int) -> bytes:
+    """Lines `start` to `end` taken out with their line ends."""
+    _check(doc, start, end)
+    mark = "\ufeff" if start == 1 and doc.lines[0].startswith("\ufeff") else ""
+    return _join(doc, start - 1, mark, end)
+
+
+def insert_lines(doc: Document, after: int, new: Sequence[str]) -> bytes:
+    """New lines after line `after` (0: at the top). A file without a last line end keeps being without."""
+    if not 0 <= after <= len(doc.lines):
+        raise _no_line(doc, after)
+    if not new:
+        return doc.data
+    body = doc.newline.join(_one(line) for line in new)
+    if after and not doc.lines[after - 1].endswith("\n"):
+        return _join(doc, after, doc.newline + body, after)
+    if after == 0 and doc.lines and doc.lines[0].startswith("\ufeff"):
+        rest = "".join(doc.lines)[1:]
+        return ("\ufeff" + body + doc.newline + rest).encode()
+    return _join(doc, after, body + doc.newline, after)
+
+
+def add_bullet(doc: Document, section: Section, text: str) -> bytes:
+    """A list item at the end of the section, in the marker and line ends of its neighbours."""
+    own = [item for item in doc.items if section.start <= item.start <= section.end]
+    marker = _next_marker(own, doc)
+    last = section.end
+    while last >= section.start + section.headings and not doc.bare[last - 1].strip():
+        last -= 1
+    beside = not own or own[-1].end != last
+    gap = [""] if beside and last >= section.start + section.headings else []
+    top = section.start + section.headings - 1
+    for after, lines in ((last, [*gap, marker + text]), (top, [marker + text]), (top, [marker + text, ""])):
+        data = insert_lines(doc, after, lines)
+        if _only_adds(doc, document(doc.path, data), after + 1 + lines.index(marker + text)):
+            return data
+    raise BadInput(
+        say(
+            f"Nothing can be added to “{section.title}” in {doc.path}: a code fence or comment there is never closed.",
+            f"无法向 {doc.path} 的“{section.title}”添加内容:其中有未闭合的代码块或注释。",
+        )
+    )
+
+
+def _only_adds(old: Document, new: Document, line: int) -> bool:
+    """Whether the line became an item of its own and everything else is what it was."""
+    added = [item for item in new.items if item.start == item.end == line]
+    others = [item.text for item in new.items if item.start != line]
+    titles = [section.title for section in new.sections if section.level]
+    return (
+        len(added) == 1
+        and others == [item.text for item in old.items]
+        and titles == [section.title for section in old.sections if section.level]
+        and new.frontmatter == old.frontmatter
+    )
+
+
+def _next_marker(own: Sequence[Item], doc: Document) -> str:
+    if own:
+        match = _BULLET.match(own[-1].marker + "x")
+        if match and match[2][:-1].isdigit():
+            return f"{match[1]}{int(match[2][:-1]) + 1}{match[2][-1]}{match[3]}"
+        return own[-1].marker if match else "- "
+    return next((f"{item.marker.strip()} " for item in doc.items if item.marker.strip() in ("-", "*", "+")), "- ")
+
+
+def add_section(doc: Document, title: str, bullets: Sequence[str], level: int = 2) -> bytes:
+    """A new section at the end of the file, one blank line below what stands there."""
+    lines = [f"{'#' * level} {title}", *(f"- {bullet}" for bullet in bullets)]
+    if doc.lines and doc.bare[-1].strip():
+        lines.insert(0, "")
+    return insert_lines(doc, len(doc.lines), lines)
+
+
+def set_field(doc: Document, name: str, value: str) -> bytes | None:
+    """The value of a `- **Name:** value` line replaced; None when there is no such line.
+
+    A hint such as `_(what should I call you?)_` that stood for the value, behind the name or below it, goes.
+    """
+    field = re.compile(
+        rf"([ \t]*(?:[-*+][ \t]+)?(?:\*\*{re.escape(name)}[::]\*\*|\*\*{re.escape(name)}\*\*[ \t]*[::]|{re.escape(name)}[::]))[ \t]*(.*)",
+        re.IGNORECASE,
+    )
+    prose = {
+        number for block in doc.blocks if block.kind in (ITEM, "text") for number in range(block.start, block.end + 1)
+    }
+    for number, line in enumerate(doc.bare, start=1):
+        match = field.fullmatch(line) if number in prose else None
+        if not match:
+            continue
+        end = number
+        below = doc.bare[number] if number < len(doc.bare) else ""
+        if not match[2].strip() and number + 1 in prose and _PLACEHOLDER.fullmatch(below):
+            end = number + 1
+        return replace_lines(doc, number, end, [f"{match[1]} {_one(value)}"])
+    return None
+
+
+def _join(doc: Document, start: int, body: str, end: int) -> bytes:
+    return "".join([*doc.lines[:start], body, *doc.lines[end:]]).encode()
+
+
+def _ending(line: str) -> str:
+    if line.endswith("\r\n"):
+        return "\r\n"
+    return "\n" if line.endswith("\n") else ""
+
+
+def _one(line: str) -> str:
+    if "\n" in line:
+        raise BadInput(say("A line must not hold a line break.", "单行内容不能包含换行。"))
+    return line
+
+
+def _check(doc: Document, start: int, end: int) -> None:
+    if not 1 <= start <= end <= len(doc.lines):
+        raise _no_line(doc, end if 1 <= start <= end else start)
+
+
+def _no_line(doc: Document, number: int) -> NotFound:
+    return NotFound(
+        say(
+            f"{doc.path} has no line {number}; it has {len(doc.lines)}.",
+            f"{doc.path} 没有第 {number} 行;共 {len(doc.lines)} 行。",
+        )
+    )

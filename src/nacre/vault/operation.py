@@ -1,0 +1,111 @@
+"""A group of changes that belong together: under one lock, recorded before each file is touched, undone as one."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from nacre.clock import Clock
+from nacre.config import Config
+from nacre.errors import NacreError, PathEscape, cannot_write
+from nacre.vault import atomic, blobs, jsonl
+from nacre.vault.history import Change, last_id, operations_file
+from nacre.vault.lock import TIMEOUT, lock
+from nacre.vault.logfile import append_bytes, lines_for, tail_of
+from nacre.vault.workspace import Workspace
+from nacre.words import say
+
+
+class Operation:
+    """One command at work. Its number is taken when the first change is recorded."""
+
+    def __init__(
+        self, workspace: Workspace, clock: Clock, command: str, config: Config, undoes: tuple[int, ...]
+    ) -> None:
+        self.workspace = workspace
+        self.clock = clock
+        self.command = command
+        self.config = config
+        self.undoes = undoes
+        self.id: int | None = None
+
+    def record(self, changes: Iterable[Change], contents: Iterable[bytes]) -> None:
+        """Put on disk what is about to change, and every content needed to show it or take it back."""
+        if not self.config.history.enabled:
+            return
+        folder = self.workspace.history
+        try:
+            blobs.private_folder(self.workspace.machine)
+            blobs.private_folder(folder)
+            for content in contents:
+                blobs.store(folder, content)
+            if self.id is None:
+                self.id = last_id(self.workspace) + 1
+        except OSError as trouble:
+            raise cannot_write(folder, trouble) from trouble
+        line: dict[str, Any] = {"id": self.id, "at": self.clock.now().isoformat(timespec="seconds")}
+        line |= {"command": self.command, "changes": [change.as_json() for change in changes]}
+        if self.undoes:
+            line["undoes"] = list(self.undoes)
+        self._append(line, durable=True)
+
+    def finish(self) -> None:
+        """Say that it went through: evidence for the rare case that the hashes of the files no longer tell."""
+        if self.id is not None:
+            with contextlib.suppress(NacreError):
+                self._append({"id": self.id, "done": True}, durable=False)
+
+    def _append(self, line: dict[str, Any], *, durable: bool) -> None:
+        path = operations_file(self.workspace)
+        append_bytes(path, lines_for(tail_of(path), jsonl.dump(line)), mode=0o600, durable=durable)
+
+    def place(self, path: Path) -> Path:
+        """The file that a path really names; `PathEscape` when it is none of the workspace or its checkpoint layers."""
+        real = atomic.real(path)
+        tiers = self.workspace.tiers(self.config.tiers.path)
+        for root in (atomic.real(self.workspace.root), atomic.real(tiers)):
+            if root in real.parents:
+                return real
+        raise PathEscape(
+            say(
+                f"{path} leads out of the workspace; Nacre does not write there.",
+                f"{path} 指向工作区之外;Nacre 不会写入。",
+            )
+        )
+
+
+class _Current(threading.local):
+    def __init__(self) -> None:
+        self.operations: dict[tuple[int, str], Operation] = {}
+
+
+_current = _Current()
+
+
+@contextlib.contextmanager
+def operation(
+    workspace: Workspace,
+    clock: Clock,
+    command: str,
+    config: Config | None = None,
+    *,
+    undoes: tuple[int, ...] = (),
+    timeout: float = TIMEOUT,
+) -> Iterator[Operation]:
+    """Hold the workspace and collect changes. Inside another operation of this thread, its changes join that one."""
+    key = (os.getpid(), os.path.realpath(workspace.root))
+    if outer := _current.operations.get(key):
+        yield outer
+        return
+    with lock(workspace, timeout=timeout):
+        begun = Operation(workspace, clock, command, config or Config(), undoes)
+        _current.operations[key] = begun
+        try:
+            yield begun
+            begun.finish()
+        finally:
+            del _current.operations[key]

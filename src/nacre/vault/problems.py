@@ -1,0 +1,254 @@
+"""Trouble in a workspace as rows for `doctor`: never raises for what users' files may hold."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from nacre.config import Config
+from nacre.model.problem import Problem
+from nacre.vault import jsonl, ledger, limits, recalls
+from nacre.vault.atomic import real
+from nacre.vault.files import LARGEST
+from nacre.vault.history import operations_file
+from nacre.vault.lock import lock_problem
+from nacre.vault.workspace import DAY_NAME, Workspace
+from nacre.words import say
+
+NEARLY_FULL = 0.9
+
+
+def problems(workspace: Workspace, config: Config | None = None) -> list[Problem]:
+    """Everything in the workspace that wants the user's eye, by path and line."""
+    config = config or Config()
+    found: list[Problem] = []
+    for path in _walk(workspace, config):
+        try:
+            found += _in_file(workspace, path, config)
+        except OSError as trouble:
+            found.append(_unreadable(workspace.relative(path), trouble))
+    found += ledger.read(workspace).problems
+    found += recalls.read(workspace).problems
+    operations = operations_file(workspace)
+    found += jsonl.read(operations, workspace.relative(operations)).problems
+    found += _set_up(workspace, config)
+    return sorted(found, key=lambda one: (one.path, one.line or 0))
+
+
+def _walk(workspace: Workspace, config: Config) -> Iterator[Path]:
+    """Markdown files and what pretends to be one, where memory lies; links are shown, not followed."""
+    for entry in _entries(workspace.root):
+        if entry.name.lower().endswith(".md"):
+            yield Path(entry.path)
+    todo = [workspace.memory, workspace.projects, workspace.tiers(config.tiers.path)]
+    while todo:
+        for entry in _entries(todo.pop()):
+            if entry.name.startswith("."):
+                continue
+            if entry.name.lower().endswith(".md") or entry.is_symlink():
+                yield Path(entry.path)
+            elif entry.is_dir(follow_symlinks=False):
+                todo.append(Path(entry.path))
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(entries, key=lambda entry: entry.name)
+    except OSError:
+        return []
+
+
+def _in_file(workspace: Workspace, path: Path, config: Config) -> Iterator[Problem]:
+    shown = workspace.relative(path)
+    if path.is_symlink() and not _inside(workspace, config, path):
+        yield Problem(
+            "link out of the workspace",
+            say(
+                f"{shown} is a link that leads out of the workspace; it is neither read nor written.",
+                f"{shown} 是指向工作区之外的链接;不会读取也不会写入。",
+            ),
+            shown,
+            remedy=say("name the folder in index.extra_paths instead", "请改在 index.extra_paths 中列出该文件夹"),
+        )
+        return
+    about = path.stat()
+    if stat.S_ISDIR(about.st_mode):
+        if path.suffix.lower() == ".md":
+            sentence = say(f"{shown} is a folder, not a file.", f"{shown} 是文件夹,不是文件。")
+            yield Problem("folder named as a file", sentence, shown)
+        return
+    if not stat.S_ISREG(about.st_mode):
+        sentence = say(f"{shown} is no ordinary file; it is skipped.", f"{shown} 不是普通文件,已跳过。")
+        yield Problem("no ordinary file", sentence, shown)
+        return
+    if path.suffix.lower() != ".md":
+        return
+    yield from _name(workspace, path, shown)
+    if about.st_size > LARGEST:
+        size = about.st_size // 1_000_000
+        yield Problem(
+            "too large",
+            say(f"{shown} has {size} MB and is not searched.", f"{shown} 有 {size} MB,不会被搜索。"),
+            shown,
+            remedy=say("split it into smaller files", "请拆分成较小的文件"),
+        )
+        return
+    data = path.read_bytes()
+    yield from _encoding(shown, data)
+    yield from _frontmatter(shown, data)
+    yield from _fullness(workspace, path, shown, data, config)
+    yield from _secrets(shown, data)
+
+
+def _inside(workspace: Workspace, config: Config, path: Path) -> bool:
+    target = real(path)
+    roots = (real(workspace.root), real(workspace.tiers(config.tiers.path)))
+    return any(root in target.parents for root in roots)
+
+
+def _name(workspace: Workspace, path: Path, shown: str) -> Iterator[Problem]:
+    if path.parent not in (workspace.memory, workspace.weekly):
+        return
+    match = DAY_NAME.fullmatch(path.name)
+    if match and not _is_date(match[1]):
+        yield Problem(
+            "no real date",
+            say(f"{shown} is named for a day that does not exist.", f"{shown} 的文件名不是真实日期。"),
+            shown,
+            remedy=say("rename it to the day it is about", "请改名为对应的日期"),
+        )
+
+
+def _is_date(text: str) -> bool:
+    try:
+        dt.date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _encoding(shown: str, data: bytes) -> Iterator[Problem]:
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as trouble:
+        line = data.count(b"\n", 0, trouble.start) + 1
+        yield Problem(
+            "not UTF-8",
+            say(f"{shown} is not valid UTF-8 in line {line}.", f"{shown} 第 {line} 行不是有效的 UTF-8。"),
+            shown,
+            line,
+            remedy=say("save the file as UTF-8", "请将文件另存为 UTF-8"),
+        )
+
+
+def _frontmatter(shown: str, data: bytes) -> Iterator[Problem]:
+    lines = data.decode("utf-8", "replace").removeprefix("\ufeff").split("\n")
+    if lines[0].rstrip() != "---":
+        return
+    end = next((at for at, line in enumerate(lines[1:], start=1) if line.rstrip() in ("---", "...")), None)
+    if end is None:
+        return  # a rule at the top, as Markdown has it
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
+    try:
+        YAML(typ="safe", pure=True).load("\n".join(lines[1:end]))
+    except (YAMLError, ValueError, RecursionError) as trouble:
+        mark = getattr(trouble, "problem_mark", None)
+        line = (mark.line + 2) if mark else 1
+        yield Problem(
+            "broken frontmatter",
+            say(
+                f"The frontmatter of {shown} is not valid YAML in line {line}; it is ignored.",
+                f"{shown} 的 frontmatter 第 {line} 行不是有效的 YAML,已忽略。",
+            ),
+            shown,
+            line,
+            remedy=say("mend the line", "请修正该行"),
+        )
+
+
+def _fullness(workspace: Workspace, path: Path, shown: str, data: bytes, config: Config) -> Iterator[Problem]:
+    if not limits.is_longterm(workspace, path):
+        return
+    size, allowed = limits.size_of(data), config.memory
+    figures = f"{size.lines}/{allowed.max_lines}", f"{size.bytes}/{allowed.max_bytes}"
+    if size.over(allowed):
+        yield Problem(
+            "over the limits",
+            say(
+                f"{shown} is over its limits ({figures[0]} lines, {figures[1]} bytes) and takes nothing new.",
+                f"{shown} 已超出上限({figures[0]} 行,{figures[1]} 字节),不再接受新内容。",
+            ),
+            shown,
+            remedy="nacre review --adopt",
+            severity="error",
+        )
+    elif size.lines >= NEARLY_FULL * allowed.max_lines or size.bytes >= NEARLY_FULL * allowed.max_bytes:
+        yield Problem(
+            "nearly full",
+            say(
+                f"{shown} is nearly full ({figures[0]} lines, {figures[1]} bytes).",
+                f"{shown} 即将写满({figures[0]} 行,{figures[1]} 字节)。",
+            ),
+            shown,
+            remedy="nacre review",
+        )
+
+
+def _secrets(shown: str, data: bytes) -> Iterator[Problem]:
+    from nacre.guard.secrets import redact
+
+    text = data.decode("utf-8", "replace")
+    for finding in redact(text).findings:
+        line = text.count("\n", 0, finding.start) + 1
+        yield Problem(
+            "secret",
+            say(
+                f"Line {line} of {shown} seems to hold a secret ({finding.kind}).",
+                f"{shown} 第 {line} 行疑似包含机密({finding.kind})。",
+            ),
+            shown,
+            line,
+            remedy=say("remove it from the file and change it", "请从文件中删除并更换该机密"),
+        )
+
+
+def _set_up(workspace: Workspace, config: Config) -> Iterator[Problem]:
+    if trouble := lock_problem(workspace):
+        yield trouble
+    shown = workspace.relative(workspace.history)
+    if not config.history.enabled:
+        yield Problem(
+            "history off",
+            say("History is switched off: changes cannot be undone.", "历史记录已关闭:更改无法撤销。"),
+            shown,
+            remedy="nacre config set history.enabled true",
+        )
+    elif (
+        place := next(
+            (one for one in (workspace.history, workspace.machine, workspace.root) if os.path.exists(one)), None
+        )
+    ) and (not place.is_dir() or not os.access(place, os.W_OK | os.X_OK)):
+        yield Problem(
+            "history not writable",
+            say(f"{shown} cannot be written, so nothing can be changed.", f"{shown} 无法写入,因此无法进行任何更改。"),
+            shown,
+            remedy=say("check its permissions", "请检查其权限"),
+            severity="error",
+        )
+
+
+def _unreadable(shown: str, trouble: OSError) -> Problem:
+    reason = trouble.strerror or str(trouble)
+    return Problem(
+        "unreadable",
+        say(f"{shown} cannot be read: {reason}.", f"{shown} 无法读取:{reason}。"),
+        shown,
+        remedy=say("check its permissions", "请检查其权限"),
+        severity="error",
+    )

@@ -1,0 +1,249 @@
+"""Taking operations back: newest first, every file or none, and itself an operation that can be taken back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from nacre.clock import Clock
+from nacre.config import Config
+from nacre.errors import BadInput, ChangedOutside, NotFound, PathEscape
+from nacre.model.plan import Plan, Step
+from nacre.vault import atomic, blobs, rewrite
+from nacre.vault.history import (
+    APPEND,
+    CREATE,
+    DELETE,
+    MOVE,
+    NOT_CARRIED_OUT,
+    UNDONE,
+    Change,
+    History,
+    Recorded,
+    content_now,
+    history,
+    places_of,
+)
+from nacre.vault.lock import lock
+from nacre.vault.merge import merge
+from nacre.vault.operation import Operation, operation
+from nacre.vault.workspace import Workspace
+from nacre.words import say
+
+
+@dataclass(frozen=True)
+class Restore:
+    """A file as it will be; `data` None: it will be gone. `read` is the hash of what stands there now."""
+
+    path: str
+    read: str | None
+    data: bytes | None
+    mode: int | None = None
+
+
+@dataclass(frozen=True)
+class UndoPlan:
+    """Which operations are taken back, what that does to each file, and the steps to show."""
+
+    undoes: tuple[int, ...]
+    restores: tuple[Restore, ...]
+    plan: Plan
+
+
+def plan(workspace: Workspace, config: Config | None = None, n: int = 1, *, only: int | None = None) -> UndoPlan:
+    """What undoing the last `n` operations would do, or the one operation `only` (also one that was itself an undo).
+
+    Undos and operations already undone or never carried out are passed over when counting. Raises `ChangedOutside` when a
+    file was changed since in the same place.
+    """
+    config = config or Config()
+    if not config.history.enabled:
+        raise BadInput(
+            say(
+                'History is switched off, so nothing can be undone; "nacre config set history.enabled true" switches it on.',
+                "历史记录已关闭,无法撤销;可用“nacre config set history.enabled true”开启。",
+            )
+        )
+    if n < 1:
+        raise BadInput(say("The number of operations to undo must be 1 or more.", "要撤销的操作数必须大于等于 1。"))
+    chosen = _chosen(history(workspace), n, only)
+    files = _Files(workspace, config)
+    steps: list[Step] = []
+    for one in chosen:
+        for change, carried_out in reversed(list(zip(one.changes, one.carried_out, strict=True))):
+            if carried_out:
+                steps += files.take_back(one, change)
+    taken = tuple(one.id for one in chosen if one.state != NOT_CARRIED_OUT)
+    return UndoPlan(taken, files.restores(), Plan(tuple(steps)))
+
+
+def _chosen(past: History, n: int, only: int | None) -> list[Recorded]:
+    if only is not None:
+        one = past.find(only)
+        if one.state == UNDONE:
+            raise BadInput(
+                say(
+                    f"Operation {only} was already undone by operation {one.undone_by}.",
+                    f"操作 {only} 已被操作 {one.undone_by} 撤销。",
+                )
+            )
+        return [one]
+    open_ones = [one for one in past.operations if not one.undoes and one.state not in (UNDONE, NOT_CARRIED_OUT)]
+    if not open_ones:
+        raise NotFound(say("There is nothing to undo.", "没有可撤销的操作。"))
+    return open_ones[::-1][:n]
+
+
+def apply(workspace: Workspace, clock: Clock, undo_plan: UndoPlan, config: Config | None = None) -> int | None:
+    """Carry the plan out; the number of the undo itself, None when there was nothing to take back.
+
+    Changes that cancel each other out touch no file, but are undone all the same, and recorded so.
+    """
+    if not undo_plan.undoes:
+        return None
+    with operation(workspace, clock, "undo", config, undoes=undo_plan.undoes) as op:
+        contents = {
+            one.path: rewrite.expect(workspace, workspace.root / one.path, one.read) for one in undo_plan.restores
+        }
+        changes, kept = [], []
+        for one in undo_plan.restores:
+            changes.append(_as_change(workspace, one))
+            kept += [data for data in (contents[one.path], one.data) if data is not None]
+        op.record(changes, kept)
+        for one in undo_plan.restores:
+            _carry_out(op, workspace.root / one.path, contents[one.path], one)
+        return op.id
+
+
+def _as_change(workspace: Workspace, one: Restore) -> Change:
+    after = None if one.data is None else atomic.digest(one.data)
+    if after is None:
+        mode = (workspace.root / one.path).stat().st_mode & 0o7777
+        return Change(one.path, DELETE, one.read, None, mode=mode)
+    return Change(one.path, CREATE if one.read is None else "rewrite", one.read, after)
+
+
+def _carry_out(op: Operation, path: Path, before: bytes | None, one: Restore) -> None:
+    if one.data is None:
+        rewrite.take_away(op, path, before or b"")
+    elif before is None:
+        atomic.write(path, one.data, mode=one.mode)
+    else:
+        rewrite.write_over(op, path, before, one.data)
+
+
+def undo(
+    workspace: Workspace, clock: Clock, config: Config | None = None, n: int = 1, *, only: int | None = None
+) -> UndoPlan:
+    """Plan and apply in one, so that nothing of ours comes between."""
+    with lock(workspace):
+        made = plan(workspace, config, n, only=only)
+        apply(workspace, clock, made, config)
+    return made
+
+
+class _Files:
+    """The files as they would be after the changes taken back so far."""
+
+    def __init__(self, workspace: Workspace, config: Config) -> None:
+        self.workspace = workspace
+        self.config = config
+        self.now: dict[str, bytes | None] = {}
+        self.then: dict[str, bytes | None] = {}
+        self.modes: dict[str, int | None] = {}
+
+    def read(self, path: str) -> bytes | None:
+        if path not in self.then:
+            self._must_be_ours(path)
+            self.now[path] = self.then[path] = content_now(self.workspace, path)
+        return self.then[path]
+
+    def _must_be_ours(self, path: str) -> None:
+        """A record may have come with a clone: it must not lead an undo out of the workspace."""
+        real = atomic.real(self.workspace.root / path)
+        tiers = atomic.real(self.workspace.tiers(self.config.tiers.path))
+        if atomic.real(self.workspace.root) not in real.parents and tiers not in real.parents:
+            raise PathEscape(
+                say(f"{path} leads out of the workspace; it is not touched.", f"{path} 指向工作区之外,不会改动。")
+            )
+
+    def restores(self) -> tuple[Restore, ...]:
+        return tuple(
+            Restore(path, None if (now := self.now[path]) is None else atomic.digest(now), data, self.modes.get(path))
+            for path, data in self.then.items()
+            if data != self.now[path]
+        )
+
+    def take_back(self, one: Recorded, change: Change) -> list[Step]:
+        if change.kind == MOVE:
+            return self._move_back(one, change)
+        now = self.read(change.path)
+        wanted = self._cut(change, now) if change.bytes is not None else self._earlier(one, change, now)
+        if wanted == now:
+            return []
+        self.then[change.path] = wanted
+        if change.kind == DELETE:
+            self.modes[change.path] = change.mode
+        return [_step(one, change, now, wanted)]
+
+    def _cut(self, change: Change, now: bytes | None) -> bytes | None:
+        """The log without the appended bytes, which must stand there exactly once."""
+        if now is None:
+            return None
+        places = places_of(self.workspace, change, now)
+        if len(places) != 1:
+            raise _in_the_way(change.path)
+        start = places[0]
+        rest = now[:start] + now[start + (change.length or 0) :]
+        return None if not rest and change.kind == CREATE else rest
+
+    def _earlier(self, one: Recorded, change: Change, now: bytes | None) -> bytes | None:
+        """The file as it was before the change, keeping what others changed elsewhere in it since."""
+        found = None if now is None else atomic.digest(now)
+        if found == change.before:
+            return now
+        load = self.workspace.history
+        if found == change.after:
+            return None if change.before is None else blobs.load(load, change.before)
+        if now is None or change.before is None or change.after is None:
+            raise _in_the_way(change.path)
+        before, after = blobs.load(load, change.before), blobs.load(load, change.after)
+        merged = merge(after, now, before)
+        if merged is not None:
+            return merged
+        if not one.finished and merge(before, now, after) is not None:
+            return now  # it was killed before it wrote; what stands there never held the change
+        raise _in_the_way(change.path)
+
+    def _move_back(self, one: Recorded, change: Change) -> list[Step]:
+        to = change.to or ""
+        moved = self.read(to)
+        if moved is None or self.read(change.path) is not None:
+            raise _in_the_way(change.path if moved is not None else to)
+        self.then[change.path], self.then[to] = moved, None
+        self.modes[change.path] = (self.workspace.root / to).stat().st_mode & 0o7777
+        return [Step("move back", to, _reason(one), change.path)]
+
+
+def _step(one: Recorded, change: Change, now: bytes | None, wanted: bytes | None) -> Step:
+    if wanted is None:
+        action = "remove"
+    elif now is None:
+        action = "bring back"
+    else:
+        action = "cut" if change.kind in (APPEND, CREATE) else "restore"
+    return Step(action, change.path, _reason(one), f"{len(now or b'')} → {len(wanted or b'')} bytes")
+
+
+def _reason(one: Recorded) -> str:
+    return say(f"undo of operation {one.id} ({one.command})", f"撤销操作 {one.id}({one.command})")
+
+
+def _in_the_way(path: str) -> ChangedOutside:
+    return ChangedOutside(
+        say(
+            f"{path} was changed in the same place since; nothing was undone. Change it back by hand, or undo another "
+            'operation by its number ("nacre history").',
+            f"{path} 的同一处之后被修改过;未撤销任何内容。请手动改回,或按编号撤销其他操作(“nacre history”)。",
+        )
+    )

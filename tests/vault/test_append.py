@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import os
+import resource
+from collections.abc import Callable
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from nacre.clock import Clock
+from nacre.config import Config, HistorySettings
+from nacre.errors import BadInput, CannotWrite, MemoryFull, PathEscape, SecretRefused
+from nacre.vault.append import append
+from nacre.vault.logfile import append_bytes
+from nacre.vault.operation import operation
+from nacre.vault.workspace import Workspace
+
+KEY = "sk-" + "proj-" + "Ab3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0dF3gH6jK9mN2pQ5sT8"
+
+
+def add(workspace: Workspace, clock: Clock, text: str, **more: object) -> tuple[int, int]:
+    with operation(workspace, clock, "test") as op:
+        return append(op, workspace.memory / "log.md", text, **more)  # type: ignore[arg-type]
+
+
+def test_whole_lines_go_to_the_end(workspace: Workspace, clock: Clock) -> None:
+    assert add(workspace, clock, "- one") == (0, 6)
+    assert add(workspace, clock, "- two\n- 三\n") == (6, 12)
+    assert (workspace.memory / "log.md").read_text() == "- one\n- two\n- 三\n"
+
+
+def test_a_torn_last_line_is_ended_first(workspace: Workspace, clock: Clock) -> None:
+    (workspace.memory / "log.md").write_bytes(b"- torn")
+    assert add(workspace, clock, "- one") == (6, 7)
+    assert (workspace.memory / "log.md").read_bytes() == b"- torn\n- one\n"
+
+
+def test_windows_line_ends_are_kept(workspace: Workspace, clock: Clock) -> None:
+    (workspace.memory / "log.md").write_bytes(b"# day\r\n- torn")
+    add(workspace, clock, "- one\n- two")
+    assert (workspace.memory / "log.md").read_bytes() == b"# day\r\n- torn\r\n- one\r\n- two\r\n"
+
+
+def test_a_utf16_file_is_not_mangled(workspace: Workspace, clock: Clock) -> None:
+    data = "# day\n".encode("utf-16")
+    (workspace.memory / "log.md").write_bytes(data)
+    with pytest.raises(BadInput, match="UTF-16"):
+        add(workspace, clock, "- one")
+    assert (workspace.memory / "log.md").read_bytes() == data
+
+
+def test_a_secret_is_refused_or_blacked_out(workspace: Workspace, clock: Clock) -> None:
+    with pytest.raises(SecretRefused):
+        add(workspace, clock, f"- key {KEY}")
+    assert not (workspace.memory / "log.md").exists()
+    add(workspace, clock, f"- key {KEY} works", on_secret="redact")
+    text = (workspace.memory / "log.md").read_text()
+    assert KEY not in text
+    assert "redacted" in text
+
+
+def test_control_characters_do_not_reach_the_file(workspace: Workspace, clock: Clock) -> None:
+    add(workspace, clock, "- a\x1b[31mb\x00c")
+    data = (workspace.memory / "log.md").read_bytes()
+    assert b"\x1b" not in data
+    assert b"\x00" not in data
+
+
+def test_long_term_memory_cannot_be_outgrown_by_appending(workspace: Workspace, clock: Clock) -> None:
+    workspace.longterm.write_text("x\n" * 80)
+    with operation(workspace, clock, "test") as op, pytest.raises(MemoryFull):
+        append(op, workspace.longterm, "- more")
+    assert workspace.longterm.read_text() == "x\n" * 80
+
+
+def test_nothing_is_written_outside(workspace: Workspace, clock: Clock) -> None:
+    outside = workspace.root.parent / "theirs.md"
+    outside.write_text("theirs\n")
+    (workspace.memory / "log.md").symlink_to(outside)
+    with pytest.raises(PathEscape):
+        add(workspace, clock, "- one")
+    assert outside.read_text() == "theirs\n"
+
+
+def test_what_does_not_fit_is_taken_back(workspace: Workspace, in_child: Callable[..., int]) -> None:
+    path = workspace.memory / "log.md"
+    path.write_bytes(b"old\n")
+
+    def fill() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+        try:
+            append_bytes(path, b"n" * 500 + b"\n")
+        except CannotWrite as trouble:
+            raise SystemExit(7 if "disk is full" in str(trouble) else 2) from None
+
+    assert in_child(fill) == 7
+    assert path.read_bytes() == b"old\n"
+
+
+def test_half_a_write_stays_when_someone_else_wrote_behind_it(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = workspace.memory / "log.md"
+    path.write_bytes(b"old\n")
+    write = os.write
+
+    def half(descriptor: int, data: bytes) -> int:
+        written = write(descriptor, data[:3])
+        with path.open("ab") as other:
+            other.write(b"\ntheirs\n")
+        return written
+
+    monkeypatch.setattr(os, "write", half)
+    with pytest.raises(CannotWrite):
+        append_bytes(path, b"- ours\n")
+    assert path.read_bytes() == b"old\n- o\ntheirs\n"
+
+
+def test_a_new_file_that_could_not_be_filled_is_not_left_behind(
+    workspace: Workspace, in_child: Callable[..., int]
+) -> None:
+    path = workspace.memory / "log.md"
+
+    def fill() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+        with pytest.raises(CannotWrite):
+            append_bytes(path, b"n" * 500 + b"\n")
+
+    assert in_child(fill) == 0
+    assert not path.exists()
+
+
+def test_many_processes_append_without_mixing(workspace: Workspace) -> None:
+    path = workspace.memory / "log.md"
+    pids = []
+    for number in range(4):
+        pid = os.fork()
+        if pid == 0:
+            for step in range(50):
+                append_bytes(path, f"{number}:{step}:{'x' * 300}\n".encode(), durable=False)
+            os._exit(0)
+        pids.append(pid)
+    assert all(os.waitpid(pid, 0)[1] == 0 for pid in pids)
+    lines = path.read_text().splitlines()
+    assert len(lines) == 200
+    assert all(len(line.split(":")[2]) == 300 for line in lines)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.binary(max_size=40).filter(lambda data: not data.startswith((b"\xff\xfe", b"\xfe\xff"))))
+def test_what_stood_there_stays_byte_for_byte(workspace: Workspace, clock: Clock, data: bytes) -> None:
+    path = workspace.memory / "any.md"
+    path.write_bytes(data)
+    with operation(workspace, clock, "test", Config(history=HistorySettings(enabled=False))) as op:
+        offset, length = append(op, path, "- one")
+    now = path.read_bytes()
+    assert now[:offset] == data
+    assert offset + length == len(now)
+    assert now.split(b"\n")[-2].strip() == b"- one"

@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from nacre.clock import Clock
+from nacre.errors import BadInput
+from nacre.vault import create, rules
+from nacre.vault.longterm import template
+from nacre.vault.markdown import document
+from nacre.vault.trust import is_trusted
+from nacre.vault.undo import undo
+from nacre.vault.workspace import Workspace
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Path:
+    return tmp_path / "settings"
+
+
+def test_a_new_workspace_has_everything_and_is_trusted(tmp_path: Path, clock: Clock, settings: Path) -> None:
+    root = tmp_path / "deep" / "ws"
+    workspace = create.init(root, clock, trust_folder=settings)
+    assert workspace.longterm.read_text() == template()
+    assert (root / ".gitignore").read_text() == ".nacre/\nmemory/archive/*MEMORY.md.bak-*\n"
+    assert workspace.memory.is_dir()
+    assert stat.S_IMODE(workspace.machine.stat().st_mode) == 0o700
+    assert is_trusted(root, settings)
+    assert not workspace.settings.exists()
+    text = (root / "AGENTS.md").read_text()
+    for needed in (
+        "nacre search",
+        "memory_search",
+        "nacre get FILE:LINE -l 20",
+        "at once",
+        "concrete mistake",
+        "secrets",
+    ):
+        assert needed in text
+
+
+def test_planning_touches_nothing_and_repeating_changes_nothing(tmp_path: Path, clock: Clock, settings: Path) -> None:
+    root = tmp_path / "ws"
+    made = create.plan(root, trust_folder=settings)
+    assert not root.exists()
+    assert [step.path for step in made.plan.steps][-3:] == ["MEMORY.md", ".gitignore", "AGENTS.md"]
+    create.apply(made, clock, trust_folder=settings)
+    again = create.plan(root, trust_folder=settings)
+    assert not again.plan
+    assert not again.trusts
+
+
+def test_what_the_user_has_is_kept(tmp_path: Path, clock: Clock, settings: Path) -> None:
+    root = tmp_path / "ws"
+    root.mkdir()
+    (root / "MEMORY.md").write_bytes(b"mine\r\n" * 200)
+    (root / ".gitignore").write_bytes(b"*.pyc\r\n/.nacre")
+    (root / "AGENTS.md").write_bytes(b"# My rules\r\nno end")
+    create.init(root, clock, language="zh", trust_folder=settings)
+    assert (root / "MEMORY.md").read_bytes() == b"mine\r\n" * 200
+    assert (root / ".gitignore").read_bytes() == b"*.pyc\r\n/.nacre\r\nmemory/archive/*MEMORY.md.bak-*\r\n"
+    data = (root / "AGENTS.md").read_bytes()
+    assert data.startswith(b"# My rules\r\nno end\r\n\r\n<!-- nacre:begin -->\r\n")
+    assert b"\n" not in data.replace(b"\r\n", b"")
+    assert "记忆" in data.decode()
+    undo(Workspace(root), clock)
+    assert (root / "AGENTS.md").read_bytes() == b"# My rules\r\nno end"
+
+
+def test_the_block_is_updated_where_it_stands() -> None:
+    before = f"top  \n{rules.BEGIN}\nold\n{rules.END} tail\nend"
+    new = rules.with_block(document(Path("AGENTS.md"), before.encode())).decode()
+    assert new == f"top  \n{rules.block().rstrip()} tail\nend"
+    assert rules.with_block(document(Path("AGENTS.md"), new.encode())).decode() == new
+
+
+def test_a_lone_marker_is_the_users_text() -> None:
+    before = f"see {rules.BEGIN}\n"
+    new = rules.with_block(document(Path("AGENTS.md"), before.encode())).decode()
+    assert new.startswith(before)
+    assert rules.without_block(document(Path("A"), before.encode())).decode() == before
+
+
+@pytest.mark.parametrize("before", ["", "# Mine\n", "# Mine\n\n", "# Mine\r\n- x\r\n"])
+def test_taking_the_block_out_gives_the_file_back(before: str) -> None:
+    new = rules.with_block(document(Path("A"), before.encode()))
+    assert rules.without_block(document(Path("A"), new)).decode().rstrip() == before.rstrip()
+
+
+def test_the_rules_exist_in_two_languages() -> None:
+    with pytest.raises(BadInput, match="zh"):
+        rules.block("fr")
+    for language in ("en", "zh"):
+        assert rules.block(language).endswith(f"{rules.END}\n")

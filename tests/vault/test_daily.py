@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import datetime as dt
+import os
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from nacre.clock import Clock
+from nacre.errors import BadInput, SecretRefused
+from nacre.vault.daily import note, section
+from nacre.vault.workspace import Workspace
+
+
+def log(workspace: Workspace, day: str = "2026-02-10") -> str:
+    return (workspace.memory / f"{day}.md").read_bytes().decode()
+
+
+def test_a_note_begins_the_day(workspace: Workspace, clock: Clock) -> None:
+    entry = note(workspace, clock, "Use pnpm, never npm", "PREF")
+    assert log(workspace) == "# 2026-02-10\n\n## 14:05 note\n- [PREF] Use pnpm, never npm\n"
+    assert (entry.path, entry.line, entry.type, entry.already) == ("memory/2026-02-10.md", 4, "PREF", False)
+
+
+def test_notes_of_one_minute_share_a_heading_and_later_ones_do_not(workspace: Workspace, clock: Clock) -> None:
+    note(workspace, clock, "one")
+    assert note(workspace, clock, "two").line == 5
+    later = note(workspace, clock.at("2026-02-10T14:06:00+00:00"), "three")
+    assert log(workspace).endswith("- one\n- two\n\n## 14:06 note\n- three\n")
+    assert log(workspace).split("\n")[later.line - 1] == "- three"
+
+
+def test_the_same_note_is_written_once_a_day(workspace: Workspace, clock: Clock) -> None:
+    first = note(workspace, clock, "Use pnpm", "PREF")
+    before = log(workspace)
+    again = note(workspace, clock.at("2026-02-10T18:00:00+00:00"), "  Use\n pnpm ", "pref")
+    assert again.already
+    assert again.line == first.line
+    assert note(workspace, clock, "[PREF] Use pnpm").already
+    assert log(workspace) == before
+    assert not note(workspace, clock, "Use pnpm", "TECH").already
+    assert not note(workspace, clock.at("2026-02-11T08:00:00+00:00"), "Use pnpm", "PREF").already
+
+
+def test_lines_an_agent_wrote_without_a_line_end_are_kept(workspace: Workspace, clock: Clock) -> None:
+    path = workspace.day(clock.today())
+    path.write_bytes(b"# mine\r\n- theirs")
+    entry = note(workspace, clock, "ours")
+    assert path.read_bytes() == b"# mine\r\n- theirs\r\n\r\n## 14:05 note\r\n- ours\r\n"
+    assert entry.line == 5
+
+
+def test_a_heading_in_a_code_fence_is_not_the_last_heading(workspace: Workspace, clock: Clock) -> None:
+    path = workspace.day(clock.today())
+    path.write_text("# day\n```\n## 14:05 note\n```\n")
+    note(workspace, clock, "x")
+    assert path.read_text().endswith("```\n\n## 14:05 note\n- x\n")
+
+
+def test_the_day_is_the_users(workspace: Workspace, clock: Clock) -> None:
+    shanghai = Clock(ZoneInfo("Asia/Shanghai"), dt.datetime(2026, 2, 10, 20, 0, tzinfo=dt.UTC))
+    assert note(workspace, shanghai, "x").path == "memory/2026-02-11.md"
+    assert "## 04:00 note" in log(workspace, "2026-02-11")
+
+
+@pytest.mark.parametrize("text", ["", "  \n ", "- ", "\x00"])
+def test_nothing_is_no_note(workspace: Workspace, clock: Clock, text: str) -> None:
+    with pytest.raises(BadInput, match="empty"):
+        note(workspace, clock, text)
+
+
+def test_what_cannot_be_a_note_is_refused_with_a_remedy(workspace: Workspace, clock: Clock) -> None:
+    with pytest.raises(BadInput, match="PREF, PROJ"):
+        note(workspace, clock, "x", "NOPE")
+    with pytest.raises(BadInput, match="fewer words"):
+        note(workspace, clock, "x" * 4001)
+    with pytest.raises(SecretRefused):
+        note(workspace, clock, "AWS key AKIA" + "Z7QXNT3MPLR5VWKD")
+    assert not list(workspace.memory.iterdir())
+
+
+def test_a_log_with_broken_bytes_still_takes_notes(workspace: Workspace, clock: Clock) -> None:
+    path = workspace.day(clock.today())
+    path.write_bytes(b"- \xff\xfe\n")
+    note(workspace, clock, "x")
+    assert path.read_bytes() == b"- \xff\xfe\n\n## 14:05 note\n- x\n"
+
+
+def test_a_section_goes_in_whole_and_knows_its_lines(workspace: Workspace, clock: Clock) -> None:
+    note(workspace, clock, "before")
+    entries = section(workspace, clock, "14:05 session:61871d67 | 12 messages", ["[PREF] a", "b\nc"])
+    lines = log(workspace).split("\n")
+    assert [lines[entry.line - 1] for entry in entries] == ["- [PREF] a", "- b c"]
+    assert [(entry.type, entry.text) for entry in entries] == [("PREF", "a"), (None, "b c")]
+    assert lines[entries[0].line - 2] == "## 14:05 session:61871d67 | 12 messages"
+    assert lines[entries[0].line - 3] == ""
+
+
+def test_a_section_may_go_to_another_day_with_its_secrets_blacked_out(workspace: Workspace, clock: Clock) -> None:
+    value = "AKIA" + "Z7QXNT3MPLR5VWKD"
+    section(workspace, clock, "h", [f"key {value}"], day=dt.date(2026, 2, 9), on_secret="redact")
+    assert value not in log(workspace, "2026-02-09")
+
+
+def test_processes_that_note_at_once_lose_nothing(workspace: Workspace, clock: Clock) -> None:
+    pids = []
+    for number in range(4):
+        pid = os.fork()
+        if pid == 0:
+            for step in range(8):
+                note(workspace, clock, f"note {number} {step}")
+                note(workspace, clock, f"shared {step}")
+            os._exit(0)
+        pids.append(pid)
+    assert all(os.waitpid(pid, 0)[1] == 0 for pid in pids)
+    bullets = [line for line in log(workspace).split("\n") if line.startswith("- ")]
+    wanted = [f"- note {number} {step}" for number in range(4) for step in range(8)]
+    assert sorted(bullets) == sorted(wanted + [f"- shared {step}" for step in range(8)])
+    assert log(workspace).count("#") == 3

@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from nacre.config import Config
+from nacre.errors import NoWorkspace
+from nacre.vault.discover import Found, find
+from nacre.vault.trust import distrust, is_trusted, trust, trusted
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    home = tmp_path / "home"
+    home.mkdir()
+    return home
+
+
+def made(path: Path) -> Path:
+    (path / ".nacre").mkdir(parents=True)
+    return path
+
+
+def look(
+    home: Path, cwd: Path | None = None, named: str | None = None, config: Config | None = None, **env: str
+) -> Found:
+    return find(named, config=config, env=env, home=home, cwd=cwd or home, trust_folder=home / "settings")
+
+
+def test_the_order_in_which_places_are_tried(home: Path, tmp_path: Path) -> None:
+    a, b, c, d, e = (made(tmp_path / name) for name in "abcde")
+    openclaw, own = home / ".openclaw" / "workspace", made(home / ".nacre" / "workspace")
+    trust(d, home / "settings")
+    config = Config(workspace=str(e))
+    env = {"NACRE_WORKSPACE": str(b), "OPENCLAW_WORKSPACE": str(c)}
+    assert look(home, d, str(a), config, **env).workspace.root == a
+    assert look(home, d, None, config, **env).workspace.root == b
+    del env["NACRE_WORKSPACE"]
+    assert look(home, d, None, config, **env).workspace.root == c
+    assert look(home, d, None, config).workspace.root == d
+    assert look(home, None, None, config).workspace.root == e
+    assert look(home).workspace.root == own
+    openclaw.mkdir(parents=True)
+    found = look(home)
+    assert (found.workspace.root, found.origin) == (openclaw, "openclaw")
+
+
+def test_an_untrusted_workspace_above_is_passed_over_with_a_note(home: Path, tmp_path: Path) -> None:
+    outer = made(tmp_path / "outer")
+    clone = made(outer / "clone")
+    deep = clone / "src" / "deep"
+    deep.mkdir(parents=True)
+    own = made(home / ".nacre" / "workspace")
+    found = look(home, deep)
+    assert found.workspace.root == own
+    assert [problem.path for problem in found.problems] == [str(clone), str(outer)]
+    assert found.problems[0].remedy == f"nacre trust {clone}"
+    trust(outer, home / "settings")
+    found = look(home, deep)
+    assert (found.workspace.root, found.origin) == (outer, "parent")
+    assert [problem.path for problem in found.problems] == [str(clone)]
+
+
+def test_the_folder_of_the_default_workspace_makes_no_workspace_of_the_home(home: Path) -> None:
+    own = made(home / ".nacre" / "workspace")
+    below = home / "code"
+    below.mkdir()
+    found = look(home, below)
+    assert found.workspace.root == own
+    assert not found.problems
+
+
+def test_a_place_that_is_no_workspace_is_named_with_a_remedy(home: Path, tmp_path: Path) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    with pytest.raises(NoWorkspace, match=f"nacre init {empty}"):
+        look(home, None, str(empty))
+    with pytest.raises(NoWorkspace, match="nacre init"):
+        look(home)
+    with pytest.raises(NoWorkspace, match="nacre trust"):
+        look(home, made(tmp_path / "clone"))
+
+
+def test_an_agents_folder_is_a_workspace_once_named(home: Path) -> None:
+    place = home / "agent"
+    (place / "memory").mkdir(parents=True)
+    assert look(home, None, "~/agent").workspace.root == place
+    assert look(home, home, "agent").workspace.root == place
+
+
+def test_trust_is_remembered_by_real_path_and_can_be_taken_back(tmp_path: Path) -> None:
+    folder, place, link = tmp_path / "settings", made(tmp_path / "ws"), tmp_path / "link"
+    link.symlink_to(place)
+    trust(link, folder)
+    trust(place, folder)
+    assert trusted(folder) == (os.path.realpath(place),)
+    assert is_trusted(place, folder)
+    assert not is_trusted(place / "inside", folder)
+    assert stat.S_IMODE((folder / "trusted.json").stat().st_mode) == 0o600
+    distrust(place, folder)
+    assert not is_trusted(link, folder)
+
+
+@pytest.mark.parametrize("text", ["", "nonsense", "[]", '{"trusted": 3}', '{"trusted": [3, null]}'])
+def test_a_broken_list_trusts_nobody_and_is_mended(tmp_path: Path, text: str) -> None:
+    (tmp_path / "trusted.json").write_text(text)
+    assert not is_trusted(tmp_path, tmp_path)
+    trust(tmp_path, tmp_path)
+    assert is_trusted(tmp_path, tmp_path)

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from nacre.clock import Clock
+from nacre.errors import BadInput, SecretRefused
+from nacre.vault import ledger, recalls
+from nacre.vault.ledger import Record
+from nacre.vault.operation import operation
+from nacre.vault.workspace import Workspace
+
+FULL = Record(
+    id=ledger.identity("Use pnpm, never npm"),
+    at="2026-02-17T03:00:12+08:00",
+    verdict="admitted",
+    text="Use pnpm, never npm",
+    section="User Preferences",
+    tests={"prevents_error": 0.94, "broad": 0.9, "self_contained": 0.97, "novel": 0.99},
+    without_it="the agent would run npm",
+    source={"day": "2026-02-10", "session": "61871d67", "bullet": "b1946ac9", "message": "813a837d"},
+    brain="local",
+    valid_from="2026-02-10",
+    confidence=0.9,
+)
+
+
+def test_what_is_written_is_read_again(workspace: Workspace, clock: Clock) -> None:
+    with operation(workspace, clock, "tidy") as op:
+        ledger.write(op, FULL)
+        ledger.write(op, Record("0" * 10, FULL.at, "refused", "记住这个", failed="broad", more={"new": [1]}))
+    first = json.loads(workspace.ledger.read_text().split("\n")[0])
+    assert (
+        list(first)
+        == "id at verdict text section tests without_it source brain valid_from valid_to supersedes confidence".split()
+    )
+    found = ledger.read(workspace)
+    assert found.records[0] == FULL
+    assert found.records[1].more == {"new": [1]}
+    assert not found.problems
+
+
+def test_broken_lines_are_problems_and_good_ones_are_kept(workspace: Workspace, clock: Clock) -> None:
+    good = '{"id":"a","at":"t","verdict":"admitted"}'
+    workspace.ledger.write_text(f'{good}\nnonsense\n{{"id":1}}\n[]\n\n{good}\n{{"id":"torn')
+    found = ledger.read(workspace)
+    assert len(found.records) == 2
+    assert [problem.line for problem in found.problems] == [2, 3, 4, 7]
+    assert found.problems[-1].kind == "torn line"
+    with operation(workspace, clock, "tidy") as op:
+        ledger.write(op, FULL)
+    assert ledger.read(workspace).records[-1] == FULL
+
+
+def test_a_verdict_must_be_one_and_secrets_stay_out(workspace: Workspace, clock: Clock) -> None:
+    value = "AKIA" + "Z7QXNT3MPLR5VWKD"
+    with operation(workspace, clock, "tidy") as op:
+        with pytest.raises(BadInput, match="verdict"):
+            ledger.write(op, Record("a", "t", "maybe"))
+        with pytest.raises(SecretRefused):
+            ledger.write(op, Record("a", "t", "refused", f'say "{value}"'))
+        ledger.write(op, Record("a", "t", "refused", f'say "{value}"'), on_secret="redact")
+    (record,) = ledger.read(workspace).records
+    assert value not in (record.text or "")
+
+
+def test_an_id_is_of_the_words_not_of_their_spacing() -> None:
+    assert ledger.identity("Use  PNPM\n") == ledger.identity("use pnpm")
+    assert len(ledger.identity("x")) == 10
+
+
+def test_recalls_are_appended_and_read(workspace: Workspace, clock: Clock) -> None:
+    one = recalls.recall(clock, "memory/2026-02-10.md", "abc", (3, 9), "search", "f" * 64)
+    two = recalls.recall(clock, "MEMORY.md", "def", (1, 1), "get")
+    recalls.write(workspace, [one, two])
+    recalls.write(workspace, [])
+    assert json.loads(workspace.recalls.read_text().split("\n")[1]) == {
+        "at": "2026-02-10T14:05:07+00:00",
+        "path": "MEMORY.md",
+        "id": "def",
+        "lines": [1, 1],
+        "via": "get",
+    }
+    with workspace.recalls.open("a") as file:
+        file.write('{"at":"x"}\n{"torn')
+    found = recalls.read(workspace)
+    assert found.recalls == (one, two)
+    assert [problem.line for problem in found.problems] == [3, 4]
+    recalls.write(workspace, [one], durable=False)
+    assert recalls.read(workspace).recalls == (one, two, one)

@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+import stat
+
+import pytest
+
+from nacre.clock import Clock
+from nacre.config import MemorySettings
+from nacre.errors import BadInput, ChangedOutside, MemoryFull, SecretRefused
+from nacre.vault.longterm import apply, plan_add, project_template, read, section_for, template
+from nacre.vault.markdown import document, open_document
+from nacre.vault.workspace import Workspace
+
+
+def add(workspace: Workspace, clock: Clock, text: str, type: str = "PREF") -> int | None:  # noqa: A002
+    edit = plan_add(workspace, workspace.longterm, open_document(workspace.longterm), text, type=type)
+    apply(workspace, clock, edit)
+    return edit.line
+
+
+def test_the_template_is_the_documented_one() -> None:
+    assert template().startswith("# Long-Term Memory\n\n> Only write info here that you'd make mistakes without.\n")
+    assert "> Hard limit: 80 lines / 5KB." in template()
+    assert template().endswith(
+        "## User Preferences\n\n## Active Projects\n\n## Key Decisions\n\n## Important Contacts\n"
+    )
+
+
+def test_a_projects_template_names_its_place_first() -> None:
+    lines = project_template("shop", "/home/u/shop", "git@host:shop.git").split("\n")
+    assert lines[2:4] == ["> Project: /home/u/shop", "> Repository: git@host:shop.git"]
+
+
+def test_each_type_finds_its_section(workspace: Workspace, clock: Clock) -> None:
+    assert add(workspace, clock, "Use pnpm") == 8
+    add(workspace, clock, "Shop API v2", "PROJ")
+    add(workspace, clock, "Never force-push", "LESSON")
+    add(workspace, clock, "Ann owns billing", "PEOPLE")
+    kept = read(workspace.longterm)
+    assert kept is not None
+    assert [(entry.section, entry.words) for entry in kept.entries] == [
+        ("User Preferences", "Use pnpm"),
+        ("Active Projects", "Shop API v2"),
+        ("Key Decisions", "Never force-push"),
+        ("Important Contacts", "Ann owns billing"),
+    ]
+
+
+def test_the_users_own_section_is_preferred(workspace: Workspace) -> None:
+    doc = document(workspace.longterm, "# M\n## 🧠 经验教训\n## Preferences:\n## 重要决策\n".encode())
+    assert section_for(doc, "LESSON") == "🧠 经验教训"
+    assert section_for(doc, "PREF") == "Preferences:"
+    assert section_for(doc, "TECH") == "重要决策"
+    assert section_for(doc, "PEOPLE") == "Important Contacts"
+    with pytest.raises(BadInput):
+        section_for(doc, "TEMP")
+
+
+def test_a_missing_section_is_made_and_the_rest_stays(workspace: Workspace, clock: Clock) -> None:
+    workspace.longterm.write_bytes(b"# mine\r\nprose  \r\n")
+    add(workspace, clock, "Ann owns billing", "PEOPLE")
+    assert workspace.longterm.read_bytes() == (
+        b"# mine\r\nprose  \r\n\r\n## Important Contacts\r\n- Ann owns billing\r\n"
+    )
+
+
+def test_marks_of_openclaw_are_kept_and_are_not_words(workspace: Workspace, clock: Clock) -> None:
+    line = "- Use pnpm <!-- importance: 8 --> <!-- trigger: npm, yarn -->"
+    workspace.longterm.write_text(f"## User Preferences\n{line}\n")
+    assert add(workspace, clock, "Use pnpm") == 2
+    add(workspace, clock, "Use uv")
+    assert workspace.longterm.read_text() == f"## User Preferences\n{line}\n- Use uv\n"
+    kept = read(workspace.longterm)
+    assert kept is not None
+    assert kept.entries[0].words == "Use pnpm"
+    assert kept.entries[0].marks == {"importance": "8", "trigger": "npm, yarn"}
+
+
+def test_the_day_is_backed_up_before_it_changes(workspace: Workspace, clock: Clock) -> None:
+    workspace.longterm.write_text("first\n")
+    workspace.longterm.chmod(0o600)
+    add(workspace, clock, "one")
+    second = workspace.longterm.read_text()
+    add(workspace, clock, "two")
+    add(workspace, clock, "two")
+    names = sorted(path.name for path in workspace.archive.iterdir())
+    assert names == ["MEMORY.md.bak-2026-02-10", "MEMORY.md.bak-2026-02-10-140507"]
+    assert (workspace.archive / names[0]).read_text() == "first\n"
+    assert (workspace.archive / names[1]).read_text() == second
+    assert stat.S_IMODE((workspace.archive / names[0]).stat().st_mode) == 0o600
+
+
+def test_a_projects_backup_does_not_clash_with_the_global_one(workspace: Workspace, clock: Clock) -> None:
+    path = workspace.project("Shop")
+    edit = plan_add(workspace, path, None, "a", type="PREF", start=project_template("shop", "/p"))
+    apply(workspace, clock, edit)
+    apply(workspace, clock, plan_add(workspace, path, open_document(path), "b", type="PREF"))
+    assert [one.name for one in workspace.archive.iterdir()] == ["shop.MEMORY.md.bak-2026-02-10"]
+
+
+def test_a_full_file_takes_nothing(workspace: Workspace) -> None:
+    doc = document(workspace.longterm, b"## User Preferences\n" + b"- x\n" * 79)
+    with pytest.raises(MemoryFull):
+        plan_add(workspace, workspace.longterm, doc, "more", type="PREF")
+    small = MemorySettings(max_bytes=300)
+    with pytest.raises(MemoryFull):
+        plan_add(workspace, workspace.longterm, None, "x" * 50, type="PREF", settings=small)
+
+
+def test_planning_touches_nothing_and_a_stale_plan_is_refused(workspace: Workspace, clock: Clock) -> None:
+    edit = plan_add(workspace, workspace.longterm, None, "Use pnpm", type="PREF")
+    assert not workspace.longterm.exists()
+    workspace.longterm.write_text("theirs\n")
+    with pytest.raises(ChangedOutside):
+        apply(workspace, clock, edit)
+    assert workspace.longterm.read_text() == "theirs\n"
+    assert not workspace.archive.exists()
+
+
+def test_secrets_and_nothing_are_not_planned(workspace: Workspace) -> None:
+    with pytest.raises(SecretRefused):
+        plan_add(workspace, workspace.longterm, None, "key AKIA" + "Z7QXNT3MPLR5VWKD", type="TECH")
+    with pytest.raises(BadInput):
+        plan_add(workspace, workspace.longterm, None, " \n", type="TECH")
+
+
+def test_an_old_secret_of_the_users_does_not_block_the_backup(workspace: Workspace, clock: Clock) -> None:
+    workspace.longterm.write_text("- key AKIA" + "Z7QXNT3MPLR5VWKD\n")
+    assert add(workspace, clock, "Use pnpm")

@@ -1,0 +1,164 @@
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from nacre.clock import Clock
+from nacre.errors import BadInput, ChangedOutside, MemoryFull, PathEscape, SecretRefused
+from nacre.vault import atomic
+from nacre.vault.operation import Operation, operation
+from nacre.vault.rewrite import move, remove, rewrite
+from nacre.vault.workspace import Workspace
+
+KEY = "sk-" + "proj-" + "Ab3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0dF3gH6jK9mN2pQ5sT8"
+
+
+@pytest.fixture
+def op(workspace: Workspace, clock: Clock):  # type: ignore[no-untyped-def]
+    with operation(workspace, clock, "test") as begun:
+        yield begun
+
+
+def test_a_file_changed_since_it_was_read_is_left_alone(op: Operation, workspace: Workspace) -> None:
+    path = workspace.root / "USER.md"
+    path.write_bytes(b"theirs")
+    with pytest.raises(ChangedOutside, match=r"USER\.md"):
+        rewrite(op, path, b"ours", read=atomic.digest(b"what was read"))
+    with pytest.raises(ChangedOutside):
+        rewrite(op, path, b"ours", read=None)
+    with pytest.raises(ChangedOutside):
+        rewrite(op, workspace.root / "gone.md", b"ours", read=atomic.digest(b"x"))
+    assert path.read_bytes() == b"theirs"
+    assert op.id is None
+
+
+def test_only_added_lines_are_guarded(op: Operation, workspace: Workspace) -> None:
+    path = workspace.root / "USER.md"
+    old = f"key {KEY}\nname: \n".encode()
+    path.write_bytes(old)
+    new = rewrite(op, path, old.replace(b"name: ", b"name: Ann"), read=atomic.digest(old))
+    assert new == atomic.digest(path.read_bytes())
+    with pytest.raises(SecretRefused):
+        rewrite(op, path, path.read_bytes() + f"again {KEY}x\n".encode(), read=new)
+    with pytest.raises(SecretRefused):
+        rewrite(op, path, path.read_bytes() + f"key {KEY}\n".encode(), read=new)
+
+
+def test_control_characters_are_cleaned_from_added_lines_only(op: Operation, workspace: Workspace) -> None:
+    path = workspace.root / "USER.md"
+    old = b"user's own \x1b here\r\n"
+    path.write_bytes(old)
+    new = rewrite(op, path, old + b"ours \x1b[1mthere\x00\r\n", read=atomic.digest(old))
+    data = path.read_bytes()
+    assert new == atomic.digest(data)
+    assert data.startswith(old)
+    assert data.endswith(b"\r\n")
+    assert b"\x1b" not in data[len(old) :]
+    assert b"\x00" not in data
+
+
+def test_a_byte_order_mark_stays_when_the_first_line_changes(op: Operation, workspace: Workspace) -> None:
+    path = workspace.root / "USER.md"
+    path.write_bytes(b"\xef\xbb\xbfold\nb\n")
+    rewrite(op, path, b"\xef\xbb\xbfnew \x1bx\nb\n", read=atomic.digest(b"\xef\xbb\xbfold\nb\n"))
+    assert path.read_bytes() == b"\xef\xbb\xbfnew x\nb\n"
+
+
+def test_a_daily_log_is_not_rewritten(op: Operation, workspace: Workspace) -> None:
+    path = workspace.memory / "2026-02-10.md"
+    path.write_bytes(b"- one\n")
+    with pytest.raises(BadInput, match="daily log"):
+        rewrite(op, path, b"", read=atomic.digest(b"- one\n"))
+    assert path.read_bytes() == b"- one\n"
+
+
+def test_what_is_appended_while_a_log_is_replaced_is_carried_over(
+    op: Operation, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = workspace.memory / "2026-02-10.md"
+    path.write_bytes(b"- one\n- two\n")
+    replace = os.replace
+
+    def append_just_before(source: str, target: str) -> None:
+        if os.fspath(target) == str(path):
+            with path.open("ab") as file:
+                file.write(b"- late\n")
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", append_just_before)
+    rewrite(op, path, b"- one\n", read=atomic.digest(b"- one\n- two\n"), log=True)
+    assert path.read_bytes() == b"- one\n- late\n"
+
+
+def test_what_is_appended_while_a_log_is_removed_stays(
+    op: Operation, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = workspace.memory / "2026-02-10.md"
+    path.write_bytes(b"- one\n")
+    unlink = os.unlink
+
+    def append_just_before(target: str) -> None:
+        with path.open("ab") as file:
+            file.write(b"- late\n")
+        unlink(target)
+
+    monkeypatch.setattr(os, "unlink", append_just_before)
+    remove(op, path, read=atomic.digest(b"- one\n"))
+    assert path.read_bytes() == b"- late\n"
+
+
+def test_the_limits_hold_for_whoever_writes(op: Operation, workspace: Workspace) -> None:
+    full = b"- x\n" * 80
+    workspace.longterm.write_bytes(full)
+    with pytest.raises(MemoryFull, match="80 of 80"):
+        rewrite(op, workspace.longterm, full + b"- y\n", read=atomic.digest(full))
+    with pytest.raises(MemoryFull):
+        rewrite(op, workspace.root / "projects" / "p" / "MEMORY.md", b"y" * 5121, read=None)
+    (workspace.memory / "link.md").symlink_to(workspace.longterm)
+    with pytest.raises(MemoryFull):
+        rewrite(op, workspace.memory / "link.md", full + b"- y\n", read=atomic.digest(full))
+    assert workspace.longterm.read_bytes() == full
+
+
+def test_a_file_over_the_limits_may_only_shrink(op: Operation, workspace: Workspace) -> None:
+    over = b"- x\n" * 100
+    workspace.longterm.write_bytes(over)
+    with pytest.raises(MemoryFull, match="review --adopt"):
+        rewrite(op, workspace.longterm, over.replace(b"- x", b"- y", 1), read=atomic.digest(over))
+    shorter = over[: 4 * 90]
+    rewrite(op, workspace.longterm, shorter, read=atomic.digest(over))
+    assert workspace.longterm.read_bytes() == shorter
+
+
+def test_moving_and_removing_want_the_file_as_read(op: Operation, workspace: Workspace) -> None:
+    path, to = workspace.memory / "a.md", workspace.archive / "2026" / "a.md"
+    path.write_bytes(b"a")
+    with pytest.raises(ChangedOutside):
+        move(op, path, to, read="0" * 64)
+    move(op, path, to, read=atomic.digest(b"a"))
+    assert not path.exists()
+    path.write_bytes(b"b")
+    with pytest.raises(ChangedOutside):
+        move(op, path, to, read=atomic.digest(b"b"))
+    with pytest.raises(ChangedOutside):
+        remove(op, path, read=atomic.digest(b"x"))
+    remove(op, path, read=atomic.digest(b"b"))
+    assert to.read_bytes() == b"a"
+    assert not path.exists()
+
+
+def test_no_path_leads_out(op: Operation, workspace: Workspace) -> None:
+    with pytest.raises(PathEscape):
+        rewrite(op, workspace.root / ".." / "x.md", b"", read=None)
+    with pytest.raises(PathEscape):
+        rewrite(op, workspace.root, b"", read=None)
+
+
+def test_writing_the_same_bytes_is_no_operation(op: Operation, workspace: Workspace) -> None:
+    path = workspace.root / "USER.md"
+    path.write_bytes(b"same")
+    inode = path.stat().st_ino
+    rewrite(op, path, b"same", read=atomic.digest(b"same"))
+    assert path.stat().st_ino == inode
+    assert op.id is None

@@ -1,0 +1,277 @@
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from nacre.clock import Clock
+from nacre.config import Config, HistorySettings
+from nacre.errors import BadInput, ChangedOutside, NotFound, PathEscape
+from nacre.vault import atomic, ledger, longterm
+from nacre.vault.append import append
+from nacre.vault.daily import note
+from nacre.vault.history import history, operations_file
+from nacre.vault.markdown import open_document
+from nacre.vault.operation import operation
+from nacre.vault.rewrite import move, remove, rewrite
+from nacre.vault.undo import apply, plan, undo
+from nacre.vault.workspace import Workspace
+
+
+def put(workspace: Workspace, clock: Clock, path: Path, data: bytes) -> None:
+    before = atomic.read_bytes(path)
+    with operation(workspace, clock, "edit") as op:
+        rewrite(op, path, data, read=None if before is None else atomic.digest(before))
+
+
+def states(workspace: Workspace) -> list[str]:
+    return [one.state for one in history(workspace).operations]
+
+
+def test_undoing_a_note_removes_exactly_its_bytes(workspace: Workspace, clock: Clock) -> None:
+    path = workspace.day(clock.today())
+    path.write_bytes(b"theirs\r\n- torn")
+    note(workspace, clock, "ours")
+    undo(workspace, clock)
+    assert path.read_bytes() == b"theirs\r\n- torn"
+
+
+def test_undoing_the_first_note_of_a_day_removes_the_file(workspace: Workspace, clock: Clock) -> None:
+    note(workspace, clock, "ours")
+    undo(workspace, clock)
+    assert not workspace.day(clock.today()).exists()
+
+
+def test_a_note_is_taken_out_from_between_what_others_wrote(workspace: Workspace, clock: Clock) -> None:
+    path = workspace.day(clock.today())
+    path.write_bytes(b"# day\n- before\n")
+    note(workspace, clock, "ours")
+    with path.open("ab") as file:
+        file.write(b"- after\n")
+    path.write_bytes(b"- on top\n" + path.read_bytes())
+    undo(workspace, clock)
+    assert path.read_bytes() == b"- on top\n# day\n- before\n- after\n"
+
+
+def test_a_note_that_was_edited_since_is_not_undone(workspace: Workspace, clock: Clock) -> None:
+    path = workspace.day(clock.today())
+    note(workspace, clock, "older", "PREF")
+    note(workspace, clock, "ours")
+    path.write_bytes(path.read_bytes().replace(b"ours", b"ours, edited"))
+    before = path.read_bytes()
+    with pytest.raises(ChangedOutside, match=r"2026-02-10\.md"):
+        undo(workspace, clock)
+    assert path.read_bytes() == before
+    undo(workspace, clock, only=1)
+    assert b"older" not in path.read_bytes()
+
+
+def test_undo_walks_back_and_can_itself_be_undone(workspace: Workspace, clock: Clock) -> None:
+    path = workspace.root / "USER.md"
+    for data in (b"1\n", b"2\n", b"3\n"):
+        put(workspace, clock, path, data)
+    undo(workspace, clock)
+    assert path.read_bytes() == b"2\n"
+    undo(workspace, clock)
+    assert path.read_bytes() == b"1\n"
+    assert states(workspace) == ["done", "undone", "undone", "done", "done"]
+    undo(workspace, clock, only=5)
+    assert path.read_bytes() == b"2\n"
+    assert states(workspace) == ["done", "done", "undone", "done", "undone", "done"]
+    with pytest.raises(BadInput, match="already undone"):
+        undo(workspace, clock, only=3)
+    undo(workspace, clock, n=9)
+    assert not path.exists()
+    with pytest.raises(NotFound, match="nothing to undo"):
+        undo(workspace, clock)
+
+
+def test_a_group_is_undone_as_one(workspace: Workspace, clock: Clock) -> None:
+    longterm.apply(workspace, clock, longterm.plan_add(workspace, workspace.longterm, None, "a", type="PREF"))
+    before = workspace.longterm.read_bytes()
+    with operation(workspace, clock, "tidy") as op:
+        edit = longterm.plan_add(workspace, workspace.longterm, open_document(workspace.longterm), "b", type="PREF")
+        longterm.apply(workspace, clock, edit)
+        ledger.write(op, ledger.Record("x", "t", "admitted", "b"))
+        note(workspace, clock, "tidied")
+    undo(workspace, clock)
+    assert workspace.longterm.read_bytes() == before
+    assert sorted(path.name for path in workspace.memory.rglob("*.*")) == []
+
+
+def test_a_rewrite_is_taken_back_around_the_users_own_edits(workspace: Workspace, clock: Clock) -> None:
+    path = workspace.root / "USER.md"
+    path.write_bytes(b"# top\n\n- a\n- b\n")
+    put(workspace, clock, path, b"# top\n\n- a\n- ours\n- b\n")
+    path.write_bytes(b"# new top\n\n- a\n- ours\n- b\n- user\n")
+    undo(workspace, clock)
+    assert path.read_bytes() == b"# new top\n\n- a\n- b\n- user\n"
+
+
+def test_a_conflict_touches_no_file_at_all(workspace: Workspace, clock: Clock) -> None:
+    one, two = workspace.root / "one.md", workspace.root / "two.md"
+    with operation(workspace, clock, "edit") as op:
+        rewrite(op, one, b"1\n", read=None)
+        rewrite(op, two, b"2\n", read=None)
+    one.write_bytes(b"user\n")
+    with pytest.raises(ChangedOutside, match=r"one\.md"):
+        undo(workspace, clock)
+    assert two.read_bytes() == b"2\n"
+    assert states(workspace) == ["done"]
+
+
+def test_moved_and_removed_files_come_back(workspace: Workspace, clock: Clock) -> None:
+    gone, moved = workspace.memory / "gone.md", workspace.memory / "moved.md"
+    gone.write_bytes(b"gone\xff")
+    gone.chmod(0o600)
+    moved.write_bytes(b"moved")
+    with operation(workspace, clock, "archive") as op:
+        remove(op, gone, read=atomic.digest(b"gone\xff"))
+        move(op, moved, workspace.archive / "moved.md", read=atomic.digest(b"moved"))
+    undo(workspace, clock)
+    assert gone.read_bytes() == b"gone\xff"
+    assert stat.S_IMODE(gone.stat().st_mode) == 0o600
+    assert moved.read_bytes() == b"moved"
+    assert not (workspace.archive / "moved.md").exists()
+
+
+def test_planning_touches_nothing_and_a_stale_plan_is_refused(workspace: Workspace, clock: Clock) -> None:
+    path = workspace.root / "USER.md"
+    put(workspace, clock, path, b"1\n")
+    made = plan(workspace)
+    assert [(step.action, step.path) for step in made.plan.steps] == [("remove", "USER.md")]
+    assert path.read_bytes() == b"1\n"
+    path.write_bytes(b"user\n")
+    with pytest.raises(ChangedOutside):
+        apply(workspace, clock, made)
+    assert path.read_bytes() == b"user\n"
+
+
+def test_an_operation_killed_before_it_wrote_is_passed_over(workspace: Workspace, clock: Clock) -> None:
+    path = workspace.root / "USER.md"
+    put(workspace, clock, path, b"1\n")
+    lines = operations_file(workspace).read_text().splitlines()
+    change = {"path": "USER.md", "kind": "rewrite", "before": atomic.digest(b"1\n"), "after": atomic.digest(b"2\n")}
+    killed = {"id": 2, "at": "", "command": "edit", "changes": [change]}
+    operations_file(workspace).write_text("\n".join([*lines, json.dumps(killed)]) + "\n")
+    assert states(workspace) == ["done", "not carried out"]
+    assert plan(workspace).undoes == (1,)
+    assert not plan(workspace, only=2).restores
+
+
+def test_an_undo_that_was_killed_half_way_is_completed_by_the_next(workspace: Workspace, clock: Clock) -> None:
+    one, two = workspace.root / "one.md", workspace.root / "two.md"
+    with operation(workspace, clock, "edit") as op:
+        rewrite(op, one, b"1\n", read=None)
+        rewrite(op, two, b"2\n", read=None)
+    made = plan(workspace)
+    apply(workspace, clock, made)
+    one.write_bytes(b"1\n")  # as if the undo had been killed before it came to this file
+    assert states(workspace) == ["done", "partly done"]
+    undo(workspace, clock)
+    assert not one.exists()
+    assert not two.exists()
+    assert states(workspace)[0] == "undone"
+
+
+def test_without_history_undo_says_so(workspace: Workspace, clock: Clock) -> None:
+    with pytest.raises(BadInput, match="switched off"):
+        undo(workspace, clock, Config(history=HistorySettings(enabled=False)))
+    with pytest.raises(BadInput):
+        undo(workspace, clock, n=0)
+
+
+def test_a_record_that_came_with_a_clone_leads_nowhere(workspace: Workspace, clock: Clock) -> None:
+    outside = workspace.root.parent / "theirs.md"
+    outside.write_bytes(b"theirs\n")
+    note(workspace, clock, "x")
+    change = {"path": "../theirs.md", "kind": "create", "before": None, "after": atomic.digest(b"theirs\n")}
+    with operations_file(workspace).open("a") as file:
+        file.write(json.dumps({"id": 2, "at": "", "command": "edit", "changes": [change]}) + "\n")
+    with pytest.raises(PathEscape):
+        undo(workspace, clock)
+    assert outside.read_bytes() == b"theirs\n"
+
+
+ACTIONS = st.lists(
+    st.one_of(
+        st.tuples(st.just("note"), st.sampled_from(["a", "b", "c"])),
+        st.tuples(st.just("put"), st.sampled_from(["x\n", "x\ny\n", "z"])),
+        st.tuples(st.just("log"), st.sampled_from(["- l", "- m\n- n"])),
+        st.tuples(st.just("remove"), st.just("")),
+    ),
+    min_size=1,
+    max_size=7,
+)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(ACTIONS, st.data())
+def test_undoing_gives_back_every_earlier_state_and_undoing_that_the_later(
+    memory_disk: Path, clock: Clock, actions: list[tuple[str, str]], draw: st.DataObject
+) -> None:
+    root = memory_disk / str(len(list(memory_disk.iterdir())))
+    workspace = Workspace(root)
+    workspace.memory.mkdir(parents=True)
+    user = root / "USER.md"
+
+    def files() -> dict[str, bytes]:
+        return {
+            path.name: path.read_bytes() for path in root.rglob("*") if path.is_file() and ".nacre" not in path.parts
+        }
+
+    seen = [files()]
+    for action, text in actions:
+        if action == "note":
+            note(workspace, clock, text)
+        elif action == "put":
+            put(workspace, clock, user, text.encode())
+        elif action == "log":
+            with operation(workspace, clock, "log") as op:
+                append(op, workspace.memory / "log.md", text)
+        elif user.exists():
+            with operation(workspace, clock, "remove") as op:
+                remove(op, user, read=atomic.digest(user.read_bytes()))
+        if files() != seen[-1]:
+            seen.append(files())
+    if len(seen) == 1:
+        return
+    back = draw.draw(st.integers(1, len(seen) - 1))
+    undo(workspace, clock, n=back)
+    assert files() == seen[-1 - back]
+    undo(workspace, clock, only=history(workspace).operations[-1].id)
+    assert files() == seen[-1]
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_undoing_never_loses_a_line_that_the_user_wrote(memory_disk: Path, clock: Clock, draw: st.DataObject) -> None:
+    root = memory_disk / str(len(list(memory_disk.iterdir())))
+    workspace = Workspace(root)
+    workspace.memory.mkdir(parents=True)
+    files = [root / "USER.md", workspace.day(clock.today())]
+    users: list[bytes] = []
+    for number in range(draw.draw(st.integers(1, 6))):
+        path = draw.draw(st.sampled_from(files))
+        lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
+        place = draw.draw(st.integers(0, len(lines)))
+        if draw.draw(st.booleans()):
+            users.append(b"- user %d\n" % number)
+            path.write_bytes(b"".join([*lines[:place], users[-1], *lines[place:]]))
+        elif path == files[0]:
+            put(workspace, clock, path, b"".join([*lines[:place], b"- ours %d\n" % number, *lines[place:]]))
+        else:
+            note(workspace, clock, f"ours {number}")
+    before = {path: atomic.read_bytes(path) for path in files}
+    try:
+        undo(workspace, clock, n=draw.draw(st.integers(1, 6)))
+    except NotFound:
+        return
+    except ChangedOutside:
+        assert {path: atomic.read_bytes(path) for path in files} == before
+    now = b"".join(atomic.read_bytes(path) or b"" for path in files).splitlines(keepends=True)
+    assert all(now.count(line) == 1 for line in users)
