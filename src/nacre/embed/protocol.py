@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     import numpy as np
+    import numpy.typing as npt
 
 
 @dataclass(frozen=True)
 class ModelId:
-    """One model, told apart by the hash of its weights (or of its address and name): vectors of two are never compared."""
+    """One model, told apart by the hash of its weights (or of its address and name): vectors of two are never compared.
+
+    `dims` is 0 for a model over HTTP that has not answered yet, so it has no part in equality.
+    """
 
     name: str
     hash: str
-    dims: int
+    dims: int = field(compare=False)
 
 
 class Embedder(Protocol):
@@ -28,7 +32,7 @@ class Embedder(Protocol):
         """Every model this embedder can use."""
 
     def models_for(self, text: str) -> tuple[ModelId, ...]:
-        """The models that fit the text; empty for a text without words."""
+        """The models that fit the text; empty for a text without words, or in a script no model here can read."""
 
-    def embed(self, model: ModelId, texts: Sequence[str], *, query: bool = False) -> np.ndarray:
+    def embed(self, model: ModelId, texts: Sequence[str], *, query: bool = False) -> npt.NDArray[np.float32]:
         """float32 unit vectors, a row for each text, in order."""

