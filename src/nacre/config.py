@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import sys
 import types
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -28,18 +30,18 @@ def setting(default: Any, meaning: str, *, shared: bool = False, choices: tuple[
     return field(default=default, metadata=about)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # not compared; halves what making the class costs
 class MemorySettings:
     max_lines: int = setting(80, "most lines of a MEMORY.md")
     max_bytes: int = setting(5120, "most bytes of a MEMORY.md")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # not compared; halves what making the class costs
 class TierSettings:
     path: str | None = setting(None, "where the checkpoint layers lie; default memory_fs in the workspace")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # not compared; halves what making the class costs
 class IndexSettings:
     extra_paths: list[dict[str, str]] = setting(
         [],
@@ -50,7 +52,7 @@ class IndexSettings:
     chunk_overlap: int = setting(80, "how many tokens neighbouring passages share", shared=True)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # not compared; halves what making the class costs
 class SearchSettings:
     max_results: int = setting(10, "how many results a search returns", shared=True)
     min_score: float | None = setting(
@@ -64,7 +66,7 @@ class SearchSettings:
     snippet_chars: int = setting(700, "most characters of a snippet", shared=True)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # not compared; halves what making the class costs
 class EmbedSettings:
     provider: str = setting(
         "auto",
@@ -77,12 +79,12 @@ class EmbedSettings:
     batch: int = setting(64, "texts sent or computed together")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # not compared; halves what making the class costs
 class HistorySettings:
     enabled: bool = setting(default=True, meaning="keep preimages, so that every change can be undone")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # not compared; halves what making the class costs
 class Config:
     timezone: str | None = setting(
         None, "the user's time zone, such as Asia/Shanghai; default the system's", shared=True
@@ -100,8 +102,7 @@ class Config:
     problems: tuple[Problem, ...] = field(default=(), metadata={"derived": True})
 
 
-@dataclass(frozen=True)
-class Known:
+class Known(typing.NamedTuple):
     """One setting as `nacre config` lists it."""
 
     key: str
@@ -116,12 +117,18 @@ class Known:
         return "NACRE_" + self.key.upper().replace(".", "_")
 
 
-def known_settings() -> dict[str, Known]:
+@cache
+def _kinds(cls: type) -> dict[str, Any]:
+    return typing.get_type_hints(cls)
+
+
+@cache
+def known_settings() -> Mapping[str, Known]:
     """Every setting by its dotted key."""
     found: dict[str, Known] = {}
 
     def collect(cls: type, prefix: str) -> None:
-        kinds = typing.get_type_hints(cls)
+        kinds = _kinds(cls)
         for part in dataclasses.fields(cls):
             kind = kinds[part.name]
             if part.metadata.get("derived"):
@@ -151,6 +158,9 @@ def user_config_file(env: Mapping[str, str] | None = None) -> Path:
 
 
 def user_config_folder() -> Path:
+    system: str = sys.platform
+    if system == "linux":  # what platformdirs answers there, without the ten milliseconds of its import
+        return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "nacre"
     import platformdirs
 
     return Path(platformdirs.user_config_dir("nacre", appauthor=False))
@@ -224,12 +234,13 @@ def load(
             else:
                 take(key, value, "workspace" if from_workspace else "user")
     for key, known_one in known.items():
-        if (raw := env.get(known_one.variable)) not in (None, ""):
-            take(key, _from_text(known_one, typing.cast("str", raw)), "environment")
+        if raw := env.get(known_one.variable):
+            take(key, _from_text(known_one, raw), "environment")
     for key, value in (flags or {}).items():
         if value is not None:
             take(key, value, "flag")
-    return _build(Config, values, "", origins=origins, problems=tuple(problems))
+    made: Config = _build(Config, values, "", origins=origins, problems=tuple(problems))
+    return made
 
 
 def _flat(table: Mapping[str, Any], known: Mapping[str, Known], prefix: str = "") -> list[tuple[str, Any]]:
@@ -292,7 +303,7 @@ def checked(known: Known, value: Any, origin: str) -> Any:
 
 
 def _build(cls: type, values: Mapping[str, Any], prefix: str, **more: Any) -> Any:
-    kinds = typing.get_type_hints(cls)
+    kinds = _kinds(cls)
     given: dict[str, Any] = dict(more)
     for part in dataclasses.fields(cls):
         kind = kinds[part.name]

@@ -1,0 +1,154 @@
+"""A Markdown file as the index keeps it: chunks with their lines, stamps, tokens and passages."""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import re
+from typing import Any, NamedTuple
+
+from nacre.text.blocks import FRONT, blocks
+from nacre.text.chunk import chunks, passages
+from nacre.text.stamps import Stamp, date_in, is_structural, label_of, real_day, source_day, stamp_of, tags_in
+from nacre.text.tokens import tokens
+from nacre.vault.workspace import DAY_NAME
+
+_PROJECT = re.compile(r"projects/([^/]+)/")
+PUBLIC = "*"
+_LONGEST_FRONT = 20_000  # characters of frontmatter that are parsed
+
+
+class Part(NamedTuple):
+    """One chunk, ready to be stored."""
+
+    key: str
+    first: int
+    last: int
+    heading: str
+    text: str
+    date: str | None
+    stamp: Stamp
+    project: str | None
+    audience: str | None
+    label: str | None
+    tags: tuple[str, ...]
+    context: str  # the words of the headings, which belong to the meaning
+
+
+def read(path: str, layer: str, data: bytes, *, size: int, overlap: int) -> list[Part]:
+    """The chunks of a file. Bytes that are not UTF-8 are replaced for search; the file itself is never touched."""
+    lines = data.decode("utf-8", errors="replace").removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
+    front = _frontmatter(lines)
+    day = DAY_NAME.fullmatch(path.rpartition("/")[2])
+    file_date = (real_day(day[1]) if day else None) or _front_date(front)
+    if layer == "longterm" or (layer == "extra" and not day):
+        file_date = None
+    owner = _PROJECT.match(path)
+    every_item = layer in ("longterm", "daily", "weekly", "archive")
+    file_tags = _front_tags(front)
+    public = PUBLIC if front.get("public") is True else None
+    name_words = "" if layer == "longterm" else _words_of_name(path)
+    parts: list[Part] = []
+    seen: dict[str, int] = {}
+    for chunk in chunks(lines, size=size, overlap=overlap, every_item=every_item):
+        stamp = _stamp(chunk.headings)
+        telling = [heading for heading in chunk.headings if not is_structural(heading)]
+        heading = " > ".join(chunk.headings)
+        basis = f"{path}\n{heading}\n{chunk.text}"
+        repeat = seen[basis] = seen.get(basis, 0) + 1
+        key = hashlib.blake2b(f"{basis}\n{repeat}".encode("utf-8", "surrogatepass"), digest_size=5).hexdigest()
+        day_of = source_day(chunk.text) if layer == "weekly" else None
+        within = _date_of(chunk.headings) if layer in ("weekly", "note") else None
+        parts.append(
+            Part(
+                key=key,
+                first=chunk.start,
+                last=chunk.end,
+                heading=heading,
+                text=chunk.text,
+                date=day_of or within or file_date,
+                stamp=stamp,
+                project=stamp.project or (owner[1] if owner else None),
+                audience=stamp.group or public,
+                label=label_of(chunk.text),
+                tags=tuple(dict.fromkeys((*file_tags, *tags_in(chunk.text)))),
+                context=" > ".join((*telling, name_words) if name_words and not telling else telling),
+            )
+        )
+    return parts
+
+
+def body_tokens(part: Part) -> str:
+    return " ".join(tokens(part.text))
+
+
+def heading_tokens(part: Part, path: str) -> str:
+    return " ".join(tokens(f"{part.context} {_words_of_name(path)}"))
+
+
+def passage_texts(context: str, text: str) -> list[str]:
+    """What is embedded for a chunk: its passages, each with the headings it stands under."""
+    lead = f"{context}\n" if context else ""
+    return [lead + passage for passage in passages(text)]
+
+
+def passage_hash(text: str) -> bytes:
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def _stamp(headings: tuple[str, ...]) -> Stamp:
+    """What the headings say together; the innermost that names a field has the last word on it."""
+    found = Stamp()
+    for heading in headings:
+        inner = stamp_of(heading)
+        if any(inner):
+            found = Stamp(*(new or old for new, old in zip(inner, found, strict=True)))
+    return found
+
+
+def _date_of(headings: tuple[str, ...]) -> str | None:
+    return next((found for heading in reversed(headings) if (found := date_in(heading))), None)
+
+
+def _words_of_name(path: str) -> str:
+    """The words of a file's name that tell something: "2026-03-28-rename-assistant.md" → "rename assistant"."""
+    name = path.rpartition("/")[2].removesuffix(".md")
+    day = DAY_NAME.fullmatch(name + ".md")
+    if day:
+        name = day[2] or ""
+    return "" if name.isdigit() else name.replace("-", " ").replace("_", " ")
+
+
+def _frontmatter(lines: list[str]) -> dict[str, Any]:
+    if not lines or lines[0].rstrip() != "---":
+        return {}
+    first = next(iter(blocks(lines[:210])), None)
+    if first is None or first.kind != FRONT or first.end < 3:
+        return {}
+    text = "\n".join(lines[1 : first.end - 1])
+    if len(text) > _LONGEST_FRONT:
+        return {}
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
+    try:
+        found = YAML(typ="safe", pure=True).load(text)
+    except (YAMLError, ValueError, TypeError, AttributeError, KeyError, RecursionError, OverflowError):
+        return {}  # doctor shows it; the parser lets more than its own errors through
+    return found if isinstance(found, dict) else {}
+
+
+def _front_date(front: dict[str, Any]) -> str | None:
+    given = front.get("date") or front.get("created")
+    return date_in(str(given)) if isinstance(given, str | dt.date) else None
+
+
+def _front_tags(front: dict[str, Any]) -> tuple[str, ...]:
+    given = front.get("tags") or front.get("tag") or ()
+    if isinstance(given, str):
+        given = re.split(r"[,\uff0c、\s]+", given)
+    if not isinstance(given, list | tuple):
+        return ()
+    # Only plain values: an alias can make a small list unfold into a huge one.
+    named = (str(tag).strip().lstrip("#") for tag in given if isinstance(tag, str | int | float | dt.date))
+    return tuple(tag for tag in named if tag)

@@ -1,0 +1,78 @@
+"""Keeps the index true to the files: before every search, and when a changed setting asks for a new generation."""
+
+from __future__ import annotations
+
+import threading
+
+from nacre.config import Config
+from nacre.index.store import Generation, Store, wanted_settings
+from nacre.index.update import Progress, TextReport, update
+from nacre.index.watch import ChangeFeed
+from nacre.vault.files import memory_files
+from nacre.vault.workspace import Workspace
+
+_PROOF = "watching"
+
+
+class Keeper:
+    """Answers which generation to search, after making sure that it has missed no write."""
+
+    def __init__(self, workspace: Workspace, config: Config, store: Store) -> None:
+        self.workspace = workspace
+        self.config = config
+        self.store = store
+        self._feed = ChangeFeed()
+        self._lock = threading.Lock()
+        self._scans = 0
+        self._folders: set[str] = set()
+        self._known: tuple[int, Generation] | None = None
+
+    def current(self, progress: Progress | None = None) -> Generation:
+        """The generation that answers, fresh: a search never misses a file that changed before it was asked."""
+        with self._lock:
+            identity = id(self.store.db)
+            if self._known and self._known[0] == identity and self._feed.quiet():
+                return self._known[1]
+            live = self.store.live() or self.store.building(wanted_settings(self.config))
+            self._bring_up(live, progress)
+            self._known = (identity, live)
+            return live
+
+    def outdated(self) -> bool:
+        """Whether the settings have changed since the generation that answers was made."""
+        live = self.store.live()
+        return live is not None and live.settings != wanted_settings(self.config)
+
+    def rebuild(self, progress: Progress | None = None, *, every_file: bool = False) -> TextReport:
+        """Bring the text up to date with files and settings. A new generation is built beside the one that answers."""
+        with self._lock:
+            wanted = self.store.building(wanted_settings(self.config))
+            report = self._bring_up(wanted, progress, every_file=every_file)
+            self._known = None
+            return report
+
+    def finish(self) -> None:
+        """Let the generation that fits the settings take over, once it is complete."""
+        with self._lock:
+            wanted = self.store.building(wanted_settings(self.config))
+            if not wanted.live:
+                self.store.promote(wanted)
+            self._known = None
+
+    def _bring_up(self, generation: Generation, progress: Progress | None, *, every_file: bool = False) -> TextReport:
+        self._scans += 1
+        watching = False
+        if self._scans > 2 and self._folders:  # a process that searches again and again is worth a watch
+            watching = self._feed.watch(self._folders, self.store.path.parent / _PROOF)
+            self._feed.quiet()  # what was queued until now, the scan below sees
+        folders: set[str] = set()
+        found = memory_files(self.workspace, self.config, folders)
+        report = update(self.store, generation, found, progress, every_file=every_file)
+        if folders != self._folders and watching:
+            self._feed.close()  # a new folder was not watched while it was scanned
+        self._folders = folders
+        return report
+
+    def close(self) -> None:
+        self._feed.close()
+        self.store.close()

@@ -1,0 +1,164 @@
+"""The tables of the index, how the file is opened, and what happens when it is damaged or from the future."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import time
+from pathlib import Path
+
+from nacre.errors import IndexUnusable, cannot_write
+from nacre.words import say
+
+VERSION = 1
+
+TABLES = """
+create table meta(key text primary key, value text) without rowid;
+create table generations(id integer primary key, settings text not null, live integer not null);
+create table files(
+  id integer primary key, generation integer not null, path text not null, full text not null, layer text not null,
+  size integer, mtime integer, ctime integer, inode integer, read_at integer, hash blob,
+  unique(generation, path));
+create table chunks(
+  id integer primary key, generation integer not null, file integer not null, position integer not null, first integer not null, last integer not null,
+  heading text not null, context text not null, text text not null, key text not null,
+  layer text not null, date text, time text, session text, project text, audience text, label text, tags text);
+create index chunk_file on chunks(file, position);
+create index chunk_key on chunks(key);
+create table passages(
+  chunk integer not null, position integer not null, hash blob not null, batch integer,
+  primary key(chunk, position)) without rowid;
+create index passage_hash on passages(hash);
+create index passage_batch on passages(batch);
+create table models(id integer primary key, name text not null, hash text not null unique, dims integer not null);
+create table batches(id integer primary key, provider text not null, models text not null, settings text not null, unique(provider, models));
+create table vectors(
+  model integer not null, slot integer not null, hash blob not null, scale real not null, data blob not null,
+  primary key(model, slot)) without rowid;
+create unique index vector_hash on vectors(model, hash);
+create table signs(model integer not null, block integer not null, data blob not null, primary key(model, block)) without rowid;
+"""
+
+# "audience" is null for private talk, "*" for what is public, else the group a section is stamped with.
+# "batch" names the set of models with which a passage has been embedded; null means not yet.
+
+
+def connect(path: Path, *, timeout: float = 20.0) -> sqlite3.Connection:
+    """The index, made if it is not there. A damaged file is set aside; one from a newer version is refused."""
+    if str(path) != ":memory:":
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError as trouble:
+            raise cannot_write(path.parent, trouble) from trouble
+    try:
+        return _open(path, timeout)
+    except sqlite3.DatabaseError as trouble:
+        if not is_damage(trouble):
+            raise readable(trouble, path) from trouble
+        set_aside(path)
+        return _open(path, timeout)
+
+
+def _open(path: Path, timeout: float) -> sqlite3.Connection:
+    made = str(path) != ":memory:" and not path.exists()
+    if made:
+        with contextlib.suppress(FileExistsError):
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    db = sqlite3.connect(path, timeout=timeout, isolation_level=None, check_same_thread=False)
+    try:
+        db.execute("pragma journal_mode = wal")
+        db.execute("pragma synchronous = normal")
+        db.execute("pragma secure_delete = fast")
+        db.execute("pragma mmap_size = 268435456")
+        db.execute("pragma temp_store = memory")
+        version = db.execute("pragma user_version").fetchone()[0]
+        if version > VERSION:
+            raise IndexUnusable(
+                say(
+                    f"The index {path} was made by a newer Nacre. Upgrade Nacre, or delete the folder {path.parent}: it is rebuilt, and nothing is lost.",
+                    f"索引 {path} 由更新版本的 Nacre 建立。请升级 Nacre,或删除文件夹 {path.parent}:它会重建,不会丢失任何内容。",
+                )
+            )
+        if version < VERSION:
+            _create(db)
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def _create(db: sqlite3.Connection) -> None:
+    db.execute("begin exclusive")
+    try:
+        if db.execute("pragma user_version").fetchone()[0] < VERSION:  # another process may have been first
+            for statement in TABLES.split(";"):
+                if statement.strip():
+                    db.execute(statement)
+            db.execute(f"pragma user_version = {VERSION}")
+        db.execute("commit")
+    except BaseException:
+        db.execute("rollback")
+        raise
+
+
+def is_damage(trouble: sqlite3.DatabaseError) -> bool:
+    """Whether the file itself is broken, as against busy, full or misused."""
+    code = getattr(trouble, "sqlite_errorcode", None)
+    return code is not None and code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
+def readable(trouble: sqlite3.Error, path: Path) -> IndexUnusable:
+    """The sentence for trouble that SQLite reports in its own words."""
+    code = getattr(trouble, "sqlite_errorcode", 0) & 0xFF
+    if code == sqlite3.SQLITE_FULL:
+        return IndexUnusable(
+            say(
+                f"The disk is full: the index {path} could not be updated. Your notes are untouched. Make room and run the command again.",
+                f"磁盘已满:索引 {path} 未能更新。您的笔记未受影响。请腾出空间后重试。",
+            )
+        )
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return IndexUnusable(
+            say(
+                f"The index {path} is in use by another process. Wait a moment and run the command again.",
+                f"索引 {path} 正被其他进程使用。请稍后重试。",
+            )
+        )
+    return IndexUnusable(
+        say(
+            f"The index {path} cannot be used: {trouble}. Delete the folder {path.parent}: it is rebuilt, and nothing is lost.",
+            f"索引 {path} 无法使用:{trouble}。请删除文件夹 {path.parent}:它会重建,不会丢失任何内容。",
+        )
+    )
+
+
+def set_aside(path: Path) -> None:
+    """Move a damaged index out of the way; the newest damaged one is kept for a look, older ones are not."""
+    for old in path.parent.glob(f"{path.name}.damaged-*"):
+        with contextlib.suppress(FileNotFoundError):
+            old.unlink()
+    with contextlib.suppress(FileNotFoundError):
+        path.rename(path.with_name(f"{path.name}.damaged-{time.time_ns()}"))
+    for suffix in ("-wal", "-shm"):
+        with contextlib.suppress(FileNotFoundError):
+            path.with_name(path.name + suffix).unlink()
+
+
+def full_text_table(generation: int) -> str:
+    return f"words_{generation:d}"
+
+
+def create_full_text(db: sqlite3.Connection, generation: int) -> None:
+    """Full text of one generation. Tokens are ours, joined by spaces; FTS5 only has to split them again."""
+    name = full_text_table(generation)
+    db.execute(
+        f"""create virtual table if not exists {name} using fts5(body, heading, tokenize = "ascii tokenchars '_'")"""
+    )
+    db.execute(f"create virtual table if not exists {name}_terms using fts5vocab({name}, row)")
+
+
+def drop_full_text(db: sqlite3.Connection, generation: int) -> None:
+    name = full_text_table(generation)
+    db.execute(f"drop table if exists {name}_terms")
+    db.execute(f"drop table if exists {name}")

@@ -1,0 +1,208 @@
+"""The index while it is in use: connections for each thread, transactions, generations, recovery from damage."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from nacre.config import Config
+from nacre.index import schema
+from nacre.text import CHUNKER_VERSION, TOKENIZER_VERSION
+
+Result = TypeVar("Result")
+
+
+class Generation(NamedTuple):
+    """One way of cutting files into chunks, with everything made that way."""
+
+    id: int
+    settings: str
+    live: bool
+
+    @property
+    def words(self) -> str:
+        return schema.full_text_table(self.id)
+
+    @property
+    def chunk_tokens(self) -> int:
+        return int(json.loads(self.settings)["tokens"])
+
+    @property
+    def chunk_overlap(self) -> int:
+        return int(json.loads(self.settings)["overlap"])
+
+
+def wanted_settings(config: Config) -> str:
+    """What a generation must have been made with to fit the settings in force."""
+    made_with = {
+        "tokens": config.index.chunk_tokens,
+        "overlap": config.index.chunk_overlap,
+        "chunker": CHUNKER_VERSION,
+        "tokenizer": TOKENIZER_VERSION,
+    }
+    return json.dumps(made_with, sort_keys=True)
+
+
+def index_file(folder: Path) -> Path:
+    """Where the index of a workspace lies: in it, or in the user's cache when it cannot be written to, or in memory."""
+    if _writable(folder):
+        return folder / "index.sqlite"
+    import hashlib
+
+    import platformdirs
+
+    name = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]
+    elsewhere = Path(platformdirs.user_cache_dir("nacre", appauthor=False)) / "indexes" / name
+    return elsewhere / "index.sqlite" if _writable(elsewhere) else Path(":memory:")
+
+
+def _writable(folder: Path) -> bool:
+    place = folder
+    while not place.exists() and place != place.parent:
+        place = place.parent
+    return os.access(place, os.W_OK | os.X_OK) and not os.statvfs(place).f_flag & os.ST_RDONLY
+
+
+class Store:
+    """One index file, safe to use from many threads and processes at once."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.recovered = False  # a damaged file was set aside since this was opened
+        self._lock = threading.RLock()
+        self._threads = threading.local()
+        self._open: list[sqlite3.Connection] = []
+        self._epoch = 0
+        self._identity: tuple[int, int] | None = None
+
+    @property
+    def db(self) -> sqlite3.Connection:
+        """This thread's connection; opened anew when the file was deleted or replaced under us."""
+        held: tuple[int, sqlite3.Connection] | None = getattr(self._threads, "held", None)
+        if held is not None and held[0] == self._epoch and self._same_file():
+            return held[1]
+        with self._lock:
+            if not self._same_file():
+                self._forget()
+            in_memory = str(self.path) == ":memory:"
+            connection = self._open[0] if in_memory and self._open else schema.connect(self.path)
+            if connection not in self._open:
+                self._open.append(connection)
+            if not in_memory:
+                about = self.path.stat()
+                self._identity = (about.st_dev, about.st_ino)
+            self._threads.held = (self._epoch, connection)
+            return connection
+
+    def _same_file(self) -> bool:
+        if self._identity is None:
+            return True
+        try:
+            about = os.stat(self.path)
+        except OSError:
+            return False
+        return (about.st_dev, about.st_ino) == self._identity
+
+    def _forget(self) -> None:
+        """Drop every connection; other threads notice by the epoch."""
+        self._epoch += 1
+        self._identity = None
+        for connection in self._open:
+            with contextlib.suppress(sqlite3.Error):
+                connection.close()
+        self._open = []
+
+    def close(self) -> None:
+        with self._lock:
+            self._forget()
+
+    def safely(self, work: Callable[[], Result]) -> Result:
+        """Do the work; when the file turns out to be damaged, set it aside and do it again on a new one."""
+        try:
+            return work()
+        except sqlite3.DatabaseError as trouble:
+            if not schema.is_damage(trouble):
+                raise schema.readable(trouble, self.path) from trouble
+            with self._lock:
+                self._forget()
+                schema.set_aside(self.path)
+                self.recovered = True
+        try:
+            return work()
+        except sqlite3.DatabaseError as trouble:
+            raise schema.readable(trouble, self.path) from trouble
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """One transaction; all of it happens or none."""
+        db = self.db
+        with self._lock if str(self.path) == ":memory:" else contextlib.nullcontext():
+            db.execute("begin immediate")
+            try:
+                yield db
+                db.execute("commit")
+            except BaseException:
+                if db.in_transaction:
+                    db.execute("rollback")
+                raise
+
+    def version(self) -> tuple[int, int]:
+        """Changes whenever anybody writes to the index."""
+        db = self.db
+        return db.execute("pragma data_version").fetchone()[0], db.total_changes + (self._epoch << 40)
+
+    def generations(self) -> list[Generation]:
+        rows = self.db.execute("select id, settings, live from generations order by id")
+        return [Generation(row[0], row[1], bool(row[2])) for row in rows]
+
+    def live(self) -> Generation | None:
+        """The generation that answers."""
+        return next((generation for generation in self.generations() if generation.live), None)
+
+    def building(self, settings: str) -> Generation:
+        """The generation made with these settings, begun if it was not; the first of all is live from the start."""
+        with self.writing() as db:
+            existing = self.generations()
+            for generation in existing:
+                if generation.settings == settings:
+                    return generation
+            for generation in existing:
+                if not generation.live:  # begun with settings that have changed again
+                    drop_generation(db, generation.id)
+            live = not any(generation.live for generation in existing)
+            number = db.execute(
+                "insert into generations(settings, live) values(?, ?) returning id", (settings, live)
+            ).fetchone()[0]
+            schema.create_full_text(db, number)
+            return Generation(number, settings, live)
+
+    def promote(self, generation: Generation) -> None:
+        """Let a finished generation answer, and drop the ones before it."""
+        with self.writing() as db:
+            for old in self.generations():
+                if old.id != generation.id:
+                    drop_generation(db, old.id)
+            db.execute("update generations set live = 1 where id = ?", (generation.id,))
+
+    def get_meta(self, key: str) -> str | None:
+        row = self.db.execute("select value from meta where key = ?", (key,)).fetchone()
+        return None if row is None else str(row[0])
+
+    def set_meta(self, key: str, value: str) -> None:
+        self.db.execute(
+            "insert into meta values(?, ?) on conflict(key) do update set value = excluded.value", (key, value)
+        )
+
+
+def drop_generation(db: sqlite3.Connection, number: int) -> None:
+    db.execute("delete from passages where chunk in (select id from chunks where generation = ?)", (number,))
+    db.execute("delete from chunks where generation = ?", (number,))
+    db.execute("delete from files where generation = ?", (number,))
+    db.execute("delete from generations where id = ?", (number,))
+    schema.drop_full_text(db, number)

@@ -1,0 +1,220 @@
+"""Bring the text of the index up to date with the files: only what changed is read, and only what changed in it is written."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from nacre.index.store import Generation, Store
+from nacre.vault.files import Found
+
+if TYPE_CHECKING:
+    from nacre.index.document import Part
+
+_BATCH_FILES = 200
+_RACY = 1_000_000_000  # a file written less than a second before it was read may change again without a newer time
+
+
+@dataclass
+class TextReport:
+    """What an update did."""
+
+    files: int = 0
+    read: int = 0
+    changed: int = 0
+    removed: int = 0
+    chunks: int = 0
+    unreadable: list[str] = field(default_factory=list)
+
+
+class _Known(NamedTuple):
+    id: int
+    signature: tuple[str, int, int, int, int]
+    racy: bool
+    hash: bytes | None
+
+
+Progress = Callable[[int, int], None]
+
+
+def update(
+    store: Store,
+    generation: Generation,
+    found: Iterable[Found],
+    progress: Progress | None = None,
+    *,
+    every_file: bool = False,
+) -> TextReport:
+    """Make the generation fit the files; in several transactions, so that an interrupted run is carried on by the next.
+
+    `every_file` reads also those that look unchanged.
+    """
+    report = TextReport()
+    known = _known(store.db, generation)
+    fresh: list[Found] = []
+    for one in found:
+        report.files += 1
+        before = known.pop(one.path, None)
+        if every_file or before is None or before.racy or before.signature != _signature(one):
+            fresh.append(one)
+    if known:
+        with store.writing() as db:
+            for gone in known.values():
+                _remove(db, generation, gone.id)
+        report.removed = len(known)
+    for start in range(0, len(fresh), _BATCH_FILES):
+        prepared = [_prepare(one) for one in fresh[start : start + _BATCH_FILES]]
+        with store.writing() as db:
+            for file in prepared:
+                _take_in(db, generation, file, report)
+        if progress:
+            progress(min(start + _BATCH_FILES, len(fresh)), len(fresh))
+    return report
+
+
+def count_changed(store: Store, generation: Generation, found: Iterable[Found]) -> int:
+    """How many files differ from what the index knows of them; those that are gone count too."""
+    known = _known(store.db, generation)
+    changed = 0
+    for one in found:
+        before = known.pop(one.path, None)
+        changed += before is None or before.signature != _signature(one)
+    return changed + len(known)
+
+
+def _signature(one: Found) -> tuple[str, int, int, int, int]:
+    return (one.layer, one.size, one.mtime, one.ctime, one.inode)
+
+
+def _known(db: sqlite3.Connection, generation: Generation) -> dict[str, _Known]:
+    rows = db.execute(
+        "select path, id, layer, size, mtime, ctime, inode, read_at, hash from files where generation = ?",
+        (generation.id,),
+    )
+    return {row[0]: _Known(row[1], row[2:7], row[7] - max(row[4], row[5]) < _RACY, row[8]) for row in rows}
+
+
+class _Prepared(NamedTuple):
+    found: Found
+    read_at: int
+    data: bytes | None
+
+
+def _prepare(one: Found) -> _Prepared:
+    read_at = time.time_ns()
+    try:
+        with open(one.full, "rb") as file:
+            return _Prepared(one, read_at, file.read())
+    except OSError:
+        return _Prepared(one, read_at, None)
+
+
+def _take_in(db: sqlite3.Connection, generation: Generation, file: _Prepared, report: TextReport) -> None:
+    """Store one file. Another process may have done so meanwhile: the row is read again inside the transaction."""
+    one = file.found
+    row = db.execute(
+        "select id, hash, layer from files where generation = ? and path = ?", (generation.id, one.path)
+    ).fetchone()
+    if file.data is None:
+        report.unreadable.append(one.path)
+        if row:
+            _remove(db, generation, row[0])
+        return
+    import hashlib
+
+    from nacre.index import document  # only a changed file pays for the machinery of chunks
+
+    report.read += 1
+    digest = hashlib.blake2b(file.data, digest_size=16).digest()
+    facts = (one.full, one.layer, one.size, one.mtime, one.ctime, one.inode, file.read_at, digest)
+    if row and row[1] == digest and row[2] == one.layer:
+        db.execute(
+            "update files set full=?, layer=?, size=?, mtime=?, ctime=?, inode=?, read_at=?, hash=? where id=?",
+            (*facts, row[0]),
+        )
+        return
+    if row:
+        number = row[0]
+        db.execute(
+            "update files set full=?, layer=?, size=?, mtime=?, ctime=?, inode=?, read_at=?, hash=? where id=?",
+            (*facts, number),
+        )
+    else:
+        number = db.execute(
+            "insert into files(generation, path, full, layer, size, mtime, ctime, inode, read_at, hash) values(?,?,?,?,?,?,?,?,?,?) returning id",
+            (generation.id, one.path, *facts),
+        ).fetchone()[0]
+    report.changed += 1
+    parts = document.read(
+        one.path, one.layer, file.data, size=generation.chunk_tokens, overlap=generation.chunk_overlap
+    )
+    _store_parts(db, generation, number, one, parts)
+    report.chunks += len(parts)
+
+
+def _store_parts(db: sqlite3.Connection, generation: Generation, number: int, one: Found, parts: list[Part]) -> None:
+    """Replace the chunks of a file; those whose words stayed the same keep their row and only move."""
+    from nacre.index import document
+
+    kept = {row[0]: row[1] for row in db.execute("select key, id from chunks where file = ?", (number,))}
+    moves: list[tuple[int, int, int, str, str | None, str | None, str | None, int]] = []
+    for position, part in enumerate(parts):
+        chunk = kept.pop(part.key, None)
+        if chunk is not None:
+            moves.append((position, part.first, part.last, one.layer, part.date, part.audience, part.project, chunk))
+            continue
+        chunk = db.execute(
+            "insert into chunks(generation, file, position, first, last, heading, context, text, key, layer, date, time, session, project, audience, label, tags)"
+            " values(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+            (
+                generation.id,
+                number,
+                position,
+                part.first,
+                part.last,
+                part.heading,
+                part.context,
+                part.text,
+                part.key,
+                one.layer,
+                part.date,
+                part.stamp.time,
+                part.stamp.session,
+                part.project,
+                part.audience,
+                part.label,
+                json.dumps(part.tags, ensure_ascii=False) if part.tags else None,
+            ),
+        ).lastrowid
+        db.execute(
+            f"insert into {generation.words}(rowid, body, heading) values(?,?,?)",
+            (chunk, document.body_tokens(part), document.heading_tokens(part, one.path)),
+        )
+        db.executemany(
+            "insert into passages(chunk, position, hash) values(?,?,?)",
+            [
+                (chunk, at, document.passage_hash(text))
+                for at, text in enumerate(document.passage_texts(part.context, part.text))
+            ],
+        )
+    if moves:
+        db.executemany(
+            "update chunks set position=?, first=?, last=?, layer=?, date=?, audience=?, project=? where id=?", moves
+        )
+    _remove_chunks(db, generation, list(kept.values()))
+
+
+def _remove(db: sqlite3.Connection, generation: Generation, number: int) -> None:
+    _remove_chunks(db, generation, [row[0] for row in db.execute("select id from chunks where file = ?", (number,))])
+    db.execute("delete from files where id = ?", (number,))
+
+
+def _remove_chunks(db: sqlite3.Connection, generation: Generation, ids: list[int]) -> None:
+    rows = [(number,) for number in ids]
+    db.executemany(f"delete from {generation.words} where rowid = ?", rows)
+    db.executemany("delete from passages where chunk = ?", rows)
+    db.executemany("delete from chunks where id = ?", rows)

@@ -1,0 +1,86 @@
+"""What a heading or a bullet says about itself: time, session, project, group, type, category, source day."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from typing import NamedTuple
+
+_TIME = re.compile(r"(\d{1,2}:\d{2})(?!\d)")
+_DATE = re.compile(r"(?<!\d)[0-9]{4}-[0-9]{2}-[0-9]{2}(?!\d)")
+_FIELD = re.compile(r"\b(session|project|group):([^\s|]+)")
+# What a heading that only says when is made of: times, dates, the fields of a stamp, and the words that we write beside them.
+_WHEN = re.compile(
+    r"(?:\d{4}-\d{2}-\d{2}(?=[T\s|,]|$)|T?\d{1,2}:\d{2}(?::\d{2})?(?:\.\d+)?(?!\d)|(?:session|project|group):[^\s|]+|\d+ messages?\b"
+    r"|(?:note|continued|UTC|GMT|Z)(?!\w)|[+-]\d{2}:?\d{2}|\(?(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*\)?(?!\w)|[\s|,])+"
+)
+_LABEL = re.compile(r"\[([A-Z]{4,6}|决策|发现|偏好|任务|Decision|Discovery|Preference|Task)\]\s*")
+_SOURCE = re.compile(r"\(src:\s*(\d{4}-\d{2}-\d{2})\)\s*$")
+_TAG = re.compile(r"(?:^|(?<=\s))#([^\W\d_][\w/-]*)")
+_TAG_LINE = re.compile(r"^(?:Tags|标签)[:\uff1a][ \t]*(.+)$", re.MULTILINE | re.IGNORECASE)
+_MARKER = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s+(?:\[[ xX]\]\s+)?")
+
+
+class Stamp(NamedTuple):
+    """The stamp of a log section: `## 14:05 session:61871d67 | 12 messages | project:shop-api | group:team`."""
+
+    time: str | None = None
+    session: str | None = None
+    project: str | None = None
+    group: str | None = None
+
+
+def stamp_of(heading: str) -> Stamp:
+    fields = dict(_FIELD.findall(heading))
+    time = _TIME.match(heading)
+    return Stamp(time[1] if time else None, fields.get("session"), fields.get("project"), fields.get("group"))
+
+
+def is_structural(heading: str) -> bool:
+    """Whether a heading only says when something was, so that its words tell nothing of the content."""
+    return bool(_WHEN.fullmatch(heading.strip()))
+
+
+def date_in(text: str) -> str | None:
+    """The first day that a text names; none when the calendar does not know it."""
+    found = _DATE.search(text)
+    return real_day(found[0]) if found else None
+
+
+def real_day(day: str) -> str | None:
+    """The day, unless it is one like 2026-02-30: what sorts and counts days must be able to trust them."""
+    try:
+        return dt.date.fromisoformat(day).isoformat()
+    except ValueError:
+        return None
+
+
+def label_of(text: str) -> str | None:
+    """The type or category at the head of a bullet: `[PREF]`, `[决策]`."""
+    found = _LABEL.match(_body(text))
+    return found[1] if found else None
+
+
+def _body(bullet: str) -> str:
+    marker = _MARKER.match(bullet)
+    return bullet[marker.end() :] if marker else bullet
+
+
+def source_day(text: str) -> str | None:
+    found = _SOURCE.search(text)
+    return real_day(found[1]) if found else None
+
+
+def tags_in(text: str) -> tuple[str, ...]:
+    """Hashtags, and the tags of a `Tags: a, b` or `标签: a, b` line."""
+    found = dict.fromkeys(_TAG.findall(text)) if "#" in text else {}
+    for listed in _TAG_LINE.findall(text):
+        found |= dict.fromkeys(part.strip() for part in re.split(r"[,\uff0c、]", listed) if part.strip())
+    return tuple(found)
+
+
+def bare_words(bullet: str) -> str:
+    """A bullet without its marker, label and source note: only what it says."""
+    body = _body(bullet)
+    label = _LABEL.match(body)
+    return _SOURCE.sub("", body[label.end() :] if label else body).strip()

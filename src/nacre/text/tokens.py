@@ -1,0 +1,128 @@
+"""The search tokens of a text: stemmed words, identifiers whole and in parts, Han characters and their pairs.
+
+The full-text index never sees raw text, only these tokens joined by spaces, so that a two-character Chinese word is found
+and a query goes through exactly the same mill as the notes.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import cache, lru_cache
+from typing import Any
+
+from nacre.text.language import CJK
+
+_LONGEST = 64  # a longer run of letters is a blob, not a word; its start is enough to find it
+_BLOB = 4 * _LONGEST  # what is looked at of a blob: it must fill neither the time nor the cache
+_MOST_PARTS = 6  # more than that is a hash or a blob: its parts mean nothing
+
+STOP_WORDS = frozenset(
+    """a an the of to in on at for and or is are was were be been being am did do does doing done what when where who whom
+    whose which how why with from by it its this that these those i me my mine you your yours he him she his her hers they
+    them their theirs we us our ours as about has have had having not no can could would will should shall may might must if
+    than then there so any some just also too very into over out up down off again here only own same such both each more
+    most other s t d ll m re ve don let please tell know""".split()
+)
+STOP_HAN = frozenset(
+    "的 了 是 在 我 你 他 她 它 们 有 和 与 及 也 都 就 还 吗 呢 吧 啊 哪 什 么 怎 样 谁 这 那 个 为 之 而 或 被 把 给 对 从 到 要 会 能 可 以 "
+    "什么 怎么 怎样 为什 哪个 哪些 哪里 这个 那个 我们 你们 他们 是不 不是 是否 有没 没有 可以 的是 了吗 时候 多少 一个 如何 请问 知道".split()
+)
+
+
+@cache
+def _runs() -> re.Pattern[str]:
+    # A number with inner separators stays together (2026-02-10, v3.11.7); an apostrophe joins a word (don't, l'eau).
+    return re.compile(rf"[{CJK}]+|[vV]?\d+(?:[.:,/-]\d+)+|[^\W{CJK}]+(?:['’][^\W\d_{CJK}]+)?")
+
+
+@cache
+def _camel() -> re.Pattern[str]:
+    return re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\dA-Za-z_]+")
+
+
+@cache
+def _separators() -> re.Pattern[str]:
+    return re.compile(r"[.:,/-]")
+
+
+@cache
+def _stemmer() -> Any:
+    import Stemmer
+
+    return Stemmer.Stemmer("english", 0)  # our own cache below keeps the whole token, not only the stem
+
+
+@lru_cache(maxsize=65536)
+def _stem(word: str) -> str:
+    # Words with letters beyond ASCII are not English; digits have no stem.
+    return str(_stemmer().stemWord(word)) if word.isascii() and word.isalpha() and len(word) > 2 else word
+
+
+@lru_cache(maxsize=65536)
+def _word(run: str) -> tuple[str, ...]:
+    """The tokens of one word as it was written."""
+    bare = run.replace("’", "'")
+    if "'" in bare:
+        head, _, tail = bare.partition("'")
+        bare = head if tail.lower() in {"s", "t", "re", "ve", "ll", "d", "m"} else head + tail
+    lower = _fold(bare)
+    if lower.isalpha() and (bare.islower() or bare.isupper() or bare.istitle() or not bare.isascii()):
+        return (_stem(lower[:_LONGEST]),)
+    parts = [_stem(_fold(part)[:_LONGEST]) for part in _camel().findall(bare)]
+    whole = lower.strip("_").replace("'", "")[:_LONGEST]
+    if len(parts) < 2 or len(parts) > _MOST_PARTS:
+        return (_stem(whole),) if whole else ()
+    return (_stem(whole), *parts)
+
+
+def _number(run: str) -> list[str]:
+    """A version, date or time whole and in parts; a longer chain of numbers is a table row, of which the parts are enough."""
+    parts = [part[:_LONGEST] for part in _separators().split(run.lstrip("vV"))]
+    return ["_".join(parts)[:_LONGEST], *parts] if len(parts) <= _MOST_PARTS else parts
+
+
+def _fold(word: str) -> str:
+    """Lower case without accents, so that "café" is found by "cafe"."""
+    if word.isascii():
+        return word.lower()
+    bare = "".join(c for c in unicodedata.normalize("NFKD", word.casefold()) if not unicodedata.combining(c))
+    return unicodedata.normalize("NFC", bare)
+
+
+def tokens(text: str) -> list[str]:
+    """The search tokens of a text, in order, with repeats."""
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text)
+    found: list[str] = []
+    for run in _runs().findall(text):
+        first = run[0]
+        if first < "\u3005" or not _is_cjk(first):
+            if run[-1].isdigit() and not run.isalnum() and "_" not in run:
+                found += _number(run)
+            else:
+                found += _word(run if len(run) <= _BLOB else run[:_BLOB])
+        else:
+            found += run
+            found += [run[i : i + 2] for i in range(len(run) - 1)]
+    return found
+
+
+@lru_cache(maxsize=16384)
+def _is_cjk(character: str) -> bool:
+    from nacre.text.language import cjk_count
+
+    return bool(cjk_count(character))
+
+
+def query_tokens(text: str) -> list[str]:
+    """The distinct tokens of a question that carry meaning, in order; all of them when none does."""
+    every = list(dict.fromkeys(tokens(text)))
+    stops = stop_tokens()
+    telling = [token for token in every if token not in stops]
+    return telling or every
+
+
+@cache
+def stop_tokens() -> frozenset[str]:
+    return frozenset(_stem(word) for word in STOP_WORDS) | STOP_WORDS | STOP_HAN
