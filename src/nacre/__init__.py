@@ -1,5 +1,38 @@
-"""Memory for AI agents, laid down in layers."""
+"""Memory for AI agents, laid down in layers.
+
+from nacre import Memory
+
+memory = Memory.init("~/notes")
+memory.remember("Use pnpm, never npm", type="PREF")
+for hit in memory.search("which package manager?"):
+    print(hit.citation, hit.snippet)
+"""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from nacre.errors import NacreError
+    from nacre.memory import Memory
+    from nacre.model.entry import Entry
+    from nacre.model.hit import Hit
+
 __version__ = "0.1.0"
+__all__ = ["Entry", "Hit", "Memory", "NacreError", "__version__"]
+
+_HOMES = {
+    "Memory": "nacre.memory",
+    "Hit": "nacre.model.hit",
+    "Entry": "nacre.model.entry",
+    "NacreError": "nacre.errors",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """The public names, imported when first used: `import nacre` alone costs nothing."""
+    if name not in _HOMES:
+        raise AttributeError(name)
+    import importlib
+
+    return getattr(importlib.import_module(_HOMES[name]), name)

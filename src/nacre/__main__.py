@@ -1,0 +1,18 @@
+"""The one exit point: a known error is one line and its exit code, an unknown one is a bug and shows itself."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+
+def main() -> None:
+    # One thread is ten times cheaper for the small scans of a search; bulk embedding has threads of its own.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    from nacre.cli.main import run
+
+    sys.exit(run(sys.argv[1:]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,156 @@
+"""What every command shares: the global options before or after the verb, opening memory, printing for people and programs."""
+
+from __future__ import annotations
+
+import copy
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from nacre.words import say
+
+if TYPE_CHECKING:
+    from nacre.memory import Memory
+
+
+@dataclass(frozen=True)
+class Invocation:
+    """The global options as given, from the environment or on either side of the verb."""
+
+    workspace: str | None = None
+    now: str | None = None
+    agent: str | None = None
+    scope: str | None = None
+
+
+class GlobalOptions:
+    """The options that every command takes."""
+
+    @staticmethod
+    def params() -> list[click.Parameter]:
+        return [
+            click.Option(["--workspace"], metavar="PATH", envvar="NACRE_WORKSPACE", help="The workspace to work on."),
+            click.Option(["--now"], metavar="ISO", envvar="NACRE_NOW", help="Act as if it were this moment."),
+            click.Option(["--agent"], metavar="ID", envvar="NACRE_AGENT", help="The agent whose workspace to work on."),
+            click.Option(["--scope"], metavar="SCOPE", envvar="NACRE_SCOPE", help="Who listens: main, or group:NAME."),
+        ]
+
+
+def invocation_from(given: Mapping[str, Any], before: Invocation) -> Invocation:
+    chosen = {name: given[name] for name in ("workspace", "now", "agent", "scope") if given.get(name)}
+    return replace(before, **chosen)
+
+
+class Command(click.Command):
+    """A command that takes the global options after the verb too."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for option in GlobalOptions.params():
+            mine = copy.copy(option)
+            mine.hidden = True  # type: ignore[attr-defined]  # the root's --help names them once
+            self.params.append(mine)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        given = {name: ctx.params.pop(name, None) for name in ("workspace", "now", "agent", "scope")}
+        ctx.obj = invocation_from(given, ctx.obj or Invocation())
+        return super().invoke(ctx)
+
+
+class Group(click.Group):
+    """A group of commands of our kind."""
+
+    command_class = Command
+
+
+def open_memory(invocation: Invocation) -> Memory:
+    """The memory that the options name."""
+    from nacre.memory import Memory
+
+    return Memory.open(
+        invocation.workspace, now=invocation.now, agent=invocation.agent, scope=invocation.scope or "main"
+    )
+
+
+def open_all(invocation: Invocation) -> Iterator[Memory]:
+    """The memory that the options name; every agent's, when several are configured and none is named."""
+    from nacre.memory import Memory
+
+    yield from Memory.open_all(
+        invocation.workspace, now=invocation.now, agent=invocation.agent, scope=invocation.scope or "main"
+    )
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+dry_run_option = click.option("--dry-run", is_flag=True, help="Show what would be done, and do nothing.")
+
+
+def print_json(value: Any) -> None:
+    click.echo(json.dumps(value, ensure_ascii=False, indent=2 if sys.stdout.isatty() else None))
+
+
+def note(sentence: str) -> None:
+    """Something for people that is not the result."""
+    click.echo(sentence, err=True)
+
+
+def table(rows: Iterable[Sequence[str]], headings: Sequence[str] = ()) -> None:
+    """Rows for people: a coloured table in a terminal, plain columns elsewhere."""
+    listed = [list(row) for row in rows]
+    if sys.stdout.isatty():
+        from rich.console import Console
+        from rich.table import Table
+        from rich.text import Text
+
+        drawn = Table(box=None, pad_edge=False, show_header=bool(headings), header_style="bold")
+        for heading in headings or ([""] * max(map(len, listed), default=1)):
+            drawn.add_column(heading, overflow="fold")
+        for row in listed:
+            drawn.add_row(*(Text(cell) for cell in row))
+        Console().print(drawn)
+        return
+    for row in listed:
+        click.echo("\t".join(cell.replace("\t", " ") for cell in row))
+
+
+@contextmanager
+def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar on stderr for work that may take more than a second; nothing where nobody watches."""
+    if not sys.stderr.isatty():
+        yield lambda _done, _total: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(label, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def size_of(count: int) -> str:
+    """A number of bytes for people."""
+    amount = float(count)
+    for unit in ("B", "KB", "MB"):
+        if amount < 1000:
+            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
+        amount /= 1000
+    return f"{amount:.1f} GB"
+
+
+def shown_path(path: Path) -> str:
+    """A path for people, with the home folder as ~."""
+    try:
+        return "~/" + path.relative_to(Path.home()).as_posix()
+    except ValueError:
+        return str(path)
+
+
+def done(english: str, chinese: str) -> None:
+    note(say(english, chinese))

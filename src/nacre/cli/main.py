@@ -1,0 +1,99 @@
+"""The root of the command line: finds a command's file by its name and turns errors into sentences and exit codes."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+
+import click
+
+from nacre import __version__
+from nacre.cli.base import GlobalOptions, Invocation, invocation_from
+from nacre.errors import NacreError
+from nacre.words import say
+
+# Name → (module, one line for --help): the modules are imported only when their command runs.
+COMMANDS = {
+    "up": ("up", "Set everything up and show what to try: the one command for a new user."),
+    "init": ("init", "Make a workspace: folders, MEMORY.md, rules for agents."),
+    "search": ("search", "Find memories by words and meaning."),
+    "get": ("get", "Read lines of a memory file."),
+    "remember": ("remember", "Write one thing down in today's log."),
+    "status": ("status", "Show the workspace, its sizes, the index and the models."),
+    "index": ("index", "Bring text and vectors up to date, and wait."),
+    "update": ("index", "Bring the text of the index up to date."),
+    "embed": ("index", "Make the vectors that are missing."),
+    "query": ("search", "Find memories by words and meaning (as search; qmd's verb)."),
+    "vsearch": ("search", "Find memories by meaning alone (qmd's verb)."),
+    "history": ("history", "List what Nacre changed."),
+    "diff": ("history", "Show one change of the history."),
+    "undo": ("history", "Take the last changes back."),
+    "config": ("config", "List, read or set settings."),
+    "models": ("models", "List, install or verify the embedding models."),
+    "doctor": ("doctor", "Look for trouble and say how to mend it."),
+    "trust": ("trust", "Trust a workspace that was found by walking up."),
+    "completion": ("completion", "Print the shell's completion script."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are used."""
+
+    def list_commands(self, _ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
+        found = COMMANDS.get(cmd_name)
+        if found is None:
+            return None
+        module = importlib.import_module(f"nacre.cli.{found[0]}")
+        command = getattr(module, cmd_name)
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, about) for name, (_, about) in COMMANDS.items()])
+
+
+@click.group(
+    cls=LazyGroup,
+    params=GlobalOptions.params(),
+    context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "NACRE", "max_content_width": 100},
+    epilog='Example:  nacre search "which package manager do we use"',
+)
+@click.version_option(__version__, prog_name="nacre")
+@click.pass_context
+def cli(ctx: click.Context, /, **given: str | None) -> None:
+    """Memory for AI agents, laid down in layers: plain Markdown, searched in milliseconds, on this machine alone."""
+    ctx.obj = invocation_from(given, Invocation())
+
+
+def run(arguments: list[str]) -> int:
+    """Run the command line; the exit code."""
+    try:
+        result = cli.main(args=arguments, prog_name="nacre", standalone_mode=False)
+    except NacreError as trouble:
+        _complain(str(trouble))
+        return trouble.exit_code
+    except click.exceptions.Exit as ended:
+        return ended.exit_code
+    except click.UsageError as trouble:
+        trouble.show()
+        return 2
+    except click.ClickException as trouble:
+        trouble.show()
+        return 1
+    except (KeyboardInterrupt, click.Abort):
+        _complain(say("Interrupted; nothing was lost.", "已中断;没有丢失任何内容。"))
+        return 130
+    except BrokenPipeError:
+        # The reader (head, less) has gone; what it wanted it has.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return result if isinstance(result, int) else 0
+
+
+def _complain(sentence: str) -> None:
+    click.echo(f"nacre: {sentence}", err=True)

@@ -1,0 +1,103 @@
+"""nacre status: the workspace at a glance."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from nacre.cli.base import Command, Invocation, json_option, note, open_all, print_json, shown_path, size_of, table
+from nacre.words import say
+
+
+@click.command(cls=Command, epilog="Example:  nacre status --deep")
+@click.option("--deep", is_flag=True, help="Also check the index file and try the embedding models.")
+@click.option("--index", "reindex", is_flag=True, help="Bring the index up to date first, when files changed.")
+@click.option("--verbose", is_flag=True, help="Also list the problems found.")
+@json_option
+@click.pass_obj
+def status(invocation: Invocation, *, deep: bool, reindex: bool, verbose: bool, as_json: bool) -> None:
+    """Show the workspace, its sizes against the limits, the index and the models."""
+    from nacre.status import take_stock
+
+    found: list[dict[str, Any]] = []
+    for memory in open_all(invocation):
+        if reindex:
+            memory.index()
+        stock = take_stock(memory, deep=deep)
+        found.append(stock)
+        if not as_json:
+            _tell(stock, verbose=verbose)
+    if as_json:
+        print_json(found[0] if len(found) == 1 else found)
+
+
+def _tell(stock: dict[str, Any], *, verbose: bool) -> None:
+    from pathlib import Path
+
+    longterm, index, embed = stock["longterm"], stock["index"], stock["embedding"]
+    rows = [
+        (
+            say("workspace", "工作区"),
+            shown_path(Path(stock["workspace"])) + (f"  ({stock['agent']})" if stock["agent"] else ""),
+        ),
+        ("MEMORY.md", _limits(longterm)),
+        (
+            say("files", "文件"),
+            ", ".join(f"{count} {layer}" for layer, count in stock["files"].items()) or say("none yet", "暂无"),
+        ),
+        (say("index", "索引"), _index(index)),
+        (say("vectors", "向量"), _vectors(embed)),
+        (say("history", "历史"), say(f"{stock['history']} operations", f"{stock['history']} 次操作")),
+    ]
+    table(rows)
+    if longterm["share"] >= 0.9:
+        note(say("MEMORY.md is nearly full: above 90% of its limits.", "MEMORY.md 快满了:已超过上限的 90%。"))
+    problems = stock["problems"]
+    if verbose:
+        for one in problems:
+            note(f"{one['path']}: {one['message']}" if one["path"] else one["message"])
+    elif problems:
+        note(
+            say(
+                f'{len(problems)} problems; "nacre doctor" lists them.',
+                f"发现 {len(problems)} 个问题;“nacre doctor”会列出。",
+            )
+        )
+
+
+def _limits(longterm: dict[str, Any]) -> str:
+    return say(
+        f"{longterm['lines']} of {longterm['maxLines']} lines, {longterm['bytes']} of {longterm['maxBytes']} bytes",
+        f"{longterm['lines']}/{longterm['maxLines']} 行,{longterm['bytes']}/{longterm['maxBytes']} 字节",
+    )
+
+
+def _index(index: dict[str, Any]) -> str:
+    text = say(
+        f"{index['files']} files, {index['chunks']} passages, {size_of(index['bytes'])}",
+        f"{index['files']} 个文件,{index['chunks']} 段,{size_of(index['bytes'])}",
+    )
+    if index["changed"]:
+        text += say(f"; {index['changed']} files changed since", f";此后有 {index['changed']} 个文件变化")
+    if index["outdated"]:
+        text += say('; settings changed, run "nacre index"', ";设置已更改,请运行“nacre index”")
+    if index["check"] not in (None, "ok"):
+        text += say(f"; damaged: {index['check']}", f";已损坏:{index['check']}")
+    return text
+
+
+def _vectors(embed: dict[str, Any]) -> str:
+    if embed["reason"] and not embed["models"]:
+        return say(f"none: {embed['reason']}", f"无:{embed['reason']}")
+    text = f"{embed['provider']}: {', '.join(embed['models'])}"
+    if embed["waiting"]:
+        text += say(f"; {embed['waiting']} passages to embed", f";{embed['waiting']} 段待生成")
+    if embed["works"] is not None:
+        text += say(
+            "; works" if embed["works"] is True else f"; does not work: {embed['works']}",
+            ";可用" if embed["works"] is True else f";不可用:{embed['works']}",
+        )
+    if embed["reason"]:
+        text += f" ({embed['reason']})"
+    return text

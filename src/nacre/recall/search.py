@@ -1,0 +1,239 @@
+"""Search: question → candidates → one score → time → variety → hits, or an honest nothing."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from nacre.clock import Clock
+from nacre.config import SearchSettings
+from nacre.errors import ModelUnusable
+from nacre.index.store import Generation, Store
+from nacre.model.hit import Hit, SearchReport
+from nacre.recall import candidates as pick
+from nacre.recall.candidates import Candidate, Terms
+from nacre.recall.confidence import FLOOR, confidence
+from nacre.recall.diversity import diversify
+from nacre.recall.filters import Filters, Scope, condition
+from nacre.recall.fuse import Scored, Weights, fuse, lift
+from nacre.recall.question import Question
+from nacre.recall.snippet import snippet
+from nacre.recall.timing import weigh_time
+from nacre.text.language import cjk_count
+
+if TYPE_CHECKING:
+    from nacre.embed.protocol import Embedder
+    from nacre.index.vectors import Floats, Scanner
+
+    Vectors = dict[int, Floats]  # the question's vector, by model
+
+_BY_WORDS = 100
+_BY_MEANING = 100
+_LIFTED = 25  # the best candidates whose neighbours are looked at too
+
+
+class Asked(NamedTuple):
+    """Everything about how to search, apart from the question."""
+
+    limit: int
+    mode: str
+    min_score: float | None
+    filters: Filters
+    scope: Scope
+    clock: Clock
+    settings: SearchSettings
+    as_of: bool  # whether the moment was given: later days are then unknown
+
+
+class Meaning(NamedTuple):
+    """What is needed to search by meaning, or why it cannot be."""
+
+    embedder: Embedder | None
+    scanner: Scanner | None
+    reason: str | None = None
+
+
+def search(
+    store: Store, generation: Generation, question: Question, asked: Asked, meaning: Callable[[], Meaning]
+) -> SearchReport:
+    started = time.perf_counter()
+    db = store.db
+    today = asked.clock.today()
+    where = condition(asked.scope, asked.filters, today.isoformat() if asked.as_of else None)
+    terms = pick.weigh(db, generation, question.tokens, question.of_dates)
+    found: dict[int, Candidate] = {}
+    bm25 = pick.by_words(db, generation, terms, where, _BY_WORDS) if asked.mode != "vector" else {}
+    fallback = model = provider = None
+    asked_vectors: Vectors = {}
+    scanner: Scanner | None = None
+    near: dict[int, dict[int, float]] = {}
+    if asked.mode != "text":
+        sense = meaning()
+        fallback = sense.reason
+        if sense.embedder and sense.scanner:
+            try:
+                asked_vectors, near, model = _by_meaning(db, generation, question, sense.embedder, sense.scanner, where)
+                provider, scanner = sense.embedder.provider, sense.scanner
+            except ModelUnusable as trouble:
+                fallback = str(trouble)
+    found = pick.load(db, {*bm25, *near})
+    for number, score in bm25.items():
+        found[number].bm25 = score
+    for number, cosines in near.items():
+        found[number].cosines = cosines
+    scored = _score(db, generation, found, terms, asked, asked_vectors, scanner, where)
+    changes = weigh_time(scored, question, today, asked.settings.decay, asked.settings.half_life_days)
+    scored.sort(key=lambda one: -(one.score + changes[one.candidate.id]))
+    sure = confidence(scored, "han" if cjk_count(question.text) else "latin", text_only=not asked_vectors)
+    hits = _hits(db, scored, changes, terms, asked, sure)
+    floor = asked.min_score if asked.min_score is not None else asked.settings.min_score
+    kept = [hit for hit in hits if hit.score >= (FLOOR if floor is None else floor)]
+    return SearchReport(
+        hits=tuple(kept[: asked.limit]),
+        mode="hybrid" if asked_vectors and asked.mode == "hybrid" else "vector" if asked_vectors else "text",
+        model=model,
+        provider=provider,
+        fallback=fallback,
+        abstained=bool(hits) and not kept,
+        took_ms=(time.perf_counter() - started) * 1000,
+    )
+
+
+def _by_meaning(
+    db: sqlite3.Connection,
+    generation: Generation,
+    question: Question,
+    embedder: Embedder,
+    scanner: Scanner,
+    where: tuple[str, list[str]],
+) -> tuple[Vectors, dict[int, dict[int, float]], str | None]:
+    """The question's vector by model, the nearest chunks with their cosines, and the names of the models used."""
+    vectors: Vectors = {}
+    near: dict[int, dict[int, float]] = {}
+    names: list[str] = []
+    for model in embedder.models_for(question.text):
+        row = db.execute("select id from models where hash = ?", (model.hash,)).fetchone()
+        if row is None:
+            continue
+        vector = embedder.embed(model, [question.text], query=True)[0]
+        vectors[row[0]] = vector
+        names.append(model.name)
+        # A narrow filter may drop most of the nearest: then look further.
+        count = _BY_MEANING if not where[0] else _BY_MEANING * 8
+        nearest = dict(scanner.nearest(row[0], vector, count))
+        for chunk, key in pick.by_hash(db, generation, list(nearest), where):
+            cosines = near.setdefault(chunk, {})
+            cosines[row[0]] = max(cosines.get(row[0], -1.0), nearest[key])
+    return vectors, near, " + ".join(names) or None
+
+
+def _score(
+    db: sqlite3.Connection,
+    generation: Generation,
+    found: dict[int, Candidate],
+    terms: Terms,
+    asked: Asked,
+    vectors: Vectors,
+    scanner: Scanner | None,
+    where: tuple[str, list[str]],
+) -> list[Scored]:
+    weights = _weights(asked.settings)
+    text_only = not vectors
+    pick.read_words(db, generation, found, terms)
+    _fill_cosines(db, found, vectors, scanner)
+    scored = fuse(found, weights, text_only=text_only)
+    best = sorted(scored, key=lambda one: -one.base)[:_LIFTED]
+    around = pick.neighbours(db, (one.candidate for one in best), 2, where)
+    fresh = {number: one for number, one in around.items() if number not in found}
+    if fresh:
+        pick.read_words(db, generation, fresh, terms)
+        _fill_cosines(db, fresh, vectors, scanner)
+        found |= fresh
+        scored = fuse(found, weights, text_only=text_only)
+    lift(scored, weights)
+    return scored
+
+
+def _weights(settings: SearchSettings) -> Weights:
+    """The learned weights, or the user's own split between meaning and words."""
+    vector, text = settings.vector_weight, settings.text_weight
+    if vector is None and text is None:
+        return Weights()
+    vector = 1 - (text or 0.0) if vector is None else vector
+    text = 1 - vector if text is None else text
+    return Weights(vector=vector / ((vector + text) or 1.0), vector_when_uncovered=0.0)
+
+
+def _fill_cosines(
+    db: sqlite3.Connection, found: Mapping[int, Candidate], vectors: Vectors, scanner: Scanner | None
+) -> None:
+    """The cosines of candidates that words or neighbourhood brought in."""
+    if not vectors or scanner is None:
+        return
+    rows = pick.passage_hashes(db, [one.id for one in found.values() if not one.cosines])
+    hashes = list({key for _, key in rows})
+    for model, vector in vectors.items():
+        cosines = scanner.cosines(model, vector, hashes)
+        for chunk, key in rows:
+            if key in cosines:
+                held = found[chunk].cosines
+                held[model] = max(held.get(model, -1.0), cosines[key])
+
+
+def _hits(
+    db: sqlite3.Connection, scored: list[Scored], changes: Mapping[int, float], terms: Terms, asked: Asked, sure: float
+) -> list[Hit]:
+    """The best, made varied, as hits. The best score is how sure we are; the others stand in proportion."""
+    top = scored[: max(asked.limit * 2, asked.limit + 20)]
+    if not top:
+        return []
+    finals = [max(0.0, one.score + changes[one.candidate.id]) for one in top]
+    best = finals[0] or 1.0
+    relative = [final / best for final in finals]
+    order = diversify(relative, [one.candidate.words for one in top], asked.settings.mmr_lambda, asked.limit)
+    words = frozenset(terms.weights)
+    hits: list[Hit] = []
+    highest = 1.0
+    for at in order:
+        one = top[at]
+        highest = min(highest, relative[at])  # a copy that moved down must not look better than what stands above it
+        hits.append(_hit(db, one, changes[one.candidate.id], highest * sure, words, asked))
+    return hits
+
+
+def _hit(db: sqlite3.Connection, one: Scored, change: float, score: float, words: frozenset[str], asked: Asked) -> Hit:
+    row = db.execute(
+        "select c.key, f.path, c.first, c.last, c.heading, c.text, c.layer, c.date, c.project, c.session, c.time, c.audience, c.label"
+        " from chunks c join files f on f.id = c.file where c.id = ?",
+        (one.candidate.id,),
+    ).fetchone()
+    key, path, first, last, heading, text, layer, date, project, session, at, audience, label = row
+    about = {"session": session, "time": at, "day": date, "group": audience if audience != "*" else None, "type": label}
+    parts = {
+        "bm25": round(one.candidate.bm25, 4),
+        "coverage": round(one.candidate.coverage, 4),
+        "cosine": round(max(one.candidate.cosines.values(), default=0.0), 4),
+        "words": round(one.text, 4),
+        "meaning": round(one.vector, 4),
+        "base": round(one.base, 4),
+        "neighbours": round(one.lift, 4),
+        "time": round(change, 4),
+    }
+    return Hit(
+        id=key,
+        path=path,
+        start_line=first,
+        end_line=last,
+        score=round(score, 4),
+        snippet=snippet(text, words, asked.settings.snippet_chars),
+        heading=heading,
+        layer=layer,
+        date=date,
+        project=project,
+        text_score=round(one.text, 4),
+        vector_score=round(one.vector, 4),
+        parts=parts,
+        provenance={name: value for name, value in about.items() if value},
+    )

@@ -1,0 +1,180 @@
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from nacre.errors import BadInput
+from nacre.memory import Memory
+
+Found = Callable[..., list[str]]
+
+
+def test_a_question_in_english_finds_the_entry_and_its_exact_line(root: Path) -> None:
+    hit = Memory.open(root).search("which package manager, pnpm or npm?", mode="text")[0]
+    assert (hit.path, hit.start_line, hit.end_line) == ("MEMORY.md", 4, 4)
+    assert hit.snippet == "- Use pnpm, never npm, in every repository"
+    assert hit.heading == "Long-Term Memory > User Preferences"
+    assert hit.layer == "longterm"
+    assert hit.citation == "MEMORY.md#L4-L4"
+
+
+def test_a_two_character_chinese_word_is_found(found: Found) -> None:
+    assert found("持久") == ["memory/2026-02-10.md"]
+    assert found("报告用什么排版")[0] == "MEMORY.md"
+
+
+def test_inflected_words_find_each_other(found: Found) -> None:
+    assert "memory/kitchen.md" in found("oven running hotter")
+
+
+def test_rules_and_review_candidates_are_not_searched(found: Found) -> None:
+    assert found("zeppelin") == []
+    assert found("walrus") == []
+
+
+def test_a_file_changed_before_the_search_is_seen_by_it(root: Path) -> None:
+    memory = Memory.open(root)
+    assert memory.search("giraffe", mode="text") == []
+    for number in range(6):  # the later rounds go through the kernel's notes of changes instead of a scan
+        note = root / "memory" / f"zoo-{number}.md"
+        note.write_text(f"The giraffe house {number} opens at nine.\n", encoding="utf8")
+        assert note.name in memory.search(f"giraffe house {number}", mode="text")[0].path
+        note.write_text(f"The leopard house {number} opens at nine.\n", encoding="utf8")
+        assert memory.search(f"leopard house {number}", mode="text")[0].path.endswith(note.name)
+        assert memory.search("giraffe", mode="text") == []
+        note.unlink()
+        assert not any(note.name in hit.path for hit in memory.search(f"leopard house {number}", mode="text"))
+
+
+def test_a_file_in_a_new_folder_is_seen(root: Path) -> None:
+    memory = Memory.open(root)
+    for _ in range(4):
+        memory.search("oven", mode="text")
+    deep = root / "memory" / "a" / "b"
+    deep.mkdir(parents=True)
+    (deep / "c.md").write_text("A heron stands in the pond.\n", encoding="utf8")
+    assert [hit.path for hit in memory.search("heron", mode="text")] == ["memory/a/b/c.md"]
+
+
+def test_nothing_relevant_is_an_empty_answer_that_says_it_abstained(root: Path) -> None:
+    memory = Memory.open(root)
+    assert memory.ask("quantum chromodynamics lattice", mode="text").hits == ()
+    far = memory.ask("the deadline of quantum chromodynamics lattice simulations in the accelerator hall", mode="text")
+    assert far.hits == ()
+    assert far.abstained
+    assert memory.search("the deadline of quantum chromodynamics lattice simulations", mode="text", min_score=0)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "NEAR(deadline march)",
+        '"deadline',
+        "deadline*",
+        "deadline AND NOT -x",
+        "deadline:march",
+        "{a b} : deadline",
+        "deadline 🎉 ^",
+        "x" * 100_000 + " deadline",
+    ],
+)
+def test_operators_of_the_text_engine_are_only_words(root: Path, query: str) -> None:
+    hits = Memory.open(root).search(query, mode="text", min_score=0)
+    assert all(hit.path for hit in hits)
+
+
+@pytest.mark.parametrize("query", ["", "   \n", "?!…,。", "🎉🎉", "\0"])
+def test_a_question_without_words_is_refused_in_a_sentence(root: Path, query: str) -> None:
+    with pytest.raises(BadInput, match="question"):
+        Memory.open(root).search(query)
+
+
+def test_a_question_of_stop_words_alone_still_answers(root: Path) -> None:
+    assert isinstance(Memory.open(root).search("what is the", mode="text"), list)
+
+
+def test_filters_narrow_the_search(found: Found) -> None:
+    assert set(found("deadline")) == {"memory/2026-02-10.md", "memory/2026-03-01.md"}
+    assert found("deadline", since="2026-03-01") == ["memory/2026-03-01.md"]
+    assert found("deadline", until="2026-02-28") == ["memory/2026-02-10.md"]
+    assert found("deadline", type="proj", project="blog") == ["memory/2026-03-01.md"]
+    assert found("deadline", tag="writing") == ["memory/2026-03-01.md"]
+    assert found("knot", tag="safety") == ["memory/handbook.md"]
+    assert found("server room Oslo", layers=["weekly"]) == ["memory/weekly/2026-01-05.md"]
+    assert found("deadline", path="memory/2026-02-*") == ["memory/2026-02-10.md"]
+    assert found("deadline", layers=["longterm"]) == []
+
+
+def test_an_unknown_layer_or_mode_is_refused(root: Path) -> None:
+    with pytest.raises(BadInput, match="layer"):
+        Memory.open(root).search("x", layers=["cellar"])
+    with pytest.raises(BadInput, match="mode"):
+        Memory.open(root).search("x", mode="magic")
+
+
+def test_a_project_sees_itself_and_the_global_memory_never_another(found: Found) -> None:
+    assert "projects/blog/MEMORY.md" in found("Eleventy built", project="blog")
+    assert found("Eleventy built", project="shop-api") == []
+    assert "memory/2026-02-10.md" not in found("deadline", project="blog")
+
+
+def test_a_question_as_of_a_day_knows_nothing_of_later_days(root: Path) -> None:
+    memory = Memory.open(root)
+    for now in ("2026-02-20", dt.date(2026, 2, 20), dt.datetime(2026, 2, 20, 12, tzinfo=dt.UTC)):
+        assert [hit.path for hit in memory.search("deadline", mode="text", now=now)] == ["memory/2026-02-10.md"]
+    assert len(memory.search("deadline", mode="text", now="2026-03-01")) == 2
+
+
+def test_of_two_equal_statements_the_newer_comes_first(tmp_path: Path) -> None:
+    (tmp_path / "memory").mkdir()
+    for day in ("2026-01-10", "2026-03-10", "2026-02-10"):
+        (tmp_path / "memory" / f"{day}.md").write_text(
+            f"# {day}\n\n- The office door code changed to a new one\n", encoding="utf8"
+        )
+    dates = [hit.date for hit in Memory.open(tmp_path).search("office door code", mode="text", now="2026-03-20")]
+    assert dates[0] == "2026-03-10"
+
+
+def test_a_named_day_is_preferred(tmp_path: Path) -> None:
+    (tmp_path / "memory").mkdir()
+    for day in ("2026-01-10", "2026-01-11", "2026-01-12"):
+        (tmp_path / "memory" / f"{day}.md").write_text(
+            f"# {day}\n\n- We talked about the harbour crane and its motor\n", encoding="utf8"
+        )
+    memory = Memory.open(tmp_path)
+    assert memory.search("harbour crane on 2026-01-11", mode="text")[0].date == "2026-01-11"
+    assert memory.search("2026年1月10日 harbour crane", mode="text")[0].date == "2026-01-10"
+
+
+def test_near_copies_do_not_fill_the_first_places(tmp_path: Path) -> None:
+    (tmp_path / "memory").mkdir()
+    lines = [f"- The harvest robot needs a new battery pack number {n}" for n in range(6)] + [
+        "- The harvest robot was built in Turin by hand"
+    ]
+    (tmp_path / "memory" / "2026-01-10.md").write_text("# 2026-01-10\n\n" + "\n".join(lines) + "\n", encoding="utf8")
+    hits = Memory.open(tmp_path).search("harvest robot", 3, mode="text")
+    assert any("Turin" in hit.snippet for hit in hits)
+
+
+def test_scores_fall_and_explain_themselves(root: Path) -> None:
+    hits = Memory.open(root).search("deadline of the blog", mode="text", min_score=0)
+    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+    assert all(0 <= hit.score <= 1 for hit in hits)
+    assert {"bm25", "coverage", "base", "time"} <= set(hits[0].parts)
+    assert hits[0].provenance["session"] == "77777777"
+
+
+def test_a_long_passage_is_shown_around_the_words_that_were_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "memory").mkdir()
+    text = (
+        "filler words without meaning here. " * 40
+        + "The otter sleeps in the boathouse. "
+        + "more filler follows after it. " * 6
+    )
+    (tmp_path / "memory" / "long.md").write_text(text, encoding="utf8")
+    hit = Memory.open(tmp_path).search("otter boathouse", mode="text")[0]
+    assert "otter sleeps" in hit.snippet
+    assert len(hit.snippet) <= 700
