@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import re
 from dataclasses import dataclass
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from nacre.errors import BadInput, BadSetting
 from nacre.words import say
@@ -24,13 +23,18 @@ def duration(text: str) -> dt.timedelta:
                 f"“{text}”不是时长;请写成 4h、7d 或 30min。",
             )
         )
-    return dt.timedelta(seconds=sum(float(number) * _SECONDS[unit] for number, unit in parts))
+    try:
+        return dt.timedelta(seconds=sum(float(number) * _SECONDS[unit] for number, unit in parts))
+    except OverflowError:
+        return dt.timedelta.max
 
 
 def zone(name: str | None) -> dt.tzinfo | None:
     """The named time zone; None means the system's own, which Python converts to without a name."""
     if not name:
         return None
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as trouble:
@@ -62,17 +66,16 @@ class Clock:
     def parse(self, text: str) -> dt.datetime:
         """An ISO time, or an ISO date, which means its end: a question asked "as of" a day knows that day."""
         try:
-            if len(text) == 10:
-                day = dt.date.fromisoformat(text)
-                return self._place(dt.datetime.combine(day, dt.time(23, 59, 59)))
-            return self._place(dt.datetime.fromisoformat(text))
-        except ValueError as trouble:
+            moment = self._place(_end_of_day(text) or dt.datetime.fromisoformat(text))
+            moment.astimezone(self.zone)  # the first and the last day of the calendar do not exist in every zone
+        except (ValueError, OverflowError) as trouble:
             raise BadInput(
                 say(
                     f'"{text}" is not a date or time; write 2026-02-14 or 2026-02-14T18:49.',
                     f"“{text}”不是日期或时间;请写成 2026-02-14 或 2026-02-14T18:49。",
                 )
             ) from trouble
+        return moment
 
     def at(self, moment: str | dt.date | dt.datetime | None) -> Clock:
         """This clock stopped at another moment; unchanged when none is given."""
@@ -86,6 +89,15 @@ class Clock:
         if moment.tzinfo is not None:
             return moment
         return moment.replace(tzinfo=self.zone) if self.zone else moment.astimezone()
+
+
+def _end_of_day(text: str) -> dt.datetime | None:
+    """The last second of a day written as one; None when the text is no day."""
+    try:
+        day = dt.date.fromisoformat(text)
+    except ValueError:
+        return None
+    return dt.datetime.combine(day, dt.time(23, 59, 59))
 
 
 def monday(day: dt.date) -> dt.date:

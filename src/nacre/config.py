@@ -22,9 +22,11 @@ from nacre.model.problem import Problem
 from nacre.words import say
 
 
-def setting(default: Any, meaning: str, *, shared: bool = False, choices: tuple[str, ...] = ()) -> Any:
-    """A setting with its meaning; `shared` ones may also come from the workspace's own file."""
-    about = {"meaning": meaning, "shared": shared, "choices": choices}
+def setting(
+    default: Any, meaning: str, *, shared: bool = False, choices: tuple[str, ...] = (), least: float = 0
+) -> Any:
+    """A setting with its meaning; `shared` ones may also come from the workspace's own file. `least` bounds numbers."""
+    about = {"meaning": meaning, "shared": shared, "choices": choices, "least": least}
     if isinstance(default, list | dict):
         return field(default_factory=lambda: type(default)(default), metadata=about)
     return field(default=default, metadata=about)
@@ -48,7 +50,7 @@ class IndexSettings:
         "folders or files to search besides the workspace: [{path, pattern}]; in a workspace's own file only inside it",
         shared=True,
     )
-    chunk_tokens: int = setting(400, "about how long a passage is, in tokens", shared=True)
+    chunk_tokens: int = setting(400, "about how long a passage is, in tokens", shared=True, least=50)
     chunk_overlap: int = setting(80, "how many tokens neighbouring passages share", shared=True)
 
 
@@ -76,7 +78,7 @@ class EmbedSettings:
     model: str | None = setting(None, "model name for a provider over HTTP")
     base_url: str | None = setting(None, "address of an OpenAI-compatible server")
     key_file: str | None = setting(None, "file that holds the provider's key, when it is not in the environment")
-    batch: int = setting(64, "texts sent or computed together")
+    batch: int = setting(64, "texts sent or computed together", least=1)
 
 
 @dataclass(frozen=True, eq=False)  # not compared; halves what making the class costs
@@ -111,6 +113,7 @@ class Known(typing.NamedTuple):
     meaning: str
     shared: bool
     choices: tuple[str, ...]
+    least: float = 0
 
     @property
     def variable(self) -> str:
@@ -144,6 +147,7 @@ def known_settings() -> Mapping[str, Known]:
                 part.metadata["meaning"],
                 part.metadata["shared"],
                 part.metadata["choices"],
+                part.metadata["least"],
             )
 
     collect(Config, "")
@@ -259,12 +263,17 @@ def _from_text(known: Known, raw: str) -> Any:
     plain = _plain_kinds(known.kind)
     if str in plain:
         return raw
+    if bool in plain and raw.lower() in _YES_OR_NO:
+        return _YES_OR_NO[raw.lower()]
     import tomllib
 
     try:
         return tomllib.loads(f"value = {raw}")["value"]
     except tomllib.TOMLDecodeError:
         return raw
+
+
+_YES_OR_NO = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
 
 
 def parse_value(key: str, raw: str) -> Any:
@@ -290,9 +299,12 @@ def checked(known: Known, value: Any, origin: str) -> Any:
     kinds = _plain_kinds(known.kind)
     if float in kinds and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
-    right = isinstance(value, kinds) and not (isinstance(value, bool) and bool not in kinds)
-    if not right or (known.choices and value not in known.choices) or (isinstance(value, int | float) and value < 0):
+    if known.key == "index.extra_paths" and isinstance(value, list):
+        value = [{"path": one} if isinstance(one, str) else one for one in value]
+    right = isinstance(value, kinds) and not (isinstance(value, bool) and bool not in kinds) and _plain_inside(value)
+    if not right or (known.choices and value not in known.choices) or not _in_bounds(known, value):
         wanted = " | ".join(known.choices) or " | ".join(kind.__name__ for kind in kinds)
+        wanted += f" >= {known.least:g}" if known.least else ""
         raise BadSetting(
             say(
                 f'"{known.key}" cannot be {value!r} (from {origin}); it wants {wanted}.',
@@ -300,6 +312,17 @@ def checked(known: Known, value: Any, origin: str) -> Any:
             )
         )
     return value
+
+
+def _plain_inside(value: Any) -> bool:
+    """Whether a list holds tables of text, and a table text: what our lists and tables are made of."""
+    if isinstance(value, list):
+        return all(isinstance(one, dict) and _plain_inside(one) for one in value)
+    return not isinstance(value, dict) or all(isinstance(one, str) for one in value.values())
+
+
+def _in_bounds(known: Known, value: Any) -> bool:
+    return not isinstance(value, int | float) or isinstance(value, bool) or known.least <= value < float("inf")
 
 
 def _build(cls: type, values: Mapping[str, Any], prefix: str, **more: Any) -> Any:

@@ -16,9 +16,6 @@ from nacre import config as settings
 from nacre.clock import Clock, zone
 from nacre.config import Config
 from nacre.errors import BadInput, ModelUnusable, NoWorkspace
-from nacre.model.entry import Entry
-from nacre.model.hit import Hit, SearchReport
-from nacre.model.problem import Problem
 from nacre.recall.filters import Filters, Scope, checked
 from nacre.vault.workspace import Workspace
 from nacre.words import language, say, use_language
@@ -29,6 +26,9 @@ if TYPE_CHECKING:
     from nacre.index.keeper import Keeper
     from nacre.index.update import Progress, TextReport
     from nacre.index.vectors import Scanner
+    from nacre.model.entry import Entry
+    from nacre.model.hit import Hit, SearchReport
+    from nacre.model.problem import Problem
     from nacre.recall.read import Excerpt
     from nacre.recall.search import Meaning
 
@@ -330,7 +330,10 @@ class Memory:
         import json
 
         from nacre.embed.choose import choose
+        from nacre.embed.providers import PROVIDERS
 
+        if provider != "local" and provider not in PROVIDERS:
+            return None
         stored = json.loads(about)
         names = stored.get("names") or [None]
         earlier = dataclasses.replace(
@@ -357,6 +360,8 @@ class Memory:
         if self.scope.group is not None:
             raise BadInput(say("In a group nothing is written to private memory.", "群组范围内不会写入私人记忆。"))
         if dry_run:
+            from nacre.model.entry import Entry
+
             kind, words = daily.checked(text, type)
             return Entry(words, self.workspace.relative(self.workspace.day(self.clock.today())), 0, kind)
         return daily.note(self.workspace, self.clock, text, type, config=self.config)

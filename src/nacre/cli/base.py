@@ -29,6 +29,9 @@ class Invocation:
     scope: str | None = None
 
 
+GLOBAL_NAMES = ("workspace", "now", "agent", "scope")
+
+
 class GlobalOptions:
     """The options that every command takes."""
 
@@ -43,7 +46,7 @@ class GlobalOptions:
 
 
 def invocation_from(given: Mapping[str, Any], before: Invocation) -> Invocation:
-    chosen = {name: given[name] for name in ("workspace", "now", "agent", "scope") if given.get(name)}
+    chosen = {name: given[name] for name in GLOBAL_NAMES if given.get(name)}
     return replace(before, **chosen)
 
 
@@ -58,8 +61,11 @@ class Command(click.Command):
             self.params.append(mine)
 
     def invoke(self, ctx: click.Context) -> Any:
-        given = {name: ctx.params.pop(name, None) for name in ("workspace", "now", "agent", "scope")}
-        ctx.obj = invocation_from(given, ctx.obj or Invocation())
+        # Here only what was typed counts: the environment has been read by the root, and must not overrule its flags.
+        typed = click.core.ParameterSource.COMMANDLINE
+        names = [name for name in GLOBAL_NAMES if ctx.get_parameter_source(name) is typed]
+        given = {name: ctx.params.pop(name, None) for name in GLOBAL_NAMES}
+        ctx.obj = invocation_from({name: given[name] for name in names}, ctx.obj or Invocation())
         return super().invoke(ctx)
 
 

@@ -24,8 +24,8 @@ COMMANDS = {
     "index": ("index", "Bring text and vectors up to date, and wait."),
     "update": ("index", "Bring the text of the index up to date."),
     "embed": ("index", "Make the vectors that are missing."),
-    "query": ("search", "Find memories by words and meaning (as search; qmd's verb)."),
-    "vsearch": ("search", "Find memories by meaning alone (qmd's verb)."),
+    "query": ("qmd", "Find memories by words and meaning (as search; qmd's verb)."),
+    "vsearch": ("qmd", "Find memories by meaning alone (qmd's verb)."),
     "history": ("history", "List what Nacre changed."),
     "diff": ("history", "Show one change of the history."),
     "undo": ("history", "Take the last changes back."),
@@ -88,8 +88,8 @@ def run(arguments: list[str]) -> int:
     except (KeyboardInterrupt, click.Abort):
         _complain(say("Interrupted; nothing was lost.", "已中断;没有丢失任何内容。"))
         return 130
-    except BrokenPipeError:
-        # The reader (head, less) has gone; what it wanted it has.
+    except SystemExit:
+        # click's way of saying that the reader (head, less) has gone; what it wanted it has.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     return result if isinstance(result, int) else 0

@@ -1,4 +1,4 @@
-"""nacre search, query, vsearch: find memories."""
+"""nacre search: find memories."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from nacre.model.hit import LAYERS, Hit, SearchReport
 from nacre.words import say
 
 
-def _options(function: Any) -> Any:
-    """The options that all three verbs take."""
+def search_options(function: Any) -> Any:
+    """The options that every verb of searching takes."""
     for option in reversed(
         (
             click.argument("query", nargs=-1, required=True),
@@ -44,30 +44,16 @@ def _options(function: Any) -> Any:
 @click.option(
     "--mode", type=click.Choice(["hybrid", "text", "vector"]), default="hybrid", show_default=True, help="How to look."
 )
-@_options
+@search_options
 def search(invocation: Invocation, mode: str, **given: Any) -> None:
     """Find memories by words and meaning.
 
     Every hit names its file and lines; "nacre get FILE:LINE" reads them.
     """
-    _search(invocation, mode, **given)
+    run_search(invocation, mode, **given)
 
 
-@click.command(cls=Command, epilog='Example:  nacre query "what did we decide about the API?"')
-@_options
-def query(invocation: Invocation, **given: Any) -> None:
-    """Find memories by words and meaning (as search; the verb that prompts written for qmd use)."""
-    _search(invocation, "hybrid", **given)
-
-
-@click.command(cls=Command, epilog='Example:  nacre vsearch "how we ship to customers"')
-@_options
-def vsearch(invocation: Invocation, **given: Any) -> None:
-    """Find memories by meaning alone (the verb that prompts written for qmd use)."""
-    _search(invocation, "vector", **given)
-
-
-def _search(
+def run_search(
     invocation: Invocation,
     mode: str,
     *,

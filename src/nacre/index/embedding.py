@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from nacre.index import document
-from nacre.index.store import Store
+from nacre.index.store import Store, set_meta
 
 if TYPE_CHECKING:
     from nacre.embed.protocol import Embedder, ModelId
@@ -28,7 +28,8 @@ class Batch(NamedTuple):
 def batch_for(store: Store, embedder: Embedder) -> Batch:
     """The batch of this embedder, begun if it was not."""
     models = json.dumps(sorted(model.hash for model in embedder.models()))
-    settings = json.dumps({"names": sorted(model.name for model in embedder.models())})
+    names = sorted(model.name for model in embedder.models())
+    settings = json.dumps({"names": names, "base_url": embedder.base_url})
     found = _batch(store.db, embedder.provider, models)
     if found:
         return found
@@ -92,9 +93,9 @@ def fill(
             # Only passages that still say what was embedded: a file may have changed meanwhile.
             db.executemany(
                 "update passages set batch = ? where chunk = ? and position = ? and hash = ?",
-                [(batch.id, *place, texts[place][0]) if place in texts else (batch.id, *place, b"") for place in group],
+                [(batch.id, *place, texts[place][0]) for place in group if place in texts],
             )
-            _drop_orphans(db, [place for place in group if place not in texts])
+            _recut(db, {chunk for chunk, position in group if (chunk, position) not in texts})
         done += len(group)
         if progress:
             progress(done, max(total, done))
@@ -103,26 +104,37 @@ def fill(
     return done
 
 
-def _texts(db: sqlite3.Connection, places: Iterable[tuple[int, int]]) -> dict[tuple[int, int], tuple[bytes, str]]:
-    """The passages' texts, made again from their chunks: the index does not keep them twice."""
-    by_chunk: dict[int, list[int]] = {}
-    for chunk, position in places:
-        by_chunk.setdefault(chunk, []).append(position)
+def _texts(db: sqlite3.Connection, places: Sequence[tuple[int, int]]) -> dict[tuple[int, int], tuple[bytes, str]]:
+    """The passages' texts, made again from their chunks: the index does not keep them twice.
+
+    Left out are those whose chunk is gone, or is cut in another way than when they were stored.
+    """
+    wanted = set(places)
     found: dict[tuple[int, int], tuple[bytes, str]] = {}
-    for chunk, positions in by_chunk.items():
+    for chunk in dict.fromkeys(chunk for chunk, _ in places):
         row = db.execute("select context, text from chunks where id = ?", (chunk,)).fetchone()
-        if row is None:
-            continue
-        parts = document.passage_texts(row[0], row[1])
-        for position in positions:
-            if position < len(parts):
-                found[chunk, position] = (document.passage_hash(parts[position]), parts[position])
+        parts = document.passage_texts(row[0], row[1]) if row else []
+        stored = dict(db.execute("select position, hash from passages where chunk = ?", (chunk,)).fetchall())
+        for position, part in enumerate(parts):
+            key = document.passage_hash(part)
+            if (chunk, position) in wanted and stored.get(position) == key:
+                found[chunk, position] = (key, part)
     return found
 
 
-def _drop_orphans(db: sqlite3.Connection, places: list[tuple[int, int]]) -> None:
-    """Passages whose chunk is gone, or is cut differently now, can never be embedded."""
-    db.executemany("delete from passages where chunk = ? and position = ?", places)
+def _recut(db: sqlite3.Connection, chunks: set[int]) -> None:
+    """Passages that do not fit their chunk could never be embedded, and would be waited for without end: cut it anew."""
+    for chunk in chunks:
+        row = db.execute("select context, text from chunks where id = ?", (chunk,)).fetchone()
+        stored = db.execute("select hash from passages where chunk = ? order by position", (chunk,)).fetchall()
+        cut = [document.passage_hash(part) for part in document.passage_texts(*row)] if row else []
+        if cut == [key for (key,) in stored]:
+            continue  # another process was faster
+        db.execute("delete from passages where chunk = ?", (chunk,))
+        db.executemany(
+            "insert into passages(chunk, position, hash) values(?,?,?)",
+            [(chunk, position, key) for position, key in enumerate(cut)],
+        )
 
 
 def _missing(db: sqlite3.Connection, model: ModelId, by_hash: dict[bytes, str]) -> dict[bytes, str]:
@@ -148,17 +160,19 @@ def live_batch(store: Store) -> Batch | None:
 
 
 def _make_live(store: Store, batch: Batch) -> None:
-    """A complete batch takes over; vectors of models it does not use go."""
-    if store.get_meta(LIVE) == str(batch.id):
+    """A complete batch takes over; vectors of models it does not use go, also those of a batch that was given up."""
+    from nacre.index import vectors
+
+    unused = (
+        "select id from models where exists(select 1 from signs where model = models.id) and hash not in"
+        " (select value from batches, json_each(batches.models) where batches.id = ?)"
+    )
+    if store.get_meta(LIVE) == str(batch.id) and not store.db.execute(unused, (batch.id,)).fetchone():
         return
     with store.writing() as db:
-        kept = json.loads(db.execute("select models from batches where id = ?", (batch.id,)).fetchone()[0])
-        marks = ",".join("?" * len(kept))
-        old = [row[0] for row in db.execute(f"select id from models where hash not in ({marks})", kept)]
-        for number in old:
-            db.execute("delete from vectors where model = ?", (number,))
-            db.execute("delete from signs where model = ?", (number,))
-        store.set_meta(LIVE, str(batch.id))
+        for (number,) in db.execute(unused, (batch.id,)).fetchall():
+            vectors.drop(db, number)
+        set_meta(db, LIVE, str(batch.id))
 
 
 def prune(store: Store) -> int:
@@ -166,11 +180,11 @@ def prune(store: Store) -> int:
     from nacre.index import vectors
 
     dropped = 0
-    for number, dims in store.db.execute("select id, dims from models").fetchall():
+    for (number,) in store.db.execute("select id from models").fetchall():
         counts = "select count(*), sum(not exists(select 1 from passages p where p.hash = v.hash)) from vectors v where model = ?"
         total, unused = store.db.execute(counts, (number,)).fetchone()
         if not total or (unused or 0) * 4 < total or unused < vectors.BLOCK:
             continue
         with store.writing() as db:
-            dropped += vectors.compact(db, number, dims)
+            dropped += vectors.compact(db, number)
     return dropped

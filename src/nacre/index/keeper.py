@@ -25,17 +25,18 @@ class Keeper:
         self._lock = threading.Lock()
         self._scans = 0
         self._folders: set[str] = set()
-        self._known: tuple[int, Generation] | None = None
+        self._known: tuple[int, Generation | None] | None = None
 
     def current(self, progress: Progress | None = None) -> Generation:
         """The generation that answers, fresh: a search never misses a file that changed before it was asked."""
         with self._lock:
-            identity = id(self.store.db)
-            if self._known and self._known[0] == identity and self._feed.quiet():
-                return self._known[1]
-            live = self.store.live() or self.store.building(wanted_settings(self.config))
+            live = self.store.live()  # another process may have let a new generation take over
+            known = (self.store.epoch, live)
+            if live and known == self._known and self._feed.quiet():
+                return live
+            live = live or self.store.building(wanted_settings(self.config))
             self._bring_up(live, progress)
-            self._known = (identity, live)
+            self._known = (self.store.epoch, live)
             return live
 
     def outdated(self) -> bool:
@@ -52,17 +53,18 @@ class Keeper:
             return report
 
     def finish(self) -> None:
-        """Let the generation that fits the settings take over, once it is complete."""
+        """Let the generation that fits the settings take over, completed first if it was not."""
         with self._lock:
             wanted = self.store.building(wanted_settings(self.config))
             if not wanted.live:
+                self._bring_up(wanted, None)
                 self.store.promote(wanted)
             self._known = None
 
     def _bring_up(self, generation: Generation, progress: Progress | None, *, every_file: bool = False) -> TextReport:
         self._scans += 1
         watching = False
-        if self._scans > 2 and self._folders:  # a process that searches again and again is worth a watch
+        if self._scans > 2 and self._folders and self.store.on_disk:  # who searches again and again is worth a watch
             watching = self._feed.watch(self._folders, self.store.path.parent / _PROOF)
             self._feed.quiet()  # what was queued until now, the scan below sees
         folders: set[str] = set()

@@ -12,6 +12,7 @@ from nacre.errors import IndexUnusable, cannot_write
 from nacre.words import say
 
 VERSION = 1
+_LOCK = "making"  # held while the file is made or set aside, never while it is used
 
 TABLES = """
 create table meta(key text primary key, value text) without rowid;
@@ -22,7 +23,7 @@ create table files(
   unique(generation, path));
 create table chunks(
   id integer primary key, generation integer not null, file integer not null, position integer not null, first integer not null, last integer not null,
-  heading text not null, context text not null, text text not null, key text not null,
+  heading text not null, context text not null, text text not null, size integer not null, key text not null,
   layer text not null, date text, time text, session text, project text, audience text, label text, tags text);
 create index chunk_file on chunks(file, position);
 create index chunk_key on chunks(key);
@@ -56,15 +57,25 @@ def connect(path: Path, *, timeout: float = 20.0) -> sqlite3.Connection:
     except sqlite3.DatabaseError as trouble:
         if not is_damage(trouble):
             raise readable(trouble, path) from trouble
-        set_aside(path)
-        return _open(path, timeout)
+        set_aside(path, identity(path))
+        try:
+            return _open(path, timeout)
+        except sqlite3.DatabaseError as again:
+            raise readable(again, path) from again
 
 
 def _open(path: Path, timeout: float) -> sqlite3.Connection:
-    made = str(path) != ":memory:" and not path.exists()
-    if made:
+    if str(path) == ":memory:" or (path.exists() and path.stat().st_size):
+        return _opened(path, timeout)
+    from nacre.vault.lock import hold
+
+    with hold(path.with_name(_LOCK)):  # two who make the file at once would find it locked where SQLite does not wait
         with contextlib.suppress(FileExistsError):
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        return _opened(path, timeout)
+
+
+def _opened(path: Path, timeout: float) -> sqlite3.Connection:
     db = sqlite3.connect(path, timeout=timeout, isolation_level=None, check_same_thread=False)
     try:
         db.execute("pragma journal_mode = wal")
@@ -91,7 +102,10 @@ def _open(path: Path, timeout: float) -> sqlite3.Connection:
 def _create(db: sqlite3.Connection) -> None:
     db.execute("begin exclusive")
     try:
-        if db.execute("pragma user_version").fetchone()[0] < VERSION:  # another process may have been first
+        version = db.execute("pragma user_version").fetchone()[0]
+        if version < VERSION:  # else another process was first
+            if version or db.execute("select 1 from sqlite_master").fetchone():
+                raise _outdated()
             for statement in TABLES.split(";"):
                 if statement.strip():
                     db.execute(statement)
@@ -102,10 +116,32 @@ def _create(db: sqlite3.Connection) -> None:
         raise
 
 
+def _outdated() -> sqlite3.DatabaseError:
+    """An index of an older version, or of nobody we know, is treated as a damaged one: it is made anew."""
+    trouble = sqlite3.DatabaseError("not an index of this version")
+    trouble.sqlite_errorcode = sqlite3.SQLITE_NOTADB
+    return trouble
+
+
+def identity(path: Path) -> tuple[int, int] | None:
+    """What tells a file from another one that took its name; None when there is none."""
+    try:
+        about = os.stat(path)
+    except OSError:
+        return None
+    return about.st_dev, about.st_ino
+
+
 def is_damage(trouble: sqlite3.DatabaseError) -> bool:
     """Whether the file itself is broken, as against busy, full or misused."""
     code = getattr(trouble, "sqlite_errorcode", None)
     return code is not None and code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
+def is_strange(trouble: sqlite3.DatabaseError) -> bool:
+    """Whether tables or text are not what we left: swept away by another process just now, or damaged."""
+    code = getattr(trouble, "sqlite_errorcode", None)
+    return code is None or code & 0xFF in (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_SCHEMA, sqlite3.SQLITE_IOERR)
 
 
 def readable(trouble: sqlite3.Error, path: Path) -> IndexUnusable:
@@ -133,16 +169,24 @@ def readable(trouble: sqlite3.Error, path: Path) -> IndexUnusable:
     )
 
 
-def set_aside(path: Path) -> None:
-    """Move a damaged index out of the way; the newest damaged one is kept for a look, older ones are not."""
-    for old in path.parent.glob(f"{path.name}.damaged-*"):
+def set_aside(path: Path, damaged: tuple[int, int] | None) -> None:
+    """Move a damaged index out of the way; the newest damaged one is kept for a look, older ones are not.
+
+    Nothing happens when another process has done so: the file that now has the name is a new one.
+    """
+    from nacre.vault.lock import hold
+
+    with hold(path.with_name(_LOCK)):
+        if damaged is None or identity(path) != damaged:
+            return
+        for old in path.parent.glob(f"{path.name}.damaged-*"):
+            with contextlib.suppress(FileNotFoundError):
+                old.unlink()
         with contextlib.suppress(FileNotFoundError):
-            old.unlink()
-    with contextlib.suppress(FileNotFoundError):
-        path.rename(path.with_name(f"{path.name}.damaged-{time.time_ns()}"))
-    for suffix in ("-wal", "-shm"):
-        with contextlib.suppress(FileNotFoundError):
-            path.with_name(path.name + suffix).unlink()
+            path.rename(path.with_name(f"{path.name}.damaged-{time.time_ns()}"))
+        for suffix in ("-wal", "-shm"):
+            with contextlib.suppress(FileNotFoundError):
+                path.with_name(path.name + suffix).unlink()
 
 
 def full_text_table(generation: int) -> str:

@@ -16,6 +16,7 @@ from nacre.index import schema
 from nacre.text import CHUNKER_VERSION, TOKENIZER_VERSION
 
 Result = TypeVar("Result")
+_NAME = "index.sqlite"
 
 
 class Generation(NamedTuple):
@@ -52,21 +53,26 @@ def wanted_settings(config: Config) -> str:
 def index_file(folder: Path) -> Path:
     """Where the index of a workspace lies: in it, or in the user's cache when it cannot be written to, or in memory."""
     if _writable(folder):
-        return folder / "index.sqlite"
+        return folder / _NAME
     import hashlib
 
     import platformdirs
 
     name = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]
     elsewhere = Path(platformdirs.user_cache_dir("nacre", appauthor=False)) / "indexes" / name
-    return elsewhere / "index.sqlite" if _writable(elsewhere) else Path(":memory:")
+    return elsewhere / _NAME if _writable(elsewhere) else Path(":memory:")
 
 
 def _writable(folder: Path) -> bool:
-    place = folder
-    while not place.exists() and place != place.parent:
-        place = place.parent
-    return os.access(place, os.W_OK | os.X_OK) and not os.statvfs(place).f_flag & os.ST_RDONLY
+    place = str(folder)
+    while not os.path.exists(place) and place != os.path.dirname(place):
+        place = os.path.dirname(place)
+    if not os.path.isdir(place) or not os.access(place, os.W_OK | os.X_OK):
+        return False
+    file = os.path.join(place, _NAME)
+    if place == str(folder) and os.path.exists(file) and not os.access(file, os.R_OK | os.W_OK):
+        return False  # made by another user
+    return not hasattr(os, "statvfs") or not os.statvfs(place).f_flag & os.ST_RDONLY
 
 
 class Store:
@@ -78,8 +84,18 @@ class Store:
         self._lock = threading.RLock()
         self._threads = threading.local()
         self._open: list[sqlite3.Connection] = []
-        self._epoch = 0
+        self._epoch = 0  # counts the files that this store has had open
         self._identity: tuple[int, int] | None = None
+
+    @property
+    def on_disk(self) -> bool:
+        return str(self.path) != ":memory:"
+
+    @property
+    def epoch(self) -> int:
+        """Changes whenever the file was deleted or replaced: what was known of it is then worth nothing."""
+        _ = self.db
+        return self._epoch
 
     @property
     def db(self) -> sqlite3.Connection:
@@ -90,24 +106,16 @@ class Store:
         with self._lock:
             if not self._same_file():
                 self._forget()
-            in_memory = str(self.path) == ":memory:"
-            connection = self._open[0] if in_memory and self._open else schema.connect(self.path)
+            connection = self._open[0] if self._open and not self.on_disk else schema.connect(self.path)
             if connection not in self._open:
                 self._open.append(connection)
-            if not in_memory:
-                about = self.path.stat()
-                self._identity = (about.st_dev, about.st_ino)
+            if self.on_disk:
+                self._identity = schema.identity(self.path)
             self._threads.held = (self._epoch, connection)
             return connection
 
     def _same_file(self) -> bool:
-        if self._identity is None:
-            return True
-        try:
-            about = os.stat(self.path)
-        except OSError:
-            return False
-        return (about.st_dev, about.st_ino) == self._identity
+        return self._identity is None or schema.identity(self.path) == self._identity
 
     def _forget(self) -> None:
         """Drop every connection; other threads notice by the epoch."""
@@ -123,26 +131,50 @@ class Store:
             self._forget()
 
     def safely(self, work: Callable[[], Result]) -> Result:
-        """Do the work; when the file turns out to be damaged, set it aside and do it again on a new one."""
-        try:
-            return work()
-        except sqlite3.DatabaseError as trouble:
-            if not schema.is_damage(trouble):
-                raise schema.readable(trouble, self.path) from trouble
-            with self._lock:
-                self._forget()
-                schema.set_aside(self.path)
-                self.recovered = True
-        try:
-            return work()
-        except sqlite3.DatabaseError as trouble:
-            raise schema.readable(trouble, self.path) from trouble
+        """Do the work; when the file turns out to be damaged, set it aside and do it again on a new one.
+
+        Work that failed because another process deleted the file, or let a new generation take over, is simply done again.
+        Only if it fails then too, on tables that are always there, is the file held to be damaged.
+        """
+        for attempt in range(3):
+            used = self._identity
+            try:
+                return work()
+            except sqlite3.DatabaseError as trouble:
+                damaged = schema.is_damage(trouble)
+                if attempt == 2 or not (damaged or schema.is_strange(trouble)):
+                    raise schema.readable(trouble, self.path) from trouble
+                if damaged or attempt == 1:
+                    self._recover(used or self._identity)
+        raise AssertionError("the last attempt returns or raises")
+
+    def _recover(self, damaged: tuple[int, int] | None) -> None:
+        with self._lock:
+            self._forget()
+            if self.on_disk:
+                schema.set_aside(self.path, damaged)
+            self.recovered = True
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """One moment of the index: all questions asked inside see the same state, whatever others write meanwhile.
+
+        Nothing can be written inside: what has to be, comes before.
+        """
+        db = self.db
+        with contextlib.nullcontext() if self.on_disk else self._lock:
+            db.execute("begin")
+            try:
+                yield db
+            finally:
+                if db.in_transaction:
+                    db.execute("rollback")
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """One transaction; all of it happens or none."""
         db = self.db
-        with self._lock if str(self.path) == ":memory:" else contextlib.nullcontext():
+        with contextlib.nullcontext() if self.on_disk else self._lock:
             db.execute("begin immediate")
             try:
                 yield db
@@ -152,14 +184,8 @@ class Store:
                     db.execute("rollback")
                 raise
 
-    def version(self) -> tuple[int, int]:
-        """Changes whenever anybody writes to the index."""
-        db = self.db
-        return db.execute("pragma data_version").fetchone()[0], db.total_changes + (self._epoch << 40)
-
     def generations(self) -> list[Generation]:
-        rows = self.db.execute("select id, settings, live from generations order by id")
-        return [Generation(row[0], row[1], bool(row[2])) for row in rows]
+        return _generations(self.db)
 
     def live(self) -> Generation | None:
         """The generation that answers."""
@@ -167,8 +193,11 @@ class Store:
 
     def building(self, settings: str) -> Generation:
         """The generation made with these settings, begun if it was not; the first of all is live from the start."""
+        for generation in self.generations():  # no need to wait for another writer
+            if generation.settings == settings:
+                return generation
         with self.writing() as db:
-            existing = self.generations()
+            existing = _generations(db)
             for generation in existing:
                 if generation.settings == settings:
                     return generation
@@ -185,7 +214,7 @@ class Store:
     def promote(self, generation: Generation) -> None:
         """Let a finished generation answer, and drop the ones before it."""
         with self.writing() as db:
-            for old in self.generations():
+            for old in _generations(db):
                 if old.id != generation.id:
                     drop_generation(db, old.id)
             db.execute("update generations set live = 1 where id = ?", (generation.id,))
@@ -194,10 +223,14 @@ class Store:
         row = self.db.execute("select value from meta where key = ?", (key,)).fetchone()
         return None if row is None else str(row[0])
 
-    def set_meta(self, key: str, value: str) -> None:
-        self.db.execute(
-            "insert into meta values(?, ?) on conflict(key) do update set value = excluded.value", (key, value)
-        )
+
+def set_meta(db: sqlite3.Connection, key: str, value: str) -> None:
+    db.execute("insert into meta values(?, ?) on conflict(key) do update set value = excluded.value", (key, value))
+
+
+def _generations(db: sqlite3.Connection) -> list[Generation]:
+    rows = db.execute("select id, settings, live from generations order by id")
+    return [Generation(row[0], row[1], bool(row[2])) for row in rows]
 
 
 def drop_generation(db: sqlite3.Connection, number: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterable
@@ -16,7 +17,10 @@ if TYPE_CHECKING:
     from nacre.index.document import Part
 
 _BATCH_FILES = 200
-_RACY = 1_000_000_000  # a file written less than a second before it was read may change again without a newer time
+# A file written just before it was read may change again without a newer time. Two seconds is the coarsest tick of any file
+# system. Every write moves ctime, which nobody can set; only Windows keeps something else there.
+_RACY = 2_000_000_000
+_BY_CTIME = os.name == "posix"
 
 
 @dataclass
@@ -35,7 +39,7 @@ class _Known(NamedTuple):
     id: int
     signature: tuple[str, int, int, int, int]
     racy: bool
-    hash: bytes | None
+    read_at: int
 
 
 Progress = Callable[[int, int], None]
@@ -63,9 +67,12 @@ def update(
             fresh.append(one)
     if known:
         with store.writing() as db:
-            for gone in known.values():
-                _remove(db, generation, gone.id)
-        report.removed = len(known)
+            for path, gone in known.items():
+                # Unless another process has read it since: then it is there again.
+                same = "select 1 from files where id = ? and path = ? and read_at = ?"
+                if db.execute(same, (gone.id, path, gone.read_at)).fetchone():
+                    _remove(db, generation, gone.id)
+                    report.removed += 1
     for start in range(0, len(fresh), _BATCH_FILES):
         prepared = [_prepare(one) for one in fresh[start : start + _BATCH_FILES]]
         with store.writing() as db:
@@ -92,10 +99,13 @@ def _signature(one: Found) -> tuple[str, int, int, int, int]:
 
 def _known(db: sqlite3.Connection, generation: Generation) -> dict[str, _Known]:
     rows = db.execute(
-        "select path, id, layer, size, mtime, ctime, inode, read_at, hash from files where generation = ?",
+        "select path, id, layer, size, mtime, ctime, inode, read_at from files where generation = ?",
         (generation.id,),
     )
-    return {row[0]: _Known(row[1], row[2:7], row[7] - max(row[4], row[5]) < _RACY, row[8]) for row in rows}
+    return {
+        row[0]: _Known(row[1], row[2:7], row[7] - (row[5] if _BY_CTIME else max(row[4], row[5])) < _RACY, row[7])
+        for row in rows
+    }
 
 
 class _Prepared(NamedTuple):
@@ -117,8 +127,10 @@ def _take_in(db: sqlite3.Connection, generation: Generation, file: _Prepared, re
     """Store one file. Another process may have done so meanwhile: the row is read again inside the transaction."""
     one = file.found
     row = db.execute(
-        "select id, hash, layer from files where generation = ? and path = ?", (generation.id, one.path)
+        "select id, hash, layer, read_at from files where generation = ? and path = ?", (generation.id, one.path)
     ).fetchone()
+    if row and file.read_at < row[3] <= time.time_ns():
+        return  # another process has read it later than we did
     if file.data is None:
         report.unreadable.append(one.path)
         if row:
@@ -130,7 +142,8 @@ def _take_in(db: sqlite3.Connection, generation: Generation, file: _Prepared, re
 
     report.read += 1
     digest = hashlib.blake2b(file.data, digest_size=16).digest()
-    facts = (one.full, one.layer, one.size, one.mtime, one.ctime, one.inode, file.read_at, digest)
+    full = os.fsencode(one.full).decode("utf-8", errors="backslashreplace")  # a name need not be UTF-8, text must be
+    facts = (full, one.layer, one.size, one.mtime, one.ctime, one.inode, file.read_at, digest)
     if row and row[1] == digest and row[2] == one.layer:
         db.execute(
             "update files set full=?, layer=?, size=?, mtime=?, ctime=?, inode=?, read_at=?, hash=? where id=?",
@@ -159,6 +172,7 @@ def _take_in(db: sqlite3.Connection, generation: Generation, file: _Prepared, re
 def _store_parts(db: sqlite3.Connection, generation: Generation, number: int, one: Found, parts: list[Part]) -> None:
     """Replace the chunks of a file; those whose words stayed the same keep their row and only move."""
     from nacre.index import document
+    from nacre.text.language import tokens_estimate
 
     kept = {row[0]: row[1] for row in db.execute("select key, id from chunks where file = ?", (number,))}
     moves: list[tuple[int, int, int, str, str | None, str | None, str | None, int]] = []
@@ -168,8 +182,8 @@ def _store_parts(db: sqlite3.Connection, generation: Generation, number: int, on
             moves.append((position, part.first, part.last, one.layer, part.date, part.audience, part.project, chunk))
             continue
         chunk = db.execute(
-            "insert into chunks(generation, file, position, first, last, heading, context, text, key, layer, date, time, session, project, audience, label, tags)"
-            " values(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+            "insert into chunks(generation, file, position, first, last, heading, context, text, size, key, layer, date, time, session, project, audience, label, tags)"
+            " values(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
             (
                 generation.id,
                 number,
@@ -179,6 +193,7 @@ def _store_parts(db: sqlite3.Connection, generation: Generation, number: int, on
                 part.heading,
                 part.context,
                 part.text,
+                tokens_estimate(part.text),
                 part.key,
                 one.layer,
                 part.date,

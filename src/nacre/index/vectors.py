@@ -22,6 +22,14 @@ _IN_MEMORY = 64_000_000  # bytes of rows that a process keeps for one model
 Floats = npt.NDArray[np.float32]
 
 
+CHANGED = "vectors changed"
+
+
+def note_change(db: sqlite3.Connection) -> None:
+    """Tell every scanner, of every thread and process, that what it holds is old."""
+    db.execute("insert into meta values(?, 1) on conflict(key) do update set value = value + 1", (CHANGED,))
+
+
 def model_number(db: sqlite3.Connection, model: ModelId, dims: int) -> int:
     """The number of a model in this index, given if it had none. The vectors say how many dimensions it has."""
     row = db.execute("select id from models where hash = ?", (model.hash,)).fetchone()
@@ -46,6 +54,7 @@ def add(db: sqlite3.Connection, model: int, hashes: Sequence[bytes], vectors: Fl
         "insert into vectors(model, slot, hash, scale, data) values(?,?,?,?,?)",
         [(model, slot + at, key, float(scales[at]), whole[at].tobytes()) for at, key in enumerate(fresh)],
     )
+    note_change(db)
     width = signs.shape[1]
     end = slot + len(fresh)
     for block in range(slot // BLOCK, (end - 1) // BLOCK + 1):
@@ -84,7 +93,7 @@ def _in_groups(db: sqlite3.Connection, query: str, model: int, keys: Sequence[ob
 class _Held(NamedTuple):
     """What is in memory of one model: signs at once, the rows themselves from the second question on."""
 
-    version: tuple[int, int]
+    version: tuple[int, str | None]
     signs: npt.NDArray[np.uint64]
     slots: npt.NDArray[np.int64] | None = None  # in order; a gap where a vector was dropped
     hashes: list[bytes] | None = None
@@ -125,7 +134,13 @@ class Scanner:
     def cosines(self, model: int, question: Floats, hashes: Sequence[bytes]) -> dict[bytes, float]:
         """Cosine of the question with the texts of these hashes, those that have a vector."""
         held = self._held.get(model)
-        if held and held.places is not None and held.rows is not None and held.scales is not None:
+        if (
+            held
+            and held.version == self._version()
+            and held.places is not None
+            and held.rows is not None
+            and held.scales is not None
+        ):
             keys = [key for key in hashes if key in held.places]
             at = [held.places[key] for key in keys]
             rows, scales = held.rows[at], held.scales[at]
@@ -145,8 +160,11 @@ class Scanner:
         query = "select hash, scale, data from vectors where model = ? and slot in"
         return _unpacked(_in_groups(self._store.db, query, model, slots.tolist()))
 
+    def _version(self) -> tuple[int, str | None]:
+        return self._store.epoch, self._store.get_meta(CHANGED)
+
     def _load(self, model: int, dims: int) -> _Held:
-        version = self._store.version()
+        version = self._version()
         with self._lock:
             held = self._held.get(model)
             db = self._store.db
@@ -174,21 +192,27 @@ def _unpacked(rows: list[tuple[Any, ...]]) -> tuple[list[bytes], npt.NDArray[np.
     return [row[0] for row in rows], data, np.array([row[1] for row in rows], np.float32)
 
 
-def compact(db: sqlite3.Connection, model: int, dims: int) -> int:
+def drop(db: sqlite3.Connection, model: int) -> None:
+    """Forget every vector of a model."""
+    db.execute("delete from vectors where model = ?", (model,))
+    db.execute("delete from signs where model = ?", (model,))
+    note_change(db)
+
+
+def compact(db: sqlite3.Connection, model: int) -> int:
     """Keep only the vectors that a passage uses, in new slots without gaps; how many were dropped."""
     rows = db.execute(
         "select hash, scale, data from vectors v where model = ? and exists(select 1 from passages p where p.hash = v.hash) order by slot",
         (model,),
     ).fetchall()
     before = db.execute("select count(*) from vectors where model = ?", (model,)).fetchone()[0]
-    db.execute("delete from vectors where model = ?", (model,))
-    db.execute("delete from signs where model = ?", (model,))
+    drop(db, model)
     db.executemany(
         "insert into vectors(model, slot, hash, scale, data) values(?,?,?,?,?)",
         [(model, slot, *row) for slot, row in enumerate(rows)],
     )
     for block in range(0, len(rows), BLOCK):
-        data = b"".join(row[2] for row in rows[block : block + BLOCK])
-        signs = _signs(np.frombuffer(data, np.int8).reshape(-1, dims))
+        group = rows[block : block + BLOCK]
+        signs = _signs(np.frombuffer(b"".join(row[2] for row in group), np.int8).reshape(len(group), -1))
         db.execute("insert into signs values(?,?,?)", (model, block // BLOCK, signs.tobytes()))
     return int(before) - len(rows)

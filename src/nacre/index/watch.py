@@ -1,23 +1,28 @@
 """Whether anything was written since we last looked, without looking: the kernel's own notes on Linux.
 
 inotify queues an event before the write that caused it returns, so a search that finds the queue empty has missed nothing.
-Where that cannot be relied on (other systems, network file systems, too many folders) every search scans instead.
+Where that cannot be relied on (other systems, file systems that others write to, too many folders) every search scans instead.
 """
 
 from __future__ import annotations
 
 import ctypes
 import os
+import re
 import struct
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 _EVENTS = 0x2 | 0x4 | 0x8 | 0x40 | 0x80 | 0x100 | 0x200 | 0x400 | 0x800  # modify, attrib, close, moves, create, delete
+# About a folder as such: it or a folder in it came, went, moved or was unmounted, or events were lost. A watch stays with the
+# folder it was set on, not with the name, so all of them are set anew.
+_MOVED_GROUND = 0x40000000 | 0x400 | 0x800 | 0x2000 | 0x4000 | 0x8000
+_EVENT = struct.Struct("iIII")
 _MOST_FOLDERS = 2000
-# File systems on which other machines, or a host outside the container, can write behind our kernel's back.
-_REMOTE = frozenset(
-    {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "vboxsf", "ceph", "glusterfs", "afs", "virtiofs", "drvfs"}
+# File systems that only this kernel writes to. On others another machine, or a host outside the container, may.
+_LOCAL = frozenset(
+    "ext2 ext3 ext4 xfs btrfs tmpfs ramfs overlay zfs f2fs bcachefs jfs reiserfs vfat exfat ntfs3 ecryptfs".split()
 )
 
 
@@ -27,60 +32,64 @@ class ChangeFeed:
     def __init__(self) -> None:
         self._queue: int | None = None
         self._watched: set[str] = set()
-        self._last_watch = -1
+        self._owner = os.getpid()
 
     def watch(self, folders: Iterable[str], proof: Path) -> bool:
         """Watch these folders and no others; False when changes cannot be told, proven with a write to `proof`."""
         wanted = {os.path.realpath(folder) for folder in folders}
-        if self._queue is not None and wanted == self._watched:
+        if self._queue is not None and wanted == self._watched and self._owner == os.getpid():
             return True
         self.close()
-        if (
-            not sys.platform.startswith("linux")
-            or len(wanted) > _MOST_FOLDERS
-            or any(_remote(folder) for folder in wanted)
-        ):
+        if not sys.platform.startswith("linux") or len(wanted) > _MOST_FOLDERS or not _all_local(wanted):
             return False
         libc = ctypes.CDLL(None, use_errno=True)
         queue = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
         if queue < 0:
             return False
-        self._queue = queue
-        for folder in (*wanted, str(proof.parent)):
-            if libc.inotify_add_watch(queue, os.fsencode(folder), _EVENTS) < 0:
-                self.close()  # the system's limit of watches, or a folder that went away
-                return False
+        self._queue, self._owner = queue, os.getpid()
+        marks = {libc.inotify_add_watch(queue, os.fsencode(folder), _EVENTS) for folder in wanted}
+        mark = libc.inotify_add_watch(queue, os.fsencode(proof.parent), _EVENTS)
+        if mark < 0 or min(marks, default=0) < 0:
+            self.close()  # the system's limit of watches, or a folder that went away
+            return False
         try:
             proof.touch()
         except OSError:
             self.close()
             return False
-        if self._read() is None or libc.inotify_rm_watch(queue, self._last_watch) < 0:
+        proven = any(source == mark for source, _ in self._events())
+        if not proven or (mark not in marks and libc.inotify_rm_watch(queue, mark) < 0):
             self.close()
             return False
-        self._read()  # the note that the watch on the proof is gone
+        for _ in self._events():  # the note that the watch on the proof is gone
+            pass
         self._watched = wanted
         return True
 
     def quiet(self) -> bool:
         """True when surely nothing was written; False when something was, or when nobody can tell."""
-        return self._queue is not None and self._read() is None
+        if self._queue is None or self._owner != os.getpid():
+            return False
+        masks = [mask for _, mask in self._events()]
+        if any(mask & _MOVED_GROUND for mask in masks):
+            self.close()
+        return not masks and self._queue is not None
 
-    def _read(self) -> bool | None:
-        """None when the queue is empty; keeps the watch that the last event came from."""
-        seen: bool | None = None
+    def _events(self) -> Iterator[tuple[int, int]]:
+        """What is queued: the watch that each event came from, and what it was."""
         while self._queue is not None:
             try:
                 data = os.read(self._queue, 65536)
             except BlockingIOError:
-                break
+                return
             except OSError:
                 self.close()
-                return True
-            if len(data) >= 4:
-                self._last_watch = struct.unpack_from("i", data)[0]
-            seen = True
-        return seen
+                return
+            at = 0
+            while at < len(data):
+                source, mask, _, length = _EVENT.unpack_from(data, at)
+                yield source, mask
+                at += _EVENT.size + length
 
     def close(self) -> None:
         if self._queue is not None:
@@ -89,16 +98,18 @@ class ChangeFeed:
         self._watched = set()
 
 
-def _remote(folder: str) -> bool:
-    """Whether the folder lies on a file system that others can write to; unknown counts as yes."""
-    best, kind = "", "unknown"
+def _all_local(folders: set[str]) -> bool:
+    """Whether all folders lie on file systems that only this kernel writes to; what is not known does not count."""
     try:
-        with open("/proc/self/mounts", encoding="utf-8", errors="replace") as mounts:
-            for line in mounts:
-                _, place, name, *_ = line.split(" ")
-                place = place.replace("\\040", " ")
-                if len(place) >= len(best) and (folder == place or folder.startswith(place.rstrip("/") + "/")):
-                    best, kind = place, name
-    except (OSError, ValueError):
-        return True
-    return kind in _REMOTE or kind == "unknown" or kind.startswith("fuse")
+        with open("/proc/self/mounts", encoding="utf-8", errors="surrogateescape") as mounts:
+            rows = [line.split(" ") for line in mounts]
+        kinds = {re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), row[1]): row[2] for row in rows}
+    except (OSError, IndexError):
+        return False
+    return all(_mount_kind(folder, kinds) in _LOCAL for folder in folders)
+
+
+def _mount_kind(folder: str, kinds: dict[str, str]) -> str:
+    while folder not in kinds and folder != os.path.dirname(folder):
+        folder = os.path.dirname(folder)
+    return kinds.get(folder, "unknown")

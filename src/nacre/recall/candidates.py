@@ -22,6 +22,7 @@ class Candidate:
     position: int
     date: str | None
     layer: str
+    size: int  # in tokens
     bm25: float = 0.0
     coverage: float = 0.0
     cosines: dict[int, float] = field(default_factory=dict)  # by model
@@ -104,7 +105,7 @@ def load(db: sqlite3.Connection, ids: Iterable[int]) -> dict[int, Candidate]:
     found: dict[int, Candidate] = {}
     for group in _groups(list(ids)):
         marks = ",".join("?" * len(group))
-        for row in db.execute(f"select id, file, position, date, layer from chunks where id in ({marks})", group):
+        for row in db.execute(f"select id, file, position, date, layer, size from chunks where id in ({marks})", group):
             found[row[0]] = Candidate(*row)
     return found
 
@@ -118,7 +119,7 @@ def neighbours(
         return {}
     extra = f" and {where[0]}" if where[0] else ""
     query = (
-        "select distinct c.id, c.file, c.position, c.date, c.layer"
+        "select distinct c.id, c.file, c.position, c.date, c.layer, c.size"
         f" from (values {','.join(['(?,?)'] * (len(places) // 2))}) v join chunks c on c.file = v.column1"
         f" and c.position between v.column2 - {reach:d} and v.column2 + {reach:d}{extra}"
     )

@@ -19,9 +19,9 @@ class Weights(NamedTuple):
     vector: float = 0.45
     vector_when_uncovered: float = 0.15  # added as the words of the question are found less and less
     coverage: float = 0.3  # share of coverage within the text signal; the rest is BM25
-    beside: float = 0.2
-    two_away: float = 0.1
-    same_file: float = 0.3
+    beside: float = 0.15
+    two_away: float = 0.05
+    same_file: float = 0.15
 
 
 # Neighbours matter where entries are short, as the turns of a talk; passages of this many tokens stand for themselves.
@@ -101,6 +101,5 @@ def _need(scored: list[Scored]) -> float:
     """How much the candidates need their neighbours, from 0 to 1, by how short they are on average."""
     if not scored:
         return 0.0
-    # Tokens with their spaces take about five characters, in English and in Chinese.
-    length = sum(len(one.candidate.body) for one in scored) / len(scored) / 5
+    length = sum(one.candidate.size for one in scored) / len(scored)
     return min(1.0, max(0.0, (LONG - length) / (LONG - SHORT)))

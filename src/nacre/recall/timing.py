@@ -9,7 +9,7 @@ from nacre.recall.fuse import Scored
 from nacre.recall.question import Question
 
 EVERGREEN = frozenset({"longterm", "note", "extra"})
-NEAR_TIE = 0.02  # how much of the best score age may move a hit by
+NEAR_TIE = 0.005  # how much of the best score age may move a hit by
 CONTENDER = 0.8  # of two statements this near to each other the newer is more likely how things stand now
 NEWER = 0.1
 NAMED_DAY = 0.35

@@ -62,8 +62,7 @@ def chunks(lines: list[str], *, size: int = 400, overlap: int = 80, every_item: 
         lone_heading = None
 
     def keep_title(heading: Block, above: tuple[str, ...]) -> None:
-        for text in passages(heading.text, size):
-            found.append(Chunk(heading.start, heading.end, text, above))
+        found.extend(Chunk(heading.start, heading.end, text, above) for text in passages(heading.text, size))
 
     small: list[_Piece] = []  # short items waiting for neighbours
 
@@ -193,7 +192,7 @@ def _joined(units: list[_Piece], lines: list[str]) -> str:
     if not any(unit.part for unit in units):
         return "\n".join(lines[units[0].start - 1 : units[-1].end])
     text = units[0].text
-    for before, unit in zip(units, units[1:], strict=False):
+    for before, unit in pairwise(units):
         text += "\n" * (unit.start - before.end) + unit.text
     return text
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from nacre.config import Config
-from nacre.vault import json5
 from nacre.vault.discover import expand
 
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
@@ -64,8 +63,14 @@ def _usual_name(env: Mapping[str, str]) -> str:
 def _read(path: Path) -> dict[str, Any] | None:
     """OpenClaw's settings; none when they are missing or beyond us."""
     try:
-        found = json5.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
     except (OSError, ValueError):
+        return None
+    from nacre.vault import json5
+
+    try:
+        found = json5.loads(text)
+    except ValueError:
         return None
     return found if isinstance(found, dict) else None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import itertools
 import os
 import stat
 from collections.abc import Iterator
@@ -31,21 +32,37 @@ class Found(NamedTuple):
 def memory_files(workspace: Workspace, config: Config, folders: set[str] | None = None) -> Iterator[Found]:
     """Every file that search covers: long-term memory, logs, notes, digests, checkpoints and extra paths.
 
-    `folders` is given every folder whose change could add, alter or remove one of them.
+    `folders` is given every folder whose change could add, alter or remove one of them, and every file that has a second
+    name (a hard link) through which it could be written.
     """
     folders = set() if folders is None else folders
+    if not config.index.extra_paths:
+        yield from _own(workspace, config, folders)
+        return
+    taken: set[str] = set()
+    for one in itertools.chain(_own(workspace, config, folders), _extra(workspace, config, folders)):
+        if one.path not in taken:  # an extra path may lie where memory lies anyway
+            taken.add(one.path)
+            yield one
+
+
+def _own(workspace: Workspace, config: Config, folders: set[str]) -> Iterator[Found]:
     root = str(workspace.root)
     folders.add(root)
     for name in ("MEMORY.md", "USER.md"):
-        yield from _one(root, name, "longterm")
-    for folder in _folders(os.path.join(root, "projects"), folders):
-        yield from _one(root, f"projects/{folder}/MEMORY.md", "longterm")
+        yield from _one(root, name, "longterm", folders)
+    for folder in _folders(root, os.path.join(root, "projects"), folders):
+        yield from _one(root, f"projects/{folder}/MEMORY.md", "longterm", folders)
     yield from _walk(root, os.path.join(root, "memory"), "memory/", None, folders)
     tiers = str(workspace.tiers(config.tiers.path))
     shown = _shown(root, tiers)
+    folders.add(_nearest(tiers))
+    if os.path.islink(tiers):
+        folders.update(_ways(tiers))
+        if not config.tiers.path and not _within(root, tiers):
+            return
     for tier in TIERS:
         yield from _walk(tiers, os.path.join(tiers, tier), f"{shown}{tier}/", tier, folders)
-    yield from _extra(workspace, config, folders)
 
 
 def layer_of(path: str) -> str:
@@ -65,28 +82,40 @@ def _shown(root: str, folder: str) -> str:
     return (Path(folder).as_posix() if outside else Path(relative).as_posix()) + "/"
 
 
-def _folders(place: str, folders: set[str]) -> list[str]:
+def _folders(root: str, place: str, folders: set[str]) -> list[str]:
+    """The folders in a place that lie in the root; links that lead out of it do not."""
+    names: list[str] = []
     try:
         with os.scandir(place) as entries:
-            names = sorted(entry.name for entry in entries if entry.is_dir())
+            for entry in entries:
+                if entry.name[0] != "." and os.path.isdir(entry.path):
+                    if entry.is_symlink():
+                        folders.update(_ways(entry.path))
+                    if not entry.is_symlink() or _within(root, entry.path):
+                        names.append(entry.name)
     except OSError:
         return []
+    if os.path.islink(place):
+        folders.update(_ways(place))
+        if not _within(root, place):
+            return []
     folders.update([place, *(os.path.join(place, name) for name in names)])
-    return names
+    return sorted(names)
 
 
-def _one(root: str, path: str, layer: str) -> Iterator[Found]:
+def _one(root: str, path: str, layer: str, folders: set[str]) -> Iterator[Found]:
     full = os.path.join(root, path)
     try:
         about = os.lstat(full)
     except OSError:
         return
-    yield from _usable(root, path, full, layer, about)
+    yield from _usable(root, path, full, layer, about, folders)
 
 
-def _usable(root: str, path: str, full: str, layer: str, about: os.stat_result) -> Iterator[Found]:
+def _usable(root: str, path: str, full: str, layer: str, about: os.stat_result, folders: set[str]) -> Iterator[Found]:
     """The file, unless it is a folder, too large, or a link that leads out of its root."""
     if stat.S_ISLNK(about.st_mode):
+        folders.update(_ways(full))
         if not _within(root, full):
             return
         try:
@@ -94,12 +123,37 @@ def _usable(root: str, path: str, full: str, layer: str, about: os.stat_result) 
         except OSError:
             return
     if stat.S_ISREG(about.st_mode) and about.st_size <= LARGEST:
+        if about.st_nlink > 1:
+            folders.add(full)
+        path = path if path.isascii() else _readable(path)
         yield Found(path, full, layer, about.st_size, about.st_mtime_ns, about.st_ctime_ns, about.st_ino)
+
+
+def _readable(path: str) -> str:
+    """A path as text: bytes of a name that are not UTF-8 are shown as \\xe9, because text that is kept cannot hold them."""
+    return os.fsencode(path).decode("utf-8", errors="backslashreplace")
 
 
 def _within(root: str, full: str) -> bool:
     real_root = os.path.realpath(root)
     return os.path.commonpath([real_root, os.path.realpath(full)]) == real_root
+
+
+def _ways(link: str) -> set[str]:
+    """The folders through which a link leads, and the one that it leads to or would: a change in any may change its target."""
+    places: set[str] = set()
+    for _ in range(40):  # as many links as the system itself follows
+        places.add(_nearest(os.path.dirname(link)))
+        places.add(_nearest(link))
+        try:
+            link = os.path.join(os.path.dirname(link), os.readlink(link))
+        except OSError:
+            break
+        parent = os.path.dirname(link)
+        if os.path.realpath(parent) != os.path.normpath(parent):  # the way there goes through a link too
+            places |= {_nearest(part) for part in (parent, os.path.dirname(parent))}
+        link = os.path.join(os.path.realpath(parent), os.path.basename(link))
+    return places
 
 
 def _walk(
@@ -108,6 +162,10 @@ def _walk(
     """The files below a folder; `layer` None means that the place and name of each decide."""
     found: list[Found] = []
     seen: set[str] = set()
+    if os.path.islink(folder):
+        folders.update(_ways(folder))
+        if not _within(root, folder):
+            return found
     waiting = [(folder, shown)]
     usual = pattern == "*.md"
     while waiting:
@@ -131,6 +189,10 @@ def _walk(
                 kind = about.st_mode & 0o170000
                 if kind == stat.S_IFREG:
                     path = prefix + name
+                    if not path.isascii():
+                        path = _readable(path)
+                    if about.st_nlink > 1:
+                        folders.add(entry.path)
                     if about.st_size <= LARGEST and path != "memory/review.md":
                         where = layer or layer_of(path)
                         found.append(
@@ -145,18 +207,28 @@ def _walk(
                             )
                         )
                     continue
-                if kind == stat.S_IFLNK and not entry.is_dir():
+                if kind == stat.S_IFLNK and not os.path.isdir(entry.path):  # unlike entry.is_dir, no error for a loop
                     path = prefix + name
-                    found += _usable(root, path, entry.path, layer or layer_of(path), about)
+                    if path != "memory/review.md":
+                        found += _usable(root, path, entry.path, layer or layer_of(path), about, folders)
                     continue
             if entry.is_dir(follow_symlinks=False):
                 waiting.append((entry.path, f"{prefix}{name}/"))
-            elif entry.is_symlink() and entry.is_dir() and _within(root, entry.path):
+            elif entry.is_symlink():
+                folders.update(_ways(entry.path))
                 real = os.path.realpath(entry.path)
-                if real not in seen:
+                if real not in seen and os.path.isdir(real) and _leads_elsewhere(root, folder, real):
                     seen.add(real)
                     waiting.append((entry.path, f"{prefix}{name}/"))
     return found
+
+
+def _leads_elsewhere(root: str, folder: str, real: str) -> bool:
+    """Whether a linked folder lies in the root, is not hidden, and is not walked anyway: no file is memory twice."""
+    top, start = os.path.realpath(root), os.path.realpath(folder)
+    if os.path.commonpath([top, real]) != top or os.path.commonpath([start, real]) in (start, real):
+        return False
+    return not any(part.startswith(".") for part in os.path.relpath(real, top).split(os.sep))
 
 
 def _nearest(place: str) -> str:
@@ -167,21 +239,29 @@ def _nearest(place: str) -> str:
 
 
 def _matches(path: str, shown: str, pattern: str) -> bool:
-    """Whether a path fits the pattern of an extra path; a pattern without "/" is about the name alone."""
-    return fnmatch.fnmatch(path[len(shown) :] if "/" in pattern else path.rpartition("/")[2], pattern)
+    """Whether a path fits the pattern of an extra path; a pattern without "/" is about the name alone, "**/" is any folder."""
+    if "/" not in pattern:
+        return fnmatch.fnmatch(path.rpartition("/")[2], pattern)
+    below = path[len(shown) :]
+    return fnmatch.fnmatch(below, pattern) or ("**/" in pattern and fnmatch.fnmatch(below, pattern.replace("**/", "")))
 
 
 def _extra(workspace: Workspace, config: Config, folders: set[str]) -> Iterator[Found]:
     from_workspace = config.origins.get("index.extra_paths") == "workspace"
     root = str(workspace.root)
     for given in config.index.extra_paths:
-        place = os.path.normpath(os.path.join(root, os.path.expanduser(given.get("path", ""))))
+        if not given.get("path"):
+            continue
+        place = os.path.normpath(os.path.join(root, os.path.expanduser(given["path"])))
+        folders.update(_ways(place) if os.path.islink(place) else ())
         if from_workspace and not _within(root, place):
             continue  # a setting that came with a clone must not open the rest of the disk
+        if _within(str(workspace.machine), place):
+            continue  # the index and what undo keeps are not memory
         shown = _shown(root, place)
         if os.path.isfile(place):
             folders.add(os.path.dirname(place))
-            yield from _usable(place, shown[:-1], place, "extra", os.stat(place))
+            yield from _usable(place, shown[:-1], place, "extra", os.stat(place), folders)
         else:
             pattern = given.get("pattern", "*.md").removeprefix("**/")
             yield from _walk(place, place, shown, "extra", folders, pattern)

@@ -6,9 +6,6 @@ import json
 import os
 from pathlib import Path
 
-from nacre.vault import atomic
-from nacre.vault.lock import hold
-
 
 def is_trusted(path: Path, folder: Path | None = None) -> bool:
     """Whether this very folder was trusted once; one inside a trusted folder is not."""
@@ -34,9 +31,13 @@ def _change(path: Path, folder: Path | None, *, wanted: bool) -> None:
     real = _real(path)
     if (real in _read(file)) == wanted:
         return
+    from nacre.vault import atomic
+    from nacre.vault.lock import hold
+
     with hold(file.with_name("trusted.lock")):
         known = _read(file)
-        known = sorted({*known, real}) if wanted else [one for one in known if one != real]
+        known = [one for one in known if one != real and os.path.isdir(one)]  # what is gone need not be trusted
+        known = sorted({*known, real}) if wanted else known
         data = json.dumps({"trusted": known}, ensure_ascii=False, indent=2) + "\n"
         atomic.write(file, data.encode("utf-8", "surrogateescape"), mode=0o600)
 

@@ -1,0 +1,216 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Done = subprocess.CompletedProcess[str]
+Nacre = Callable[..., Done]
+
+
+@pytest.fixture
+def nacre(tmp_path: Path) -> Nacre:
+    """Runs the program in a process of its own, on a workspace of its own, without embedding models."""
+    workspace = tmp_path / "ws"
+
+    def run(*arguments: str, stdin: str | None = None, **env: str) -> Done:
+        surroundings = {
+            **os.environ,
+            "NACRE_MODELS_PATH": str(tmp_path / "none"),
+            "NACRE_WORKSPACE": str(workspace),
+            **env,
+        }
+        return subprocess.run(
+            [sys.executable, "-m", "nacre", *arguments],
+            capture_output=True,
+            text=True,
+            encoding="utf8",
+            env=surroundings,
+            input=stdin,
+            cwd=tmp_path,
+            check=False,
+        )
+
+    assert run("init").returncode == 0
+    return run
+
+
+def test_a_note_is_written_found_read_and_taken_back(nacre: Nacre, tmp_path: Path) -> None:
+    written = nacre(
+        "remember", "The", "ferry", "leaves at nine", "--type", "TEMP", "--json", "--now", "2026-02-14T14:05"
+    )
+    assert written.returncode == 0
+    entry = json.loads(written.stdout)
+    assert entry["path"] == "memory/2026-02-14.md"
+    found = json.loads(nacre("search", "when does the ferry leave", "--json").stdout)
+    (hit,) = found["results"]
+    assert hit["snippet"] == "- [TEMP] The ferry leaves at nine"
+    assert hit["citation"] == f"memory/2026-02-14.md#L{hit['startLine']}-L{hit['endLine']}"
+    assert found["mode"] == "text"
+    assert "nacre models install" in found["fallback"]
+    assert nacre("get", f"{hit['path']}:{hit['startLine']}", "-l", "1").stdout == "- [TEMP] The ferry leaves at nine\n"
+    assert "ferry" in nacre("diff").stdout
+    assert nacre("undo").returncode == 0
+    assert json.loads(nacre("search", "ferry", "--json").stdout)["results"] == []
+    history = json.loads(nacre("history", "--json").stdout)
+    assert [one["command"] for one in history][:2] == ["undo", "remember"]
+
+
+def test_global_options_stand_before_or_after_the_verb(nacre: Nacre, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    assert nacre("init", str(other)).returncode == 0
+    assert nacre("--workspace", str(other), "remember", "A note of the other one").returncode == 0
+    assert nacre("search", "other note", "--workspace", str(other), "--mode", "text").stdout.startswith("memory/")
+    assert nacre("search", "other note", "--mode", "text").stdout == ""
+
+
+def test_results_go_to_stdout_and_notes_to_stderr(nacre: Nacre) -> None:
+    nothing = nacre("search", "unicorn")
+    assert nothing.returncode == 0
+    assert nothing.stdout == ""
+    assert "Nothing in memory" in nothing.stderr
+
+
+def test_every_kind_of_trouble_has_its_exit_code_and_one_sentence(nacre: Nacre, tmp_path: Path) -> None:
+    secret = "sk-ant-" + "api03-" + "Zq8Kd73hfLs02mXwPv91bnTyRe45uGcJ" * 2
+    cases = {
+        10: nacre("status", "--workspace", str(tmp_path / "nowhere")),
+        2: nacre("search", "?!"),
+        13: nacre("remember", f"the key is {secret}"),
+        1: nacre("get", "memory/none.md"),
+    }
+    for code, done in cases.items():
+        assert done.returncode == code, done.stderr
+        assert done.stderr.startswith("nacre: ")
+        assert done.stderr.count("\n") == 1
+        assert "Traceback" not in done.stderr
+    assert secret not in cases[13].stderr + cases[13].stdout
+    assert nacre("get", "../../etc/passwd").returncode == 2
+    assert nacre("search").returncode == 2
+    assert nacre("no-such-command").returncode == 2
+    assert nacre("search", "x", "--now", "yesterday").returncode == 2
+
+
+def test_a_change_outside_is_told_by_exit_code_12(nacre: Nacre, tmp_path: Path) -> None:
+    day = tmp_path / "ws" / "memory" / "2026-02-14.md"
+    nacre("remember", "The ferry leaves at nine", "--now", "2026-02-14T14:05")
+    day.write_text(day.read_text("utf8").replace("ferry leaves at nine", "ferry leaves at ten"), "utf8")
+    undone = nacre("undo")
+    assert undone.returncode == 12
+    assert "2026-02-14.md" in undone.stderr
+    assert "ferry leaves at ten" in day.read_text("utf8")
+
+
+def test_text_from_a_pipe_is_remembered(nacre: Nacre) -> None:
+    assert nacre("remember", "-", stdin="The tide table hangs\nby the door\n").returncode == 0
+    assert "tide table hangs by the door" in nacre("search", "tide table").stdout
+
+
+def test_settings_are_listed_read_and_set_with_their_origin(nacre: Nacre, tmp_path: Path) -> None:
+    assert nacre("config", "get", "search.max_results").stdout == "10\n"
+    assert nacre("config", "set", "search.max_results", "3").returncode == 0
+    assert (tmp_path / "ws" / ".nacre" / "config.toml").read_text("utf8") == "[search]\nmax_results = 3\n"
+    rows = {row["key"]: row for row in json.loads(nacre("config", "--json").stdout)}
+    assert (rows["search.max_results"]["value"], rows["search.max_results"]["origin"]) == (3, "workspace")
+    assert nacre("config", "get", "search.max_results", NACRE_SEARCH_MAX_RESULTS="7").stdout == "7\n"
+    assert nacre("config", "set", "search.max_results", "many").returncode == 2
+    assert nacre("config", "set", "no.such", "1").returncode == 2
+    assert nacre("config", "get", "no.such").returncode == 2
+    assert nacre("config", "set", "memory.max_lines", "90").returncode == 0  # not for a workspace's own file
+    assert nacre("config", "get", "memory.max_lines").stdout == "90\n"
+    assert "max_lines" not in (tmp_path / "ws" / ".nacre" / "config.toml").read_text("utf8")
+
+
+def test_a_setting_that_came_with_a_clone_cannot_redirect_anything(nacre: Nacre, tmp_path: Path) -> None:
+    (tmp_path / "ws" / ".nacre" / "config.toml").write_text(
+        '[embed]\nbase_url = "http://evil.example"\nprovider = "openai"\n', "utf8"
+    )
+    assert nacre("config", "get", "embed.provider").stdout == "auto\n"
+    assert "ignored" in nacre("doctor").stdout
+
+
+def test_status_and_doctor_know_the_workspace(nacre: Nacre, tmp_path: Path) -> None:
+    nacre("remember", "A fact")
+    status = json.loads(nacre("status", "--deep", "--json").stdout)
+    assert status["longterm"]["maxLines"] == 80
+    assert status["files"]["daily"] == 1
+    assert status["index"]["check"] == "ok"
+    (tmp_path / "ws" / "memory" / "broken.md").write_bytes(b"\xff\xfe\xfa")
+    (tmp_path / "ws" / "memory" / "folder.md").mkdir()
+    rows = json.loads(nacre("doctor", "--json").stdout)
+    assert {"memory/broken.md", "memory/folder.md"} <= {row["path"].rstrip("/") for row in rows}
+    assert nacre("doctor").returncode == 0
+
+
+def test_a_dry_run_changes_nothing(nacre: Nacre, tmp_path: Path) -> None:
+    nacre("remember", "A fact")
+    nacre("update")
+
+    def state() -> dict[str, bytes]:
+        files = (path for path in (tmp_path / "ws").rglob("*") if path.is_file() and "index" not in path.parts)
+        return {str(path): path.read_bytes() for path in files}
+
+    before = state()
+    for arguments in (
+        ("remember", "Another fact", "--dry-run"),
+        ("undo", "--dry-run"),
+        ("init", "--dry-run"),
+        ("config", "set", "language", "zh", "--dry-run"),
+        ("index", "--dry-run"),
+        ("update", "--dry-run"),
+        ("embed", "--dry-run"),
+    ):
+        assert nacre(*arguments).returncode == 0, arguments
+    assert state() == before
+
+
+def test_chinese_users_are_spoken_to_in_chinese(nacre: Nacre) -> None:
+    assert "记忆中" in nacre("search", "独角兽", NACRE_LANGUAGE="zh").stderr
+    assert "记忆文件" in nacre("get", "memory/none.md", NACRE_LANGUAGE="auto", LC_ALL="zh_CN.UTF-8").stderr
+
+
+def test_a_workspace_found_by_walking_up_must_be_trusted_first(nacre: Nacre, tmp_path: Path) -> None:
+    clone = tmp_path / "clone"
+    (clone / ".nacre").mkdir(parents=True)
+    (clone / "memory").mkdir()
+    (clone / "memory" / "x.md").write_text("The password hint is purple rain forest.\n", "utf8")
+
+    def inside(*arguments: str) -> Done:
+        env = {name: value for name, value in os.environ.items() if name != "NACRE_WORKSPACE"}
+        return subprocess.run(
+            [sys.executable, "-m", "nacre", *arguments], capture_output=True, text=True, env=env, cwd=clone, check=False
+        )
+
+    assert inside("search", "purple rain").returncode == 10
+    assert not (clone / ".nacre" / "index").exists()
+    assert inside("trust").returncode == 0
+    assert "purple rain" in inside("search", "purple rain", "--mode", "text").stdout
+
+
+def test_the_completion_script_of_each_shell_is_printed(nacre: Nacre) -> None:
+    for shell in ("bash", "zsh", "fish"):
+        assert "_NACRE_COMPLETE" in nacre("completion", shell).stdout
+
+
+def test_a_reader_that_goes_away_is_no_error(nacre: Nacre, tmp_path: Path) -> None:
+    for number in range(30):
+        nacre_note = tmp_path / "ws" / "memory" / f"n{number}.md"
+        nacre_note.write_text(f"The heron number {number} waits.\n" * 40, "utf8")
+    env = {**os.environ, "NACRE_WORKSPACE": str(tmp_path / "ws")}
+    command = (
+        f'{sys.executable} -m nacre search heron -n 30 --mode text --min-score 0 | head -1; exit "${{PIPESTATUS[0]}}"'
+    )
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, env=env, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_hot_command_does_not_import_what_it_does_not_need() -> None:
+    code = "import sys; from nacre.cli.main import run; run(['search', '--help']); import nacre.memory; print([m for m in ('numpy', 'onnxruntime', 'rich', 'httpx2', 'tokenizers', 'ruamel', 'platformdirs', 'pydantic') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"

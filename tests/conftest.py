@@ -1,0 +1,72 @@
+"""What many tests share: English sentences, and an embedder that says what it is."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from nacre.embed.models import models_folder
+from nacre.embed.protocol import ModelId
+from nacre.embed.script import scripts
+from nacre.text.tokens import tokens
+from nacre.words import use_language
+
+
+@pytest.fixture(autouse=True)
+def _speak_english() -> None:
+    use_language("en")
+
+
+@pytest.fixture(autouse=True)
+def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test reads or writes the settings of whoever runs it; the models stay where they are installed."""
+    models = str(models_folder())
+    home = tmp_path_factory.mktemp("home")
+    for name in [name for name in os.environ if name.startswith(("NACRE_", "OPENCLAW_", "XDG_"))]:
+        monkeypatch.delenv(name)
+    for name in ("OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "VOYAGE_API_KEY", "MISTRAL_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("NACRE_MODELS_PATH", models)
+    monkeypatch.setenv("NACRE_LANGUAGE", "en")
+
+
+class FakeEmbedder:
+    """Not a model: a hashed bag of words. Deterministic, one "model" for each script, another `edition` is another model."""
+
+    def __init__(self, edition: str = "one", dims: int = 64) -> None:
+        self.provider = "fake"
+        self.base_url: str | None = None
+        self.latin = ModelId("fake-latin", f"latin-{edition}", dims)
+        self.han = ModelId("fake-han", f"han-{edition}", dims + 36)
+        self.asked = 0  # texts embedded so far
+        self.fail_after: int | None = None
+
+    def models(self) -> tuple[ModelId, ...]:
+        return (self.latin, self.han)
+
+    def models_for(self, text: str) -> tuple[ModelId, ...]:
+        return tuple(self.latin if script == "Latin" else self.han for script in scripts(text))
+
+    def embed(self, model: ModelId, texts: Sequence[str], *, query: bool = False) -> npt.NDArray[np.float32]:
+        if self.fail_after is not None and self.asked >= self.fail_after:
+            raise KeyboardInterrupt
+        self.asked += len(texts)
+        rows = np.zeros((len(texts), model.dims), np.float32)
+        for row, text in zip(rows, texts, strict=True):
+            for token in tokens(text):
+                digest = hashlib.blake2b(f"{model.hash} {token}".encode(), digest_size=8).digest()
+                row[int.from_bytes(digest[:4], "little") % model.dims] += 1 if digest[4] & 1 else -1
+            row[0] += 0.01  # no text is nowhere
+        lengths: npt.NDArray[np.float32] = np.linalg.norm(rows, axis=1, keepdims=True)
+        return (rows / np.maximum(lengths, 1e-9)).astype(np.float32)
+
+
+@pytest.fixture
+def fake_embedder() -> type[FakeEmbedder]:
+    return FakeEmbedder

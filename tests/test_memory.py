@@ -1,0 +1,186 @@
+from __future__ import annotations
+
+import multiprocessing
+import shutil
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from nacre import Memory
+from nacre.errors import BadInput, NoWorkspace, SecretRefused
+
+if TYPE_CHECKING:
+    from tests.conftest import FakeEmbedder
+
+
+def entries(root: Path) -> list[str]:
+    return [
+        line
+        for path in (root / "memory").glob("????-??-??.md")
+        for line in path.read_text("utf8").splitlines()
+        if line.startswith("- ")
+    ]
+
+
+def write_many(root: str, name: int, count: int) -> None:
+    memory = Memory.open(root)
+    for number in range(count):
+        memory.remember(f"writer {name} saw bird {number}")
+
+
+def test_init_makes_a_workspace_and_may_be_repeated(tmp_path: Path) -> None:
+    root = Memory.init(tmp_path / "ws").workspace.root
+    (root / "MEMORY.md").write_text("mine\n", "utf8")
+    before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
+    Memory.init(root)
+    assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} == before
+
+
+def test_open_never_makes_a_workspace(tmp_path: Path) -> None:
+    with pytest.raises(NoWorkspace, match="nacre init"):
+        Memory.open(tmp_path / "nowhere")
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_what_is_remembered_is_found_at_once(tmp_path: Path) -> None:
+    memory = Memory.init(tmp_path, now="2026-02-14T14:05")
+    entry = memory.remember("Use pnpm, never npm", type="PREF")
+    assert (tmp_path / entry.path).read_text("utf8").splitlines()[entry.line - 1] == "- [PREF] Use pnpm, never npm"
+    assert entry.path == "memory/2026-02-14.md"
+    hit = memory.search("pnpm", mode="text")[0]
+    assert (hit.path, hit.start_line) == (entry.path, entry.line)
+    assert memory.remember("Use pnpm, never npm", type="PREF").already
+    assert len(entries(tmp_path)) == 1
+
+
+def test_a_secret_is_refused_and_nothing_is_written(tmp_path: Path) -> None:
+    memory = Memory.init(tmp_path)
+    secret = "ghp_" + "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5"
+    with pytest.raises(SecretRefused) as refused:
+        memory.remember(f"the token is {secret}")
+    assert secret not in str(refused.value)
+    assert entries(tmp_path) == []
+    assert memory.redact(f"token {secret} of the bot").text == "token [redacted: github token] of the bot"
+
+
+def test_many_processes_remember_at_once_and_nothing_is_lost_or_doubled(tmp_path: Path) -> None:
+    Memory.init(tmp_path)
+    spawn = multiprocessing.get_context("spawn")
+    writers = [spawn.Process(target=write_many, args=(str(tmp_path), name, 25)) for name in range(8)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    found = entries(tmp_path)
+    assert len(found) == len(set(found)) == 200
+
+
+def test_threads_share_one_memory(tmp_path: Path) -> None:
+    memory = Memory.init(tmp_path)
+    trouble: list[BaseException] = []
+
+    def work(name: int) -> None:
+        try:
+            for number in range(8):
+                memory.remember(f"thread {name} caught fish {number}")
+                assert memory.search(f"thread {name} caught fish {number}", mode="text")
+        except BaseException as error:  # noqa: BLE001 - handed to the test
+            trouble.append(error)
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert trouble == []
+    assert len(entries(tmp_path)) == 48
+
+
+def test_meaning_joins_words_when_there_is_an_embedder(tmp_path: Path, fake_embedder: type[FakeEmbedder]) -> None:
+    memory = Memory.init(tmp_path, embedder=fake_embedder())
+    memory.remember("The red boat needs a new sail")
+    report = memory.ask("a boat with a sail")
+    assert report.mode == "hybrid"
+    assert report.model == "fake-latin"
+    assert report.hits[0].vector_score > 0
+    assert memory.ask("a boat with a sail", mode="vector").mode == "vector"
+
+
+def test_without_a_model_search_is_by_words_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NACRE_MODELS_PATH", str(tmp_path / "none"))
+    memory = Memory.init(tmp_path / "ws")
+    memory.remember("The red boat needs a new sail")
+    report = memory.ask("red boat")
+    assert (report.mode, report.hits[0].layer) == ("text", "daily")
+    assert report.fallback
+    assert "nacre models install" in report.fallback
+
+
+def test_deleting_the_index_loses_nothing_also_while_it_is_open(
+    tmp_path: Path, fake_embedder: type[FakeEmbedder]
+) -> None:
+    memory = Memory.init(tmp_path, embedder=fake_embedder())
+    memory.remember("The lamp stands on the left")
+    assert memory.search("lamp")
+    shutil.rmtree(tmp_path / ".nacre" / "index")
+    assert memory.search("lamp")
+    assert Memory.open(tmp_path, embedder=fake_embedder()).search("lamp")
+
+
+def test_a_changed_setting_keeps_answering_until_the_new_index_is_whole(
+    tmp_path: Path, fake_embedder: type[FakeEmbedder]
+) -> None:
+    Memory.init(tmp_path)
+    (tmp_path / "memory" / "long.md").write_text("The heron waits in the reeds. " * 80, "utf8")
+    with Memory.open(tmp_path, embedder=fake_embedder()) as memory:
+        memory.index()
+        assert not memory.ask("heron reeds").stale
+    (tmp_path / ".nacre" / "config.toml").write_text("[index]\nchunk_tokens = 100\n", "utf8")
+    memory = Memory.open(tmp_path, embedder=fake_embedder())
+    (tmp_path / "memory" / "new.md").write_text("The kingfisher dives.\n", "utf8")
+    report = memory.ask("heron reeds")
+    assert report.stale
+    assert report.hits
+    assert memory.search("kingfisher dives")  # what is written meanwhile is seen too
+    memory.update()
+    assert memory.ask("heron reeds").stale  # the new text is there, its vectors are not
+    memory.embed()
+    assert not memory.ask("heron reeds").stale
+    assert len(memory.keeper.store.generations()) == 1
+
+
+def test_another_embedder_takes_over_only_when_its_vectors_are_complete(
+    tmp_path: Path, fake_embedder: type[FakeEmbedder]
+) -> None:
+    Memory.init(tmp_path)
+    for number in range(30):
+        (tmp_path / "memory" / f"n{number}.md").write_text(f"The heron number {number} waits in the reeds.\n", "utf8")
+    with Memory.open(tmp_path, embedder=fake_embedder("one")) as memory:
+        memory.index()
+    with Memory.open(tmp_path, embedder=fake_embedder("two")) as memory:
+        report = memory.ask("heron")
+        assert report.stale
+        assert report.hits
+        memory.embed()
+        assert not memory.ask("heron").stale
+
+
+@pytest.mark.parametrize("limit", [0, -3])
+def test_less_than_one_result_is_refused(tmp_path: Path, limit: int) -> None:
+    with pytest.raises(BadInput):
+        Memory.init(tmp_path).search("x", limit)
+
+
+def test_a_damaged_index_is_set_aside_and_rebuilt_by_the_search_that_meets_it(tmp_path: Path) -> None:
+    with Memory.init(tmp_path) as memory:
+        memory.remember("The bell rings at noon")
+        memory.search("bell", mode="text")
+    index = tmp_path / ".nacre" / "index" / "index.sqlite"
+    data = bytearray(index.read_bytes())
+    data[4096:] = b"\xaa" * (len(data) - 4096)
+    index.write_bytes(bytes(data))
+    memory = Memory.open(tmp_path)
+    assert memory.search("bell", mode="text")
+    assert list(index.parent.glob("index.sqlite.damaged-*"))
