@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+import shutil
+import sys
+from pathlib import Path
+
 import click
 
 from nacre.cli.base import Command, Invocation, note, progress_bar, shown_path
@@ -80,22 +86,32 @@ def _proof() -> None:
     )
 
 
+def _program() -> str:
+    """How to call us from here: by name where the shell finds it, else by path."""
+    if shutil.which("nacre"):
+        return "nacre"
+    beside = Path(sys.executable).parent / "nacre"
+    near = os.path.relpath(beside)
+    return shlex.quote(near if len(near) < len(str(beside)) else str(beside))
+
+
 def _hints(memory: Memory) -> None:
     root = shown_path(memory.workspace.root)
+    nacre = _program()
     click.echo(
         say(
             f"""
 Ready. Try:
-  nacre remember "Use pnpm, never npm, in every repository" --type PREF
-  nacre search "which package manager"
-  nacre status
+  {nacre} remember "Use pnpm, never npm, in every repository" --type PREF
+  {nacre} search "which package manager"
+  {nacre} status
 
 Your memory is plain Markdown in {root}; edit it with anything, the next search sees it.""",
             f"""
 已就绪。可以试试:
-  nacre remember "所有仓库一律用 pnpm,不用 npm" --type PREF
-  nacre search "用哪个包管理器"
-  nacre status
+  {nacre} remember "所有仓库一律用 pnpm,不用 npm" --type PREF
+  {nacre} search "用哪个包管理器"
+  {nacre} status
 
 您的记忆就是 {root} 里的 Markdown 文件;用任何工具编辑,下一次搜索即可看到。""",
         )
