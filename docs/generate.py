@@ -68,7 +68,8 @@ def _places(one: Known) -> str:
 
 def _meaning(one: Known) -> str:
     choices = f" (one of {', '.join(f'`{choice}`' for choice in one.choices)})" if one.choices else ""
-    return one.meaning.replace("|", "\\|") + choices
+    least = f" (at least {one.least:g})" if one.least else ""
+    return one.meaning.replace("|", "\\|") + choices + least
 
 
 _COMMANDS = """\

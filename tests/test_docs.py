@@ -13,6 +13,7 @@ import click
 import pytest
 
 from nacre.config import known_settings
+from nacre.recall import confidence, fuse, timing
 
 ROOT = Path(__file__).resolve().parents[1]
 GENERATE: dict[str, Any] = runpy.run_path(str(ROOT / "docs" / "generate.py"))
@@ -41,6 +42,14 @@ def test_both_readmes_have_the_same_shape() -> None:
     assert english == chinese
 
 
+def test_the_weights_of_search_are_told_as_they_are() -> None:
+    told = (ROOT / "docs" / "search.md").read_text(encoding="utf-8")
+    named = re.findall(r"^\| `(fuse|timing|confidence)\.([\w.]+)` \| ([\d.]+) \|", told, re.MULTILINE)
+    real = [(module, name, f"{_constant(module, name):g}") for module, name, _ in named]
+    assert named == real
+    assert {f"Weights.{name}" for name in fuse.Weights._fields} <= {name for _, name, _ in named}
+
+
 def test_every_dependency_says_why_it_is_there() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     listed = [
@@ -56,6 +65,13 @@ def test_every_dependency_says_why_it_is_there() -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_to_files_that_exist(page: Path) -> None:
     assert [link for link in _links(page) if not (page.parent / link).exists()] == []
+
+
+def _constant(module: str, name: str) -> float:
+    found: Any = {"fuse": fuse, "timing": timing, "confidence": confidence}[module]
+    if name.startswith("Weights."):
+        found, name = fuse.Weights(), name.removeprefix("Weights.")
+    return float(getattr(found, name))
 
 
 def _shape(page: Path) -> dict[str, list[str]]:

@@ -20,7 +20,7 @@ def duration(text: str) -> dt.timedelta:
         raise BadSetting(
             say(
                 f'"{text}" is not a length of time; write it as 4h, 7d or 30min.',
-                f"“{text}”不是时长;请写成 4h、7d 或 30min。",
+                f"“{text}”不是时长；请写成 4h、7d 或 30min。",
             )
         )
     try:
@@ -41,7 +41,7 @@ def zone(name: str | None) -> dt.tzinfo | None:
         raise BadSetting(
             say(
                 f'The time zone "{name}" is not known; use a name such as Asia/Shanghai.',
-                f"未知时区“{name}”;请使用 Asia/Shanghai 这样的名称。",
+                f"未知时区“{name}”；请使用 Asia/Shanghai 这样的名称。",
             )
         ) from trouble
 
@@ -72,7 +72,7 @@ class Clock:
             raise BadInput(
                 say(
                     f'"{text}" is not a date or time; write 2026-02-14 or 2026-02-14T18:49.',
-                    f"“{text}”不是日期或时间;请写成 2026-02-14 或 2026-02-14T18:49。",
+                    f"“{text}”不是日期或时间；请写成 2026-02-14 或 2026-02-14T18:49。",
                 )
             ) from trouble
         return moment

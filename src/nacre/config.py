@@ -229,7 +229,7 @@ def load(
                         "setting not allowed here",
                         say(
                             f'"{key}" is ignored in a workspace\'s own file; set it for the user.',
-                            f"工作区文件中的“{key}”被忽略;请在用户设置中设定。",
+                            f"工作区文件中的“{key}”被忽略；请在用户设置中设定。",
                         ),
                         str(path),
                         remedy=f"nacre config set --user {key} …",
@@ -282,7 +282,8 @@ def parse_value(key: str, raw: str) -> Any:
     if known is None:
         raise BadSetting(
             say(
-                f'"{key}" is not a setting; "nacre config" lists them.', f"“{key}”不是设置项;“nacre config”会列出全部。"
+                f'"{key}" is not a setting; "nacre config" lists them.',
+                f"“{key}”不是设置项；“nacre config”会列出全部。",
             )
         )
     return checked(known, _from_text(known, raw), "flag")

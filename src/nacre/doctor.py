@@ -51,14 +51,14 @@ def _index(memory: Memory) -> list[Problem]:
         return [Problem("index unusable", str(trouble), shown, severity="error", remedy="nacre doctor --fix")]
     found: list[Problem] = []
     if check != "ok" or store.recovered:
-        message = say("The index was damaged; it is built anew from your notes.", "索引曾损坏;将根据您的笔记重建。")
+        message = say("The index was damaged; it is built anew from your notes.", "索引曾损坏；将根据您的笔记重建。")
         found.append(Problem("index damaged", message, shown, remedy="nacre index"))
     if memory.workspace.index not in store.path.parents:
         message = say("The workspace cannot be written to; the index lies elsewhere.", "工作区不可写;索引存放在别处。")
         found.append(Problem("workspace read-only", message, shown))
     if memory.keeper.outdated():
         message = say(
-            "Settings changed; the index made with the old ones still answers.", "设置已更改;目前仍由旧索引提供结果。"
+            "Settings changed; the index made with the old ones still answers.", "设置已更改；目前仍由旧索引提供结果。"
         )
         found.append(Problem("index outdated", message, shown, remedy="nacre index"))
     return found
@@ -80,7 +80,7 @@ def _round_trip() -> list[Problem]:
 
 def try_out() -> tuple[Hit, SearchReport]:
     """Write, index and find again in a scratch workspace: the proof that this machine can do all three."""
-    written = say("Jun prefers to pay by bank transfer, never by card", "小军付款一律用银行转账,不刷卡")
+    written = say("Jun prefers to pay by bank transfer, never by card", "小军付款一律用银行转账，不刷卡")
     asked = say("how does Jun like to pay", "小军怎么付款")
     with tempfile.TemporaryDirectory(prefix="nacre-") as folder:
         scratch = Path(folder) / "workspace"

@@ -105,7 +105,7 @@ class Memory:
                 raise NoWorkspace(
                     say(
                         f'No agent "{agent}" is configured; there are: {known}.',
-                        f"没有配置代理“{agent}”;现有:{known}。",
+                        f"没有配置代理“{agent}”；现有：{known}。",
                     )
                 )
             path = named
@@ -269,7 +269,7 @@ class Memory:
             raise BadInput(
                 say(
                     f'"{mode}" is not a mode; use hybrid, text or vector.',
-                    f"“{mode}”不是有效模式;请用 hybrid、text 或 vector。",
+                    f"“{mode}”不是有效模式；请用 hybrid、text 或 vector。",
                 )
             )
         wanted = self.config.search.max_results if limit is None else limit
@@ -290,12 +290,16 @@ class Memory:
         keeper = self.keeper
         stale = False
 
-        def meaning() -> Meaning:
+        def work() -> SearchReport:
             nonlocal stale
-            sense, stale = self._meaning()
-            return sense
+            generation = keeper.current()
+            meaning = None
+            if mode != "text":
+                meaning, stale = self._meaning()
+            with keeper.store.reading():  # one moment, whatever others write meanwhile
+                return search(keeper.store, keeper.store.live() or generation, question, asked, meaning)
 
-        report = keeper.store.safely(lambda: search(keeper.store, keeper.current(), question, asked, meaning))
+        report = keeper.store.safely(work)
         return dataclasses.replace(report, stale=stale or keeper.outdated())
 
     def _meaning(self) -> tuple[Meaning, bool]:
@@ -321,7 +325,7 @@ class Memory:
             waiting = []
         if waiting and not store.db.execute("select 1 from vectors limit 1").fetchone():
             return Meaning(
-                None, None, say('no vectors have been made yet; run "nacre embed"', "尚未生成向量;请运行“nacre embed”")
+                None, None, say('no vectors have been made yet; run "nacre embed"', "尚未生成向量；请运行“nacre embed”")
             ), True
         return Meaning(embedder, self._scanner), bool(waiting)
 
@@ -398,7 +402,10 @@ class Memory:
         if given[0].isdigit() and given[-1].isalpha():
             from nacre.clock import duration
 
-            return (self.clock.now() - duration(given)).date().isoformat()
+            try:
+                return (self.clock.now() - duration(given)).date().isoformat()
+            except OverflowError:
+                return "0001-01-01"  # before anything that was ever written down
         return self.clock.parse(given).date().isoformat()
 
 

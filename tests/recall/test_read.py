@@ -6,7 +6,6 @@ import pytest
 
 from nacre.errors import BadInput, NacreError, NotFound, PathEscape
 from nacre.memory import Memory
-from nacre.words import use_language
 
 
 def test_lines_are_read_by_number_by_place_and_by_citation(root: Path) -> None:
@@ -63,7 +62,6 @@ def test_bytes_that_are_no_text_are_read_with_marks_and_do_no_harm(root: Path) -
 
 
 def test_every_refusal_is_a_sentence_in_chinese_too(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    use_language("zh")
+    monkeypatch.setenv("NACRE_LANGUAGE", "zh")
     with pytest.raises(NacreError, match="记忆文件"):
         Memory.open(root).get("memory/none.md")
-    use_language("en")

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import datetime as dt
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -178,3 +180,44 @@ def test_a_long_passage_is_shown_around_the_words_that_were_asked_for(tmp_path: 
     hit = Memory.open(tmp_path).search("otter boathouse", mode="text")[0]
     assert "otter sleeps" in hit.snippet
     assert len(hit.snippet) <= 700
+
+
+def test_each_line_of_a_weekly_digest_is_an_entry_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "memory" / "weekly").mkdir(parents=True)
+    digest = "# 2026-02-09\n### 2026-02-10\n[决策] 切换到 PostgreSQL 作为持久化方案 (src: 2026-02-10)\n[Preference] Typst rather than LaTeX for reports (src: 2026-02-11)\n"
+    (tmp_path / "memory" / "weekly" / "2026-02-09.md").write_text(digest, encoding="utf8")
+    hit = Memory.open(tmp_path).search("Typst or LaTeX", mode="text")[0]
+    assert (hit.start_line, hit.end_line, hit.date) == (4, 4, "2026-02-11")
+    assert hit.provenance["type"] == "Preference"
+
+
+def test_an_empty_section_of_long_term_memory_is_no_answer(tmp_path: Path) -> None:
+    memory = Memory.init(tmp_path)
+    assert memory.search("user preferences", mode="text") == []
+
+
+def test_searches_during_updates_by_another_process_never_fail(tmp_path: Path) -> None:
+    memory = Memory.init(tmp_path)
+    for number in range(60):
+        (tmp_path / "memory" / f"n{number}.md").write_text(
+            f"The heron number {number} waits in the reeds.\n", encoding="utf8"
+        )
+    memory.search("heron", mode="text")
+    writer = subprocess.Popen([sys.executable, "-c", _REWRITER, str(tmp_path)])
+    searches = 0
+    while writer.poll() is None or searches < 20:
+        assert memory.search("heron reeds", mode="text", min_score=0)
+        searches += 1
+    assert writer.returncode == 0
+
+
+_REWRITER = """
+import sys, pathlib
+from nacre import Memory
+root = pathlib.Path(sys.argv[1])
+memory = Memory.open(root)
+for turn in range(25):
+    for number in range(0, 60, 3):
+        (root / "memory" / f"n{number}.md").write_text(f"The heron number {number} waits {turn} hours in the reeds.\\n", encoding="utf8")
+    memory.update()
+"""

@@ -51,7 +51,8 @@ def get(invocation: Invocation, key: str, *, as_json: bool) -> None:
     if key not in settings.known_settings():
         raise BadSetting(
             say(
-                f'"{key}" is not a setting; "nacre config" lists them.', f"“{key}”不是设置项;“nacre config”会列出全部。"
+                f'"{key}" is not a setting; "nacre config" lists them.',
+                f"“{key}”不是设置项；“nacre config”会列出全部。",
             )
         )
     force = settings.load(_root(invocation))

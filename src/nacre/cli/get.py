@@ -31,4 +31,4 @@ def get(invocation: Invocation, path: str, lines: int, start: int | None, *, as_
     click.echo(excerpt.text)
     if excerpt.more:
         after = f"{excerpt.path}:{excerpt.end_line + 1}"
-        note(say(f'The file goes on; next: "nacre get {after}"', f"后面还有内容;继续:“nacre get {after}”"))
+        note(say(f'The file goes on; next: "nacre get {after}"', f"后面还有内容；继续：“nacre get {after}”"))

@@ -77,7 +77,7 @@ def _each(invocation: Invocation, work: Any, *, as_json: bool, verbose: bool, dr
                 note(
                     say(
                         f"{files} files to read, {passages} passages to embed.",
-                        f"待读取 {files} 个文件,待生成 {passages} 个向量。",
+                        f"待读取 {files} 个文件，待生成 {passages} 个向量。",
                     )
                 )
             continue
@@ -109,19 +109,19 @@ def _tell(memory: Memory, report: IndexReport, *, verbose: bool) -> None:
         note(
             say(
                 "The index was damaged; it was set aside and built anew. No note was lost.",
-                "索引已损坏;已移到一旁并重建。没有丢失任何笔记。",
+                "索引已损坏；已移到一旁并重建。没有丢失任何笔记。",
             )
         )
     if text := report.text:
         click.echo(
             say(
                 f"{text.files} files, {text.changed} changed, {text.removed} gone.",
-                f"共 {text.files} 个文件,{text.changed} 个有变化,{text.removed} 个已移除。",
+                f"共 {text.files} 个文件，{text.changed} 个有变化，{text.removed} 个已移除。",
             )
         )
         for path in text.unreadable if verbose else ():
-            note(say(f"could not be read: {path}", f"无法读取:{path}"))
+            note(say(f"could not be read: {path}", f"无法读取：{path}"))
     if report.embedded:
         click.echo(say(f"{report.embedded} passages embedded.", f"已为 {report.embedded} 段文字生成向量。"))
     if report.reason:
-        note(say(f"Words only: {report.reason}", f"仅按文字查找:{report.reason}"))
+        note(say(f"Words only: {report.reason}", f"仅按文字查找：{report.reason}"))

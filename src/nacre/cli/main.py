@@ -86,7 +86,7 @@ def run(arguments: list[str]) -> int:
         trouble.show()
         return 1
     except (KeyboardInterrupt, click.Abort):
-        _complain(say("Interrupted; nothing was lost.", "已中断;没有丢失任何内容。"))
+        _complain(say("Interrupted; nothing was lost.", "已中断；没有丢失任何内容。"))
         return 130
     except SystemExit:
         # click's way of saying that the reader (head, less) has gone; what it wanted it has.

@@ -39,7 +39,7 @@ def remember(invocation: Invocation, text: tuple[str, ...], kind: str | None, *,
         return
     where = f"{entry.path}:{entry.line}" if entry.line else entry.path
     if entry.already:
-        note(say(f"Already there: {where}", f"已经记过:{where}"))
+        note(say(f"Already there: {where}", f"已经记过：{where}"))
     elif dry_run:
         note(say(f"Would be written to {where}", f"将写入 {where}"))
     else:

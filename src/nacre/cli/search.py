@@ -24,7 +24,7 @@ def search_options(function: Any) -> Any:
             click.option(
                 "--layer", "layers", multiple=True, type=click.Choice(LAYERS), help="Only this layer; may be repeated."
             ),
-            click.option("--type", "kind", metavar="TYPE", help="Only entries of this type or category: PREF, 决策, …"),
+            click.option("--type", "kind", metavar="TYPE", help="Only entries of this type or category: PREF, 决策 …"),
             click.option("--tag", help="Only what carries this tag."),
             click.option("--path", metavar="GLOB", help="Only files that fit, such as memory/weekly/*."),
             click.option(
@@ -85,12 +85,12 @@ def run_search(
         print_json(_as_json(hits, [report for _, report in reports], explain=explain))
         return
     for reason in {report.fallback for _, report in reports if report.fallback}:
-        note(say(f"Words only: {reason}", f"仅按文字查找:{reason}"))
+        note(say(f"Words only: {reason}", f"仅按文字查找：{reason}"))
     if any(report.stale for _, report in reports):
         note(
             say(
                 'Part of the index is still to be made; "nacre index" completes it.',
-                "索引尚未完全建好;“nacre index”可以补全。",
+                "索引尚未完全建好；“nacre index”可以补全。",
             )
         )
     if not hits:

@@ -52,7 +52,7 @@ def _tell(stock: dict[str, Any], *, verbose: bool) -> None:
     ]
     table(rows)
     if longterm["share"] >= 0.9:
-        note(say("MEMORY.md is nearly full: above 90% of its limits.", "MEMORY.md 快满了:已超过上限的 90%。"))
+        note(say("MEMORY.md is nearly full: above 90% of its limits.", "MEMORY.md 快满了：已超过上限的 90%。"))
     problems = stock["problems"]
     if verbose:
         for one in problems:
@@ -61,7 +61,7 @@ def _tell(stock: dict[str, Any], *, verbose: bool) -> None:
         note(
             say(
                 f'{len(problems)} problems; "nacre doctor" lists them.',
-                f"发现 {len(problems)} 个问题;“nacre doctor”会列出。",
+                f"发现 {len(problems)} 个问题；“nacre doctor”会列出。",
             )
         )
 
@@ -69,34 +69,34 @@ def _tell(stock: dict[str, Any], *, verbose: bool) -> None:
 def _limits(longterm: dict[str, Any]) -> str:
     return say(
         f"{longterm['lines']} of {longterm['maxLines']} lines, {longterm['bytes']} of {longterm['maxBytes']} bytes",
-        f"{longterm['lines']}/{longterm['maxLines']} 行,{longterm['bytes']}/{longterm['maxBytes']} 字节",
+        f"{longterm['lines']}/{longterm['maxLines']} 行，{longterm['bytes']}/{longterm['maxBytes']} 字节",
     )
 
 
 def _index(index: dict[str, Any]) -> str:
     text = say(
         f"{index['files']} files, {index['chunks']} passages, {size_of(index['bytes'])}",
-        f"{index['files']} 个文件,{index['chunks']} 段,{size_of(index['bytes'])}",
+        f"{index['files']} 个文件，{index['chunks']} 段，{size_of(index['bytes'])}",
     )
     if index["changed"]:
         text += say(f"; {index['changed']} files changed since", f";此后有 {index['changed']} 个文件变化")
     if index["outdated"]:
-        text += say('; settings changed, run "nacre index"', ";设置已更改,请运行“nacre index”")
+        text += say('; settings changed, run "nacre index"', ";设置已更改，请运行“nacre index”")
     if index["check"] not in (None, "ok"):
-        text += say(f"; damaged: {index['check']}", f";已损坏:{index['check']}")
+        text += say(f"; damaged: {index['check']}", f";已损坏：{index['check']}")
     return text
 
 
 def _vectors(embed: dict[str, Any]) -> str:
     if embed["reason"] and not embed["models"]:
-        return say(f"none: {embed['reason']}", f"无:{embed['reason']}")
+        return say(f"none: {embed['reason']}", f"无：{embed['reason']}")
     text = f"{embed['provider']}: {', '.join(embed['models'])}"
     if embed["waiting"]:
         text += say(f"; {embed['waiting']} passages to embed", f";{embed['waiting']} 段待生成")
     if embed["works"] is not None:
         text += say(
             "; works" if embed["works"] is True else f"; does not work: {embed['works']}",
-            ";可用" if embed["works"] is True else f";不可用:{embed['works']}",
+            ";可用" if embed["works"] is True else f";不可用：{embed['works']}",
         )
     if embed["reason"]:
         text += f" ({embed['reason']})"

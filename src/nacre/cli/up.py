@@ -54,7 +54,7 @@ def _models(memory: Memory) -> None:
         note(
             say(
                 f"Models     not installed, search is by words only: {trouble}",
-                f"模型    未安装,仅按文字查找:{trouble}",
+                f"模型    未安装，仅按文字查找：{trouble}",
             )
         )
 
@@ -67,7 +67,7 @@ def _index(memory: Memory) -> None:
     note(
         say(
             f"Index      {text.files} files, {text.changed} read, {report.embedded} passages embedded",
-            f"索引    {text.files} 个文件,读取 {text.changed} 个,{report.embedded} 段生成向量",
+            f"索引    {text.files} 个文件，读取 {text.changed} 个，{report.embedded} 段生成向量",
         )
     )
 
@@ -81,7 +81,7 @@ def _proof() -> None:
     note(
         say(
             f"Proof      a note written in a scratch workspace was found again {how} in {report.took_ms:.0f} ms: {hit.snippet}",
-            f"验证    在临时工作区写入的笔记已{how}找回,用时 {report.took_ms:.0f} 毫秒:{hit.snippet}",
+            f"验证    在临时工作区写入的笔记已{how}找回，用时 {report.took_ms:.0f} 毫秒：{hit.snippet}",
         )
     )
 
@@ -108,11 +108,11 @@ Ready. Try:
 
 Your memory is plain Markdown in {root}; edit it with anything, the next search sees it.""",
             f"""
-已就绪。可以试试:
+已就绪。可以试试：
   {nacre} remember "所有仓库一律用 pnpm,不用 npm" --type PREF
   {nacre} search "用哪个包管理器"
   {nacre} status
 
-您的记忆就是 {root} 里的 Markdown 文件;用任何工具编辑,下一次搜索即可看到。""",
+您的记忆就是 {root} 里的 Markdown 文件；用任何工具编辑，下一次搜索即可看到。""",
         )
     )

@@ -24,7 +24,7 @@ def choose(config: Config, env: Mapping[str, str] | None = None) -> tuple[Embedd
     env = os.environ if env is None else env
     settings = config.embed
     if settings.provider == "none":
-        return None, say('search by words only: embed.provider is "none"', "仅按文字搜索:embed.provider 为“none”")
+        return None, say('search by words only: embed.provider is "none"', "仅按文字搜索：embed.provider 为“none”")
     if settings.provider == "local":
         return _local(env)
     if settings.provider != "auto":
@@ -70,13 +70,13 @@ def _local(env: Mapping[str, str]) -> tuple[Embedder | None, str | None]:
     if not embedder.models():
         return None, say(
             'search by words only: the embedding models are not installed; run "nacre models install"',
-            "仅按文字搜索:尚未安装向量模型;请运行“nacre models install”",
+            "仅按文字搜索：尚未安装向量模型；请运行“nacre models install”",
         )
     if missing:
         names = ", ".join(model.name for model in missing)
         return embedder, say(
             f'{_text_in(missing)} text is searched by words only: {names} is not installed; run "nacre models install"',
-            f"{_text_in(missing)}文本仅按文字搜索:尚未安装 {names};请运行“nacre models install”",
+            f"{_text_in(missing)}文本仅按文字搜索：尚未安装 {names}；请运行“nacre models install”",
         )
     return embedder, None
 
@@ -90,7 +90,7 @@ def _remote(provider: Provider, settings: EmbedSettings, env: Mapping[str, str])
     if not is_address(address):
         return None, say(
             "search by words only: embed.base_url is not an http(s) address",
-            "仅按文字搜索:embed.base_url 不是 http(s) 地址",
+            "仅按文字搜索：embed.base_url 不是 http(s) 地址",
         )
     try:
         key = find_key(provider, settings.key_file, env)
@@ -100,7 +100,7 @@ def _remote(provider: Provider, settings: EmbedSettings, env: Mapping[str, str])
         variables = say(" or ", "或").join(provider.key_variables)
         return None, say(
             f"search by words only: {provider.name} wants a key; set {variables}, or embed.key_file",
-            f"仅按文字搜索:{provider.name} 需要密钥;请设置 {variables} 或 embed.key_file",
+            f"仅按文字搜索：{provider.name} 需要密钥；请设置 {variables} 或 embed.key_file",
         )
     embedder = RemoteEmbedder(provider, key=key, base_url=settings.base_url, model=settings.model, batch=settings.batch)
     if is_here(address):

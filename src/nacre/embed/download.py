@@ -40,7 +40,7 @@ def fetch(url: str, staging: Path, file: PinnedFile, what: str, report: Callable
             say(
                 f"{what} from {_host(url)} is not the file that Nacre pinned by its sha256, so it was not installed. "
                 f"Name another source with --from, or none to use the package index.",
-                f"来自 {_host(url)} 的 {what} 与 Nacre 固定的 sha256 不符,未安装。请用 --from 指定其他来源,或不指定而使用包索引。",
+                f"来自 {_host(url)} 的 {what} 与 Nacre 固定的 sha256 不符，未安装。请用 --from 指定其他来源，或不指定而使用包索引。",
             )
         )
     return part
@@ -81,7 +81,7 @@ def _unreachable(url: str, reason: str) -> ModelUnusable:
         say(
             f"{path} could not be fetched from {_host(url)}: {reason}. Check the address and the network and run the command "
             f"again: it carries on where it stopped.",
-            f"无法从 {_host(url)} 获取 {path}:{reason}。请检查地址和网络后重试:会从中断处继续。",
+            f"无法从 {_host(url)} 获取 {path}:{reason}。请检查地址和网络后重试：会从中断处继续。",
         )
     )
 

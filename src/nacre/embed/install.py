@@ -66,7 +66,7 @@ def install(
         raise PartlyDone(
             say(
                 f"{source} holds only a part of the models: {names} is still missing. The rest is installed.",
-                f"{source} 只包含部分模型:仍缺少 {names},其余已安装。",
+                f"{source} 只包含部分模型：仍缺少 {names}，其余已安装。",
             )
         )
     return states
@@ -189,7 +189,7 @@ def _not_ours(what: str) -> ModelUnusable:
         say(
             f"{what} is not the file that Nacre pinned by its sha256, so it was not installed. "
             f'Run "nacre models install" again, or name another source with --from.',
-            f"{what} 与 Nacre 固定的 sha256 不符,未安装。请重新运行“nacre models install”,或用 --from 指定其他来源。",
+            f"{what} 与 Nacre 固定的 sha256 不符，未安装。请重新运行“nacre models install”，或用 --from 指定其他来源。",
         )
     )
 

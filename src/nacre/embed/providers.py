@@ -66,7 +66,7 @@ def find_key(provider: Provider, key_file: str | None, env: Mapping[str, str]) -
         raise ModelUnusable(
             say(
                 f"The key file {path} cannot be read: {reason}. Mend it, or set embed.key_file to another.",
-                f"无法读取密钥文件 {path}:{reason}。请修正,或将 embed.key_file 设为其他文件。",
+                f"无法读取密钥文件 {path}:{reason}。请修正，或将 embed.key_file 设为其他文件。",
             )
         ) from None
     return _checked(key, str(path)) if key else None
@@ -79,7 +79,7 @@ def _checked(key: str, origin: str) -> str:
     raise ModelUnusable(
         say(
             f"What {origin} holds cannot be a key: it has spaces, line breaks or letters outside ASCII.",
-            f"{origin} 中的内容不可能是密钥:含有空格、换行或非 ASCII 字符。",
+            f"{origin} 中的内容不可能是密钥：含有空格、换行或非 ASCII 字符。",
         )
     )
 

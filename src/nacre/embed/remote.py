@@ -115,7 +115,7 @@ class RemoteEmbedder:
         if rows.shape[1] != self._dims:
             raise self._unusable(
                 f"answered with {rows.shape[1]} dimensions where it had {self._dims} before",
-                f"返回的维数为 {rows.shape[1]},此前为 {self._dims}",
+                f"返回的维数为 {rows.shape[1]}，此前为 {self._dims}",
             )
         return rows
 
@@ -131,7 +131,7 @@ class RemoteEmbedder:
                 answer = self._open().post(f"{self.base_url}/embeddings", json=body, timeout=timeout)
             # No cause is chained: the exceptions of the client hold the request, and the request holds the key.
             except httpx2.ConnectError as trouble:
-                raise self._unusable(f"cannot be reached ({trouble})", f"无法连接({trouble})") from None
+                raise self._unusable(f"cannot be reached ({trouble})", f"无法连接（{trouble}）") from None
             except httpx2.TimeoutException:
                 if attempt == attempts:
                     raise self._unusable(
@@ -140,7 +140,7 @@ class RemoteEmbedder:
             except (httpx2.HTTPError, httpx2.InvalidURL) as trouble:
                 if attempt == attempts or not isinstance(trouble, httpx2.NetworkError | httpx2.RemoteProtocolError):
                     what = self._clean(str(trouble) or type(trouble).__name__)
-                    raise self._unusable(f"could not be asked ({what})", f"请求失败({what})") from None
+                    raise self._unusable(f"could not be asked ({what})", f"请求失败（{what}）") from None
             else:
                 if answer.status_code not in _TRY_AGAIN or attempt == attempts or "insufficient_quota" in answer.text:
                     return answer
@@ -192,7 +192,7 @@ class RemoteEmbedder:
         except (ValueError, KeyError, TypeError, AttributeError):
             kind = answer.headers.get("content-type", "").split(";")[0] or "no content type"
             raise self._unusable(
-                f"did not answer in OpenAI's format ({kind})", f"的应答不是 OpenAI 格式({kind})"
+                f"did not answer in OpenAI's format ({kind})", f"的应答不是 OpenAI 格式（{kind}）"
             ) from None
         if sorted(map(str, places)) != sorted(map(str, range(count))):
             raise self._unusable(
@@ -215,12 +215,12 @@ class RemoteEmbedder:
             variable = " / ".join(self._about.key_variables) or "embed.key_file"
             return self._unusable(
                 f"refused the key (HTTP {status}); check {variable} or embed.key_file",
-                f"拒绝了密钥(HTTP {status});请检查 {variable} 或 embed.key_file",
+                f"拒绝了密钥（HTTP {status}）;请检查 {variable} 或 embed.key_file",
             )
         if 300 <= status < 400:
             return self._unusable(
                 f"sent us to another address (HTTP {status}); set embed.base_url to the final one",
-                f"要求转到其他地址(HTTP {status});请将 embed.base_url 设为最终地址",
+                f"要求转到其他地址（HTTP {status}）;请将 embed.base_url 设为最终地址",
             )
         if status == 404:
             return self._unusable(
@@ -242,7 +242,7 @@ class RemoteEmbedder:
             say(
                 f"{self.provider} at {self.host} {english}. Search goes on with words alone; "
                 f'mend it, or set embed.provider to "local" or "none".',
-                f"{self.provider}({self.host}){chinese}。搜索将仅按文字进行;请修正,或将 embed.provider 设为“local”或“none”。",
+                f"{self.provider}({self.host}){chinese}。搜索将仅按文字进行；请修正，或将 embed.provider 设为“local”或“none”。",
             )
         )
 

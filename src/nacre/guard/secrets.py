@@ -41,7 +41,7 @@ def refuse_secrets(text: str) -> None:
         raise SecretRefused(
             say(
                 f"This was not stored because it holds a secret ({kinds}). Say it without the value.",
-                f"未保存:内容中含有敏感信息({kinds})。请去掉具体值后再试。",
+                f"未保存：内容中含有敏感信息（{kinds}）。请去掉具体值后再试。",
             )
         )
 

@@ -47,7 +47,8 @@ def read(path: str, layer: str, data: bytes, *, size: int, overlap: int) -> list
     every_item = layer in ("longterm", "daily", "weekly", "archive")
     file_tags = _front_tags(front)
     public = PUBLIC if front.get("public") is True else None
-    name_words = "" if layer == "longterm" else _words_of_name(path)
+    title = front.get("title")
+    named = title if isinstance(title, str) else "" if layer == "longterm" else _words_of_name(path)
     parts: list[Part] = []
     seen: dict[str, int] = {}
     for chunk in chunks(lines, size=size, overlap=overlap, every_item=every_item):
@@ -72,7 +73,7 @@ def read(path: str, layer: str, data: bytes, *, size: int, overlap: int) -> list
                 audience=stamp.group or public,
                 label=label_of(chunk.text),
                 tags=tuple(dict.fromkeys((*file_tags, *tags_in(chunk.text)))),
-                context=" > ".join((*telling, name_words) if name_words and not telling else telling),
+                context=" > ".join((named, *telling) if named and (named is title or not telling) else telling),
             )
         )
     return parts
@@ -83,7 +84,7 @@ def body_tokens(part: Part) -> str:
 
 
 def heading_tokens(part: Part, path: str) -> str:
-    return " ".join(tokens(f"{part.context} {_words_of_name(path)}"))
+    return " ".join(tokens(f"{part.context} {_words_of_name(path)} {' '.join(part.tags)}"))
 
 
 def passage_texts(context: str, text: str) -> list[str]:

@@ -18,7 +18,7 @@ TABLES = """
 create table meta(key text primary key, value text) without rowid;
 create table generations(id integer primary key, settings text not null, live integer not null);
 create table files(
-  id integer primary key, generation integer not null, path text not null, full text not null, layer text not null,
+  id integer primary key, generation integer not null, path text not null, layer text not null,
   size integer, mtime integer, ctime integer, inode integer, read_at integer, hash blob,
   unique(generation, path));
 create table chunks(
@@ -88,7 +88,7 @@ def _opened(path: Path, timeout: float) -> sqlite3.Connection:
             raise IndexUnusable(
                 say(
                     f"The index {path} was made by a newer Nacre. Upgrade Nacre, or delete the folder {path.parent}: it is rebuilt, and nothing is lost.",
-                    f"索引 {path} 由更新版本的 Nacre 建立。请升级 Nacre,或删除文件夹 {path.parent}:它会重建,不会丢失任何内容。",
+                    f"索引 {path} 由更新版本的 Nacre 建立。请升级 Nacre,或删除文件夹 {path.parent}：它会重建，不会丢失任何内容。",
                 )
             )
         if version < VERSION:
@@ -151,7 +151,7 @@ def readable(trouble: sqlite3.Error, path: Path) -> IndexUnusable:
         return IndexUnusable(
             say(
                 f"The disk is full: the index {path} could not be updated. Your notes are untouched. Make room and run the command again.",
-                f"磁盘已满:索引 {path} 未能更新。您的笔记未受影响。请腾出空间后重试。",
+                f"磁盘已满：索引 {path} 未能更新。您的笔记未受影响。请腾出空间后重试。",
             )
         )
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
@@ -164,7 +164,7 @@ def readable(trouble: sqlite3.Error, path: Path) -> IndexUnusable:
     return IndexUnusable(
         say(
             f"The index {path} cannot be used: {trouble}. Delete the folder {path.parent}: it is rebuilt, and nothing is lost.",
-            f"索引 {path} 无法使用:{trouble}。请删除文件夹 {path.parent}:它会重建,不会丢失任何内容。",
+            f"索引 {path} 无法使用：{trouble}。请删除文件夹 {path.parent}：它会重建，不会丢失任何内容。",
         )
     )
 

@@ -35,13 +35,9 @@ class TextReport:
     unreadable: list[str] = field(default_factory=list)
 
 
-class _Known(NamedTuple):
-    id: int
-    signature: tuple[str, int, int, int, int]
-    racy: bool
-    read_at: int
-
-
+# What is known of a file: path, id, then what the walk sees of it (layer, size, mtime, ctime, inode), and when it was read.
+# Plain rows: two thousand objects would cost as much as the whole search.
+_Known = tuple[str, int, str, int, int, int, int, int]
 Progress = Callable[[int, int], None]
 
 
@@ -63,15 +59,15 @@ def update(
     for one in found:
         report.files += 1
         before = known.pop(one.path, None)
-        if every_file or before is None or before.racy or before.signature != _signature(one):
+        if every_file or before is None or before[2:7] != one[2:] or _racy(before):
             fresh.append(one)
     if known:
         with store.writing() as db:
-            for path, gone in known.items():
+            for path, number, *_, read_at in known.values():
                 # Unless another process has read it since: then it is there again.
                 same = "select 1 from files where id = ? and path = ? and read_at = ?"
-                if db.execute(same, (gone.id, path, gone.read_at)).fetchone():
-                    _remove(db, generation, gone.id)
+                if db.execute(same, (number, path, read_at)).fetchone():
+                    _remove(db, generation, number)
                     report.removed += 1
     for start in range(0, len(fresh), _BATCH_FILES):
         prepared = [_prepare(one) for one in fresh[start : start + _BATCH_FILES]]
@@ -89,23 +85,21 @@ def count_changed(store: Store, generation: Generation, found: Iterable[Found]) 
     changed = 0
     for one in found:
         before = known.pop(one.path, None)
-        changed += before is None or before.signature != _signature(one)
+        changed += before is None or before[2:7] != one[2:]
     return changed + len(known)
 
 
-def _signature(one: Found) -> tuple[str, int, int, int, int]:
-    return (one.layer, one.size, one.mtime, one.ctime, one.inode)
+def _racy(row: _Known) -> bool:
+    """Whether the file may have changed after it was read without showing a newer time."""
+    return row[7] - (row[5] if _BY_CTIME else max(row[4], row[5])) < _RACY
 
 
 def _known(db: sqlite3.Connection, generation: Generation) -> dict[str, _Known]:
-    rows = db.execute(
-        "select path, id, layer, size, mtime, ctime, inode, read_at from files where generation = ?",
-        (generation.id,),
-    )
-    return {
-        row[0]: _Known(row[1], row[2:7], row[7] - (row[5] if _BY_CTIME else max(row[4], row[5])) < _RACY, row[7])
-        for row in rows
-    }
+    query = "select path, id, layer, size, mtime, ctime, inode, read_at from files where generation = ?"
+    return {row[0]: row for row in db.execute(query, (generation.id,))}
+
+
+_REFRESH = "update files set layer=?, size=?, mtime=?, ctime=?, inode=?, read_at=?, hash=? where id=?"
 
 
 class _Prepared(NamedTuple):
@@ -142,25 +136,16 @@ def _take_in(db: sqlite3.Connection, generation: Generation, file: _Prepared, re
 
     report.read += 1
     digest = hashlib.blake2b(file.data, digest_size=16).digest()
-    full = os.fsencode(one.full).decode("utf-8", errors="backslashreplace")  # a name need not be UTF-8, text must be
-    facts = (full, one.layer, one.size, one.mtime, one.ctime, one.inode, file.read_at, digest)
+    facts = (one.layer, one.size, one.mtime, one.ctime, one.inode, file.read_at, digest)
     if row and row[1] == digest and row[2] == one.layer:
-        db.execute(
-            "update files set full=?, layer=?, size=?, mtime=?, ctime=?, inode=?, read_at=?, hash=? where id=?",
-            (*facts, row[0]),
-        )
+        db.execute(_REFRESH, (*facts, row[0]))
         return
     if row:
         number = row[0]
-        db.execute(
-            "update files set full=?, layer=?, size=?, mtime=?, ctime=?, inode=?, read_at=?, hash=? where id=?",
-            (*facts, number),
-        )
+        db.execute(_REFRESH, (*facts, number))
     else:
-        number = db.execute(
-            "insert into files(generation, path, full, layer, size, mtime, ctime, inode, read_at, hash) values(?,?,?,?,?,?,?,?,?,?) returning id",
-            (generation.id, one.path, *facts),
-        ).fetchone()[0]
+        made = "insert into files(generation, path, layer, size, mtime, ctime, inode, read_at, hash) values(?,?,?,?,?,?,?,?,?)"
+        number = db.execute(f"{made} returning id", (generation.id, one.path, *facts)).fetchone()[0]
     report.changed += 1
     parts = document.read(
         one.path, one.layer, file.data, size=generation.chunk_tokens, overlap=generation.chunk_overlap

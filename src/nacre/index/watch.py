@@ -6,7 +6,6 @@ Where that cannot be relied on (other systems, file systems that others write to
 
 from __future__ import annotations
 
-import ctypes
 import os
 import re
 import struct
@@ -42,6 +41,8 @@ class ChangeFeed:
         self.close()
         if not sys.platform.startswith("linux") or len(wanted) > _MOST_FOLDERS or not _all_local(wanted):
             return False
+        import ctypes
+
         libc = ctypes.CDLL(None, use_errno=True)
         queue = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
         if queue < 0:

@@ -22,7 +22,7 @@ class Scope(NamedTuple):
         if kind == "group" and name.strip():
             return cls(name.strip())
         raise BadInput(
-            say(f'"{text}" is not a scope; use main or group:NAME.', f"“{text}”不是有效范围;请用 main 或 group:名称。")
+            say(f'"{text}" is not a scope; use main or group:NAME.', f"“{text}”不是有效范围；请用 main 或 group:名称。")
         )
 
 
@@ -44,7 +44,7 @@ def checked(filters: Filters) -> Filters:
         if layer not in LAYERS:
             known = ", ".join(LAYERS)
             raise BadInput(
-                say(f'"{layer}" is not a layer; there are {known}.', f"“{layer}”不是有效的层;可用:{known}。")
+                say(f'"{layer}" is not a layer; there are {known}.', f"“{layer}”不是有效的层；可用：{known}。")
             )
     return filters
 

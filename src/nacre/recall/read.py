@@ -55,12 +55,12 @@ def read(
 ) -> Excerpt:
     """The lines asked for; fewer at the end of the file, an error past it."""
     if start < 1 or lines < 1:
-        raise BadInput(say("Lines are counted from 1; ask for at least one.", "行号从 1 开始;请至少读取一行。"))
+        raise BadInput(say("Lines are counted from 1; ask for at least one.", "行号从 1 开始；请至少读取一行。"))
     full = _file(workspace, config, path)
     try:
         if full.stat().st_size > LARGEST:
             raise BadInput(
-                say(f"{path} is too large to be a note (over 10 MB).", f"{path} 太大(超过 10 MB),不像是笔记。")
+                say(f"{path} is too large to be a note (over 10 MB).", f"{path} 太大（超过 10 MB）,不像是笔记。")
             )
         every = (
             full.read_bytes().decode("utf-8", errors="replace").removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
@@ -73,7 +73,7 @@ def read(
         raise NotFound(
             say(
                 f"{path} has {len(every)} lines; line {start} does not exist.",
-                f"{path} 共 {len(every)} 行;第 {start} 行不存在。",
+                f"{path} 共 {len(every)} 行；第 {start} 行不存在。",
             )
         )
     end = min(start + lines - 1, len(every))

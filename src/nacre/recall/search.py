@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from nacre.clock import Clock
@@ -56,8 +56,9 @@ class Meaning(NamedTuple):
 
 
 def search(
-    store: Store, generation: Generation, question: Question, asked: Asked, meaning: Callable[[], Meaning]
+    store: Store, generation: Generation, question: Question, asked: Asked, meaning: Meaning | None
 ) -> SearchReport:
+    """The best hits, inside one moment of the index; without `meaning` by words alone."""
     started = time.perf_counter()
     db = store.db
     today = asked.clock.today()
@@ -69,15 +70,14 @@ def search(
     asked_vectors: Vectors = {}
     scanner: Scanner | None = None
     near: dict[int, dict[int, float]] = {}
-    if asked.mode != "text":
-        sense = meaning()
-        fallback = sense.reason
-        if sense.embedder and sense.scanner:
+    if meaning:
+        fallback = meaning.reason
+        if meaning.embedder and meaning.scanner:
+            scanner, provider = meaning.scanner, meaning.embedder.provider
             try:
-                asked_vectors, near, model = _by_meaning(db, generation, question, sense.embedder, sense.scanner, where)
-                provider, scanner = sense.embedder.provider, sense.scanner
+                asked_vectors, near, model = _by_meaning(db, generation, question, meaning.embedder, scanner, where)
             except ModelUnusable as trouble:
-                fallback = str(trouble)
+                fallback, provider = str(trouble), None
     found = pick.load(db, {*bm25, *near})
     for number, score in bm25.items():
         found[number].bm25 = score

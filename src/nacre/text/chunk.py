@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-from nacre.text.blocks import FRONT, HEADING, ITEM, Block, blocks
+from nacre.text.blocks import FRONT, HEADING, ITEM, TEXT, Block, blocks
 from nacre.text.language import tokens_estimate
+from nacre.text.stamps import label_of
 
 PASSAGE_TOKENS = 160
 _SMALL_ITEM = 8  # an item of fewer tokens ("- milk") is found with its neighbours
@@ -57,7 +58,8 @@ def chunks(lines: list[str], *, size: int = 400, overlap: int = 80, every_item: 
 
     def leave_heading() -> None:
         nonlocal lone_heading
-        if lone_heading and lone_heading.text:
+        # In a log or MEMORY.md a section without entries says nothing; elsewhere a bare title may be the whole note.
+        if lone_heading and lone_heading.text and not every_item:
             keep_title(lone_heading, titles()[:-1])
         lone_heading = None
 
@@ -95,7 +97,13 @@ def chunks(lines: list[str], *, size: int = 400, overlap: int = 80, every_item: 
         piece = _Piece(block.start, block.end, text, tokens_estimate(text))
         if block.kind != ITEM:
             flush_small()
-            waiting.append(piece)
+            labelled = _labelled(block, lines) if every_item and block.kind == TEXT else []
+            if labelled:
+                flush()
+                for part in labelled:
+                    found.extend(Chunk(*packed, titles()) for packed in _pack([part], lines, size, overlap))
+            else:
+                waiting.append(piece)
             continue
         flush()
         if every_item or piece.size >= _SMALL_ITEM:
@@ -112,6 +120,16 @@ def chunks(lines: list[str], *, size: int = 400, overlap: int = 80, every_item: 
     flush_small()
     leave_heading()
     return found
+
+
+def _labelled(block: Block, lines: list[str]) -> list[_Piece]:
+    """The lines of a paragraph in which each carries a label of its own, as in weekly digests: `[Decision] …`."""
+    starts = [number for number in range(block.start, block.end + 1) if label_of(lines[number - 1])]
+    if not starts or starts[0] != block.start:
+        return []
+    ends = [*(number - 1 for number in starts[1:]), block.end]
+    texts = ["\n".join(lines[first - 1 : last]) for first, last in zip(starts, ends, strict=True)]
+    return [_Piece(*place, tokens_estimate(place[2])) for place in zip(starts, ends, texts, strict=True)]
 
 
 def passages(chunk: str, limit: int = PASSAGE_TOKENS) -> list[str]:

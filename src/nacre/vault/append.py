@@ -25,7 +25,7 @@ def append(op: Operation, path: Path, text: str, *, on_secret: OnSecret = REFUSE
     """
     safe = guarded(text, on_secret)
     if not safe.strip("\n"):
-        raise BadInput(say("There is nothing to write: the text is empty.", "没有可写入的内容:文本为空。"))
+        raise BadInput(say("There is nothing to write: the text is empty.", "没有可写入的内容：文本为空。"))
     op.place(path)
     tail = tail_of(path)
     data = lines_for(tail, safe)

@@ -37,7 +37,9 @@ def read_bytes(path: Path) -> bytes | None:
     except OSError as trouble:
         reason = trouble.strerror or str(trouble)
         raise NacreError(
-            say(f"{path} cannot be read: {reason}. Check its permissions.", f"{path} 无法读取:{reason}。请检查其权限。")
+            say(
+                f"{path} cannot be read: {reason}. Check its permissions.", f"{path} 无法读取：{reason}。请检查其权限。"
+            )
         ) from trouble
 
 
@@ -157,7 +159,7 @@ def real_target(path: Path, root: Path | None) -> Path:
             raise PathEscape(
                 say(
                     f"{path} is a link that leads out of the workspace; Nacre does not write through it.",
-                    f"{path} 是指向工作区之外的链接;Nacre 不会通过它写入。",
+                    f"{path} 是指向工作区之外的链接；Nacre 不会通过它写入。",
                 )
             )
     return target

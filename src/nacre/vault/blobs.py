@@ -35,7 +35,7 @@ def load(history: Path, name: str) -> bytes:
         raise NotFound(
             say(
                 f"History has lost the content {name[:12]}; this change can be neither shown nor undone.",
-                f"历史中缺少内容 {name[:12]};无法显示或撤销此更改。",
+                f"历史中缺少内容 {name[:12]}；无法显示或撤销此更改。",
             )
         )
     return data

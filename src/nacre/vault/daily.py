@@ -60,17 +60,17 @@ def checked(text: str, type: str | None) -> tuple[str | None, str]:  # noqa: A00
         raise BadInput(
             say(
                 f'"{type}" is not a type; use one of {", ".join(TYPES)}.',
-                f"“{type}”不是有效类型;可用:{'、'.join(TYPES)}。",
+                f"“{type}”不是有效类型；可用：{'、'.join(TYPES)}。",
             )
         )
     if not words:
-        raise BadInput(say("There is nothing to remember: the text is empty.", "没有可记住的内容:文本为空。"))
+        raise BadInput(say("There is nothing to remember: the text is empty.", "没有可记住的内容：文本为空。"))
     if len(words) > LONGEST:
         raise BadInput(
             say(
                 f"The text has {len(words)} characters; a note may have {LONGEST}. Say it in fewer words, or put it into a "
                 "file under memory/ and note where it lies.",
-                f"文本有 {len(words)} 个字符;一条笔记最多 {LONGEST} 个。请精简,或将其存为 memory/ 下的文件并记下位置。",
+                f"文本有 {len(words)} 个字符；一条笔记最多 {LONGEST} 个。请精简，或将其存为 memory/ 下的文件并记下位置。",
             )
         )
     return kind, words

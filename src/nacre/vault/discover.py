@@ -106,7 +106,7 @@ def _untrusted(folder: Path) -> Problem:
         "not trusted",
         say(
             f"{folder} holds a workspace that you have not trusted; it was neither read nor written.",
-            f"{folder} 中有一个您尚未信任的工作区;未读取也未写入。",
+            f"{folder} 中有一个您尚未信任的工作区；未读取也未写入。",
         ),
         str(folder),
         remedy=f"nacre trust {folder}",

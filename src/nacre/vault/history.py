@@ -75,7 +75,7 @@ class History:
         raise NotFound(
             say(
                 f'There is no operation {number}; "nacre history" lists them.',
-                f"没有编号为 {number} 的操作;“nacre history”会列出全部。",
+                f"没有编号为 {number} 的操作；“nacre history”会列出全部。",
             )
         )
 

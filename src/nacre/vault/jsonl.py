@@ -35,7 +35,7 @@ def read(path: Path, shown: str) -> Rows:
         return Rows((), ())
     except OSError as trouble:
         reason = trouble.strerror or str(trouble)
-        sentence = say(f"{shown} cannot be read: {reason}.", f"{shown} 无法读取:{reason}。")
+        sentence = say(f"{shown} cannot be read: {reason}.", f"{shown} 无法读取：{reason}。")
         return Rows((), (Problem("unreadable", sentence, shown, severity="error"),))
     return parse(data, shown)
 
@@ -64,7 +64,7 @@ def _broken(shown: str, number: int, *, torn: bool) -> Problem:
             "torn line",
             say(
                 f"The last line of {shown} was never finished; it is skipped.",
-                f"{shown} 的最后一行没有写完,已跳过。",
+                f"{shown} 的最后一行没有写完，已跳过。",
             ),
             shown,
             number,
@@ -73,7 +73,7 @@ def _broken(shown: str, number: int, *, torn: bool) -> Problem:
         "broken line",
         say(
             f"Line {number} of {shown} is no JSON object; it is skipped.",
-            f"{shown} 第 {number} 行不是 JSON 对象,已跳过。",
+            f"{shown} 第 {number} 行不是 JSON 对象，已跳过。",
         ),
         shown,
         number,

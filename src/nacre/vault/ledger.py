@@ -54,7 +54,7 @@ def write(op: Operation, record: Record, *, on_secret: OnSecret = REFUSE) -> Non
         raise BadInput(
             say(
                 f'"{record.verdict}" is not a verdict; use one of {", ".join(VERDICTS)}.',
-                f"“{record.verdict}”不是有效的裁定;可用:{'、'.join(VERDICTS)}。",
+                f"“{record.verdict}”不是有效的裁定；可用：{'、'.join(VERDICTS)}。",
             )
         )
     values = {name: getattr(record, name) for name in _FIELDS}
@@ -91,7 +91,7 @@ def read(workspace: Workspace) -> Ledger:
         else:
             sentence = say(
                 f"Line {line} of {shown} lacks an id or a verdict; it is skipped.",
-                f"{shown} 第 {line} 行缺少 id 或裁定,已跳过。",
+                f"{shown} 第 {line} 行缺少 id 或裁定，已跳过。",
             )
             troubles.append(Problem("broken line", sentence, shown, line))
     return Ledger(tuple(records), tuple(sorted(troubles, key=lambda one: one.line or 0)))

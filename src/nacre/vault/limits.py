@@ -59,15 +59,15 @@ def _full(shown: str, size: Size, limits: MemorySettings) -> MemoryFull:
             say(
                 f"{shown} is over its limits ({size.lines} of {limits.max_lines} lines, {size.bytes} of "
                 f'{limits.max_bytes} bytes) and takes nothing new; "nacre review --adopt" brings it under them.',
-                f"{shown} 已超出上限({size.lines}/{limits.max_lines} 行,{size.bytes}/{limits.max_bytes} 字节),"
-                "不再接受新内容;“nacre review --adopt”可将其精简。",
+                f"{shown} 已超出上限（{size.lines}/{limits.max_lines} 行，{size.bytes}/{limits.max_bytes} 字节）,"
+                "不再接受新内容；“nacre review --adopt”可将其精简。",
             )
         )
     return MemoryFull(
         say(
             f"{shown} is full ({size.lines} of {limits.max_lines} lines, {size.bytes} of {limits.max_bytes} bytes); "
             'run "nacre review" to make room.',
-            f"{shown} 已满({size.lines}/{limits.max_lines} 行,{size.bytes}/{limits.max_bytes} 字节);"
+            f"{shown} 已满（{size.lines}/{limits.max_lines} 行，{size.bytes}/{limits.max_bytes} 字节）;"
             "请运行“nacre review”腾出空间。",
         )
     )

@@ -194,7 +194,7 @@ def lock_problem(workspace: Workspace, *, flock: Flock = system_flock) -> Proble
             "no file locks",
             say(
                 "The file system of this workspace has no locks; Nacre uses a lock file instead.",
-                "此工作区所在的文件系统不支持锁;Nacre 改用锁文件。",
+                "此工作区所在的文件系统不支持锁；Nacre 改用锁文件。",
             ),
             workspace.relative(workspace.lock),
             remedy=say("keep the workspace on a local disk", "请将工作区放在本地磁盘上"),

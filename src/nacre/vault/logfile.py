@@ -47,7 +47,7 @@ def tail_of(path: Path) -> Tail:
         raise BadInput(
             say(
                 f"{path} is stored as UTF-16; save it as UTF-8, then Nacre can write to it.",
-                f"{path} 以 UTF-16 保存;请另存为 UTF-8,之后 Nacre 才能写入。",
+                f"{path} 以 UTF-16 保存；请另存为 UTF-8,之后 Nacre 才能写入。",
             )
         )
     first = head.find(b"\n")

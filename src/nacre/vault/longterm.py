@@ -154,7 +154,7 @@ def plan_add(
     settings = settings or MemorySettings()
     words = one_line(guarded(text)).strip()
     if not words:
-        raise BadInput(say("There is nothing to add: the text is empty.", "没有可添加的内容:文本为空。"))
+        raise BadInput(say("There is nothing to add: the text is empty.", "没有可添加的内容：文本为空。"))
     begun = doc or document(path, (start or template(settings)).encode())
     title = section or section_for(begun, type)
     shown = workspace.relative(path)

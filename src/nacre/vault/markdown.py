@@ -209,7 +209,7 @@ def add_bullet(doc: Document, section: Section, text: str) -> bytes:
     raise BadInput(
         say(
             f"Nothing can be added to “{section.title}” in {doc.path}: a code fence or comment there is never closed.",
-            f"无法向 {doc.path} 的“{section.title}”添加内容:其中有未闭合的代码块或注释。",
+            f"无法向 {doc.path} 的“{section.title}”添加内容：其中有未闭合的代码块或注释。",
         )
     )
 
@@ -250,7 +250,7 @@ def set_field(doc: Document, name: str, value: str) -> bytes | None:
     A hint such as `_(what should I call you?)_` that stood for the value, behind the name or below it, goes.
     """
     field = re.compile(
-        rf"([ \t]*(?:[-*+][ \t]+)?(?:\*\*{re.escape(name)}[::]\*\*|\*\*{re.escape(name)}\*\*[ \t]*[::]|{re.escape(name)}[::]))[ \t]*(.*)",
+        rf"([ \t]*(?:[-*+][ \t]+)?(?:\*\*{re.escape(name)}[:：]\*\*|\*\*{re.escape(name)}\*\*[ \t]*[:：]|{re.escape(name)}[:：]))[ \t]*(.*)",
         re.IGNORECASE,
     )
     prose = {
@@ -293,6 +293,6 @@ def _no_line(doc: Document, number: int) -> NotFound:
     return NotFound(
         say(
             f"{doc.path} has no line {number}; it has {len(doc.lines)}.",
-            f"{doc.path} 没有第 {number} 行;共 {len(doc.lines)} 行。",
+            f"{doc.path} 没有第 {number} 行；共 {len(doc.lines)} 行。",
         )
     )

@@ -73,7 +73,7 @@ class Operation:
         raise PathEscape(
             say(
                 f"{path} leads out of the workspace; Nacre does not write there.",
-                f"{path} 指向工作区之外;Nacre 不会写入。",
+                f"{path} 指向工作区之外；Nacre 不会写入。",
             )
         )
 

@@ -69,7 +69,7 @@ def _in_file(workspace: Workspace, path: Path, config: Config) -> Iterator[Probl
             "link out of the workspace",
             say(
                 f"{shown} is a link that leads out of the workspace; it is neither read nor written.",
-                f"{shown} 是指向工作区之外的链接;不会读取也不会写入。",
+                f"{shown} 是指向工作区之外的链接；不会读取也不会写入。",
             ),
             shown,
             remedy=say("name the folder in index.extra_paths instead", "请改在 index.extra_paths 中列出该文件夹"),
@@ -78,11 +78,11 @@ def _in_file(workspace: Workspace, path: Path, config: Config) -> Iterator[Probl
     about = path.stat()
     if stat.S_ISDIR(about.st_mode):
         if path.suffix.lower() == ".md":
-            sentence = say(f"{shown} is a folder, not a file.", f"{shown} 是文件夹,不是文件。")
+            sentence = say(f"{shown} is a folder, not a file.", f"{shown} 是文件夹，不是文件。")
             yield Problem("folder named as a file", sentence, shown)
         return
     if not stat.S_ISREG(about.st_mode):
-        sentence = say(f"{shown} is no ordinary file; it is skipped.", f"{shown} 不是普通文件,已跳过。")
+        sentence = say(f"{shown} is no ordinary file; it is skipped.", f"{shown} 不是普通文件，已跳过。")
         yield Problem("no ordinary file", sentence, shown)
         return
     if path.suffix.lower() != ".md":
@@ -182,7 +182,7 @@ def _fullness(workspace: Workspace, path: Path, shown: str, data: bytes, config:
             "over the limits",
             say(
                 f"{shown} is over its limits ({figures[0]} lines, {figures[1]} bytes) and takes nothing new.",
-                f"{shown} 已超出上限({figures[0]} 行,{figures[1]} 字节),不再接受新内容。",
+                f"{shown} 已超出上限（{figures[0]} 行，{figures[1]} 字节）,不再接受新内容。",
             ),
             shown,
             remedy="nacre review --adopt",
@@ -193,7 +193,7 @@ def _fullness(workspace: Workspace, path: Path, shown: str, data: bytes, config:
             "nearly full",
             say(
                 f"{shown} is nearly full ({figures[0]} lines, {figures[1]} bytes).",
-                f"{shown} 即将写满({figures[0]} 行,{figures[1]} 字节)。",
+                f"{shown} 即将写满（{figures[0]} 行，{figures[1]} 字节）。",
             ),
             shown,
             remedy="nacre review",
@@ -210,7 +210,7 @@ def _secrets(shown: str, data: bytes) -> Iterator[Problem]:
             "secret",
             say(
                 f"Line {line} of {shown} seems to hold a secret ({finding.kind}).",
-                f"{shown} 第 {line} 行疑似包含机密({finding.kind})。",
+                f"{shown} 第 {line} 行疑似包含机密（{finding.kind}）。",
             ),
             shown,
             line,
@@ -225,7 +225,7 @@ def _set_up(workspace: Workspace, config: Config) -> Iterator[Problem]:
     if not config.history.enabled:
         yield Problem(
             "history off",
-            say("History is switched off: changes cannot be undone.", "历史记录已关闭:更改无法撤销。"),
+            say("History is switched off: changes cannot be undone.", "历史记录已关闭：更改无法撤销。"),
             shown,
             remedy="nacre config set history.enabled true",
         )
@@ -236,7 +236,7 @@ def _set_up(workspace: Workspace, config: Config) -> Iterator[Problem]:
     ) and (not place.is_dir() or not os.access(place, os.W_OK | os.X_OK)):
         yield Problem(
             "history not writable",
-            say(f"{shown} cannot be written, so nothing can be changed.", f"{shown} 无法写入,因此无法进行任何更改。"),
+            say(f"{shown} cannot be written, so nothing can be changed.", f"{shown} 无法写入，因此无法进行任何更改。"),
             shown,
             remedy=say("check its permissions", "请检查其权限"),
             severity="error",
@@ -247,7 +247,7 @@ def _unreadable(shown: str, trouble: OSError) -> Problem:
     reason = trouble.strerror or str(trouble)
     return Problem(
         "unreadable",
-        say(f"{shown} cannot be read: {reason}.", f"{shown} 无法读取:{reason}。"),
+        say(f"{shown} cannot be read: {reason}.", f"{shown} 无法读取：{reason}。"),
         shown,
         remedy=say("check its permissions", "请检查其权限"),
         severity="error",

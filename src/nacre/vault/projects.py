@@ -8,7 +8,7 @@ from pathlib import Path
 
 from nacre.vault.workspace import Workspace
 
-_PLACE = re.compile(r"^>?\s*(?:Project|项目)[::]\s*(.+?)\s*$", re.MULTILINE)
+_PLACE = re.compile(r"^>?\s*(?:Project|项目)[:：]\s*(.+?)\s*$", re.MULTILINE)
 
 
 def project_places(workspace: Workspace) -> dict[str, str]:

@@ -71,7 +71,7 @@ def read(workspace: Workspace) -> Recalls:
             found.append(one)
         else:
             sentence = say(
-                f"Line {line} of {shown} is no recall; it is skipped.", f"{shown} 第 {line} 行不是有效记录,已跳过。"
+                f"Line {line} of {shown} is no recall; it is skipped.", f"{shown} 第 {line} 行不是有效记录，已跳过。"
             )
             troubles.append(Problem("broken line", sentence, shown, line))
     return Recalls(tuple(found), tuple(sorted(troubles, key=lambda one: one.line or 0)))

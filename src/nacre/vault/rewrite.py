@@ -30,7 +30,7 @@ def rewrite(op: Operation, path: Path, data: bytes, *, read: str | None, log: bo
         raise BadInput(
             say(
                 f"{op.workspace.relative(path)} is a daily log: lines are only ever added to it.",
-                f"{op.workspace.relative(path)} 是每日日志:只能追加内容。",
+                f"{op.workspace.relative(path)} 是每日日志：只能追加内容。",
             )
         )
     before = expect(op.workspace, path, read)
@@ -119,7 +119,7 @@ def changed(shown: str) -> ChangedOutside:
     return ChangedOutside(
         say(
             f"{shown} was changed by someone else meanwhile; nothing was written. Run the command again.",
-            f"{shown} 在此期间被他人修改;未写入任何内容。请重新运行命令。",
+            f"{shown} 在此期间被他人修改；未写入任何内容。请重新运行命令。",
         )
     )
 

@@ -29,19 +29,19 @@ Writing:
 _CHINESE = """\
 ## 记忆
 
-你的记忆由 Nacre 保管:`MEMORY.md` 存放绝不能弄错的事,`memory/YYYY-MM-DD.md` 是每天的日志。
+你的记忆由 Nacre 保管：`MEMORY.md` 存放绝不能弄错的事，`memory/YYYY-MM-DD.md` 是每天的日志。
 
-读取:
-- 凭记忆回答之前先搜索:用工具 `memory_search`,或 `nacre search "要找的内容"`,并使用用户自己的说法。
-- 不要通读记忆文件。只取需要的几行:`memory_get`,或 `nacre get 文件:行号 -l 20`。
-- 没有找到就直说,不要猜测以前的约定。
+读取：
+- 凭记忆回答之前先搜索：用工具 `memory_search`,或 `nacre search "要找的内容"`,并使用用户自己的说法。
+- 不要通读记忆文件。只取需要的几行：`memory_get`,或 `nacre get 文件：行号 -l 20`。
+- 没有找到就直说，不要猜测以前的约定。
 
-写入:
-- 决定、偏好和完成的工作要立刻写下:用 `memory_write`,或 `nacre remember "……" --type PREF`。不要等到会话结束。
-- 一件事写一行,带上名称、日期和原因,脱离本次对话也能看懂。
+写入：
+- 决定、偏好和完成的工作要立刻写下：用 `memory_write`,或 `nacre remember "……" --type PREF`。不要等到会话结束。
+- 一件事写一行，带上名称、日期和原因，脱离本次对话也能看懂。
 - 只有能避免具体错误的内容才进 `MEMORY.md`,其余写入当天的日志。
-- 每日日志只追加,不修改、不删除已有内容。
-- 绝不写入密码、密钥、令牌等机密,也不要把私下谈话写进群组。
+- 每日日志只追加，不修改、不删除已有内容。
+- 绝不写入密码、密钥、令牌等机密，也不要把私下谈话写进群组。
 """
 
 
@@ -49,7 +49,7 @@ def block(language: str = "en") -> str:
     """The rules between their markers, ending in a newline."""
     if language not in ("en", "zh"):
         raise BadInput(
-            say(f'The rules exist in "en" and "zh", not in "{language}".', f"规则只有“en”和“zh”,没有“{language}”。")
+            say(f'The rules exist in "en" and "zh", not in "{language}".', f"规则只有“en”和“zh”，没有“{language}”。")
         )
     return f"{BEGIN}\n{_CHINESE if language == 'zh' else _ENGLISH}{END}\n"
 

@@ -61,7 +61,7 @@ def plan(workspace: Workspace, config: Config | None = None, n: int = 1, *, only
         raise BadInput(
             say(
                 'History is switched off, so nothing can be undone; "nacre config set history.enabled true" switches it on.',
-                "历史记录已关闭,无法撤销;可用“nacre config set history.enabled true”开启。",
+                "历史记录已关闭，无法撤销；可用“nacre config set history.enabled true”开启。",
             )
         )
     if n < 1:
@@ -164,7 +164,7 @@ class _Files:
         tiers = atomic.real(self.workspace.tiers(self.config.tiers.path))
         if atomic.real(self.workspace.root) not in real.parents and tiers not in real.parents:
             raise PathEscape(
-                say(f"{path} leads out of the workspace; it is not touched.", f"{path} 指向工作区之外,不会改动。")
+                say(f"{path} leads out of the workspace; it is not touched.", f"{path} 指向工作区之外，不会改动。")
             )
 
     def restores(self) -> tuple[Restore, ...]:
@@ -244,6 +244,6 @@ def _in_the_way(path: str) -> ChangedOutside:
         say(
             f"{path} was changed in the same place since; nothing was undone. Change it back by hand, or undo another "
             'operation by its number ("nacre history").',
-            f"{path} 的同一处之后被修改过;未撤销任何内容。请手动改回,或按编号撤销其他操作(“nacre history”)。",
+            f"{path} 的同一处之后被修改过；未撤销任何内容。请手动改回，或按编号撤销其他操作（“nacre history”）。",
         )
     )

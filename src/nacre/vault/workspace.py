@@ -85,7 +85,7 @@ class Workspace:
         return self.projects / slug_of(slug) / "MEMORY.md"
 
     def tiers(self, setting: str | None) -> Path:
-        return Path(setting).expanduser() if setting else self.root / "memory_fs"
+        return self.root / Path(setting or "memory_fs").expanduser()
 
     def relative(self, path: Path) -> str:
         """The path as users see it: relative to the workspace, with "/"; an outside one in full."""
@@ -109,7 +109,7 @@ def _escape(relative: str) -> PathEscape:
     return PathEscape(
         say(
             f"{relative} lies outside the workspace; name a file inside it.",
-            f"{relative} 在工作区之外;请指定工作区内的文件。",
+            f"{relative} 在工作区之外；请指定工作区内的文件。",
         )
     )
 
