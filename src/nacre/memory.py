@@ -325,7 +325,12 @@ class Memory:
             waiting = []
         if waiting and not store.db.execute("select 1 from vectors limit 1").fetchone():
             return Meaning(
-                None, None, say('no vectors have been made yet; run "nacre embed"', "尚未生成向量；请运行“nacre embed”")
+                None,
+                None,
+                say(
+                    'search by words only: no vectors have been made yet; run "nacre embed"',
+                    "仅按文字搜索：尚未生成向量；请运行“nacre embed”",
+                ),
             ), True
         return Meaning(embedder, self._scanner), bool(waiting)
 

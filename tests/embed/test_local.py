@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -120,3 +121,13 @@ def test_nothing_heavy_is_loaded_before_a_text_is_embedded() -> None:
         "sys.exit(f'loaded: {heavy}' if heavy else 0)"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_running_a_model_writes_nothing_into_the_home_folder(local: LocalEmbedder, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    code = "from nacre.embed.local import LocalEmbedder as L; e = L(); e.embed(e.models()[0], ['a'], query=True)"
+    env = {**os.environ, "HOME": str(home), "NACRE_MODELS_PATH": str(models_folder())}
+    env.pop("ORT_DISABLE_TELEMETRY", None)
+    subprocess.run([sys.executable, "-c", code], env=env, check=True)
+    assert list(home.rglob("*")) == []

@@ -79,18 +79,29 @@ def open_memory(invocation: Invocation) -> Memory:
     """The memory that the options name."""
     from nacre.memory import Memory
 
-    return Memory.open(
+    memory = Memory.open(
         invocation.workspace, now=invocation.now, agent=invocation.agent, scope=invocation.scope or "main"
     )
+    _tell_what_was_passed_over(memory)
+    return memory
 
 
 def open_all(invocation: Invocation) -> Iterator[Memory]:
     """The memory that the options name; every agent's, when several are configured and none is named."""
     from nacre.memory import Memory
 
-    yield from Memory.open_all(
+    for memory in Memory.open_all(
         invocation.workspace, now=invocation.now, agent=invocation.agent, scope=invocation.scope or "main"
-    )
+    ):
+        _tell_what_was_passed_over(memory)
+        yield memory
+
+
+def _tell_what_was_passed_over(memory: Memory) -> None:
+    """A workspace nearer by that is not trusted: the user may have meant that one."""
+    for problem in memory.problems:
+        if problem.kind == "not trusted":
+            note(f"{problem.message} {problem.remedy}".strip())
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
@@ -104,6 +115,11 @@ def print_json(value: Any) -> None:
 def note(sentence: str) -> None:
     """Something for people that is not the result."""
     click.echo(sentence, err=True)
+
+
+def sentence(line: str) -> str:
+    """A line of ours as a sentence of its own."""
+    return line[:1].upper() + line[1:] + ("" if line.endswith((".", "。")) else say(".", "。"))
 
 
 def table(rows: Iterable[Sequence[str]], headings: Sequence[str] = ()) -> None:

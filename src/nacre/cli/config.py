@@ -63,7 +63,11 @@ def get(invocation: Invocation, key: str, *, as_json: bool) -> None:
         click.echo(_shown(value))
 
 
-@config.command("set", epilog="Example:  nacre config set --user embed.provider none")
+@config.command(
+    "set",
+    short_help="Set a setting, here or for the user.",
+    epilog="Example:  nacre config set --user embed.provider none",
+)
 @click.argument("key")
 @click.argument("value")
 @click.option("--user", "for_user", is_flag=True, help="For the user, in every workspace.")
@@ -82,7 +86,10 @@ def set_(invocation: Invocation, key: str, value: str, *, for_user: bool, dry_ru
         click.echo(after, nl=False)
         return
     write(path, after)
-    note(say(f"{key} is set in {shown_path(path)}", f"{key} 已写入 {shown_path(path)}"))
+    if parsed is None:
+        note(say(f"{key} is no longer set in {shown_path(path)}", f"已从 {shown_path(path)} 移除 {key}"))
+    else:
+        note(say(f"{key} is set in {shown_path(path)}", f"{key} 已写入 {shown_path(path)}"))
 
 
 def _root(invocation: Invocation) -> Path | None:

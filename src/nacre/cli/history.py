@@ -82,3 +82,5 @@ def undo(invocation: Invocation, count: int, only: int | None, *, dry_run: bool,
         click.echo("\t".join(part for part in (step.action, step.path, step.reason, step.detail) if part))
     if not made.plan:
         note(say("There was nothing to take back.", "没有需要撤销的内容。"))
+    elif only is None and len(made.undoes) < count:
+        note(say(f"There were only {len(made.undoes)} to take back.", f"可撤销的只有 {len(made.undoes)} 步。"))

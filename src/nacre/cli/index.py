@@ -7,7 +7,17 @@ from typing import Any
 
 import click
 
-from nacre.cli.base import Command, Invocation, dry_run_option, json_option, note, open_all, print_json, progress_bar
+from nacre.cli.base import (
+    Command,
+    Invocation,
+    dry_run_option,
+    json_option,
+    note,
+    open_all,
+    print_json,
+    progress_bar,
+    sentence,
+)
 from nacre.memory import IndexReport, Memory
 from nacre.words import say
 
@@ -123,5 +133,7 @@ def _tell(memory: Memory, report: IndexReport, *, verbose: bool) -> None:
             note(say(f"could not be read: {path}", f"无法读取：{path}"))
     if report.embedded:
         click.echo(say(f"{report.embedded} passages embedded.", f"已为 {report.embedded} 段文字生成向量。"))
+    if report.text is None and not report.embedded and not report.reason:
+        click.echo(say("Every passage has its vector.", "所有段落都已有向量。"))
     if report.reason:
-        note(say(f"Words only: {report.reason}", f"仅按文字查找：{report.reason}"))
+        note(sentence(report.reason))

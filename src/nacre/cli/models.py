@@ -63,7 +63,8 @@ def install_with_bar(source: str | None) -> tuple[ModelStatus, ...]:
     if all(state.state == "installed" for state in list_models()):
         return fetch(source)
     if not sys.stderr.isatty():
-        note(say("Fetching the embedding models (38 MB) ...", "正在获取嵌入模型（38 MB）……"))
+        if source is None:
+            note(say("Fetching the embedding models (38 MB) ...", "正在获取嵌入模型（38 MB）……"))
         return fetch(source)
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from nacre.cli.base import Command, Invocation, json_option, note, open_all, print_json
+from nacre.cli.base import Command, Invocation, json_option, note, open_all, print_json, sentence
 from nacre.model.hit import LAYERS, Hit, SearchReport
 from nacre.words import say
 
@@ -85,8 +85,8 @@ def run_search(
         print_json(_as_json(hits, [report for _, report in reports], explain=explain))
         return
     for reason in {report.fallback for _, report in reports if report.fallback}:
-        note(say(f"Words only: {reason}", f"仅按文字查找：{reason}"))
-    if any(report.stale for _, report in reports):
+        note(sentence(reason))
+    if any(report.stale and not report.fallback for _, report in reports):
         note(
             say(
                 'Part of the index is still to be made; "nacre index" completes it.',

@@ -48,10 +48,12 @@ def _tell(stock: dict[str, Any], *, verbose: bool) -> None:
         ),
         (say("index", "索引"), _index(index)),
         (say("vectors", "向量"), _vectors(embed)),
-        (say("history", "历史"), say(f"{stock['history']} operations", f"{stock['history']} 次操作")),
+        (say("history", "历史"), say(f"operations: {stock['history']}", f"{stock['history']} 次操作")),
     ]
     table(rows)
-    if longterm["share"] >= 0.9:
+    if longterm["share"] > 1:
+        note(say("MEMORY.md is over its limits and takes nothing new.", "MEMORY.md 已超出上限，不再接受新内容。"))
+    elif longterm["share"] >= 0.9:
         note(say("MEMORY.md is nearly full: above 90% of its limits.", "MEMORY.md 快满了：已超过上限的 90%。"))
     problems = stock["problems"]
     if verbose:
@@ -60,7 +62,7 @@ def _tell(stock: dict[str, Any], *, verbose: bool) -> None:
     elif problems:
         note(
             say(
-                f'{len(problems)} problems; "nacre doctor" lists them.',
+                f'Problems found: {len(problems)}; "nacre doctor" lists them.',
                 f"发现 {len(problems)} 个问题；“nacre doctor”会列出。",
             )
         )
@@ -79,20 +81,20 @@ def _index(index: dict[str, Any]) -> str:
         f"{index['files']} 个文件，{index['chunks']} 段，{size_of(index['bytes'])}",
     )
     if index["changed"]:
-        text += say(f"; {index['changed']} files changed since", f";此后有 {index['changed']} 个文件变化")
+        text += say(f"; files changed since: {index['changed']}", f"；此后有 {index['changed']} 个文件变化")
     if index["outdated"]:
-        text += say('; settings changed, run "nacre index"', ";设置已更改，请运行“nacre index”")
+        text += say('; settings changed, run "nacre index"', "；设置已更改，请运行“nacre index”")
     if index["check"] not in (None, "ok"):
-        text += say(f"; damaged: {index['check']}", f";已损坏：{index['check']}")
+        text += say(f"; damaged: {index['check']}", f"；已损坏：{index['check']}")
     return text
 
 
 def _vectors(embed: dict[str, Any]) -> str:
     if embed["reason"] and not embed["models"]:
-        return say(f"none: {embed['reason']}", f"无：{embed['reason']}")
+        return str(embed["reason"])
     text = f"{embed['provider']}: {', '.join(embed['models'])}"
     if embed["waiting"]:
-        text += say(f"; {embed['waiting']} passages to embed", f";{embed['waiting']} 段待生成")
+        text += say(f"; {embed['waiting']} passages to embed", f"；{embed['waiting']} 段待生成")
     if embed["works"] is not None:
         text += say(
             "; works" if embed["works"] is True else f"; does not work: {embed['works']}",

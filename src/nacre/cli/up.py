@@ -102,15 +102,15 @@ def _hints(memory: Memory) -> None:
         say(
             f"""
 Ready. Try:
-  {nacre} remember "Use pnpm, never npm, in every repository" --type PREF
-  {nacre} search "which package manager"
+  {nacre} remember "Reports are written in Typst, never in LaTeX" --type PREF
+  {nacre} search "which tool for writing reports"
   {nacre} status
 
 Your memory is plain Markdown in {root}; edit it with anything, the next search sees it.""",
             f"""
 已就绪。可以试试：
-  {nacre} remember "所有仓库一律用 pnpm,不用 npm" --type PREF
-  {nacre} search "用哪个包管理器"
+  {nacre} remember "所有报告都用 Typst 写，不用 LaTeX" --type PREF
+  {nacre} search "写报告用什么工具"
   {nacre} status
 
 您的记忆就是 {root} 里的 Markdown 文件；用任何工具编辑，下一次搜索即可看到。""",

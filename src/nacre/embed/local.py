@@ -121,6 +121,8 @@ def _tokenizer(model: LocalModel, folder: Path) -> Any:
 
 
 def _session(weights: Path) -> Any:
+    # The library counts its uses and reports them over the network; what runs here is nobody else's business.
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     import onnxruntime
 
     onnxruntime.disable_telemetry_events()

@@ -52,6 +52,8 @@ def read(path: str, layer: str, data: bytes, *, size: int, overlap: int) -> list
     parts: list[Part] = []
     seen: dict[str, int] = {}
     for chunk in chunks(lines, size=size, overlap=overlap, every_item=every_item):
+        if layer == "longterm" and all(line.startswith(">") for line in chunk.text.split("\n")):
+            continue  # the rules at the head of the file are not memories
         stamp = _stamp(chunk.headings)
         telling = [heading for heading in chunk.headings if not is_structural(heading)]
         heading = " > ".join(chunk.headings)

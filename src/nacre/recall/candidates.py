@@ -38,6 +38,7 @@ class Terms(NamedTuple):
 
     weights: dict[str, float]
     chosen: tuple[str, ...]
+    total: int  # chunks in all
 
 
 def weigh(
@@ -60,7 +61,7 @@ def weigh(
         weights |= dict.fromkeys(weightless, 0.0)
     known = sorted(counts, key=lambda token: counts[token])
     chosen = known if total <= MANY else [t for i, t in enumerate(known) if i < 3 or counts[t] <= total / 20]
-    return Terms(weights, tuple(chosen[:64]))
+    return Terms(weights, tuple(chosen[:64]), total)
 
 
 def by_words(

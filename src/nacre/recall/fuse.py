@@ -16,8 +16,11 @@ from nacre.recall.candidates import Candidate
 class Weights(NamedTuple):
     """How much each signal counts. The defaults were learned on public question sets, see docs/search.md."""
 
-    vector: float = 0.45
-    vector_when_uncovered: float = 0.15  # added as the words of the question are found less and less
+    vector: float = 0.5
+    vector_when_uncovered: float = 0.1  # added as the words of the question are found less and less
+    vector_when_covered: float = (
+        0.35  # taken off as the best candidate covers more than COVERED of the question, to all of it
+    )
     coverage: float = 0.3  # share of coverage within the text signal; the rest is BM25
     beside: float = 0.15
     two_away: float = 0.05
@@ -26,6 +29,7 @@ class Weights(NamedTuple):
 
 # Neighbours matter where entries are short, as the turns of a talk; passages of this many tokens stand for themselves.
 SHORT, LONG = 50, 90
+COVERED = 0.6
 
 
 @dataclass(slots=True)
@@ -48,7 +52,7 @@ def fuse(candidates: Mapping[int, Candidate], weights: Weights, *, text_only: bo
         return []
     best_bm25 = max(one.bm25 for one in every) or 1.0
     best_coverage = max(one.coverage for one in every)
-    share = 0.0 if text_only else min(1.0, weights.vector + weights.vector_when_uncovered * (1 - best_coverage))
+    share = 0.0 if text_only else _share_of_meaning(best_coverage, weights)
     meaning = _meaning(every)
     scored = []
     for one in every:
@@ -56,6 +60,13 @@ def fuse(candidates: Mapping[int, Candidate], weights: Weights, *, text_only: bo
         vector = meaning.get(one.id, 0.0)
         scored.append(Scored(one, text, vector, (1 - share) * text + share * vector))
     return scored
+
+
+def _share_of_meaning(coverage: float, weights: Weights) -> float:
+    """The weight of meaning against words: little where one candidate holds every word that was asked for."""
+    exact = max(0.0, (coverage - COVERED) / (1 - COVERED))
+    share = weights.vector + weights.vector_when_uncovered * (1 - coverage) - weights.vector_when_covered * exact
+    return min(1.0, max(0.0, share))
 
 
 def _meaning(every: list[Candidate]) -> dict[int, float]:

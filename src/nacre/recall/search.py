@@ -22,6 +22,7 @@ from nacre.recall.question import Question
 from nacre.recall.snippet import snippet
 from nacre.recall.timing import weigh_time
 from nacre.text.language import cjk_count
+from nacre.words import say
 
 if TYPE_CHECKING:
     from nacre.embed.protocol import Embedder
@@ -77,7 +78,7 @@ def search(
             try:
                 asked_vectors, near, model = _by_meaning(db, generation, question, meaning.embedder, scanner, where)
             except ModelUnusable as trouble:
-                fallback, provider = str(trouble), None
+                fallback, provider = say(f"search by words only: {trouble}", f"仅按文字搜索：{trouble}"), None
     found = pick.load(db, {*bm25, *near})
     for number, score in bm25.items():
         found[number].bm25 = score
@@ -86,7 +87,8 @@ def search(
     scored = _score(db, generation, found, terms, asked, asked_vectors, scanner, where)
     changes = weigh_time(scored, question, today, asked.settings.decay, asked.settings.half_life_days)
     scored.sort(key=lambda one: -(one.score + changes[one.candidate.id]))
-    sure = confidence(scored, "han" if cjk_count(question.text) else "latin", text_only=not asked_vectors)
+    script = "han" if cjk_count(question.text) else "latin"
+    sure = confidence(scored, script, terms.total, text_only=not asked_vectors)
     hits = _hits(db, scored, changes, terms, asked, sure)
     floor = asked.min_score if asked.min_score is not None else asked.settings.min_score
     kept = [hit for hit in hits if hit.score >= (FLOOR if floor is None else floor)]
@@ -163,7 +165,7 @@ def _weights(settings: SearchSettings) -> Weights:
         return Weights()
     vector = 1 - (text or 0.0) if vector is None else vector
     text = 1 - vector if text is None else text
-    return Weights(vector=vector / ((vector + text) or 1.0), vector_when_uncovered=0.0)
+    return Weights(vector / ((vector + text) or 1.0), vector_when_uncovered=0.0, vector_when_covered=0.0)
 
 
 def _fill_cosines(

@@ -185,7 +185,7 @@ def _fullness(workspace: Workspace, path: Path, shown: str, data: bytes, config:
                 f"{shown} 已超出上限（{figures[0]} 行，{figures[1]} 字节）,不再接受新内容。",
             ),
             shown,
-            remedy="nacre review --adopt",
+            remedy=say("shorten it by hand", "请手动精简"),
             severity="error",
         )
     elif size.lines >= NEARLY_FULL * allowed.max_lines or size.bytes >= NEARLY_FULL * allowed.max_bytes:
@@ -196,7 +196,7 @@ def _fullness(workspace: Workspace, path: Path, shown: str, data: bytes, config:
                 f"{shown} 即将写满（{figures[0]} 行，{figures[1]} 字节）。",
             ),
             shown,
-            remedy="nacre review",
+            remedy=say("shorten it by hand", "请手动精简"),
         )
 
 

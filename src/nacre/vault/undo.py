@@ -88,7 +88,12 @@ def _chosen(past: History, n: int, only: int | None) -> list[Recorded]:
                 )
             )
         return [one]
-    open_ones = [one for one in past.operations if not one.undoes and one.state not in (UNDONE, NOT_CARRIED_OUT)]
+    # The making of the workspace itself is not a step back anyone means; it can be named with `only`.
+    open_ones = [
+        one
+        for one in past.operations
+        if not one.undoes and one.state not in (UNDONE, NOT_CARRIED_OUT) and one.command != "init"
+    ]
     if not open_ones:
         raise NotFound(say("There is nothing to undo.", "没有可撤销的操作。"))
     return open_ones[::-1][:n]
