@@ -7,7 +7,6 @@ import datetime as dt
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -25,15 +24,13 @@ if TYPE_CHECKING:
     from nacre.guard.secrets import Redaction
     from nacre.index.keeper import Keeper
     from nacre.index.update import Progress, TextReport
-    from nacre.index.vectors import Scanner
     from nacre.model.entry import Entry
     from nacre.model.hit import Hit, SearchReport
     from nacre.model.problem import Problem
+    from nacre.recall.meaning import MeaningSource
     from nacre.recall.read import Excerpt
-    from nacre.recall.search import Meaning
 
 MODES = ("hybrid", "text", "vector")
-_EMBED_AT_ONCE = 8  # passages that a search embeds itself, so that what was just written is found by meaning too
 
 
 @dataclass(frozen=True)
@@ -65,7 +62,9 @@ class Memory:
         self.problems = (*config.problems, *problems)
         self.agent: str | None = None
         self._given_embedder = embedder
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
+        self._keeper: Keeper | None = None
+        self._meaning: MeaningSource | None = None
 
     @classmethod
     def init(
@@ -141,34 +140,36 @@ class Memory:
         self.close()
 
     def close(self) -> None:
-        if "keeper" in self.__dict__:
-            self.keeper.close()
-            del self.__dict__["keeper"]
+        """Let go of the index; the next use opens it again."""
+        with self._lock:
+            if self._keeper:
+                self._keeper.close()
+            self._keeper = self._meaning = None
 
-    @cached_property
+    @property
     def keeper(self) -> Keeper:
-        from nacre.index.keeper import Keeper
-        from nacre.index.store import Store, index_file
+        """The index of this memory; opened when first needed, once for all threads."""
+        with self._lock:
+            if self._keeper is None:
+                from nacre.index.keeper import Keeper
+                from nacre.index.store import Store, index_file
 
-        return Keeper(self.workspace, self.config, Store(index_file(self.workspace.index)))
+                self._keeper = Keeper(self.workspace, self.config, Store(index_file(self.workspace.index)))
+            return self._keeper
 
-    @cached_property
-    def _embedder(self) -> tuple[Embedder | None, str | None]:
-        if self._given_embedder:
-            return self._given_embedder, None
-        from nacre.embed.choose import choose
+    @property
+    def meaning(self) -> MeaningSource:
+        """The embedder and vectors of this memory."""
+        with self._lock:
+            if self._meaning is None:
+                from nacre.recall.meaning import MeaningSource
 
-        return choose(self.config)
+                self._meaning = MeaningSource(self.config, self.keeper.store, self._given_embedder)
+            return self._meaning
 
     def embedder(self) -> tuple[Embedder | None, str | None]:
-        """Who makes the vectors and, where something is missing, what."""
-        return self._embedder
-
-    @cached_property
-    def _scanner(self) -> Scanner:
-        from nacre.index.vectors import Scanner
-
-        return Scanner(self.keeper.store)
+        """Who makes the vectors and, where something is missing or sent away, a line about it."""
+        return self.meaning.chosen
 
     def index(self, *, progress: Progress | None = None, full: bool = False) -> IndexReport:
         """Bring text and vectors up to date with the files and the settings, and wait."""
@@ -181,7 +182,7 @@ class Memory:
 
         def work() -> TextReport:
             report = keeper.rebuild(progress, every_file=full)
-            if not self._embedder[0]:
+            if not self.embedder()[0]:
                 keeper.finish()
             return report
 
@@ -191,7 +192,7 @@ class Memory:
         """Make the vectors that are missing, then let what was built take over."""
         from nacre.index.embedding import fill, prune
 
-        embedder, reason = self._embedder
+        embedder, reason = self.embedder()
         keeper = self.keeper
 
         def work() -> int:
@@ -288,70 +289,15 @@ class Memory:
             as_of=clock.fixed is not None,
         )
         keeper = self.keeper
-        stale = False
 
         def work() -> SearchReport:
-            nonlocal stale
             generation = keeper.current()
-            meaning = None
-            if mode != "text":
-                meaning, stale = self._meaning()
+            meaning = self.meaning.now() if mode != "text" else None
             with keeper.store.reading():  # one moment, whatever others write meanwhile
                 return search(keeper.store, keeper.store.live() or generation, question, asked, meaning)
 
         report = keeper.store.safely(work)
-        return dataclasses.replace(report, stale=stale or keeper.outdated())
-
-    def _meaning(self) -> tuple[Meaning, bool]:
-        """What search by meaning needs, and whether some of it is still being made."""
-        from nacre.recall.search import Meaning
-
-        embedder, reason = self._embedder
-        if embedder is None:
-            return Meaning(None, None, reason), False
-        from nacre.index import embedding
-
-        store = self.keeper.store
-        batch = embedding.batch_for(store, embedder)
-        live = embedding.live_batch(store)
-        if live and live.id != batch.id:
-            before = self._reopened(live.provider, live.settings)
-            if before:  # the settings changed: the vectors that are complete go on answering
-                return Meaning(before, self._scanner), True
-        waiting = embedding.waiting(store.db, batch, _EMBED_AT_ONCE + 1)
-        if 0 < len(waiting) <= _EMBED_AT_ONCE:
-            with self._lock:
-                embedding.fill(store, embedder, most=_EMBED_AT_ONCE)
-            waiting = []
-        if waiting and not store.db.execute("select 1 from vectors limit 1").fetchone():
-            return Meaning(
-                None,
-                None,
-                say(
-                    'search by words only: no vectors have been made yet; run "nacre embed"',
-                    "仅按文字搜索：尚未生成向量；请运行“nacre embed”",
-                ),
-            ), True
-        return Meaning(embedder, self._scanner), bool(waiting)
-
-    def _reopened(self, provider: str, about: str) -> Embedder | None:
-        """The embedder that made the vectors which still answer, when it can still be had."""
-        import json
-
-        from nacre.embed.choose import choose
-        from nacre.embed.providers import PROVIDERS
-
-        if provider != "local" and provider not in PROVIDERS:
-            return None
-        stored = json.loads(about)
-        names = stored.get("names") or [None]
-        earlier = dataclasses.replace(
-            self.config.embed,
-            provider=provider,
-            model=None if provider == "local" else names[0],
-            base_url=stored.get("base_url"),
-        )
-        return choose(dataclasses.replace(self.config, embed=earlier))[0]
+        return dataclasses.replace(report, stale=report.stale or keeper.outdated())
 
     def get(self, path: str, start_line: int | None = None, lines: int = 20) -> Excerpt:
         """Lines of a memory file. The path may name them itself: `memory/x.md:12`, `memory/x.md#L3-L9`."""
@@ -385,7 +331,7 @@ class Memory:
         live = store.safely(store.live)
         found = memory_files(self.workspace, self.config)
         files = count_changed(store, live, found) if live else sum(1 for _ in found)
-        embedder = self._embedder[0]
+        embedder = self.embedder()[0]
         return files, waiting_count(store.db, batch_for(store, embedder)) if embedder else 0
 
     def project_here(self) -> str | None:

@@ -18,6 +18,7 @@ from nacre.recall.confidence import FLOOR, confidence
 from nacre.recall.diversity import diversify
 from nacre.recall.filters import Filters, Scope, condition
 from nacre.recall.fuse import Scored, Weights, fuse, lift
+from nacre.recall.meaning import Meaning
 from nacre.recall.question import Question
 from nacre.recall.snippet import snippet
 from nacre.recall.timing import weigh_time
@@ -46,14 +47,6 @@ class Asked(NamedTuple):
     clock: Clock
     settings: SearchSettings
     as_of: bool  # whether the moment was given: later days are then unknown
-
-
-class Meaning(NamedTuple):
-    """What is needed to search by meaning, or why it cannot be."""
-
-    embedder: Embedder | None
-    scanner: Scanner | None
-    reason: str | None = None
 
 
 def search(
@@ -99,6 +92,7 @@ def search(
         provider=provider,
         fallback=fallback,
         abstained=bool(hits) and not kept,
+        stale=bool(meaning and meaning.stale),
         took_ms=(time.perf_counter() - started) * 1000,
     )
 

@@ -1,0 +1,103 @@
+"""What search by meaning needs: the embedder in force, the vectors in memory, and which of them are complete."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import threading
+from typing import TYPE_CHECKING, NamedTuple
+
+from nacre.config import Config
+from nacre.index.store import Store
+from nacre.words import say
+
+if TYPE_CHECKING:
+    from nacre.embed.protocol import Embedder
+    from nacre.index.vectors import Scanner
+
+_EMBED_AT_ONCE = 8  # passages that a search embeds itself, so that what was just written is found by meaning too
+
+
+class Meaning(NamedTuple):
+    """What is needed to search by meaning, or why it cannot be; `stale` when part of it is still to be made."""
+
+    embedder: Embedder | None
+    scanner: Scanner | None
+    reason: str | None = None
+    stale: bool = False
+
+
+class MeaningSource:
+    """Holds the embedder and the scanner of one memory for as long as it is open."""
+
+    def __init__(self, config: Config, store: Store, embedder: Embedder | None = None) -> None:
+        self._config = config
+        self._store = store
+        self._given = embedder
+        self._lock = threading.RLock()
+        self._chosen: tuple[Embedder | None, str | None] | None = None
+        self._made_scanner: Scanner | None = None
+
+    @property
+    def chosen(self) -> tuple[Embedder | None, str | None]:
+        """Who makes the vectors and, where something is missing or sent away, a line about it."""
+        with self._lock:
+            if self._chosen is None:
+                if self._given:
+                    self._chosen = (self._given, None)
+                else:
+                    from nacre.embed.choose import choose
+
+                    self._chosen = choose(self._config)
+            return self._chosen
+
+    @property
+    def _scanner(self) -> Scanner:
+        with self._lock:
+            if self._made_scanner is None:
+                from nacre.index.vectors import Scanner
+
+                self._made_scanner = Scanner(self._store)
+            return self._made_scanner
+
+    def now(self) -> Meaning:
+        """What can answer at this moment. A few passages that have no vector yet get theirs first."""
+        embedder, reason = self.chosen
+        if embedder is None:
+            return Meaning(None, None, reason)
+        from nacre.index import embedding
+
+        store = self._store
+        batch = embedding.batch_for(store, embedder)
+        live = embedding.live_batch(store)
+        if live and live.id != batch.id:
+            before = self._reopened(live.provider, live.settings)
+            if before:  # the settings changed: the vectors that are complete go on answering
+                return Meaning(before, self._scanner, stale=True)
+        waiting = embedding.waiting(store.db, batch, _EMBED_AT_ONCE + 1)
+        if 0 < len(waiting) <= _EMBED_AT_ONCE:
+            with self._lock:
+                embedding.fill(store, embedder, most=_EMBED_AT_ONCE)
+            waiting = []
+        if waiting and not store.db.execute("select 1 from vectors limit 1").fetchone():
+            missing = say(
+                'search by words only: no vectors have been made yet; run "nacre embed"',
+                "仅按文字搜索：尚未生成向量；请运行“nacre embed”",
+            )
+            return Meaning(None, None, missing, stale=True)
+        return Meaning(embedder, self._scanner, stale=bool(waiting))
+
+    def _reopened(self, provider: str, about: str) -> Embedder | None:
+        """The embedder that made the vectors which still answer, when it can still be had."""
+        from nacre.embed.choose import choose
+        from nacre.embed.providers import PROVIDERS
+
+        if provider != "local" and provider not in PROVIDERS:
+            return None
+        stored = json.loads(about)
+        names = stored.get("names") or [None]
+        model = None if provider == "local" else names[0]
+        earlier = dataclasses.replace(
+            self._config.embed, provider=provider, model=model, base_url=stored.get("base_url")
+        )
+        return choose(dataclasses.replace(self._config, embed=earlier))[0]
