@@ -21,7 +21,7 @@ def measure(folder: Path, notes: Path, needles: list[dict[str, Any]]) -> dict[st
     place = folder / "qmd"
     place.mkdir()
     done = subprocess.run(
-        ["npm", "install", "--no-audit", "--no-fund", "--prefix", str(place), f"@tobilu/qmd@{VERSION}"],
+        ["npm", "install", "--no-audit", "--no-fund", "--prefix", str(place), f"@tobilu/qmd@{VERSION}", "node@24"],
         capture_output=True,
         text=True,
         check=False,
@@ -35,7 +35,13 @@ def measure(folder: Path, notes: Path, needles: list[dict[str, Any]]) -> dict[st
         "XDG_CACHE_HOME": str(place / "cache"),
         "XDG_CONFIG_HOME": str(place / "config"),
     }
-    call = [str(program)]
+    try:
+        return _figures([str(program)], env, notes, needles)
+    except RuntimeError as trouble:
+        return {"qmd": f"not measured: {trouble}"}
+
+
+def _figures(call: list[str], env: dict[str, str], notes: Path, needles: list[dict[str, Any]]) -> dict[str, Any]:
     index, _ = cpu_of([*call, "collection", "add", str(notes), "--name", "notes"], runs=1, env=env)
     query, _ = cpu_of([*call, "search", needles[0]["kw"], "-n", "5"], env=env)
     figures: dict[str, Any] = {

@@ -56,10 +56,12 @@ def test_each_layer_wins_over_the_one_before_and_is_named_as_the_origin(place: P
 def test_a_workspace_s_own_file_sets_only_what_is_harmless(place: Path) -> None:
     every = known_settings()
     for key, known in every.items():
-        value = {int: "77", float: "77.0", bool: "true", list: '[{path = "docs"}]', dict: '{a = "b"}'}.get(
+        value = {int: "77", float: "0.5", bool: "true", list: '[{path = "docs"}]', dict: '{a = "b"}'}.get(
             type(known.default), '"x"'
         )
-        if known.choices:
+        if key == "timezone":
+            value = '"Asia/Shanghai"'
+        elif known.choices:
             value = f'"{known.choices[-1]}"'
         elif known.default is None:
             value = "0.5" if "float" in str(known.kind) else '"x"'
@@ -147,7 +149,7 @@ def test_an_empty_variable_is_no_setting(place: Path) -> None:
 )
 def test_a_value_of_the_wrong_kind_is_refused_by_name(place: Path, text: str) -> None:
     with pytest.raises(BadSetting, match=r"cannot be .*it wants"):
-        loaded(place, workspace=text)
+        loaded(place, user=text)
 
 
 @pytest.mark.parametrize("text", ["[embed]\nbatch = 0", "agents = {a = 5}", "[history]\nenabled = 1"])

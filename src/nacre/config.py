@@ -7,6 +7,7 @@ keys, commands or the limits of memory.
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import sys
 import types
@@ -23,10 +24,16 @@ from nacre.words import say
 
 
 def setting(
-    default: Any, meaning: str, *, shared: bool = False, choices: tuple[str, ...] = (), least: float = 0
+    default: Any,
+    meaning: str,
+    *,
+    shared: bool = False,
+    choices: tuple[str, ...] = (),
+    least: float = 0,
+    most: float | None = None,
 ) -> Any:
-    """A setting with its meaning; `shared` ones may also come from the workspace's own file. `least` bounds numbers."""
-    about = {"meaning": meaning, "shared": shared, "choices": choices, "least": least}
+    """A setting with its meaning; `shared` ones may also come from the workspace's own file. Numbers have bounds."""
+    about = {"meaning": meaning, "shared": shared, "choices": choices, "least": least, "most": most}
     if isinstance(default, list | dict):
         return field(default_factory=lambda: type(default)(default), metadata=about)
     return field(default=default, metadata=about)
@@ -47,8 +54,7 @@ class TierSettings:
 class IndexSettings:
     extra_paths: list[dict[str, str]] = setting(
         [],
-        "folders or files to search besides the workspace: [{path, pattern}]; in a workspace's own file only inside it",
-        shared=True,
+        "folders or files to search besides the workspace: ['~/notes'] or [{path, pattern}]",
     )
     chunk_tokens: int = setting(400, "about how long a passage is, in tokens", shared=True, least=50)
     chunk_overlap: int = setting(80, "how many tokens neighbouring passages share", shared=True)
@@ -56,13 +62,13 @@ class IndexSettings:
 
 @dataclass(frozen=True, eq=False)  # not compared; halves what making the class costs
 class SearchSettings:
-    max_results: int = setting(10, "how many results a search returns", shared=True)
+    max_results: int = setting(10, "how many results a search returns", shared=True, least=1, most=1000)
     min_score: float | None = setting(
         None, "lowest score shown; unset: the learned point below which Nacre abstains", shared=True
     )
     decay: str = setting("tie", "what age does to a score", shared=True, choices=("tie", "multiply", "off"))
-    half_life_days: float = setting(30.0, "after how many days the weight of age has halved", shared=True)
-    mmr_lambda: float = setting(0.7, "relevance (1) against variety (0) of the results", shared=True)
+    half_life_days: float = setting(30.0, "after how many days the weight of age has halved", shared=True, least=0.01)
+    mmr_lambda: float = setting(0.7, "relevance (1) against variety (0) of the results", shared=True, most=1)
     vector_weight: float | None = setting(None, "weight of meaning; unset: learned", shared=True)
     text_weight: float | None = setting(None, "weight of words; unset: learned", shared=True)
     snippet_chars: int = setting(700, "most characters of a snippet", shared=True)
@@ -114,6 +120,7 @@ class Known(typing.NamedTuple):
     shared: bool
     choices: tuple[str, ...]
     least: float = 0
+    most: float | None = None
 
     @property
     def variable(self) -> str:
@@ -148,6 +155,7 @@ def known_settings() -> Mapping[str, Known]:
                 part.metadata["shared"],
                 part.metadata["choices"],
                 part.metadata["least"],
+                part.metadata["most"],
             )
 
     collect(Config, "")
@@ -270,7 +278,11 @@ def _from_text(known: Known, raw: str) -> Any:
     try:
         return tomllib.loads(f"value = {raw}")["value"]
     except tomllib.TOMLDecodeError:
-        return raw
+        pass
+    try:
+        return json.loads(raw)  # as "nacre config get" prints it
+    except ValueError:
+        return [raw] if list in plain else raw
 
 
 _YES_OR_NO = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
@@ -304,15 +316,33 @@ def checked(known: Known, value: Any, origin: str) -> Any:
         value = [{"path": one} if isinstance(one, str) else one for one in value]
     right = isinstance(value, kinds) and not (isinstance(value, bool) and bool not in kinds) and _plain_inside(value)
     if not right or (known.choices and value not in known.choices) or not _in_bounds(known, value):
-        wanted = " | ".join(known.choices) or " | ".join(kind.__name__ for kind in kinds)
-        wanted += f" >= {known.least:g}" if known.least else ""
+        wanted = " | ".join(known.choices) or " | ".join(_kind_in_words(kind) for kind in kinds)
+        wanted += f" >= {known.least:g}" if isinstance(value, int | float) else ""
+        wanted += f" <= {known.most:g}" if isinstance(value, int | float) and known.most is not None else ""
+        place = "" if origin == "flag" else say(f" (from {origin})", f"（来自 {origin}）")
         raise BadSetting(
             say(
-                f'"{known.key}" cannot be {value!r} (from {origin}); it wants {wanted}.',
-                f"“{known.key}”不能是 {value!r}(来自 {origin});应为 {wanted}。",
+                f'"{known.key}" cannot be {value!r}{place}; it wants {wanted}.',
+                f"“{known.key}”不能是 {value!r}{place}；应为 {wanted}。",
             )
         )
+    if known.key == "timezone" and value:
+        from nacre.clock import zone
+
+        zone(value)
     return value
+
+
+def _kind_in_words(kind: Any) -> str:
+    if kind is list:
+        return say('a list, such as ["~/notes"]', '列表，例如 ["~/notes"]')
+    names: dict[Any, str] = {
+        int: say("a whole number", "整数"),
+        float: say("a number", "数字"),
+        bool: "true | false",
+        str: say("text", "文字"),
+    }
+    return names.get(kind) or str(kind.__name__)
 
 
 def _plain_inside(value: Any) -> bool:
@@ -323,7 +353,11 @@ def _plain_inside(value: Any) -> bool:
 
 
 def _in_bounds(known: Known, value: Any) -> bool:
-    return not isinstance(value, int | float) or isinstance(value, bool) or known.least <= value < float("inf")
+    return (
+        not isinstance(value, int | float)
+        or isinstance(value, bool)
+        or known.least <= value <= (known.most or sys.maxsize)
+    )
 
 
 def _build(cls: type, values: Mapping[str, Any], prefix: str, **more: Any) -> Any:

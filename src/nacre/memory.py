@@ -276,8 +276,8 @@ class Memory:
         wanted = self.config.search.max_results if limit is None else limit
         if wanted < 1:
             raise BadInput(say("Ask for at least one result.", "请至少要求一条结果。"))
-        question = understand(query)
         clock = self.clock.at(now)
+        question = understand(query, clock.today())
         asked = Asked(
             limit=min(wanted, 1000),
             mode=mode,

@@ -221,3 +221,53 @@ for turn in range(25):
         (root / "memory" / f"n{number}.md").write_text(f"The heron number {number} waits {turn} hours in the reeds.\\n", encoding="utf8")
     memory.update()
 """
+
+
+@pytest.mark.parametrize(
+    ("question", "day"),
+    [
+        ("what happened on 2026-02-05", "2026-02-05"),
+        ("February 5", "2026-02-05"),
+        ("what did I write on 6 February", "2026-02-06"),
+        ("2月5日", "2026-02-05"),
+        ("what happened yesterday", "2026-02-07"),
+        ("昨天发生了什么", "2026-02-07"),
+    ],
+)
+def test_a_question_for_a_day_alone_is_answered_by_what_was_written_then(
+    tmp_path: Path, question: str, day: str
+) -> None:
+    (tmp_path / "memory").mkdir()
+    for number in range(1, 9):
+        text = f"# 2026-02-0{number}\n\n- Painted the {number}th fence of the north meadow\n"
+        (tmp_path / "memory" / f"2026-02-0{number}.md").write_text(text, encoding="utf8")
+    hits = Memory.open(tmp_path).search(question, mode="text", now="2026-02-08")
+    assert hits
+    assert hits[0].date == day
+
+
+def test_a_neighbour_that_says_nothing_of_it_is_no_hit(tmp_path: Path) -> None:
+    memory = Memory.init(tmp_path)
+    for line in ("Mara runs the finance team", "Buy milk", "The cat sleeps", "The fence is green"):
+        memory.remember(line)
+    assert [hit.snippet for hit in memory.search("Mara", mode="text")] == ["- Mara runs the finance team"]
+
+
+def test_what_was_said_twice_is_shown_once_and_the_newest(tmp_path: Path) -> None:
+    for day in ("2026-01-10", "2026-01-20"):
+        Memory.init(tmp_path, now=f"{day}T10:00").remember("The spare key hangs behind the clock")
+    assert [hit.date for hit in Memory.open(tmp_path).search("spare key", mode="text")] == ["2026-01-20"]
+
+
+def test_a_secret_written_by_hand_is_neither_indexed_nor_handed_out(tmp_path: Path) -> None:
+    secret = "Sup3r" + "Secret" + "V4lue!"
+    memory = Memory.init(tmp_path)
+    (tmp_path / "memory" / "hosts.md").write_text(
+        f"# Hosts\n\nThe staging host: password = {secret}\n", encoding="utf8"
+    )
+    hit = memory.search("staging host password", mode="text")[0]
+    assert secret not in hit.snippet
+    assert secret not in memory.get(hit.path).text
+    assert secret in (tmp_path / "memory" / "hosts.md").read_text("utf8")
+    memory.close()
+    assert all(secret.encode() not in path.read_bytes() for path in (tmp_path / ".nacre" / "index").iterdir())

@@ -32,7 +32,6 @@ def test_a_new_workspace_has_everything_and_is_trusted(tmp_path: Path, clock: Cl
     text = (root / "AGENTS.md").read_text()
     for needed in (
         "nacre search",
-        "memory_search",
         "nacre get FILE:LINE -l 20",
         "at once",
         "concrete mistake",
@@ -65,7 +64,7 @@ def test_what_the_user_has_is_kept(tmp_path: Path, clock: Clock, settings: Path)
     assert data.startswith(b"# My rules\r\nno end\r\n\r\n<!-- nacre:begin -->\r\n")
     assert b"\n" not in data.replace(b"\r\n", b"")
     assert "记忆" in data.decode()
-    undo(Workspace(root), clock)
+    undo(Workspace(root), clock, only=1)
     assert (root / "AGENTS.md").read_bytes() == b"# My rules\r\nno end"
 
 

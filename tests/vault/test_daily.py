@@ -117,3 +117,11 @@ def test_processes_that_note_at_once_lose_nothing(workspace: Workspace, clock: C
     wanted = [f"- note {number} {step}" for number in range(4) for step in range(8)]
     assert sorted(bullets) == sorted(wanted + [f"- shared {step}" for step in range(8)])
     assert log(workspace).count("#") == 3
+
+
+@pytest.mark.parametrize(
+    "text", ["Meeting 9 - 11 am", "2 + 3 is 5", "Price: - 20%", "git checkout -- file.txt", "周三 - 周五"]
+)
+def test_only_a_bullet_at_the_very_start_is_taken_off(workspace: Workspace, clock: Clock, text: str) -> None:
+    assert note(workspace, clock, text).text == text
+    assert note(workspace, clock, f"- again {text}").text == f"again {text}"

@@ -171,16 +171,6 @@ def test_an_extra_path_inside_the_workspace_is_relative_and_never_doubles_a_memo
     }
 
 
-def test_an_extra_path_from_the_workspace_s_own_file_stays_inside_it(workspace: Workspace, tmp_path: Path) -> None:
-    put(tmp_path / "outside" / "secret.md")
-    put(workspace.root / "docs" / "b.md")
-    put(workspace.machine / "history" / "x.md")
-    (workspace.root / "link").symlink_to(tmp_path / "outside")
-    asked = [str(tmp_path / "outside"), "../outside", "link", "docs/../../outside", ".nacre/history", "docs"]
-    config = with_extra(*({"path": path} for path in asked), origin="workspace")
-    assert set(paths(workspace, config)) == {"docs/b.md"}
-
-
 def test_tiers_may_lie_elsewhere(workspace: Workspace, tmp_path: Path) -> None:
     place = put(tmp_path / "fs" / "hot" / "a.md").parent.parent
     put(workspace.root / "memory_fs" / "hot" / "unused.md")

@@ -54,7 +54,8 @@ def test_a_note_is_taken_out_from_between_what_others_wrote(workspace: Workspace
         file.write(b"- after\n")
     path.write_bytes(b"- on top\n" + path.read_bytes())
     undo(workspace, clock)
-    assert path.read_bytes() == b"- on top\n# day\n- before\n- after\n"
+    # What came after keeps the heading it was written under.
+    assert path.read_bytes() == b"- on top\n# day\n- before\n\n## 14:05 note\n- after\n"
 
 
 def test_a_note_that_was_edited_since_is_not_undone(workspace: Workspace, clock: Clock) -> None:
@@ -275,3 +276,21 @@ def test_undoing_never_loses_a_line_that_the_user_wrote(memory_disk: Path, clock
         assert {path: atomic.read_bytes(path) for path in files} == before
     now = b"".join(atomic.read_bytes(path) or b"" for path in files).splitlines(keepends=True)
     assert all(now.count(line) == 1 for line in users)
+
+
+def test_undoing_the_first_of_several_notes_leaves_their_heading(workspace: Workspace, clock: Clock) -> None:
+    day = workspace.day(clock.today())
+    day.write_text("# 2026-02-10\n\n## 08:00 session:aa | 3 messages | group:team\n- We meet at noon\n", "utf8")
+    note(workspace, clock, "typo line")
+    note(workspace, clock, "My salary is a private matter")
+    undo(workspace, clock, only=1)
+    text = day.read_text("utf8")
+    assert "typo" not in text
+    assert text.index("note\n") < text.index("salary")
+    assert text.count("## ") == 2
+
+
+def test_undoing_the_only_note_takes_its_heading_along(workspace: Workspace, clock: Clock) -> None:
+    note(workspace, clock, "first")
+    undo(workspace, clock)
+    assert not workspace.day(clock.today()).exists()

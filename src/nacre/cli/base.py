@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from nacre.errors import BadInput
 from nacre.words import say
 
 if TYPE_CHECKING:
@@ -75,9 +76,11 @@ class Group(click.Group):
     command_class = Command
 
 
-def open_memory(invocation: Invocation) -> Memory:
-    """The memory that the options name."""
+def open_memory(invocation: Invocation, *, for_groups: bool = False) -> Memory:
+    """The memory that the options name. Only commands that know what a group may see are for groups."""
     from nacre.memory import Memory
+
+    owner_only(invocation, for_groups=for_groups)
 
     memory = Memory.open(
         invocation.workspace, now=invocation.now, agent=invocation.agent, scope=invocation.scope or "main"
@@ -86,15 +89,28 @@ def open_memory(invocation: Invocation) -> Memory:
     return memory
 
 
-def open_all(invocation: Invocation) -> Iterator[Memory]:
+def open_all(invocation: Invocation, *, for_groups: bool = False) -> Iterator[Memory]:
     """The memory that the options name; every agent's, when several are configured and none is named."""
     from nacre.memory import Memory
+
+    owner_only(invocation, for_groups=for_groups)
 
     for memory in Memory.open_all(
         invocation.workspace, now=invocation.now, agent=invocation.agent, scope=invocation.scope or "main"
     ):
         _tell_what_was_passed_over(memory)
         yield memory
+
+
+def owner_only(invocation: Invocation, *, for_groups: bool = False) -> None:
+    """Refuse what a group has no business with: it reads its own memories and nothing else."""
+    if not for_groups and (invocation.scope or "main") != "main":
+        raise BadInput(
+            say(
+                "In a group only search and get answer; run this command without --scope.",
+                "在群组范围内只能使用 search 和 get；请去掉 --scope 再运行。",
+            )
+        )
 
 
 def _tell_what_was_passed_over(memory: Memory) -> None:

@@ -9,7 +9,17 @@ from typing import Any
 import click
 
 from nacre import config as settings
-from nacre.cli.base import Group, Invocation, dry_run_option, json_option, note, print_json, shown_path, table
+from nacre.cli.base import (
+    Group,
+    Invocation,
+    dry_run_option,
+    json_option,
+    note,
+    owner_only,
+    print_json,
+    shown_path,
+    table,
+)
 from nacre.errors import BadSetting, NoWorkspace
 from nacre.words import say
 
@@ -93,6 +103,7 @@ def set_(invocation: Invocation, key: str, value: str, *, for_user: bool, dry_ru
 
 
 def _root(invocation: Invocation) -> Path | None:
+    owner_only(invocation)
     from nacre.vault.discover import find
 
     try:

@@ -7,6 +7,8 @@ from dataclasses import asdict
 import click
 
 from nacre.cli.base import Command, Invocation, json_option, note, open_all, print_json
+from nacre.errors import BadSetting
+from nacre.model.problem import Problem
 from nacre.words import say
 
 
@@ -25,22 +27,29 @@ def doctor(invocation: Invocation, *, fix: bool, as_json: bool) -> int:
     """
     from nacre.doctor import examine, mend
 
-    failed = False
-    listed = []
-    for memory in open_all(invocation):
-        if fix:
-            for sentence in mend(memory):
-                note(sentence)
-        for problem in examine(memory):
-            failed = failed or problem.severity == "error"
-            listed.append({"agent": memory.agent, **asdict(problem)})
-            if not as_json:
-                where = problem.path + (f":{problem.line}" if problem.line else "")
-                click.echo("  ".join(part for part in (problem.severity, where, problem.message) if part))
-                if problem.remedy:
-                    click.echo(f"    → {problem.remedy}")
+    found: list[tuple[str | None, Problem]] = []
+    try:
+        for memory in open_all(invocation):
+            if fix:
+                for line in mend(memory):
+                    note(line)
+            found += [(memory.agent, problem) for problem in examine(memory)]
+    except BadSetting as trouble:  # settings that stop every command are what doctor is asked about
+        found.append((None, Problem("bad setting", str(trouble), severity="error", remedy="nacre config set")))
+    if not as_json:
+        for _, problem in found:
+            _show(problem)
+    listed = [{"agent": agent, **asdict(problem)} for agent, problem in found]
+    failed = any(problem.severity == "error" for _, problem in found)
     if as_json:
         print_json(listed)
     elif not listed:
         click.echo(say("All is well.", "一切正常。"))
     return 1 if failed else 0
+
+
+def _show(problem: Problem) -> None:
+    where = problem.path + (f":{problem.line}" if problem.line else "")
+    click.echo("  ".join(part for part in (problem.severity, where, problem.message) if part))
+    if problem.remedy:
+        click.echo(f"    → {problem.remedy}")

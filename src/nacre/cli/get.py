@@ -16,7 +16,7 @@ from nacre.words import say
 @click.pass_obj
 def get(invocation: Invocation, path: str, lines: int, start: int | None, *, as_json: bool) -> None:
     """Read lines of a memory file, as search names them."""
-    excerpt = open_memory(invocation).get(path, start, lines)
+    excerpt = open_memory(invocation, for_groups=True).get(path, start, lines)
     if as_json:
         print_json(
             {

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from nacre.cli.base import Command, Invocation, dry_run_option, json_option, note, print_json, shown_path
+from nacre.cli.base import Command, Invocation, dry_run_option, json_option, note, owner_only, print_json, shown_path
 from nacre.words import language, say
 
 
@@ -21,6 +21,7 @@ def init(invocation: Invocation, path: Path | None, *, dry_run: bool, as_json: b
 
     What is already there stays as it is. Without PATH: the place that commands without --workspace look at.
     """
+    owner_only(invocation)
     from nacre.memory import Memory, default_place
     from nacre.vault import create
 

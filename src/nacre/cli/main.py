@@ -10,7 +10,7 @@ import click
 
 from nacre import __version__
 from nacre.cli.base import GlobalOptions, Invocation, invocation_from
-from nacre.errors import NacreError
+from nacre.errors import NO_SPACE, NacreError, cannot_write
 from nacre.words import say
 
 # Name → (module, one line for --help): the modules are imported only when their command runs.
@@ -84,6 +84,11 @@ def run(arguments: list[str]) -> int:
         return 2
     except click.ClickException as trouble:
         trouble.show()
+        return 1
+    except OSError as trouble:
+        if trouble.errno not in NO_SPACE:
+            raise
+        _complain(str(cannot_write(say("the output", "输出"), trouble)))
         return 1
     except (KeyboardInterrupt, click.Abort):
         _complain(say("Interrupted; nothing was lost.", "已中断；没有丢失任何内容。"))

@@ -72,7 +72,7 @@ def run_search(
     as_json: bool,
 ) -> None:
     reports: list[tuple[str | None, SearchReport]] = []
-    for memory in open_all(invocation):
+    for memory in open_all(invocation, for_groups=True):
         chosen = None if all_projects else project or memory.project_here()
         filters = memory.filters(since=since, until=until, layers=layers, type=kind, tag=tag, path=path, project=chosen)
         reports.append(

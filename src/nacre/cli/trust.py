@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from nacre.cli.base import Command, Invocation, json_option, note, print_json, shown_path
+from nacre.cli.base import Command, Invocation, json_option, note, owner_only, print_json, shown_path
 from nacre.errors import NoWorkspace
 from nacre.words import say
 
@@ -22,6 +22,7 @@ def trust(invocation: Invocation, path: Path, *, remove: bool, listing: bool, as
 
     A cloned repository may hold a .nacre folder: until you say so here, it is neither read nor written.
     """
+    owner_only(invocation)
     from nacre.vault.discover import is_workspace
     from nacre.vault.trust import distrust, trusted
     from nacre.vault.trust import trust as remember_trust

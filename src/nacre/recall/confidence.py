@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from nacre.recall.fuse import Scored
 
+SURE_OF_DAYS = 0.6  # a question for nothing but a day is answered by what was written on it
 FLOOR = 0.2  # keeps 98 of 100 answers and drops more than half of the questions that memory cannot answer
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import threading
+import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from nacre.config import Config
@@ -15,7 +16,10 @@ if TYPE_CHECKING:
     from nacre.embed.protocol import Embedder
     from nacre.index.vectors import Scanner
 
-_EMBED_AT_ONCE = 8  # passages that a search embeds itself, so that what was just written is found by meaning too
+# What was just written is to be found by meaning too: a search embeds a few passages itself, and goes on for as long as nobody
+# minds waiting, so that searches alone complete an index in the end.
+_EMBED_AT_ONCE = 8
+_PATIENCE = 0.7  # seconds
 
 
 class Meaning(NamedTuple):
@@ -74,11 +78,12 @@ class MeaningSource:
             before = self._reopened(live.provider, live.settings)
             if before:  # the settings changed: the vectors that are complete go on answering
                 return Meaning(before, self._scanner, stale=True)
-        waiting = embedding.waiting(store.db, batch, _EMBED_AT_ONCE + 1)
-        if 0 < len(waiting) <= _EMBED_AT_ONCE:
-            with self._lock:
+        waiting = embedding.waiting(store.db, batch, 1)
+        until = time.monotonic() + _PATIENCE
+        with self._lock:
+            while waiting and time.monotonic() < until:
                 embedding.fill(store, embedder, most=_EMBED_AT_ONCE)
-            waiting = []
+                waiting = embedding.waiting(store.db, batch, 1)
         if waiting and not store.db.execute("select 1 from vectors limit 1").fetchone():
             missing = say(
                 'search by words only: no vectors have been made yet; run "nacre embed"',

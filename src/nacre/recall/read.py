@@ -9,6 +9,7 @@ from pathlib import Path
 
 from nacre.config import Config
 from nacre.errors import BadInput, NotFound
+from nacre.guard.secrets import redact
 from nacre.index.store import Generation, Store
 from nacre.recall.filters import Filters, Scope, condition
 from nacre.vault.files import LARGEST, memory_files
@@ -95,7 +96,8 @@ def read(
             break
         chosen.append(line[:LONGEST])
         last = number
-    return Excerpt(path, start, last, "\n".join(chosen), more=last < len(every) and allowed is None)
+    text = redact("\n".join(chosen)).text  # what an agent reads goes on to others
+    return Excerpt(path, start, last, text, more=last < len(every) and allowed is None)
 
 
 def _file(workspace: Workspace, config: Config, path: str) -> Path:

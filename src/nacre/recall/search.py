@@ -14,7 +14,7 @@ from nacre.index.store import Generation, Store
 from nacre.model.hit import Hit, SearchReport
 from nacre.recall import candidates as pick
 from nacre.recall.candidates import Candidate, Terms
-from nacre.recall.confidence import FLOOR, confidence
+from nacre.recall.confidence import FLOOR, SURE_OF_DAYS, confidence
 from nacre.recall.diversity import diversify
 from nacre.recall.filters import Filters, Scope, condition
 from nacre.recall.fuse import Scored, Weights, fuse, lift
@@ -72,7 +72,8 @@ def search(
                 asked_vectors, near, model = _by_meaning(db, generation, question, meaning.embedder, scanner, where)
             except ModelUnusable as trouble:
                 fallback, provider = say(f"search by words only: {trouble}", f"仅按文字搜索：{trouble}"), None
-    found = pick.load(db, {*bm25, *near})
+    on_days = pick.by_days(db, generation, question, where, _BY_WORDS) if question.first_day else []
+    found = pick.load(db, {*bm25, *near, *on_days})
     for number, score in bm25.items():
         found[number].bm25 = score
     for number, cosines in near.items():
@@ -82,9 +83,12 @@ def search(
     scored.sort(key=lambda one: -(one.score + changes[one.candidate.id]))
     script = "han" if cjk_count(question.text) else "latin"
     sure = confidence(scored, script, terms.total, text_only=not asked_vectors)
+    if question.only_days and on_days:
+        sure = max(sure, SURE_OF_DAYS)
     hits = _hits(db, scored, changes, terms, asked, sure)
     floor = asked.min_score if asked.min_score is not None else asked.settings.min_score
-    kept = [hit for hit in hits if hit.score >= (FLOOR if floor is None else floor)]
+    least = FLOOR if floor is None else floor
+    kept = [hit for hit, alone in hits if hit.score >= least and alone >= least]
     return SearchReport(
         hits=tuple(kept[: asked.limit]),
         mode="hybrid" if asked_vectors and asked.mode == "hybrid" else "vector" if asked_vectors else "text",
@@ -180,9 +184,14 @@ def _fill_cosines(
 
 def _hits(
     db: sqlite3.Connection, scored: list[Scored], changes: Mapping[int, float], terms: Terms, asked: Asked, sure: float
-) -> list[Hit]:
-    """The best, made varied, as hits. The best score is how sure we are; the others stand in proportion."""
+) -> list[tuple[Hit, float]]:
+    """The best, made varied, as hits. The best score is how sure we are; the others stand in proportion.
+
+    With each the score it would have without its neighbours: they may move a hit up, but not make one.
+    """
     top = scored[: max(asked.limit * 2, asked.limit + 20)]
+    if asked.min_score is None:
+        top = _without_copies(top, changes)
     if not top:
         return []
     finals = [max(0.0, one.score + changes[one.candidate.id]) for one in top]
@@ -190,13 +199,29 @@ def _hits(
     relative = [final / best for final in finals]
     order = diversify(relative, [one.candidate.words for one in top], asked.settings.mmr_lambda, asked.limit)
     words = frozenset(terms.weights)
-    hits: list[Hit] = []
+    hits: list[tuple[Hit, float]] = []
     highest = 1.0
     for at in order:
         one = top[at]
         highest = min(highest, relative[at])  # a copy that moved down must not look better than what stands above it
-        hits.append(_hit(db, one, changes[one.candidate.id], highest * sure, words, asked))
+        alone = (one.base + changes[one.candidate.id]) / best * sure
+        hits.append((_hit(db, one, changes[one.candidate.id], highest * sure, words, asked), alone))
     return hits
+
+
+def _without_copies(scored: list[Scored], changes: Mapping[int, float]) -> list[Scored]:
+    """Of entries that say the same to the letter only the best; of equally good ones the newest."""
+
+    def final(one: Scored) -> float:
+        return one.score + changes[one.candidate.id]
+
+    newest: dict[str, Scored] = {}
+    for one in scored:
+        held = newest.setdefault(one.candidate.body, one)
+        if (one.candidate.date or "") > (held.candidate.date or "") and final(one) >= 0.9 * final(held):
+            newest[one.candidate.body] = one
+    kept = {one.candidate.id for one in newest.values()}
+    return [one for one in scored if one.candidate.id in kept]
 
 
 def _hit(db: sqlite3.Connection, one: Scored, change: float, score: float, words: frozenset[str], asked: Asked) -> Hit:

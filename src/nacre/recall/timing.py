@@ -12,6 +12,8 @@ EVERGREEN = frozenset({"longterm", "note", "extra"})
 NEAR_TIE = 0.005  # how much of the best score age may move a hit by
 CONTENDER = 0.8  # of two statements this near to each other the newer is more likely how things stand now
 NEWER = 0.1
+NOW = 0.25  # instead, when the question says "now"
+KEPT = 0.5  # how new long-term memory counts: kept as true, but when was it written?
 NAMED_DAY = 0.35
 
 
@@ -21,7 +23,7 @@ def weigh_time(
     """What to add to each score for its date, by candidate; with `multiply`, OpenClaw's own form, what is lost to age."""
     if not scored:
         return {}
-    best = max(one.score for one in scored)
+    best = max(one.score for one in scored) or 1.0
     changes: dict[int, float] = {}
     for one in scored:
         date = one.candidate.date
@@ -35,22 +37,23 @@ def weigh_time(
             change += NEAR_TIE * best * fresh
         changes[one.candidate.id] = change
     if question.present and decay == "tie":
+        weight = NOW if question.now else NEWER
         for number, share in _newest_first(scored, CONTENDER * best).items():
-            changes[number] += NEWER * best * share
+            changes[number] += weight * best * share
     return changes
 
 
 def _newest_first(scored: list[Scored], least: float) -> dict[int, float]:
     """For the contenders how new they are among themselves, from 0 to 1: by day, then by place in the log.
 
-    Long-term memory holds how things stand by its very purpose; an undated note says nothing of when.
+    Long-term memory is meant to hold how things stand; an undated note says nothing of when.
     """
     contenders = [one.candidate for one in scored if one.score >= least]
     dated = sorted((one for one in contenders if one.date), key=lambda one: (one.date or "", one.file, one.position))
     last = len(dated) - 1
     shares = {one.id: at / last for at, one in enumerate(dated)} if last > 0 else {}
     if len(contenders) > 1:
-        shares |= {one.id: 1.0 for one in contenders if one.layer == "longterm"}
+        shares |= {one.id: KEPT for one in contenders if one.layer == "longterm"}
     return shares
 
 

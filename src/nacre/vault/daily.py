@@ -21,7 +21,7 @@ from nacre.words import say
 
 LONGEST = 4000
 _TYPE = re.compile(rf"\[({'|'.join(TYPES)})\]\s+")
-_MARKER = re.compile(r"[-*+](?:\s+|$)")
+_MARKER = re.compile(r"\A[-*+](?:\s+|$)")
 
 
 def note(

@@ -247,15 +247,12 @@ def _matches(path: str, shown: str, pattern: str) -> bool:
 
 
 def _extra(workspace: Workspace, config: Config, folders: set[str]) -> Iterator[Found]:
-    from_workspace = config.origins.get("index.extra_paths") == "workspace"
     root = str(workspace.root)
     for given in config.index.extra_paths:
         if not given.get("path"):
             continue
         place = os.path.normpath(os.path.join(root, os.path.expanduser(given["path"])))
         folders.update(_ways(place) if os.path.islink(place) else ())
-        if from_workspace and not _within(root, place):
-            continue  # a setting that came with a clone must not open the rest of the disk
         if _within(str(workspace.machine), place):
             continue  # the index and what undo keeps are not memory
         shown = _shown(root, place)

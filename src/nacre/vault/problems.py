@@ -35,6 +35,19 @@ def problems(workspace: Workspace, config: Config | None = None) -> list[Problem
     operations = operations_file(workspace)
     found += jsonl.read(operations, workspace.relative(operations)).problems
     found += _set_up(workspace, config)
+    found += [
+        Problem(
+            "extra path missing",
+            say(
+                f"{given['path']} of index.extra_paths does not exist.",
+                f"index.extra_paths 中的 {given['path']} 不存在。",
+            ),
+            given["path"],
+            remedy="nacre config set index.extra_paths",
+        )
+        for given in config.index.extra_paths
+        if given.get("path") and not (workspace.root / Path(given["path"]).expanduser()).exists()
+    ]
     return sorted(found, key=lambda one: (one.path, one.line or 0))
 
 

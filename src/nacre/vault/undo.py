@@ -198,8 +198,9 @@ class _Files:
         places = places_of(self.workspace, change, now)
         if len(places) != 1:
             raise _in_the_way(change.path)
-        start = places[0]
-        rest = now[:start] + now[start + (change.length or 0) :]
+        start, end = places[0], places[0] + (change.length or 0)
+        kept = _still_needed(now[start:end], now[end:])
+        rest = now[:start] + kept + now[end:]
         return None if not rest and change.kind == CREATE else rest
 
     def _earlier(self, one: Recorded, change: Change, now: bytes | None) -> bytes | None:
@@ -230,6 +231,21 @@ class _Files:
         return [Step("move back", to, _reason(one), change.path)]
 
 
+def _still_needed(cut: bytes, after: bytes) -> bytes:
+    """The headings of the cut lines, when entries that came later stand under them.
+
+    Without its own heading an entry would fall under the one before: another time, another session, even a group's.
+    """
+    following = next((line for line in after.splitlines() if line.strip()), b"#")
+    if following.lstrip().startswith(b"#"):
+        return b""
+    lines = cut.splitlines(keepends=True)
+    entries = next(
+        (at for at, line in enumerate(lines) if line.strip() and not line.lstrip().startswith(b"#")), len(lines)
+    )
+    return b"".join(lines[:entries])
+
+
 def _step(one: Recorded, change: Change, now: bytes | None, wanted: bytes | None) -> Step:
     if wanted is None:
         action = "remove"
@@ -241,7 +257,7 @@ def _step(one: Recorded, change: Change, now: bytes | None, wanted: bytes | None
 
 
 def _reason(one: Recorded) -> str:
-    return say(f"undo of operation {one.id} ({one.command})", f"撤销操作 {one.id}({one.command})")
+    return say(f"undo of operation {one.id} ({one.command})", f"撤销操作 {one.id}（{one.command}）")
 
 
 def _in_the_way(path: str) -> ChangedOutside:
