@@ -34,6 +34,7 @@ def measure(folder: Path, notes: Path, needles: list[dict[str, Any]]) -> dict[st
         "HOME": str(place),
         "XDG_CACHE_HOME": str(place / "cache"),
         "XDG_CONFIG_HOME": str(place / "config"),
+        "PATH": f"{place / 'node_modules' / 'node' / 'bin'}:{os.environ['PATH']}",  # it crashes on older ones
     }
     try:
         return _figures([str(program)], env, notes, needles)

@@ -29,6 +29,10 @@ _HOMES = {
 }
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def __getattr__(name: str) -> Any:
     """The public names, imported when first used: `import nacre` alone costs nothing."""
     if name not in _HOMES:

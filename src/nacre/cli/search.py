@@ -104,7 +104,7 @@ def _nothing(report: SearchReport) -> str:
     if report.abstained:
         return say(
             "Nothing in memory seems to answer that. (--min-score 0 shows the nearest all the same.)",
-            "记忆中似乎没有答案。(--min-score 0 可显示最接近的内容。)",
+            "记忆中似乎没有答案。（--min-score 0 可显示最接近的内容。）",
         )
     return say("Nothing in memory matches.", "记忆中没有匹配的内容。")
 
