@@ -41,7 +41,6 @@ class FakeEmbedder:
 
     def __init__(self, edition: str = "one", dims: int = 64) -> None:
         self.provider = "fake"
-        self.base_url: str | None = None
         self.latin = ModelId("fake-latin", f"latin-{edition}", dims)
         self.han = ModelId("fake-han", f"han-{edition}", dims + 36)
         self.asked = 0  # texts embedded so far

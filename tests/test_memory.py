@@ -1,15 +1,19 @@
 from __future__ import annotations
 
+import gc
+import json
 import multiprocessing
+import os
 import shutil
 import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from nacre import Memory
-from nacre.errors import BadInput, NoWorkspace, SecretRefused
+from nacre.errors import BadInput, NoWorkspace, PathEscape, SecretRefused
 
 if TYPE_CHECKING:
     from tests.conftest import FakeEmbedder
@@ -182,3 +186,102 @@ def test_a_damaged_index_is_set_aside_and_rebuilt_by_the_search_that_meets_it(tm
     memory = Memory.open(tmp_path)
     assert memory.search("bell", mode="text")
     assert list(index.parent.glob("index.sqlite.damaged-*"))
+
+
+def test_an_index_that_came_along_cannot_choose_where_questions_are_sent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    class Trap(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            asked.append(self.path)
+            self.send_response(500)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Trap)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    address = f"http://127.0.0.1:{server.server_port}/v1"
+    monkeypatch.setenv("OPENAI_API_KEY", "the user's own")
+    with Memory.init(tmp_path) as memory:
+        memory.remember("The lamp stands on the left")
+        memory.search("lamp")
+        db = memory.keeper.store.db
+        about = json.dumps({"names": ["text-embedding-3-small"], "base_url": address})
+        db.execute("insert into batches(id, provider, models, settings) values(99, 'openai', '[]', ?)", (about,))
+        db.execute("insert or replace into meta values('live batch', '99')")
+    with Memory.open(tmp_path) as memory:
+        assert memory.search("lamp")
+    server.shutdown()
+    server.server_close()
+    assert asked == []
+
+
+@pytest.mark.parametrize(
+    "name", ["history/operations.jsonl", "history", "index", "index/index.sqlite", "config.toml", "lock"]
+)
+def test_a_link_among_our_own_files_is_refused_and_what_it_leads_to_stays_as_it_was(tmp_path: Path, name: str) -> None:
+    root = Memory.init(tmp_path / "ws").workspace.root
+    outside = tmp_path / "outside"
+    target = root / ".nacre" / name
+    if target.is_dir():
+        shutil.rmtree(target)
+        outside.mkdir()
+    else:
+        target.unlink(missing_ok=True)
+        target.parent.mkdir(exist_ok=True)
+        outside.write_text("mine\n", "utf8")
+    target.symlink_to(outside)
+    for use in (Memory.open, Memory.init):
+        with pytest.raises(PathEscape, match="link"):
+            use(root)
+    assert outside.is_dir() or outside.read_text("utf8") == "mine\n"
+
+
+def test_closing_while_other_threads_search_breaks_nothing(tmp_path: Path) -> None:
+    memory = Memory.init(tmp_path)
+    for number in range(30):
+        (tmp_path / "memory" / f"n{number}.md").write_text(f"The heron number {number} waits in the reeds.\n", "utf8")
+    trouble: list[BaseException] = []
+    ended = threading.Event()
+
+    def work() -> None:
+        try:
+            while not ended.is_set():
+                assert memory.search("heron reeds", mode="text")
+        except BaseException as error:  # noqa: BLE001 - handed to the test
+            trouble.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for turn in range(40):
+        if turn % 4:
+            memory.close()
+        else:
+            shutil.rmtree(tmp_path / ".nacre" / "index", ignore_errors=True)
+    ended.set()
+    for thread in threads:
+        thread.join()
+    assert trouble == []
+
+
+def test_threads_that_end_leave_no_descriptor_open(tmp_path: Path) -> None:
+    memory = Memory.init(tmp_path)
+    memory.remember("The lamp stands on the left")
+
+    def ask() -> None:
+        memory.search("lamp", mode="text")
+
+    def run() -> int:
+        for _ in range(10):
+            thread = threading.Thread(target=ask)
+            thread.start()
+            thread.join()
+        gc.collect()
+        return len(os.listdir("/proc/self/fd"))
+
+    assert run() == run()

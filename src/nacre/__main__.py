@@ -12,9 +12,13 @@ def main() -> None:
         del sys.path[0]
     # One thread is ten times cheaper for the small scans of a search; bulk embedding has threads of its own.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    from nacre.cli.main import run
+    try:
+        from nacre.cli.main import run
 
-    sys.exit(run(sys.argv[1:]))
+        code = run(sys.argv[1:])
+    except KeyboardInterrupt:  # while modules are still being loaded
+        code = 130
+    sys.exit(code)
 
 
 if __name__ == "__main__":

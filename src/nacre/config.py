@@ -195,7 +195,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
     try:
         return tomllib.loads(data.decode("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as trouble:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as trouble:
         raise BadSetting(
             say(
                 f"The settings in {path} are not valid TOML: {trouble}. Mend or remove the file.",
@@ -349,7 +349,9 @@ def _plain_inside(value: Any) -> bool:
     """Whether a list holds tables of text, and a table text: what our lists and tables are made of."""
     if isinstance(value, list):
         return all(isinstance(one, dict) and _plain_inside(one) for one in value)
-    return not isinstance(value, dict) or all(isinstance(one, str) for one in value.values())
+    if isinstance(value, dict):
+        return all(isinstance(one, str) and "\0" not in one for one in value.values())
+    return not isinstance(value, str) or "\0" not in value
 
 
 def _in_bounds(known: Known, value: Any) -> bool:

@@ -16,6 +16,7 @@ from nacre.clock import Clock, zone
 from nacre.config import Config
 from nacre.errors import BadInput, ModelUnusable, NoWorkspace
 from nacre.recall.filters import Filters, Scope, checked
+from nacre.vault.ownfiles import check_own_files
 from nacre.vault.workspace import Workspace
 from nacre.words import language, say, use_language
 
@@ -82,6 +83,7 @@ class Memory:
         from nacre.vault import create
 
         root = Path(path).expanduser() if path else default_place()
+        check_own_files(Workspace(root))
         config, clock = _set_up(root, now)
         workspace = create.init(Path(root).absolute(), clock, language=language(), config=config)
         return cls(workspace, config, clock, scope=scope, embedder=embedder)
@@ -111,6 +113,7 @@ class Memory:
         from nacre.vault.discover import find
 
         found = find(path, config=settings.load())
+        check_own_files(found.workspace)
         config, clock = _set_up(found.workspace.root, now)
         memory = cls(found.workspace, config, clock, scope=scope, problems=found.problems, embedder=embedder)
         memory.agent = agent
@@ -291,10 +294,13 @@ class Memory:
         keeper = self.keeper
 
         def work() -> SearchReport:
-            generation = keeper.current()
-            meaning = self.meaning.now() if mode != "text" else None
-            with keeper.store.reading():  # one moment, whatever others write meanwhile
-                return search(keeper.store, keeper.store.live() or generation, question, asked, meaning)
+            while True:
+                generation, epoch = keeper.current(), keeper.store.epoch
+                meaning = self.meaning.now() if mode != "text" else None
+                with keeper.store.reading():  # one moment, whatever others write meanwhile
+                    if keeper.store.epoch == epoch and keeper.store.live() == generation:
+                        return search(keeper.store, generation, question, asked, meaning)
+                # Somebody deleted the index or let a new generation take over: look again.
 
         report = keeper.store.safely(work)
         return dataclasses.replace(report, stale=report.stale or keeper.outdated())

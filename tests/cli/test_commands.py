@@ -214,3 +214,59 @@ def test_a_hot_command_does_not_import_what_it_does_not_need() -> None:
     code = "import sys; from nacre.cli.main import run; run(['search', '--help']); import nacre.memory; print([m for m in ('numpy', 'onnxruntime', 'rich', 'httpx2', 'tokenizers', 'ruamel', 'platformdirs', 'pydantic') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_odd_input_gets_a_sentence_and_never_a_traceback(nacre: Nacre, tmp_path: Path) -> None:
+    nacre("remember", "A fact")
+    cases = [
+        ("get", "memory/x.md:" + "9" * 5000),
+        ("get", "m" * 5000 + ".md"),
+        ("search", "a fact", "--since", "2026-03-01", "--until", "2026-02-01"),
+        ("--workspace", "", "status"),
+        ("status", "--workspace", ""),
+        ("remember", "password:\nHunter2xyz!", "--dry-run"),
+        ("--scope", "group:x", "diff"),
+        ("--scope", "group:x", "undo"),
+        ("--scope", "group:x", "remember", "x"),
+        ("--scope", "group:x", "config"),
+    ]
+    for arguments in cases:
+        done = nacre(*arguments)
+        assert done.returncode in (1, 2, 13), arguments
+        assert "Traceback" not in done.stderr, arguments
+        assert done.stderr.startswith("nacre: "), done.stderr
+    raw = [sys.executable.encode(), b"-m", b"nacre", b"search", b"\xff\xfe"]
+    odd = subprocess.run(raw, capture_output=True, check=False, cwd=tmp_path)
+    assert odd.returncode == 2
+    assert b"Traceback" not in odd.stderr
+
+
+def test_settings_set_at_the_same_time_are_all_kept(nacre: Nacre, tmp_path: Path) -> None:
+    values = {
+        "search.max_results": "5",
+        "search.snippet_chars": "400",
+        "search.mmr_lambda": "0.5",
+        "search.half_life_days": "10",
+        "index.chunk_tokens": "300",
+        "index.chunk_overlap": "60",
+    }
+    env = {**os.environ, "NACRE_WORKSPACE": str(tmp_path / "ws")}
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-m", "nacre", "config", "set", key, value], env=env, stderr=subprocess.DEVNULL
+        )
+        for key, value in values.items()
+    ]
+    assert [one.wait() for one in running] == [0] * len(values)
+    rows = {row["key"]: row for row in json.loads(nacre("config", "--json").stdout)}
+    assert {key: rows[key]["origin"] for key in values} == dict.fromkeys(values, "workspace")
+
+
+def test_a_line_that_only_looks_like_a_setting_is_left_alone(nacre: Nacre, tmp_path: Path) -> None:
+    path = tmp_path / "ws" / ".nacre" / "config.toml"
+    path.write_text('note = """\n[search]\nmax_results = 1\n"""\n', "utf8")
+    assert nacre("config", "set", "search.max_results", "4").returncode == 2
+    assert path.read_text("utf8") == 'note = """\n[search]\nmax_results = 1\n"""\n'
+    path.write_text("[search]\r\nmax_results = 1  # few\r\n", "utf8", newline="")
+    assert nacre("config", "set", "search.max_results", "4").returncode == 0
+    assert path.read_bytes() == b"[search]\r\nmax_results = 4  # few\r\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Iterator
@@ -133,6 +134,7 @@ def test_closing_gives_the_descriptor_back_and_nothing_is_quiet_any_more(
     with pytest.raises(OSError):
         os.fstat(queue)
     assert not feed.quiet()
+    gc.collect()  # connections that other tests left to the collector
     before = len(os.listdir("/proc/self/fd"))
     for number in range(50):
         feed.watch([str(folder), *([str(folder / "sub")] if number % 2 else [])], tmp_path / "proof" / "watching")

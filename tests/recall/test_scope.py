@@ -59,3 +59,17 @@ def test_nothing_is_written_in_a_group(root: Path) -> None:
 def test_a_scope_that_is_none_is_refused(root: Path, scope: str) -> None:
     with pytest.raises(BadInput):
         Memory.open(root, scope=scope)
+
+
+def test_neither_a_private_heading_nor_a_number_of_lines_shows_in_a_group(tmp_path: Path) -> None:
+    (tmp_path / "memory").mkdir()
+    text = "# plan to fire Carol\n\n## 08:00 session:aa | 3 messages | group:team\n- We meet at noon\n"
+    (tmp_path / "memory" / "2026-02-10.md").write_text(text, encoding="utf8")
+    (tmp_path / "MEMORY.md").write_text("x\n" * 19, encoding="utf8")
+    (tmp_path / "memory" / "talk.md").write_text("# Meeting group:team\n\nThe budget is secret\n", encoding="utf8")
+    memory = Memory.open(tmp_path, scope="group:team")
+    (hit,) = memory.search("meet noon", mode="text", min_score=0)
+    assert hit.heading == "08:00 session:aa | 3 messages | group:team"
+    assert memory.search("budget", mode="text", min_score=0) == []
+    with pytest.raises(NotFound, match="no memory file"):
+        memory.get("MEMORY.md:500")

@@ -19,7 +19,11 @@ def test_a_log_heading_tells_time_session_project_and_group() -> None:
     [
         ("9:30 note", Stamp(time="9:30")),
         ("14:05会议", Stamp(time="14:05")),
-        ("project:网站 notes", Stamp(project="网站")),
+        ("14:05 note | project:网站", Stamp(time="14:05", project="网站")),
+        ("14:05 note | group:team lunch", Stamp(time="14:05", group="team lunch")),
+        ("14:05 note | group:*", Stamp(time="14:05")),
+        ("Meeting of group:team", Stamp()),
+        ("14:05 about group:team", Stamp(time="14:05")),
         ("Key Decisions", Stamp()),
         ("12:345", Stamp()),
         ("", Stamp()),

@@ -69,9 +69,9 @@ def test_what_the_user_has_is_kept(tmp_path: Path, clock: Clock, settings: Path)
 
 
 def test_the_block_is_updated_where_it_stands() -> None:
-    before = f"top  \n{rules.BEGIN}\nold\n{rules.END} tail\nend"
+    before = f"top  \n{rules.BEGIN}\n## Memory\n\nold rules\n{rules.END}\ntail\nend"
     new = rules.with_block(document(Path("AGENTS.md"), before.encode())).decode()
-    assert new == f"top  \n{rules.block().rstrip()} tail\nend"
+    assert new == f"top  \n{rules.block().rstrip()}\ntail\nend"
     assert rules.with_block(document(Path("AGENTS.md"), new.encode())).decode() == new
 
 
@@ -93,3 +93,11 @@ def test_the_rules_exist_in_two_languages() -> None:
         rules.block("fr")
     for language in ("en", "zh"):
         assert rules.block(language).endswith(f"{rules.END}\n")
+
+
+def test_a_marker_the_user_left_open_never_costs_a_line_of_theirs() -> None:
+    text = f"user text\n{rules.BEGIN}\nno end here\n\nmore of the user\n"
+    for _ in range(3):
+        text = rules.with_block(document(Path("AGENTS.md"), text.encode())).decode()
+    assert text.startswith(f"user text\n{rules.BEGIN}\nno end here\n\nmore of the user\n")
+    assert text.count(rules.END) == 1

@@ -47,6 +47,13 @@ class GlobalOptions:
 
 
 def invocation_from(given: Mapping[str, Any], before: Invocation) -> Invocation:
+    if given.get("workspace") == "":
+        raise BadInput(
+            say(
+                "--workspace is empty; name a folder, or leave it out.",
+                "--workspace 为空；请指定文件夹，或不要使用该选项。",
+            )
+        )
     chosen = {name: given[name] for name in GLOBAL_NAMES if given.get(name)}
     return replace(before, **chosen)
 

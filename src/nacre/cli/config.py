@@ -85,17 +85,16 @@ def get(invocation: Invocation, key: str, *, as_json: bool) -> None:
 @click.pass_obj
 def set_(invocation: Invocation, key: str, value: str, *, for_user: bool, dry_run: bool) -> None:
     """Set a setting: in this workspace where that is allowed, else for the user. An empty VALUE takes it back."""
-    from nacre.vault.settings import changed, write
+    from nacre.vault.settings import changed, set_key
 
     known = settings.known_settings().get(key)
     parsed = settings.parse_value(key, value) if value else None
     root = None if for_user or (known and not known.shared) else _root(invocation)
     path = root / ".nacre" / "config.toml" if root else settings.user_config_file()
-    after = changed(path, key, parsed)
     if dry_run:
-        click.echo(after, nl=False)
+        click.echo(changed(path, key, parsed), nl=False)
         return
-    write(path, after)
+    set_key(path, key, parsed)
     if parsed is None:
         note(say(f"{key} is no longer set in {shown_path(path)}", f"已从 {shown_path(path)} 移除 {key}"))
     else:

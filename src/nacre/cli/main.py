@@ -10,7 +10,7 @@ import click
 
 from nacre import __version__
 from nacre.cli.base import GlobalOptions, Invocation, invocation_from
-from nacre.errors import NO_SPACE, NacreError, cannot_write
+from nacre.errors import NO_SPACE, BadInput, NacreError, cannot_write
 from nacre.words import say
 
 # Name → (module, one line for --help): the modules are imported only when their command runs.
@@ -73,6 +73,8 @@ def cli(ctx: click.Context, /, **given: str | None) -> None:
 def run(arguments: list[str]) -> int:
     """Run the command line; the exit code."""
     try:
+        for argument in arguments:
+            _must_be_text(argument)
         result = cli.main(args=arguments, prog_name="nacre", standalone_mode=False)
     except NacreError as trouble:
         _complain(str(trouble))
@@ -98,6 +100,14 @@ def run(arguments: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     return result if isinstance(result, int) else 0
+
+
+def _must_be_text(argument: str) -> None:
+    """Bytes that are no UTF-8 reach us as lone surrogates, which neither files nor the index can hold."""
+    try:
+        argument.encode()
+    except UnicodeEncodeError as trouble:
+        raise BadInput(say("An argument is not valid UTF-8 text.", "参数不是有效的 UTF-8 文本。")) from trouble
 
 
 def _complain(sentence: str) -> None:

@@ -31,7 +31,6 @@ class LocalEmbedder:
     """The models that are installed, loaded when first used. Safe to share between threads."""
 
     provider = "local"
-    base_url: str | None = None
 
     def __init__(self, *, threads: int | None = None, env: Mapping[str, str] | None = None, pins: Pins = PINS) -> None:
         self._threads = threads or _cores()

@@ -28,10 +28,6 @@ class Embedder(Protocol):
 
     provider: str
 
-    @property
-    def base_url(self) -> str | None:
-        """Where texts are sent; None when they stay on this machine."""
-
     def models(self) -> tuple[ModelId, ...]:
         """Every model this embedder can use."""
 

@@ -16,6 +16,8 @@ from nacre.vault.workspace import DAY_NAME
 
 _PROJECT = re.compile(r"projects/([^/]+)/")
 PUBLIC = "*"
+_LOGS = ("daily", "archive")  # where sections are stamped with the group they belong to
+_LONGEST_TAG = 100
 _LONGEST_FRONT = 20_000  # characters of frontmatter that are parsed
 
 
@@ -76,7 +78,7 @@ def read(path: str, layer: str, data: bytes, *, size: int, overlap: int) -> list
                 date=day_of or within or file_date,
                 stamp=stamp,
                 project=stamp.project or (owner[1] if owner else None),
-                audience=stamp.group or public,
+                audience=(stamp.group if layer in _LOGS else None) or public,
                 label=label_of(chunk.text),
                 tags=tuple(dict.fromkeys((*file_tags, *tags_in(chunk.text)))),
                 context=redact(
@@ -159,5 +161,8 @@ def _front_tags(front: dict[str, Any]) -> tuple[str, ...]:
     if not isinstance(given, list | tuple):
         return ()
     # Only plain values: an alias can make a small list unfold into a huge one.
-    named = (str(tag).strip().lstrip("#") for tag in given if isinstance(tag, str | int | float | dt.date))
+    plain = (
+        tag for tag in given if isinstance(tag, str | float | dt.date) or (isinstance(tag, int) and abs(tag) < 1 << 63)
+    )
+    named = (str(tag).strip().lstrip("#")[:_LONGEST_TAG] for tag in plain)
     return tuple(tag for tag in named if tag)

@@ -28,8 +28,7 @@ class Batch(NamedTuple):
 def batch_for(store: Store, embedder: Embedder) -> Batch:
     """The batch of this embedder, begun if it was not."""
     models = json.dumps(sorted(model.hash for model in embedder.models()))
-    names = sorted(model.name for model in embedder.models())
-    settings = json.dumps({"names": names, "base_url": embedder.base_url})
+    settings = json.dumps({"names": sorted(model.name for model in embedder.models())})
     found = _batch(store.db, embedder.provider, models)
     if found:
         return found

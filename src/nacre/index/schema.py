@@ -8,10 +8,11 @@ import sqlite3
 import time
 from pathlib import Path
 
-from nacre.errors import IndexUnusable, cannot_write
+from nacre.errors import CannotWrite, IndexUnusable, cannot_write
 from nacre.words import say
 
 VERSION = 1
+_ATTEMPTS = 6  # at opening, while others delete what we open
 _LOCK = "making"  # held while the file is made or set aside, never while it is used
 
 TABLES = """
@@ -45,23 +46,33 @@ create table signs(model integer not null, block integer not null, data blob not
 # "batch" names the set of models with which a passage has been embedded; null means not yet.
 
 
+class _Connection(sqlite3.Connection):
+    """Closes itself with the thread that used it."""
+
+    def __del__(self) -> None:
+        self.close()
+
+
 def connect(path: Path, *, timeout: float = 20.0) -> sqlite3.Connection:
     """The index, made if it is not there. A damaged file is set aside; one from a newer version is refused."""
-    if str(path) != ":memory:":
+    for attempt in range(_ATTEMPTS):
+        last = attempt == _ATTEMPTS - 1
         try:
-            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        except OSError as trouble:
-            raise cannot_write(path.parent, trouble) from trouble
-    try:
-        return _open(path, timeout)
-    except sqlite3.DatabaseError as trouble:
-        if not is_damage(trouble):
-            raise readable(trouble, path) from trouble
-        set_aside(path, identity(path))
-        try:
+            if str(path) != ":memory:":
+                path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             return _open(path, timeout)
-        except sqlite3.DatabaseError as again:
-            raise readable(again, path) from again
+        except sqlite3.DatabaseError as trouble:
+            if is_damage(trouble) and not last:
+                set_aside(path, identity(path))
+            elif last or not may_be_swept(trouble):
+                raise readable(trouble, path) from trouble
+        except CannotWrite as trouble:
+            if last or not isinstance(trouble.__cause__, FileNotFoundError):
+                raise
+        except OSError as trouble:  # the folder may be deleted while we make it: it is always allowed
+            if last or not isinstance(trouble, FileNotFoundError):
+                raise cannot_write(path.parent, trouble) from trouble
+    raise AssertionError("the last attempt returns or raises")
 
 
 def _open(path: Path, timeout: float) -> sqlite3.Connection:
@@ -76,7 +87,7 @@ def _open(path: Path, timeout: float) -> sqlite3.Connection:
 
 
 def _opened(path: Path, timeout: float) -> sqlite3.Connection:
-    db = sqlite3.connect(path, timeout=timeout, isolation_level=None, check_same_thread=False)
+    db = sqlite3.connect(path, timeout=timeout, isolation_level=None, check_same_thread=False, factory=_Connection)
     try:
         db.execute("pragma journal_mode = wal")
         db.execute("pragma synchronous = normal")
@@ -138,10 +149,24 @@ def is_damage(trouble: sqlite3.DatabaseError) -> bool:
     return code is not None and code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
+def may_be_swept(trouble: sqlite3.DatabaseError) -> bool:
+    """Whether somebody may have deleted the file while it was being opened or used."""
+    code = getattr(trouble, "sqlite_errorcode", None)
+    return code is not None and code & 0xFF in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY)
+
+
 def is_strange(trouble: sqlite3.DatabaseError) -> bool:
     """Whether tables or text are not what we left: swept away by another process just now, or damaged."""
     code = getattr(trouble, "sqlite_errorcode", None)
     return code is None or code & 0xFF in (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_SCHEMA, sqlite3.SQLITE_IOERR)
+
+
+def is_whole(db: sqlite3.Connection) -> bool:
+    """Whether SQLite finds nothing wrong in the whole file, looking at every page and index entry."""
+    try:
+        return bool(db.execute("pragma integrity_check(1)").fetchone()[0] == "ok")
+    except sqlite3.DatabaseError:
+        return False
 
 
 def readable(trouble: sqlite3.Error, path: Path) -> IndexUnusable:

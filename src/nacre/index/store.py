@@ -75,6 +75,9 @@ def _writable(folder: Path) -> bool:
     return not hasattr(os, "statvfs") or not os.statvfs(place).f_flag & os.ST_RDONLY
 
 
+_ATTEMPTS = 6  # at work that others disturb by deleting or replacing the file
+
+
 class Store:
     """One index file, safe to use from many threads and processes at once."""
 
@@ -83,7 +86,7 @@ class Store:
         self.recovered = False  # a damaged file was set aside since this was opened
         self._lock = threading.RLock()
         self._threads = threading.local()
-        self._open: list[sqlite3.Connection] = []
+        self._in_memory: sqlite3.Connection | None = None  # shared by all threads; a file has a connection for each
         self._epoch = 0  # counts the files that this store has had open
         self._identity: tuple[int, int] | None = None
 
@@ -106,11 +109,11 @@ class Store:
         with self._lock:
             if not self._same_file():
                 self._forget()
-            connection = self._open[0] if self._open and not self.on_disk else schema.connect(self.path)
-            if connection not in self._open:
-                self._open.append(connection)
+            connection = self._in_memory or schema.connect(self.path)
             if self.on_disk:
                 self._identity = schema.identity(self.path)
+            else:
+                self._in_memory = connection
             self._threads.held = (self._epoch, connection)
             return connection
 
@@ -118,13 +121,16 @@ class Store:
         return self._identity is None or schema.identity(self.path) == self._identity
 
     def _forget(self) -> None:
-        """Drop every connection; other threads notice by the epoch."""
+        """Turn to a new file. Other threads notice by the epoch; each lets go of its own connection, never of another's,
+        which may be in the middle of a question."""
         self._epoch += 1
         self._identity = None
-        for connection in self._open:
+        self._in_memory = None
+        held: tuple[int, sqlite3.Connection] | None = getattr(self._threads, "held", None)
+        if held:
             with contextlib.suppress(sqlite3.Error):
-                connection.close()
-        self._open = []
+                held[1].close()
+        self._threads.held = None
 
     def close(self) -> None:
         with self._lock:
@@ -136,15 +142,25 @@ class Store:
         Work that failed because another process deleted the file, or let a new generation take over, is simply done again.
         Only if it fails then too, on tables that are always there, is the file held to be damaged.
         """
-        for attempt in range(3):
+        strange = 0
+        for attempt in range(_ATTEMPTS):
             used = self._identity
+            last = attempt == _ATTEMPTS - 1
             try:
                 return work()
+            except (KeyError, TypeError, ValueError):
+                # Rows that cannot be: the file is damaged in a way that SQLite does not notice by itself, or this is a bug.
+                if last or schema.is_whole(self.db):
+                    raise
+                self._recover(used or self._identity)
             except sqlite3.DatabaseError as trouble:
+                if not last and self.on_disk and used != schema.identity(self.path):
+                    continue  # deleted or replaced meanwhile
                 damaged = schema.is_damage(trouble)
-                if attempt == 2 or not (damaged or schema.is_strange(trouble)):
+                if last or not (damaged or schema.is_strange(trouble)):
                     raise schema.readable(trouble, self.path) from trouble
-                if damaged or attempt == 1:
+                strange += 1
+                if damaged or strange > 1:
                     self._recover(used or self._identity)
         raise AssertionError("the last attempt returns or raises")
 

@@ -46,6 +46,13 @@ def checked(filters: Filters) -> Filters:
             raise BadInput(
                 say(f'"{layer}" is not a layer; there are {known}.', f"“{layer}”不是有效的层；可用：{known}。")
             )
+    if filters.since and filters.until and filters.since > filters.until:
+        raise BadInput(
+            say(
+                f"No day lies between {filters.since} and {filters.until}; turn them round.",
+                f"{filters.since} 到 {filters.until} 之间没有日期；请调换顺序。",
+            )
+        )
     return filters
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import threading
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from nacre.config import Config
+from nacre.config import Config, EmbedSettings
 from nacre.index.store import Store
 from nacre.words import say
 
@@ -75,7 +74,7 @@ class MeaningSource:
         batch = embedding.batch_for(store, embedder)
         live = embedding.live_batch(store)
         if live and live.id != batch.id:
-            before = self._reopened(live.provider, live.settings)
+            before = self._reopened(live.provider)
             if before:  # the settings changed: the vectors that are complete go on answering
                 return Meaning(before, self._scanner, stale=True)
         waiting = embedding.waiting(store.db, batch, 1)
@@ -92,17 +91,13 @@ class MeaningSource:
             return Meaning(None, None, missing, stale=True)
         return Meaning(embedder, self._scanner, stale=bool(waiting))
 
-    def _reopened(self, provider: str, about: str) -> Embedder | None:
-        """The embedder that made the vectors which still answer, when it can still be had."""
-        from nacre.embed.choose import choose
-        from nacre.embed.providers import PROVIDERS
+    def _reopened(self, provider: str) -> Embedder | None:
+        """The local models, when they made the vectors which still answer.
 
-        if provider != "local" and provider not in PROVIDERS:
+        Never a service: an index may have come with a clone, and must not choose where questions and keys are sent.
+        """
+        if provider != "local":
             return None
-        stored = json.loads(about)
-        names = stored.get("names") or [None]
-        model = None if provider == "local" else names[0]
-        earlier = dataclasses.replace(
-            self._config.embed, provider=provider, model=model, base_url=stored.get("base_url")
-        )
-        return choose(dataclasses.replace(self._config, embed=earlier))[0]
+        from nacre.embed.choose import choose
+
+        return choose(dataclasses.replace(self._config, embed=EmbedSettings(provider="local")))[0]

@@ -17,7 +17,7 @@ from nacre.vault.workspace import Workspace
 from nacre.words import say
 
 LONGEST = 12_000  # characters of one answer
-_PLACE = re.compile(r"(.+?)(?::(\d+)|#L(\d+)(?:-L?(\d+))?)$")
+_PLACE = re.compile(r"(.+?)(?::([0-9]{1,9})|#L([0-9]{1,9})(?:-L?([0-9]{1,9}))?)$")
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,8 @@ def read(
         raise BadInput(say("Lines are counted from 1; ask for at least one.", "行号从 1 开始；请至少读取一行。"))
     full = _file(workspace, config, path)
     try:
+        if not full.is_file():
+            raise _missing(path)
         if full.stat().st_size > LARGEST:
             raise BadInput(
                 say(f"{path} is too large to be a note (over 10 MB).", f"{path} 太大（超过 10 MB）,不像是笔记。")
@@ -66,10 +68,13 @@ def read(
         every = (
             full.read_bytes().decode("utf-8", errors="replace").removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
         )
-    except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as trouble:
+    except OSError as trouble:
         raise _missing(path) from trouble
     if every and every[-1] == "":
         every.pop()
+    allowed = _visible_lines(scope, path, seen) if scope.group is not None else None
+    if allowed is not None and not any(number in allowed for number in range(start, start + min(lines, len(every)))):
+        raise _missing(path)  # in a group, what is private does not exist, not even as a number of lines
     if start > max(1, len(every)):
         raise NotFound(
             say(
@@ -78,9 +83,6 @@ def read(
             )
         )
     end = min(start + lines - 1, len(every))
-    allowed = _visible_lines(scope, path, seen) if scope.group is not None else None
-    if allowed is not None and not any(number in allowed for number in range(start, end + 1)):
-        raise _missing(path)  # in a group, what is private does not exist
     chosen: list[str] = []
     size = 0
     last = start - 1
@@ -107,7 +109,10 @@ def _file(workspace: Workspace, config: Config, path: str) -> Path:
         for found in memory_files(workspace, config):
             if wanted in (found.full, found.path):
                 return Path(found.full)
-    full = workspace.inside(path)
+    try:
+        full = workspace.inside(path)
+    except (OSError, ValueError) as trouble:
+        raise _missing(path[:200]) from trouble
     if full.suffix != ".md" or workspace.machine in full.parents:
         raise _missing(path)
     return full

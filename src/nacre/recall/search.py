@@ -23,6 +23,7 @@ from nacre.recall.question import Question
 from nacre.recall.snippet import snippet
 from nacre.recall.timing import weigh_time
 from nacre.text.language import cjk_count
+from nacre.text.stamps import stamp_of
 from nacre.words import say
 
 if TYPE_CHECKING:
@@ -224,6 +225,13 @@ def _without_copies(scored: list[Scored], changes: Mapping[int, float]) -> list[
     return [one for one in scored if one.candidate.id in kept]
 
 
+def _own_heading(heading: str, scope: Scope) -> str:
+    """The heading from the one that is stamped for the group inwards: what stands above it is private."""
+    parts = heading.split(" > ")
+    first = next((at for at, part in enumerate(parts) if stamp_of(part).group == scope.group), len(parts))
+    return " > ".join(parts[first:])
+
+
 def _hit(db: sqlite3.Connection, one: Scored, change: float, score: float, words: frozenset[str], asked: Asked) -> Hit:
     row = db.execute(
         "select c.key, f.path, c.first, c.last, c.heading, c.text, c.layer, c.date, c.project, c.session, c.time, c.audience, c.label"
@@ -249,7 +257,7 @@ def _hit(db: sqlite3.Connection, one: Scored, change: float, score: float, words
         end_line=last,
         score=round(score, 4),
         snippet=snippet(text, words, asked.settings.snippet_chars),
-        heading=heading,
+        heading=_own_heading(heading, asked.scope) if asked.scope.group is not None and audience != "*" else heading,
         layer=layer,
         date=date,
         project=project,

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 _TIME = re.compile(r"(\d{1,2}:\d{2})(?!\d)")
 _DATE = re.compile(r"(?<!\d)[0-9]{4}-[0-9]{2}-[0-9]{2}(?!\d)")
-_FIELD = re.compile(r"\b(session|project|group):([^\s|]+)")
+_SESSION = re.compile(r"\bsession:([^\s|]+)")
+_FIELD = re.compile(r"(project|group):\s*(\S.*)")
 # What a heading that only says when is made of: times, dates, the fields of a stamp, and the words that we write beside them.
 _WHEN = re.compile(
     r"(?:\d{4}-\d{2}-\d{2}(?=[T\s|,]|$)|T?\d{1,2}:\d{2}(?::\d{2})?(?:\.\d+)?(?!\d)|(?:session|project|group):[^\s|]+|\d+ messages?\b"
@@ -31,9 +32,15 @@ class Stamp(NamedTuple):
 
 
 def stamp_of(heading: str) -> Stamp:
-    fields = dict(_FIELD.findall(heading))
-    time = _TIME.match(heading)
-    return Stamp(time[1] if time else None, fields.get("session"), fields.get("project"), fields.get("group"))
+    """What the heading of a log section says of it. Only our own form counts, a time and then fields between bars: a heading
+    that merely mentions a group must not open a private section to it."""
+    first, *rest = (part.strip() for part in heading.split("|"))
+    time = _TIME.match(first)
+    if not time:
+        return Stamp()
+    session = _SESSION.search(first)
+    fields = {found[1]: found[2] for part in rest if (found := _FIELD.fullmatch(part)) and found[2] != "*"}
+    return Stamp(time[1], session[1] if session else None, fields.get("project"), fields.get("group"))
 
 
 def is_structural(heading: str) -> bool:

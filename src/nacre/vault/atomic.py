@@ -31,6 +31,11 @@ def real(path: Path) -> Path:
 def read_bytes(path: Path) -> bytes | None:
     """The file's bytes; None when it does not exist."""
     try:
+        # A pipe or a device in the place of a file would keep us waiting for ever.
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise NacreError(
+                say(f"{path} is not an ordinary file; move it away.", f"{path} 不是普通文件；请将其移走。")
+            )
         return path.read_bytes()
     except FileNotFoundError:
         return None

@@ -11,6 +11,7 @@ from nacre.vault import atomic
 from nacre.words import say
 
 _FILE, _FOLDER = 0o600, 0o700
+_LARGEST = 200_000_000  # bytes; more than any note, and little enough to hold
 
 
 def store(history: Path, data: bytes) -> str:
@@ -27,8 +28,12 @@ def store(history: Path, data: bytes) -> str:
 
 def load(history: Path, name: str) -> bytes:
     """The bytes of a hash; `NotFound` when they are gone or damaged."""
+    data: bytes | None
     try:
-        data = zlib.decompress(_path(history, name).read_bytes())
+        unpacker = zlib.decompressobj()
+        data = unpacker.decompress(_path(history, name).read_bytes(), _LARGEST)
+        if unpacker.unconsumed_tail:
+            data = None  # no file of ours is that large
     except (OSError, zlib.error):
         data = None
     if data is None or atomic.digest(data) != name:

@@ -52,7 +52,7 @@ def checked(text: str, type: str | None) -> tuple[str | None, str]:  # noqa: A00
     """The type and the words of a note, on one line, or an error that says what is wrong with them."""
     from nacre.guard.sanitise import one_line
 
-    words = _MARKER.sub("", one_line(guarded(text)).strip(), count=1)
+    words = _MARKER.sub("", guarded(one_line(guarded(text))).strip(), count=1)
     kind = type.strip().strip("[]").upper() if type else None
     if (match := _TYPE.match(words)) and kind in (None, match[1]):
         kind, words = match[1], words[match.end() :]

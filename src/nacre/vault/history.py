@@ -7,20 +7,23 @@ before: shown as "not carried out", and nothing to undo.
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from nacre.errors import NotFound
+from nacre.errors import NacreError, NotFound
 from nacre.model.problem import Problem
 from nacre.vault import atomic, blobs, jsonl
+from nacre.vault.merge import merge
 from nacre.vault.workspace import Workspace
 from nacre.words import say
 
 REWRITE, APPEND, CREATE, DELETE, MOVE = "rewrite", "append", "create", "delete", "move"
 EMPTY = atomic.digest(b"")
+_HASH = re.compile(r"[0-9a-f]{64}")
 DONE, PARTLY, NOT_CARRIED_OUT, UNDONE = "done", "partly done", "not carried out", "undone"
 
 
@@ -137,6 +140,16 @@ def _change(value: Any) -> Change | None:
     if not isinstance(value, Mapping) or not isinstance(value.get("path"), str):
         return None
     known: dict[str, Any] = {name: value.get(name) for name in Change.__dataclass_fields__}
+    for name, given in known.items():
+        wanted = int if name in ("offset", "length", "mode") else str
+        if given is not None and (not isinstance(given, wanted) or isinstance(given, bool)):
+            return None
+    texts = [given for given in known.values() if isinstance(given, str)]
+    numbers = [given for given in known.values() if isinstance(given, int)]
+    if any("\0" in text or not text.isprintable() for text in texts) or any(not 0 <= n < 1 << 40 for n in numbers):
+        return None  # damaged, or not ours
+    if any(named and not _HASH.fullmatch(named) for named in (known["before"], known["after"], known["bytes"])):
+        return None
     return Change(**known)
 
 
@@ -194,17 +207,32 @@ def _carried_out(
         return True
     if following == change.before:
         return False
-    if change.bytes is None or finished:
+    if finished:
         return True
+    if change.bytes is None:
+        return _shows_in(workspace, change, content)
     if following == EMPTY or content is None:
         return False
     return len(_everywhere(workspace, change, content)) > claimed[change.bytes]
 
 
-def content_now(workspace: Workspace, path: str) -> bytes | None:
+def _shows_in(workspace: Workspace, change: Change, content: bytes | None) -> bool:
+    """Whether a rewrite that never said it was done is to be seen in a file that others have changed since."""
+    if content is None or change.before is None or change.after is None:
+        return False
     try:
-        return (workspace.root / path).read_bytes()
-    except OSError:
+        before, after = blobs.load(workspace.history, change.before), blobs.load(workspace.history, change.after)
+    except NacreError:
+        return False
+    return merge(after, content, before) is not None and merge(before, content, after) is None
+
+
+def content_now(workspace: Workspace, path: str) -> bytes | None:
+    """A file that a record names, as it is now; nothing when it is no ordinary file of ours."""
+    try:
+        full = workspace.root / path
+        return atomic.read_bytes(full) if full.is_file() else None
+    except (OSError, ValueError, NacreError):
         return None
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import random
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -20,7 +21,7 @@ from nacre.vault import lockfile
 from nacre.vault.workspace import Workspace
 from nacre.words import say
 
-TIMEOUT = 10.0
+TIMEOUT = 30.0
 NO_LOCKS = frozenset({errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
 
 Flock = Callable[[int], bool]  # takes the lock on an open file without waiting; False when another holds it
@@ -119,7 +120,6 @@ def hold(path: Path, *, timeout: float = TIMEOUT, flock: Flock = system_flock) -
 
 
 def _take(held: _Held, path: Path, deadline: float, flock: Flock) -> None:
-    pause = 0.001
     while True:
         try:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
@@ -141,8 +141,8 @@ def _take(held: _Held, path: Path, deadline: float, flock: Flock) -> None:
         if not taken:
             if time.monotonic() >= deadline:
                 raise lockfile.locked(path, _holder(path))
-            time.sleep(pause)
-            pause = min(pause * 2, 0.05)
+            # Short and uneven: who has waited long must not lose to who has just come.
+            time.sleep(random.uniform(0.0005, 0.005))
 
 
 def _still_there(descriptor: int, path: Path) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from nacre.errors import BadInput
 from nacre.vault.markdown import Document
 from nacre.words import say
@@ -88,9 +90,10 @@ def without_block(doc: Document) -> bytes:
 
 
 def _span(text: str) -> tuple[int, int] | None:
-    """Where the block stands. A marker without its other half is the user's text, not ours."""
-    start = text.find(BEGIN)
-    end = text.find(END, start)
-    if start < 0 or end < 0:
-        return None
-    return start, end + len(END)
+    """Where the block stands: two markers on lines of their own around words that begin as ours do.
+
+    A marker that the user quotes, or one without its other half, is the user's text.
+    """
+    titles = "|".join(re.escape(rules.splitlines()[0]) for rules in (_ENGLISH, _CHINESE))
+    found = re.search(rf"^{BEGIN}\r?\n(?:{titles})\r?\n(?:(?!{BEGIN})[^\n]*\n)*?{END}(?=\r?\n|\Z)", text, re.MULTILINE)
+    return found.span() if found else None

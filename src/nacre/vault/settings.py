@@ -10,6 +10,7 @@ from typing import Any
 
 from nacre.errors import BadSetting
 from nacre.vault import atomic
+from nacre.vault.lock import hold
 from nacre.words import say
 
 _TABLE = re.compile(r"^\s*\[([^\[\]]+)\]\s*(?:#.*)?$")
@@ -17,7 +18,7 @@ _TABLE = re.compile(r"^\s*\[([^\[\]]+)\]\s*(?:#.*)?$")
 
 def changed(path: Path, key: str, value: Any) -> str:
     """The file with the key set; None takes it out."""
-    text = (atomic.read_bytes(path) or b"").decode("utf-8")
+    text = _text(path)
     table, _, name = key.rpartition(".")
     lines = text.splitlines(keepends=True)
     start, end = _section(lines, table)
@@ -25,7 +26,7 @@ def changed(path: Path, key: str, value: Any) -> str:
     place = next((at for at in range(start, end) if re.match(rf"\s*{re.escape(name)}\s*=", lines[at])), None)
     if place is not None:
         stop = _value_end(lines, place)
-        lines[place:stop] = [wanted] if wanted else []
+        lines[place:stop] = [_with_end_of(lines[stop - 1], wanted)] if wanted else []
     elif wanted and (start or not table):
         at = end
         while at > start and not lines[at - 1].strip():
@@ -37,13 +38,16 @@ def changed(path: Path, key: str, value: Any) -> str:
         lead = "" if not text else "\n" if text.endswith("\n") else "\n\n"
         lines.append(f"{lead}[{table}]\n{wanted}")
     after = "".join(lines)
-    _check(path, after)
+    if "\r\n" in text:
+        after = after.replace("\r\n", "\n").replace("\n", "\r\n")
+    _check(path, text, after, key)
     return after
 
 
-def write(path: Path, text: str) -> None:
-    atomic.make_folder(path.parent)
-    atomic.write(path, text.encode())
+def set_key(path: Path, key: str, value: Any) -> None:
+    """Set the key while nobody else does."""
+    with hold(path.with_name("config.lock")):
+        atomic.write(path, changed(path, key, value).encode())
 
 
 def _section(lines: list[str], table: str) -> tuple[int, int]:
@@ -81,13 +85,41 @@ def _toml(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _check(path: Path, text: str) -> None:
+def _with_end_of(line: str, wanted: str) -> str:
+    """The new line with the comment that stood behind the old value."""
+    comment = re.search(r"\s+#[^\"\']*$", line.rstrip("\r\n"))
+    return wanted.rstrip("\n") + (comment[0] if comment else "") + "\n"
+
+
+def _text(path: Path) -> str:
     try:
-        tomllib.loads(text)
-    except tomllib.TOMLDecodeError as trouble:
-        raise BadSetting(
-            say(
-                f"{path} cannot be changed safely ({trouble}); edit it by hand.",
-                f"无法安全修改 {path}({trouble});请手动编辑。",
-            )
-        ) from trouble
+        return (atomic.read_bytes(path) or b"").decode("utf-8")
+    except UnicodeDecodeError as trouble:
+        raise _by_hand(path, str(trouble)) from trouble
+
+
+def _check(path: Path, before: str, after: str, key: str) -> None:
+    """Nothing but this key may differ: a line that only looks like a setting may stand inside a longer text."""
+    try:
+        old, new = tomllib.loads(before), tomllib.loads(after)
+    except (tomllib.TOMLDecodeError, RecursionError) as trouble:
+        raise _by_hand(path, str(trouble)) from trouble
+    for table in (old, new):
+        place = table
+        *tables, name = key.split(".")
+        for part in tables:
+            place = place.get(part, {})
+        place.pop(name, None)
+    if _without_empty(old) != _without_empty(new):
+        raise _by_hand(path, key)
+
+
+def _without_empty(table: dict[str, Any]) -> dict[str, Any]:
+    kept = {name: _without_empty(value) if isinstance(value, dict) else value for name, value in table.items()}
+    return {name: value for name, value in kept.items() if value != {}}
+
+
+def _by_hand(path: Path, why: str) -> BadSetting:
+    return BadSetting(
+        say(f"{path} cannot be changed safely ({why}); edit it by hand.", f"无法安全修改 {path}（{why}）；请手动编辑。")
+    )

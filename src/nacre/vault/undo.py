@@ -167,9 +167,15 @@ class _Files:
         """A record may have come with a clone: it must not lead an undo out of the workspace."""
         real = atomic.real(self.workspace.root / path)
         tiers = atomic.real(self.workspace.tiers(self.config.tiers.path))
-        if atomic.real(self.workspace.root) not in real.parents and tiers not in real.parents:
+        hidden = any(part.startswith(".") and part != ".gitignore" for part in Path(path).parts)
+        ours = path == ".gitignore" or path.endswith((".md", ".jsonl")) or ".md.bak-" in path
+        outside = atomic.real(self.workspace.root) not in real.parents and tiers not in real.parents
+        if outside or hidden or not ours:
             raise PathEscape(
-                say(f"{path} leads out of the workspace; it is not touched.", f"{path} 指向工作区之外，不会改动。")
+                say(
+                    f"{path} is no memory file of this workspace; it is not touched.",
+                    f"{path} 不是此工作区的记忆文件，不会改动。",
+                )
             )
 
     def restores(self) -> tuple[Restore, ...]:
@@ -188,7 +194,7 @@ class _Files:
             return []
         self.then[change.path] = wanted
         if change.kind == DELETE:
-            self.modes[change.path] = change.mode
+            self.modes[change.path] = None if change.mode is None else change.mode & 0o666
         return [_step(one, change, now, wanted)]
 
     def _cut(self, change: Change, now: bytes | None) -> bytes | None:
