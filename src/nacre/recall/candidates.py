@@ -51,10 +51,10 @@ def weigh(
     """
     total = db.execute(f"select count(*) from {generation.words}_docsize").fetchone()[0]
     counts: dict[str, int] = {}
-    for token in tokens:
-        row = db.execute(f"select doc from {generation.words}_terms where term = ?", (token,)).fetchone()
-        if row:
-            counts[token] = row[0]
+    for start in range(0, len(tokens), 500):
+        group = tokens[start : start + 500]
+        query = f"select term, doc from {generation.words}_terms where term in ({','.join('?' * len(group))})"
+        counts |= dict(db.execute(query, group).fetchall())
     weights = {
         token: math.log(1 + (total - counts.get(token, 0) + 0.5) / (counts.get(token, 0) + 0.5)) for token in tokens
     }

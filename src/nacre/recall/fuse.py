@@ -87,7 +87,7 @@ def _meaning(every: list[Candidate]) -> dict[int, float]:
 
 def lift(scored: list[Scored], weights: Weights) -> None:
     """Let an entry gain from good neighbours: in a log of short entries an answer often stands next to what was asked for."""
-    share = _need(scored)
+    share = need_of_neighbours(scored)
     if not share:
         return
     places = {(one.candidate.file, one.candidate.position): one.base for one in scored}
@@ -108,7 +108,7 @@ def lift(scored: list[Scored], weights: Weights) -> None:
         )
 
 
-def _need(scored: list[Scored]) -> float:
+def need_of_neighbours(scored: list[Scored]) -> float:
     """How much the candidates need their neighbours, from 0 to 1, by how short they are on average."""
     if not scored:
         return 0.0

@@ -17,7 +17,7 @@ from nacre.recall.candidates import Candidate, Terms
 from nacre.recall.confidence import FLOOR, SURE_OF_DAYS, confidence
 from nacre.recall.diversity import diversify
 from nacre.recall.filters import Filters, Scope, condition
-from nacre.recall.fuse import Scored, Weights, fuse, lift
+from nacre.recall.fuse import Scored, Weights, fuse, lift, need_of_neighbours
 from nacre.recall.meaning import Meaning
 from nacre.recall.question import Question
 from nacre.recall.snippet import snippet
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
     Vectors = dict[int, Floats]  # the question's vector, by model
 
-_BY_WORDS = 100
-_BY_MEANING = 100
+_BY_WORDS = 70
+_BY_MEANING = 70
 _LIFTED = 25  # the best candidates whose neighbours are looked at too
 
 
@@ -145,6 +145,8 @@ def _score(
     pick.read_words(db, generation, found, terms)
     _fill_cosines(db, found, vectors, scanner)
     scored = fuse(found, weights, text_only=text_only)
+    if not need_of_neighbours(scored):
+        return scored
     best = sorted(scored, key=lambda one: -one.base)[:_LIFTED]
     around = pick.neighbours(db, (one.candidate for one in best), 2, where)
     fresh = {number: one for number, one in around.items() if number not in found}
@@ -190,7 +192,7 @@ def _hits(
 
     With each the score it would have without its neighbours: they may move a hit up, but not make one.
     """
-    top = scored[: max(asked.limit * 2, asked.limit + 20)]
+    top = scored[: asked.limit + 10]
     if asked.min_score is None:
         top = _without_copies(top, changes)
     if not top:
