@@ -125,3 +125,27 @@ def test_processes_that_note_at_once_lose_nothing(workspace: Workspace, clock: C
 def test_only_a_bullet_at_the_very_start_is_taken_off(workspace: Workspace, clock: Clock, text: str) -> None:
     assert note(workspace, clock, text).text == text
     assert note(workspace, clock, f"- again {text}").text == f"again {text}"
+
+
+@pytest.mark.parametrize(
+    "tail",
+    [
+        "",
+        "text\n",
+        "```\n## 14:05 note\n```\n",
+        "Title\n---\n",
+        "<!--\n## 14:05 note\n-->\n",
+        "### deeper\n",
+        "# top\n",
+    ],
+)
+def test_a_note_joins_the_last_heading_only_when_it_is_this_minutes(
+    workspace: Workspace, clock: Clock, tail: str
+) -> None:
+    note(workspace, clock, "first")
+    path = workspace.day(clock.today())
+    with path.open("a", encoding="utf8") as file:
+        file.write(tail)
+    note(workspace, clock, "second")
+    joined = path.read_text("utf8").count("## 14:05 note") - tail.count("## 14:05 note") == 1
+    assert joined == (tail in ("", "text\n") or "## 14:05" in tail)

@@ -20,6 +20,15 @@ from nacre.vault.workspace import Workspace
 from nacre.words import say
 
 LONGEST = 4000
+_INTRICATE = (
+    b"```",
+    b"~~~",
+    b"\n---",
+    b"\n===",
+    b"<!--",
+    b"\r",
+    b"\n ##",
+)  # what makes a "#" mean something else, or less
 _TYPE = re.compile(rf"\[({'|'.join(TYPES)})\]\s+")
 _MARKER = re.compile(r"\A[-*+](?:\s+|$)")
 
@@ -128,11 +137,17 @@ def _last_line(data: bytes) -> bytes:
 
 def _last_heading(doc: Document) -> str | None:
     """The title of the last heading; a log that is not valid UTF-8 is read as far as it can be."""
+    if not any(sign in doc.data for sign in _INTRICATE):  # the usual log: no need to parse thousands of lines for one
+        start = max(doc.data.rfind(b"\n#"), 0)
+        line = doc.data[start:].lstrip(b"\n").split(b"\n", 1)[0].decode("utf-8", "replace").strip()
+        return line[3:].strip() if line.startswith("## ") else None
     headings = [block for block in _readable(doc).blocks if block.kind == HEADING]
     return headings[-1].text if headings and headings[-1].level == 2 else None
 
 
 def _line_of(doc: Document, bullet: str) -> int | None:
+    if bullet.encode() not in doc.data:
+        return None
     for item in _readable(doc).items:
         if item.words == bullet or item.text.strip() == bullet:
             return item.start
