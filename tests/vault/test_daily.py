@@ -133,7 +133,7 @@ def test_only_a_bullet_at_the_very_start_is_taken_off(workspace: Workspace, cloc
         "",
         "text\n",
         "```\n## 14:05 note\n```\n",
-        "Title\n---\n",
+        "\nTitle\n---\n",
         "<!--\n## 14:05 note\n-->\n",
         "### deeper\n",
         "# top\n",
