@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -202,9 +203,7 @@ def test_a_reader_that_goes_away_is_no_error(nacre: Nacre, tmp_path: Path) -> No
         nacre_note = tmp_path / "ws" / "memory" / f"n{number}.md"
         nacre_note.write_text(f"The heron number {number} waits.\n" * 40, "utf8")
     env = {**os.environ, "NACRE_WORKSPACE": str(tmp_path / "ws")}
-    command = (
-        f'{sys.executable} -m nacre search heron -n 30 --mode text --min-score 0 | head -1; exit "${{PIPESTATUS[0]}}"'
-    )
+    command = f'{shlex.quote(sys.executable)} -m nacre search heron -n 30 --mode text --min-score 0 | head -1; exit "${{PIPESTATUS[0]}}"'
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, env=env, check=False)
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr

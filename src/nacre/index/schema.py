@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import sqlite3
 import time
 from pathlib import Path
@@ -169,10 +170,18 @@ def is_whole(db: sqlite3.Connection) -> bool:
         return False
 
 
+def _no_room(path: Path) -> bool:
+    try:
+        return shutil.disk_usage(path.parent).free < 1 << 16
+    except OSError:
+        return False
+
+
 def readable(trouble: sqlite3.Error, path: Path) -> IndexUnusable:
     """The sentence for trouble that SQLite reports in its own words."""
     code = getattr(trouble, "sqlite_errorcode", 0) & 0xFF
-    if code == sqlite3.SQLITE_FULL:
+    # Where memory is mapped from the file, a full disk shows as trouble with reading and writing.
+    if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and _no_room(path)):
         return IndexUnusable(
             say(
                 f"The disk is full: the index {path} could not be updated. Your notes are untouched. Make room and run the command again.",
