@@ -295,7 +295,8 @@ class Memory:
 
         def work() -> SearchReport:
             while True:
-                generation, epoch = keeper.current(), keeper.store.epoch
+                epoch = keeper.store.epoch  # before: what was brought up must be what is read
+                generation = keeper.current()
                 meaning = self.meaning.now() if mode != "text" else None
                 with keeper.store.reading():  # one moment, whatever others write meanwhile
                     if keeper.store.epoch == epoch and keeper.store.live() == generation:
