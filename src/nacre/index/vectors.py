@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from nacre.embed.protocol import ModelId
+from nacre.embed.protocol import Embedder, ModelId
 from nacre.index.store import Store
 
 BLOCK = 1024
+_QUESTIONS = 256
 _IN_MEMORY = 64_000_000  # bytes of rows that a process keeps for one model
 Floats = npt.NDArray[np.float32]
 
@@ -108,7 +110,22 @@ class Scanner:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._held: dict[int, _Held] = {}
+        self._asked: OrderedDict[tuple[str, str], Floats] = OrderedDict()
         self._lock = threading.Lock()
+
+    def question(self, embedder: Embedder, model: ModelId, text: str) -> Floats:
+        """The vector of a question. Agents ask the same again and again: the last ones are kept."""
+        key = (model.hash, text)
+        with self._lock:
+            if key in self._asked:
+                self._asked.move_to_end(key)
+                return self._asked[key]
+        vector: Floats = embedder.embed(model, [text], query=True)[0]
+        with self._lock:
+            self._asked[key] = vector
+            while len(self._asked) > _QUESTIONS:
+                self._asked.popitem(last=False)
+        return vector
 
     def nearest(self, model: int, question: Floats, count: int) -> list[tuple[bytes, float]]:
         """The `count` texts nearest to the question, by hash, with their exact cosine, best first."""

@@ -29,6 +29,9 @@ _WEEKS = (
 )
 
 
+_HINTS = ("yesterday", "today", "week", "month", "天", "日", "周", "星期", "礼拜", "月")
+
+
 class Days(NamedTuple):
     """The first and the last day, both included, and the words that named them."""
 
@@ -71,6 +74,8 @@ def _in_words(text: str, today: dt.date) -> Days | None:
 
 def _relative(text: str, today: dt.date) -> Days | None:
     lower = text.lower()
+    if not any(hint in lower for hint in _HINTS):  # a pattern costs more to compile than all of these to look for
+        return None
     for words, first, last in _RELATIVE:
         if match := re.search(words, lower):
             return Days(_ago(today, first), _ago(today, last), match[0])

@@ -118,7 +118,7 @@ def _by_meaning(
         row = db.execute("select id from models where hash = ?", (model.hash,)).fetchone()
         if row is None:
             continue
-        vector = embedder.embed(model, [question.text], query=True)[0]
+        vector = scanner.question(embedder, model, question.text)
         vectors[row[0]] = vector
         names.append(model.name)
         # A narrow filter may drop most of the nearest: then look further.
