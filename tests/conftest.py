@@ -9,12 +9,18 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 import pytest
+from hypothesis import settings
 
 from nacre.embed.models import models_folder
 from nacre.embed.protocol import ModelId
 from nacre.embed.script import scripts
 from nacre.text.tokens import tokens
 from nacre.words import use_language
+
+# Where nobody watches the same examples every time; at a desk new ones, which is how new bugs are found.
+settings.register_profile("ci", derandomize=True)
+if os.environ.get("CI"):
+    settings.load_profile("ci")
 
 
 @pytest.fixture(autouse=True)

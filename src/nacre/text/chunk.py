@@ -211,7 +211,8 @@ def _joined(units: list[_Piece], lines: list[str]) -> str:
         return "\n".join(lines[units[0].start - 1 : units[-1].end])
     text = units[0].text
     for before, unit in pairwise(units):
-        text += "\n" * (unit.start - before.end) + unit.text
+        between = lines[before.end : unit.start - 1]  # blank lines and rules, which belong to no block
+        text += ("\n".join(["", *between, ""]) if unit.start > before.end else "") + unit.text
     return text
 
 
