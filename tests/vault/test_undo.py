@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from nacre.clock import Clock
 from nacre.config import Config, HistorySettings
 from nacre.errors import BadInput, ChangedOutside, NotFound, PathEscape
-from nacre.vault import atomic, ledger, longterm
+from nacre.vault import atomic, blobs, ledger, longterm
 from nacre.vault.append import append
 from nacre.vault.daily import note
 from nacre.vault.history import history, operations_file
@@ -294,3 +294,18 @@ def test_undoing_the_only_note_takes_its_heading_along(workspace: Workspace, clo
     note(workspace, clock, "first")
     undo(workspace, clock)
     assert not workspace.day(clock.today()).exists()
+
+
+@pytest.mark.parametrize("path", [".git/hooks/post-commit", ".nacre/config.toml", "run.sh"])
+def test_a_history_that_came_along_cannot_make_undo_write_what_is_no_memory(
+    workspace: Workspace, clock: Clock, path: str
+) -> None:
+    note(workspace, clock, "ours")
+    kept = blobs.store(workspace.history, b"#!/bin/sh\n")
+    change = {"path": path, "kind": "delete", "before": kept, "after": None, "mode": 0o755}
+    row = {"id": 9, "at": "2026-02-10T10:00:00", "command": "tidy", "changes": [change]}
+    with operations_file(workspace).open("a", encoding="utf8") as file:
+        file.write(json.dumps(row) + "\n" + json.dumps({"id": 9, "done": True}) + "\n")
+    with pytest.raises(PathEscape):
+        undo(workspace, clock)
+    assert not (workspace.root / path).exists()
