@@ -144,6 +144,27 @@ def test_a_value_named_once_is_taken_out_wherever_it_stands() -> None:
     assert len(redact(text).findings) == 2
 
 
+@pytest.mark.parametrize(
+    ("text", "value", "times"),
+    [
+        ("password: Opal77river\n...\nlater he typed Opal77river again, then (Opal77river).", "Opal77river", 3),
+        ("the wifi password is sunflower\nso: sunflower", "sunflower", 2),
+        ("密码是hunter22，别忘了hunter22", "hunter22", 2),
+        ("your code is 481220. I entered 481220.", "481220", 2),
+        ("p\u200bassword: Ｏｐａｌ７７ｒｉｖｅｒ and Opal77river", "Opal77river", 2),
+    ],
+)
+def test_a_value_that_was_found_goes_wherever_it_is_repeated(text: str, value: str, times: int) -> None:
+    redaction = redact(text)
+    assert value not in redaction.text
+    assert len(redaction.findings) == times
+
+
+def test_a_plain_word_that_is_part_of_another_is_no_repetition() -> None:
+    text = "the wifi password is sunflower\nsunflowers and sunflower-oil stay"
+    assert redact(text).text.endswith("sunflowers and sunflower-oil stay")
+
+
 def test_a_finding_never_holds_the_value() -> None:
     redaction = redact("the staging password is hunter2")
     assert "hunter2" not in repr(redaction)
@@ -204,6 +225,9 @@ def test_ordinary_prose_is_untouched(text: str) -> None:
 HOSTILE = [
     "password: ", "password is ", "password for a b ", "A1b2", "eyJaaaaaaaaa.", "sk-", "http://a:b", "token=", "<password>", "cookie: sid=", '"',
     "-----BEGIN PRIVATE" + " KEY-----\n", "mysql a ", "identified by ", "密码是", "your code is ", "seed: abc ", "[redacted: password] ", "MDAw",
+    "a", "0", "_", "-", " ", "\n", ".", ":", "=", "|", "{", "*", "\\", "\u200b", "ａ", "pа", "p a s s ", "password,", "password:\n", "key:", "a,password\n",
+    "name: password ", "| password | x1y2z3 ", "admin/", "log in as bob ", "insert into a (password) values (", "MIIEpAIBAAK", "-----END PRIVATE" + " KEY-----\n",
+    "-----BEGIN CERTIFICATE-----", "passphrase is abc ", "recovery codes:\nab12-cd34\n", "пароль от a ", "código ", "x1y2z3 is the ", "AKIA", "?key=", "$6$a$",
 ]  # fmt: skip
 
 
@@ -221,6 +245,15 @@ def test_hostile_text_costs_in_proportion_to_its_length(unit: str) -> None:
     redact(unit)
     # Four times the text would cost sixteen times as much if any expression looked back over all of it.
     assert cost(32_000) < 10 * cost(8_000) + 0.02
+
+
+def test_one_line_of_a_million_characters_is_read_in_about_a_second() -> None:
+    words = [*WORDS, "key", "token", "code", "password", "https://x.test/a?b=c"]
+    line = " ".join(random.Random(5).choices(words, k=200_000))[:1_000_000]
+    begun = time.process_time()
+    redact(line)
+    # Ten times what it takes on a machine with nothing else to do.
+    assert time.process_time() - begun < 10
 
 
 def test_importing_the_guard_compiles_nothing_and_loads_nothing_heavy() -> None:

@@ -1,9 +1,11 @@
-"""Names with their secret values, as code, settings, forms, notes and sentences give them."""
+"""Names with their secret values on one line, as code, settings, forms, notes and sentences give them."""
 
 from __future__ import annotations
 
+import re
+
 from nacre.guard.finding import Finding, Findings, pattern
-from nacre.guard.names import NAME, Promise, promise, tail_allows
+from nacre.guard.names import NAME, TAIL, Promise, promise, tail_allows
 from nacre.guard.values import (
     DESCRIBING,
     NOT_A_SECRET,
@@ -11,14 +13,19 @@ from nacre.guard.values import (
     can_be_token,
     classes,
     entropy,
+    is_basic,
     is_hex,
     is_identifier,
+    is_named_so,
+    is_one_case,
     is_placeholder,
     is_random,
     is_reference,
+    is_uuid,
+    only_a_password,
+    only_a_token,
 )
 
-TAIL = r"[A-Za-z0-9_\-]{0,40}"
 QUOTES = {
     '"': '"',
     "'": "'",
@@ -33,33 +40,32 @@ QUOTES = {
     "&#39;": "&#39;",
     "**": "**",
 }
-# Between the name and its value. A sentence may say for whom ("password for the router is ..."), code may close a quote.
+OPENING = frozenset(opening[0] for opening in QUOTES)
+CLOSED = r"(?:\\?[\"'`\])]|&quot;|\*{1,3}|~~|[.…]{2,40}){0,2}"
+# A sentence may say for whom ("password for the router is ..."), a note where ("password (staging): ...").
+WHOM = (
+    r"(?P<whom>\s+(?:for|of|to|on|in|at|de|del|du|der|do|da|für|fürs|vom|zum|zur|pour|para|per)\s+(?:[\w@.\-]{1,30}\s){0,3}?[\w@.\-]{1,30}?"
+    r"|\s?[(\[][^()\[\]\n:=]{1,30}[)\]]|\s/\s[A-Za-z]{2,12}|\s(?:nueva|nova|neu|nuova|nouveau)|\s\d{1,2})?"
+)
 LINK = (
-    r"(?:\\?[\"'`\])]|&quot;|\*\*){0,2}"
-    r"(?P<whom>\s+(?:for|of|to|on|in|at)\s+(?:[\w@.\-]{1,30}\s){0,3}?[\w@.\-]{1,30}?)?"
-    r"(?:\s{0,8}(?P<mark>:=|=>|->|={1,3}|!=|:|:|=|是|为|改成|改为|改成了)\s{0,8}|\s{1,3}(?P<verb>is now|is still|is set to|is|was|will be|set to|changed to|should be|equals)(?::\s{0,3}|\s{1,3})(?:now |still )?)"
+    CLOSED
+    + WHOM
+    + r"(?:\s{0,8}(?P<mark>:=|=>|->|→|⟶|➜|⇒|➡|👉|►|▶|»|={1,3}|!=|:-|:|=|是|为|改成|改为|改成了)(?:[*_~]{1,3}(?=\s))?\s{0,8}"
+    r"|\s{1,3}(?P<verb>is now|is still|is set to|is|was|will be|set to|changed to|should be|equals)(?::\s{0,3}|\s{1,3})(?:now |still )?"
+    r"|\s{1,3}(?P<foreign>ist|lautet|c'est|est|es|é|è|ist jetzt|jest|är|er|on|to be)(?:\s?:)?\s{1,3})"
+)
+# Where only what no word looks like is taken: "pw x", "password - x", "changed the password to x", f("password", "x").
+LOOSE = (
+    CLOSED
+    + r"(?:\s{1,3}[-–—]{1,2}\s{1,3}|['’]s\s|,\s{0,2}|\s?\(\s{0,2}|[.…]{2,40}\s?|\.(?:set|send_keys|sendkeys|type|fill|setvalue|settext|write|put|of|from|value)\(\s?(?=[\"'])|\s{1,3}(?:(?:for|of)\s(?:[\w@.'-]{1,30}\s){1,4}?)?(?:(?:to|from|as|into|with|is)\s{1,2})?)"
+    # Nothing is read further than to see that it cannot be one.
+    r"(?=[\"'`“「]|[^\s\d!#$%^*?]{0,40}[\d!#$%^*?]|\S{20})"
 )
 BARE = r"[^\s\"'`]{1,400}"
+OBJECT_THEN = r"\{\s{0,4}[\"']?(?:value|default)[\"']?\s{0,3}:\s{0,3}|!!str\s{1,3}"
 TYPE_THEN = r"(?:[A-Za-z_][\w.]*(?:\[[\w\[\], |.]{1,60}\])?(?:\s?\|\s?None)?\??)\s{0,3}=\s{0,3}(?=[bru]?[\"'])"
 FALLBACK = r"[\w.]*(?:getenv|environ\.get|environ|env|ENV|fetch|get)\b[^\"'\n]{0,20}(?:\(|\[)[^\n]{0,80}?(?:,|\bor\b|\|\||\?\?|:)\s{0,3}(?=b?\\?[\"'][^\"'\n]{4,})"
-KINDS = {Promise.PASSWORD: "password", Promise.TOKEN: "secret", Promise.KEY: "key"}
-
-
-def can_assign(lower: str) -> bool:
-    """Whether anything in the line links a name to a value."""
-    return (
-        ":" in lower
-        or "=" in lower
-        or ":" in lower
-        or " is " in lower
-        or " was " in lower
-        or " to " in lower
-        or "->" in lower
-        or " be " in lower
-        or "</" in lower
-        or " equals " in lower
-        or not lower.isascii()
-    )
+KINDS = {Promise.PASSWORD: "password", Promise.FOREIGN: "password", Promise.TOKEN: "secret", Promise.KEY: "key"}
 
 
 def assignments(line: str, lower: str, offset: int) -> Findings:
@@ -74,22 +80,31 @@ def assignments(line: str, lower: str, offset: int) -> Findings:
         extra = tail.group().rstrip("-") if tail else ""
         if not tail_allows(core, extra):
             continue
-        link = pattern(LINK).match(line, match.end() + len(extra))
-        strength = promise(match, line) if link else None
-        if not link or strength is None:
+        place = match.end() + len(extra)
+        link = pattern(LINK).match(lower, place)
+        loose = None if link else pattern(LOOSE).match(lower, place)
+        found = link or loose
+        if not found or lower.startswith("[redacted", found.end()) or (strength := promise(match, line)) is None:
             continue
-        span = _value(line, link.end(), core, strength, spoken=bool(link["verb"]))
+        span = None
+        if link:
+            if link["foreign"] and strength is Promise.PASSWORD:
+                strength = Promise.FOREIGN
+            span = value_span(line, link.end(), core, strength, spoken=bool(link["verb"]))
+            loose = None if span else pattern(LOOSE).match(lower, place)
+        if loose and strength is not Promise.KEY:
+            span = _loose_span(line, loose, core, extra, strength)
         if span:
             reached = span[1]
-            yield Finding(_kind(core, strength), offset + span[0], offset + span[1])
-    if "</" in line:
-        yield from _elements(line, offset)
+            yield Finding(kind_of(core, strength), offset + span[0], offset + span[1])
 
 
-def _kind(core: str, strength: Promise) -> str:
+def kind_of(core: str, strength: Promise) -> str:
     lower = core.lower()
     if "token" in lower or lower in {"jwt", "bearer"}:
         return "token"
+    if lower.startswith("secret"):
+        return "secret"
     if "key" in lower:
         return "key"
     if strength is Promise.PASSWORD and "phrase" in lower:
@@ -97,75 +112,154 @@ def _kind(core: str, strength: Promise) -> str:
     return {"cookie": "session cookie", "session": "session id"}.get(lower, KINDS[strength])
 
 
-def _value(line: str, place: int, core: str, strength: Promise, *, spoken: bool) -> tuple[int, int] | None:
+def value_span(line: str, place: int, core: str, strength: Promise, *, spoken: bool) -> tuple[int, int] | None:
     """Where the value stands, if what follows the name can be one."""
+    if wrapped := pattern(OBJECT_THEN).match(line, place):
+        place = wrapped.end()
     if typed := pattern(TYPE_THEN).match(line, place):
         place = typed.end()
     elif fallback := pattern(FALLBACK).match(line, place):
         place = fallback.end()
     if line[place : place + 1] in {"b", "r", "f", "u"} and line[place + 1 : place + 2] in {'"', "'"}:
         place += 1
-    for opening, closing in QUOTES.items():
-        if line.startswith(opening, place):
-            begin = place + len(opening)
-            end = line.find(closing, begin, begin + 4000)
-            while end > 0 and len(closing) == 1 and line[end - 1] == "\\" and line[end - 2 : end - 1] != "\\":
-                end = line.find(closing, end + 1, begin + 4000)
-            if end < 0:
-                end = begin + len(_bare(line, begin, in_query=False))
-            value = line[begin:end]
-            if link := pattern(r"[bru]?[\"']?\s{0,2}(?:or|\|\||\?\?)\s{0,2}(?=[\"'])").match(line, end + 1):
-                return _value(line, link.end(), core, strength, spoken=spoken)
-            return (begin, end) if _accept(value, core, strength, quoted=True) else None
+    if quoted := _quoted(line, place):
+        begin, end, value = quoted
+        if link := pattern(r"[bru]?[\"']?\s{0,2}(?:or|\|\||\?\?)\s{0,2}(?=[\"'])").match(line, end + 1):
+            return value_span(line, link.end(), core, strength, spoken=spoken)
+        return (begin, end) if accepts(value, core, strength, quoted=True) else None
     in_query = bool(pattern(r"[?&][\w.-]{0,40}$").search(line[max(0, place - 60) : max(0, place - 1)]))
-    value = _bare(line, place, in_query=in_query)
+    value = bare_value(line, place, in_query=in_query)
     end = place + len(value)
-    if not _accept(value, core, strength, quoted=False):
+    if not accepts(value, core, strength, quoted=False, in_query=in_query):
         return None
-    if is_identifier(value) and not _plain_word_is_a_password(line, place, end, core, strength, spoken=spoken):
+    if (
+        is_identifier(value)
+        and strength is not Promise.TOKEN
+        and not _plain_word_is_a_password(line, place, end, core, strength, spoken=spoken)
+    ):
         return None
     return place, end
 
 
-def _bare(line: str, place: int, *, in_query: bool) -> str:
+def _loose_span(line: str, link: re.Match[str], core: str, extra: str, strength: Promise) -> tuple[int, int] | None:
+    """What follows the name without a sign between, where it can be nothing else."""
+    begin = link.end()
+    if extra and "," in link.group():
+        return None
+    if quoted := _quoted(line, begin):
+        begin, end, value = quoted
+    else:
+        value = bare_value(line[begin : begin + 120], 0, in_query=False).rstrip(")")
+        end = begin + len(value)
+    if is_placeholder(value) or pattern(r"^[A-Za-z_-]{2,20}[:=]").match(value):
+        return None
+    if strength is Promise.TOKEN:
+        groups = pattern(r"^[A-Z0-9]{4,6}(?:-[A-Z0-9]{4,6}){2,}$").match(value)
+        fits = (random_groups(value) if groups else only_a_token(value)) or _is_seed(core, value) or is_one_case(value)
+        return (begin, end) if fits and core.lower() not in {"otp", "jwt", "sk", "pat"} else None
+    if not only_a_password(value) or not can_be_password(value, quoted=True) or is_named_so(value):
+        return None
+    # "pass" is also a verb, a ticket and a road: alone it says little.
+    if core.lower() in {"passes", "passcodes"}:
+        return None
+    if core.lower() in {"pass", "pw", "clave"} and not extra and not _is_mixed(value):
+        return None
+    return begin, end
+
+
+def _is_seed(core: str, value: str) -> bool:
+    """What an authenticator is set up with."""
+    return core.lower() in {"secret", "totp", "otp"} and bool(pattern(r"^(?=.*[2-7])[A-Z2-7]{16,64}$").match(value))
+
+
+def _is_mixed(value: str) -> bool:
+    """Too mixed for the number of a flight or a model."""
+    return classes(value) >= 3 or bool(pattern(r"[a-z]{3,}\d{2,}|\d[a-z]{3,}|[a-z]\d[a-z]").search(value))
+
+
+def _quoted(line: str, place: int) -> tuple[int, int, str] | None:
+    """Begin, end and text of what quotes hold at this place; pieces that are joined in code are one value."""
+    if (
+        line[place : place + 1] == "{"
+        and (braced := pattern(r"\{([^{}\s]{4,100})\}(?=;|$)").match(line, place))
+        and only_a_password(braced[1])
+    ):
+        return braced.start(1), braced.end(1), braced[1]
+    if line[place : place + 1] not in OPENING:
+        return None
+    for opening, closing in QUOTES.items():
+        if line.startswith(opening, place):
+            begin = place + len(opening)
+            end = _closing(line, closing, begin)
+            value = line[begin:end]
+            while len(closing) == 1 and (more := pattern(rf"{closing}\s{{0,3}}[+.]?\s{{0,3}}([\"'])").match(line, end)):
+                closing = more[1]  # noqa: PLW2901 - the next piece may stand in other quotes
+                stop = _closing(line, closing, more.end())
+                if stop <= more.end():
+                    break
+                value += line[more.end() : stop]
+                end = stop
+            return begin, end, value
+    return None
+
+
+def _closing(line: str, closing: str, begin: int) -> int:
+    end = line.find(closing, begin, begin + 4000)
+    while end > 0 and len(closing) == 1 and line[end - 1] == "\\" and line[end - 2 : end - 1] != "\\":
+        end = line.find(closing, end + 1, begin + 4000)
+    return end if end >= 0 else begin + len(bare_value(line, begin, in_query=False))
+
+
+def bare_value(line: str, place: int, *, in_query: bool) -> str:
     """An unquoted value: to the next space, without what closes or separates it."""
     match = pattern(BARE).match(line, place)
     if not match:
         return ""
     value = match.group()
-    if value.count("=") > 4:
+    if value.count("=") > 4 or value.count(":") > 6:
         return ""
-    cut = r"</|<br|&lt;/?\w|;$|,$|[,;/](?=[A-Za-z_가-힣一-鿿 -]{1,24}[:=])|,(?=\w+/)"
+    cut = r"</|<br|&lt;/?\w|;$|,$|[,;/](?=[A-Za-z_가-힣一-鿿 -]{1,24}[:=](?:[^=\s]|$)(?<!=$))|,(?=\w+/)|&(?=[A-Za-z_]\w{0,30}=)|~~|\*\*|\|$|[，。；！？]"
     if in_query:
         cut += "|&|#"
     if found := pattern(cut).search(value):
         value = value[: found.start()]
-    value = pattern(r"[.,;:?。,;]+$").sub("", value)
+    value = pattern(r"[.,;:?。]+$").sub("", value)
     for opening, closing in ("()", "[]", "{}"):
         while value.endswith(closing) and value.count(closing) > value.count(opening):
             value = value[:-1].rstrip(",;")
     return value.removesuffix("\\n").removesuffix("\\")
 
 
-def _accept(value: str, core: str, strength: Promise, *, quoted: bool) -> bool:
+def accepts(value: str, core: str, strength: Promise, *, quoted: bool, in_query: bool = False) -> bool:
+    """Whether the value is what its name promises."""
+    if strength is Promise.FOREIGN:
+        return only_a_password(value) and can_be_password(value, quoted=quoted)
     if strength is Promise.PASSWORD:
         if core.lower() in {"pass", "passes"} and value.isdigit():
             return False
         return can_be_password(value, quoted=quoted)
     if strength is Promise.TOKEN:
         if pattern(r"^[A-Z0-9]{4,6}(?:-[A-Z0-9]{4,6}){2,}$").match(value):
-            return _random_groups(value)
+            return random_groups(value)
         return can_be_token(value)
+    if core.lower() == "auth" and is_basic(value):
+        return True
     if not can_be_token(value, least=16) or is_reference(value):
         return False
-    return is_random(value) or (
-        core.lower() not in {"key", "keys", "session", "signature", "sig"} and is_hex(value) and entropy(value) > 3
-    )
+    if is_random(value):
+        return True
+    # KEY of a settings file may be hexadecimal; "key" in a sentence or a log may be anything's.
+    told = core.lower() not in {"key", "keys", "session", "signature", "sig"} or core in {"KEY", "KEYS"} or in_query
+    return told and (_is_long_hex(value) or is_uuid(value))
 
 
-def _random_groups(value: str) -> bool:
+def _is_long_hex(value: str) -> bool:
+    return is_hex(value) and entropy(value[:200]) > 3
+
+
+def random_groups(value: str) -> bool:
     letters = value.replace("-", "")
-    return len(set(letters)) >= 10 and not is_placeholder(value)
+    return len(set(letters)) >= 10 and not letters.isalpha() and not is_placeholder(value)
 
 
 def _plain_word_is_a_password(line: str, place: int, end: int, core: str, strength: Promise, *, spoken: bool) -> bool:
@@ -193,15 +287,3 @@ def _plain_word_is_a_password(line: str, place: int, end: int, core: str, streng
     if not (name_first and at_end):
         return False
     return line[place - 1] == "=" or (len(value) >= 5 and value.islower() and not pattern(DESCRIBING).match(value))
-
-
-def _elements(line: str, offset: int) -> Findings:
-    """<password>value</password>"""
-    element = r"<([A-Za-z][\w:.-]{0,40})(?:\s[^<>]{0,200})?>\s{0,4}([^<>\s]{4,400})\s{0,4}</\1>"
-    for match in pattern(element).finditer(line):
-        name = pattern(NAME).search(match[1].lower())
-        if not name or not tail_allows(core := match[1][name.start() : name.end()], match[1][name.end() :]):
-            continue
-        strength = promise(name, match[1])
-        if strength and not is_identifier(match[2]) and _accept(match[2], core, strength, quoted=False):
-            yield Finding(_kind(core, strength), offset + match.start(2), offset + match.end(2))

@@ -28,6 +28,11 @@ def headers(line: str, lower: str, offset: int) -> Findings:
 
 
 def _authorization(line: str, lower: str, offset: int) -> Findings:
+    unknown = r"\bauthorization[\"']?\s{0,2}[:=]\s{0,2}[\"']?[a-z][\w-]{2,30}\s{1,3}([a-z0-9._~+/%:=-]{16,4000})"
+    for match in pattern(unknown).finditer(lower):
+        value = line[match.start(1) : match.end(1)]
+        if pattern(r"\d").search(value) and not is_placeholder(value) and not is_path(value):
+            yield Finding("authorization", offset + match.start(1), offset + match.end(1))
     scheme = r"\b(bearer|basic|digest|ntlm|negotiate|token|apikey|key|hmac|aws4-hmac-sha256)\s{1,3}[\"']?([a-z0-9._~+/%:=-]{8,4000})"
     for match in pattern(scheme).finditer(lower):
         value = line[match.start(2) : match.end(2)].rstrip(".:")

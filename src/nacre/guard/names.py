@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from enum import IntEnum
 
-from nacre.guard.finding import lowered, pattern
+from nacre.guard.finding import pattern
 
 
 class Promise(IntEnum):
@@ -14,19 +14,41 @@ class Promise(IntEnum):
     KEY = 1
     TOKEN = 2
     PASSWORD = 3
+    FOREIGN = 4  # a password in a language whose words we do not know: only what no word looks like
 
 
 # Found anywhere in a lower-cased line, at the cost of a substring search each; only then is the line read.
 HINTS = (
-    "pass", "pwd", "pw", "psw", "bearer", "basic", "secret", "token", "key", "auth", "cred", "sig", "session", "cookie", "otp", "totp", "mfa", "jwt", "sas",
-    "cert", "seed", "webhook", "dsn", "kennwort", "contrase", "mot de passe",
+    "pass", "pwd", "pw", "psw", "bearer", "basic", "secret", "token", "key", "auth", "cred", "sig", "session", "cookie", "otp", "mfa", "jwt", "sas",
+    "cert", "seed", "webhook", "dsn", "kennwort", "contrase", "psk", "_sk", "sk:", "senha", "clave", "mdp", "parola", "woord", "haslo", "hasło", "parool",
+    "sifre", "şifre", "sandi", "adgangskode", "salasana", "lösenord", "mật khẩu", "p@", "p a s", "_pat", "pat:", "license", "heslo", "jelsz", "palavra", "p/w", "schlüssel",
 )  # fmt: skip
-NAME = (
-    r"(?P<password>pass(?:words?|wds?|phrases?|codes?|wort|wrd)|passes|pass|pswd|paswd|pwds?|psw|pw|kennwort|contraseñ?a|mot de passe)"
-    r"|(?P<token>secrets?|tokens?|credentials?|creds?|(?:api|access|secret|private|auth|encryption|signing|master|shared|account|service|client|app|deploy|"
-    r"subscription|license|activation|product|admin|storage|webhook|hmac|session|refresh|bot|rest|server|consumer|security)[ _.-]?(?:keys?|code)(?![a-z])|apikey|otp|totp|jwt|bearer)"
-    r"|(?P<key>keys?|authorization|authentication|auth|signature|sig|session[ _-]?id|session|sas|cookie|dsn|seed)"
+# Between the letters of a word that somebody took apart: p a s s w o r d, "pass" + "word".
+APART = r"[\s\"'`.+_*-]{0,5}"
+BEFORE_KEY = (
+    "api access secret private auth encryption encrypt signing master shared account service client app deploy subscription license activation "
+    "product admin storage webhook hmac session refresh bot rest server consumer security unseal setup user instrumentation preshared aes wlan "
+    "wifi wi-fi wpa wpa2 recovery"
 )
+ANY_KEY = r"[ _.-]?(?:keys?|code)(?![a-z])"
+WORDS = (
+    "passwort", "p" + APART + APART.join("assword") + "s?", "pass(?:wds?|wrd)", "pass[ _-]?(?:phrases?|codes?|keys?)(?![a-z])", "p/w", "passes", "pass", "pswd", "paswd", "pwds?", "psw", "pw", "psk",
+    r"p[a@4][s$5]{2}w[o0]rds?", "palavra[ _-]?(?:passe|chave)", "parola(?: d'ordine| chiave)", "parool", "kennwort", "contrase[nñ]a", "clave",
+    "mots?[ _-]de[ _-]passe", "mdp", "senha", "wachtwoord", "has[lł]o", "l[oö]senord", "adgangskode", "salasana", "sifre", "şifre", "heslo", "jelszó", "kata sandi",
+    "mật khẩu", "wlan-?schlüssel", "netzwerk-?schlüssel", "secret keys?(?![a-z])", "secrets?", "tokens?", "credentials?", "creds?", "apikey", "apisecret", "otp", "totp", "jwt", "bearer",
+    *(word + ANY_KEY for word in BEFORE_KEY.split()), "pat(?=[ _]?[:=])", "sk(?=[ _]?[:=])",
+    "keys?", "authorization", "authentication", "auth", "signature", "sig", "session[ _-]?id", "session", "sas", "cookie", "dsn", "seed",
+)  # fmt: skip
+# Sorted by their first letter, so that at most places none is tried; no groups, for what was found is told apart afterwards.
+NAME = "|".join(
+    f"{first}(?:{'|'.join(word[1:] for word in WORDS if word[0] == first)})"
+    for first in dict.fromkeys(word[0] for word in WORDS)
+)
+FOREIGN = r"passwort|palavra.*|parola.*|parool|kennwort|contrase.a|clave|mots?.de.passe|mdp|senha|wachtwoord|has.o|l.senord|adgangskode|salasana|.ifre|heslo|jelszó|kata sandi|mật khẩu|\w+-?schlüssel"
+KEYS = frozenset(
+    "key keys authorization authentication auth signature sig session sessionid sas cookie dsn seed".split()
+)
+TAIL = r"[A-Za-z0-9_\-]{0,40}"
 # A word after or before the name that makes it speak of something else: token_type, next_page_token, public_key.
 NEUTRAL_TAIL = frozenset(
     """
@@ -44,46 +66,67 @@ NEUTRAL_HEAD = frozenset(
     publishable site no without forgot forget reset invalid wrong missing show hide confirm
     """.split()
 )
-# Services whose keys have no beginning of their own, so that only the name before "key" gives them away.
-SERVICES = (
-    r"\b(?:ably|adafruit|alchemy|algolia|amplitude|assemblyai|azure|baidu|bing|bugsnag|circleci|cloudflare|cloudinary|cohere|contentful|coze|datadog|deepgram|"
-    r"deepl|deepseek|dify|dingtalk|etherscan|fastly|feishu|finnhub|freshdesk|gaode|amap|giphy|gitea|heroku|huawei|hunter|infura|intercom|ipinfo|jenkins|kimi|lark|"
-    r"linkedin|mailjet|minimax|mistral|mixpanel|moonshot|newsapi|okta|opencage|openweather(?:map)?|pagerduty|pexels|pinata|pixabay|polygon|postmark|pusher|qianfan|"
-    r"quickbooks|rapidapi|rollbar|segment|sendbird|serpapi|shodan|siliconflow|sparkpost|splunk|spotify|tencent|tmdb|trello|twitter|unsplash|virustotal|volcengine|"
-    r"weatherapi|wechat|xunfei|yandex|youtube|zendesk|zhipu|zoom)[\w.-]{0,12}[ _-]$"
+NEUTRAL_KEYS = frozenset("public primary foreign sort partition cache hot arrow enter shift tab".split())
+OWNERS = frozenset(
+    """
+    my db user root admin app smtp ftp ssh sql mysql pg ldap mail wifi new old sudo redis mongo set http proxy git nas vpn rdp vnc login account
+    bind default temp tmp
+    """.split()
 )
+# Services whose keys have no beginning of their own, so that only the name before "key" gives them away.
+SERVICES = frozenset(
+    """
+    ably adafruit alchemy algolia amplitude assemblyai azure baidu bing bugsnag circleci cloudflare cloudinary cohere contentful coze datadog
+    deepgram deepl deepseek dify dingtalk etherscan fastly feishu finnhub freshdesk gaode amap giphy gitea heroku huawei hunter infura intercom
+    ipinfo jenkins kimi lark linkedin mailjet minimax mistral mixpanel moonshot newsapi okta opencage openweather openweathermap pagerduty pexels
+    pinata pixabay polygon postmark pusher qianfan quickbooks rapidapi rollbar segment sendbird serpapi shodan siliconflow sparkpost splunk
+    spotify tencent tmdb trello twitter unsplash virustotal volcengine weatherapi wechat xunfei yandex youtube zendesk zhipu zoom wandb serper
+    helicone alphavantage coingecko mailgun sendgrid bitly geoapify locationiq nasa guardian openai anthropic gemini groq stripe twilio pushover
+    ifttt steam riot yelp foursquare tomtom maptiler tinify tinypng uptimerobot statuspage opsgenie hetzner linode vultr ovh gandi namecheap
+    godaddy porkbun dnsimple imgbb imgur pastebin todoist raindrop readwise feedly dd xi fal
+    """.split()
+)
+CHINESE_SERVICES = r"(?:高德|百度|腾讯|阿里|讯飞|和风|微信|钉钉|飞书|企微|七牛|极光|个推)\w{0,8} ?$"
 
 
 def promise(match: re.Match[str], line: str) -> Promise | None:
     """What the name promises that was found in the lower-cased `line`; none when it is part of another word."""
     start = match.start()
     core = line[start : match.end()]
+    plain = match.group()
     head = line[max(0, start - 40) : start]
     last = head[-1:]
-    short = len(core) <= 4
-    joined = last.isalpha() and last.isascii()
-    if joined and short:
+    words = [word.lower() for word in pattern(r"[A-Z]?[a-z0-9]+|[A-Z0-9]+").findall(head[-24:])] if head else []
+    if last.isalpha() and last.isascii() and len(core) <= 4:
         camel = last.islower() and core[0].isupper()
-        known = pattern(
-            r"(?i)(?:^|[^a-z])(?:my|db|user|root|admin|app|smtp|ftp|ssh|sql|mysql|pg|ldap|mail|wifi|new|old|sudo|redis|mongo)$"
-        ).search(head)
-        if not (camel or known):
+        if not camel and not (words and words[-1] in OWNERS and not head[: -len(words[-1])][-1:].isalpha()):
             return None
-    words = [word.lower() for word in pattern(r"[A-Z]?[a-z0-9]+|[A-Z0-9]+").findall(head[-24:].rpartition(" ")[2])]
+    kind = _kind(plain)
+    nearest = words[-1] if words and not head.endswith(" ") else ""
+    if kind in {Promise.TOKEN, Promise.KEY} and nearest in NEUTRAL_HEAD and last in "_-.abcdefghijklmnopqrstuvwxyz":
+        return None
+    if kind is Promise.KEY:
+        if words and words[-1] in NEUTRAL_KEYS:
+            return None
+        if plain == "key" and (SERVICES.intersection(words[-2:]) or _is_chinese_service(head)):
+            return Promise.TOKEN
+    return kind
+
+
+def _kind(plain: str) -> Promise:
+    if plain in KEYS or plain in {"session_id", "session-id", "session id"}:
+        return Promise.KEY
     if (
-        match.lastgroup != "password"
-        and words
-        and words[-1] in NEUTRAL_HEAD
-        and last in "_-." + "abcdefghijklmnopqrstuvwxyz"
+        plain[0] == "p"
+        and plain not in {"pat", "passwort"}
+        and not plain.startswith(("pal", "par", "private", "product", "preshared"))
     ):
-        return None
-    if match.lastgroup == "key" and pattern(
-        r"(?i)(?:public|primary|foreign|sort|partition|cache|hot|arrow|enter|shift|tab)[ _-]?$"
-    ).search(head):
-        return None
-    if core.lower() == "key" and pattern(SERVICES).search(lowered(head)):
-        return Promise.TOKEN
-    return {"password": Promise.PASSWORD, "token": Promise.TOKEN, "key": Promise.KEY}[match.lastgroup or "key"]
+        return Promise.PASSWORD
+    return Promise.FOREIGN if pattern(FOREIGN).fullmatch(plain) else Promise.TOKEN
+
+
+def _is_chinese_service(head: str) -> bool:
+    return not head.isascii() and bool(pattern(CHINESE_SERVICES).search(head))
 
 
 def tail_allows(core: str, tail: str) -> bool:

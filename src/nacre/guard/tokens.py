@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from nacre.guard.finding import Finding, Findings, pattern
-from nacre.guard.values import is_hex, is_made_up, is_random, is_uuid
+from nacre.guard.values import changes, classes, is_hex, is_made_up, is_random, is_uuid
 from nacre.guard.vendors import PREFIXED, SHAPED
 
 # Ids that programs print all day: they look like keys and open nothing.
@@ -17,6 +17,9 @@ KNOWN_IDS = frozenset(
     event message channel conversation room agent srvtoolu container att dpl team cache sticky data ubuntu python node linux darwin
     """.split()
 )
+PUBLISHABLE = ("pk_live_", "pk_test_", "sb_publishable_", "phc_")
+# No token is longer; without an end a text of nothing but beginnings would be read again for each.
+LONGEST = 5_000
 LONG_RUN = r"(?<![A-Za-z0-9_])[A-Za-z0-9_-]{15,}"
 
 
@@ -28,7 +31,8 @@ def _table() -> tuple[frozenset[str], dict[str, list[tuple[str, str, str]]], tup
     for kind, prefixes, rest in PREFIXED:
         for prefix in prefixes.split():
             row = (kind, prefix, rest)
-            if pattern(r"^[A-Za-z0-9_-]{2,}$").match(prefix):
+            # Where the rest may hold a slash or a plus sign, a run may end early.
+            if pattern(r"^[A-Za-z0-9_-]{2,}$").match(prefix) and "+/" not in rest:
                 plain.setdefault(prefix[:2], []).append(row)
             else:
                 cut.append(row)
@@ -43,8 +47,11 @@ def tokens(text: str) -> Findings:
     if seed and len(pattern("[2-7]").findall(seed[1])) >= 2 and not is_made_up(seed[1]):
         yield Finding("one-time code seed", *seed.span(1))
     starts, plain, cut = _table()
+    public = _public_blocks(text)
     for match in pattern(LONG_RUN).finditer(text):
         start, end = match.span()
+        if public and any(begin <= start < stop for begin, stop in public):
+            continue
         places = [start]
         before = text[start - 1] if start else ""
         if before == "\\" and text[start] in "nrt":
@@ -66,14 +73,40 @@ def tokens(text: str) -> Findings:
     for kind, prefix, rest in cut:
         place = text.find(prefix)
         while place >= 0:
-            if (not place or not text[place - 1].isalnum()) and (one := _match(kind, prefix, rest, text, place)):
+            one = None if place and text[place - 1].isalnum() else _match(kind, prefix, rest, text, place)
+            if one:
                 yield one
-            place = text.find(prefix, place + len(prefix))
-    for kind, literal, shape in SHAPED:
-        if literal in text:
+            place = text.find(prefix, one.end if one else place + len(prefix))
+    if pattern(r"(?:AK|AS)IA[A-Z0-9]{16}").search(text):
+        yield from _aws_secrets(text)
+    for kind, sign, shape in SHAPED:
+        if pattern(sign).search(text):
             for match in pattern(r"(?<![A-Za-z0-9_/+-])(?:" + shape + r")(?![A-Za-z0-9_-])").finditer(text):
                 if not is_made_up(match.group()) and not _even_start(match.group()):
                     yield Finding(kind, *match.span())
+
+
+def _aws_secrets(text: str) -> Findings:
+    """Forty characters of base64, told by the id that stands with them."""
+    for match in pattern(r"(?<![A-Za-z0-9+/=_.-])[A-Za-z0-9+/]{40}(?![A-Za-z0-9+/=_.-])").finditer(text):
+        value = match.group()
+        if classes(value) >= 3 and changes(value) >= 0.4 and not is_made_up(value):
+            yield Finding("aws secret", *match.span())
+
+
+def _public_blocks(text: str) -> list[tuple[int, int]]:
+    """Certificates and public keys: as random as private ones, and made to be shown."""
+    found: list[tuple[int, int]] = []
+    place = text.find("-----BEGIN ")
+    while 0 <= place < len(text) and len(found) < 200:
+        end = text.find("-----END ", place)
+        if end < 0:
+            break
+        begin = text.rfind("-----BEGIN ", place, end)
+        if pattern("-----BEGIN (?![A-Z ]*PRIVATE)[A-Z0-9 ]{3,40}-----").match(text, begin):
+            found.append((begin, end))
+        place = text.find("-----BEGIN ", end)
+    return found
 
 
 def _even_start(value: str) -> bool:
@@ -81,7 +114,7 @@ def _even_start(value: str) -> bool:
 
 
 def _match(kind: str, prefix: str, rest: str, text: str, place: int) -> Finding | None:
-    match = pattern(rf"(?:{rest})(?![A-Za-z0-9])").match(text, place + len(prefix))
+    match = pattern(rf"(?:{rest})(?![A-Za-z0-9])").match(text, place + len(prefix), place + LONGEST)
     if not match or is_made_up(match.group()):
         return None
     end = match.end()
@@ -96,9 +129,11 @@ def _unknown(text: str, start: int, end: int) -> Finding | None:
     value = text[start:end]
     if not 20 <= len(value) <= 300 or is_uuid(value) or is_made_up(value):
         return None
-    if pattern(r"[_-]").split(value.lower(), maxsplit=1)[0] in KNOWN_IDS or pattern(
-        "^AAAA[A-Z]..?(?:NzaC1|VjZHNh)"
-    ).match(value):
+    if (
+        value.startswith(PUBLISHABLE)
+        or pattern(r"[_-]").split(value.lower(), maxsplit=1)[0] in KNOWN_IDS
+        or pattern("^AAAA[A-Z]..?(?:NzaC1|VjZHNh)").match(value)
+    ):
         return None
     before = text[max(0, start - 12) : start]
     after = text[end : end + 2]
@@ -113,10 +148,12 @@ def _unknown(text: str, start: int, end: int) -> Finding | None:
         if is_random(body) or (is_hex(body) and len(body) >= 32 and "_" in value and name.islower()):
             return Finding("access token", start, end)
         return None
+    # Padding belongs to the value.
+    stop = end + len(text[end : end + 2]) - len(text[end : end + 2].lstrip("="))
     if len(value) >= 24 and "-" not in value and "_" not in value and is_random(value):
-        return Finding("key", start, end)
+        return Finding("key", start, stop)
     return (
-        Finding("key", start, end)
+        Finding("key", start, stop)
         if len(value) >= 32 and is_random(value) and value.count("-") + value.count("_") <= 4
         else None
     )
@@ -133,6 +170,6 @@ def _inside_something(before: str, after: str) -> bool:
         return True
     return bool(
         pattern(
-            r"(?i)(?:sha\d*|md5|base64|integrity|hash|etag|digest|checksum|id|ref|commit|boundary|nonce)[\"']?\s?[-:=,]+\s?[\"'<]?$"
+            r"(?i)(?:sha\d*|md5|base64|integrity|hash|etag|digest|checksum|id|ref|commit|boundary|nonce|h1)[\"']?\s?[-:=,]+\s?[\"'<]?$"
         ).search(before)
     )

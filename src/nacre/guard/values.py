@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from base64 import b64decode
 from itertools import pairwise
 from math import log2
 
@@ -70,6 +71,9 @@ def is_reference(value: str) -> bool:
 
 
 def is_path(value: str) -> bool:
+    # Every twentieth key in base64 has slashes where a path would have them.
+    if len(value) >= 32 and _is_long_base64(value) and changes(value.replace("/", "")) >= 0.4:
+        return False
     return bool(
         pattern(
             r"^(?:~|\.{1,2})?/[\w.~-]|^[A-Za-z]:[\\/]|^[\w.-]+(?:/[\w.-]+){2,}$|^https?://|\.(?:pem|key|txt|json|ya?ml|toml|env|py|js|ts|md|crt|p12|log)$"
@@ -86,7 +90,7 @@ def is_slug(value: str) -> bool:
     """Words joined by hyphens, perhaps numbered: my-secret-2, v1.2.3, 2024-05-01."""
     return bool(
         pattern(
-            r"^[a-z]+(?:[-_./][a-z]+)*[-_.]?\d{0,3}$|^v?\d+(?:[.:/-]\d+)+\w*$|^[A-Z]+(?:_[A-Z]+)*(?:_?\d{1,2})?$|^[A-Za-z]+(?:\+\w+)+$"
+            r"^[a-z]+(?:[-_./][a-z]+)*[-_.]?\d{0,3}$|^v?\d+(?:[.:/-]\d+)+\w*$|^[A-Z]+(?:_[A-Z]+)*(?:_?\d{1,2})?$|^[A-Za-z]+(?:\+\w{1,12})+$"
         ).match(value)
     )
 
@@ -129,11 +133,11 @@ _KIND = {
 }
 
 
-def is_random(value: str) -> bool:
+def is_random(value: str, *, least: int = 16) -> bool:
     """Upper case, lower case and digits in no order that a name would have."""
     plain = pattern(r"[^A-Za-z0-9]").sub("", value)
     return (
-        len(plain) >= 16
+        len(plain) >= least
         and len(pattern(r"\d+").findall(plain)) >= 2
         and bool(pattern("[a-z]").search(plain))
         and bool(pattern("[A-Z]").search(plain))
@@ -144,6 +148,8 @@ def is_random(value: str) -> bool:
 
 def is_made_up(body: str) -> bool:
     """The body of a vendor's token that somebody typed into a document: too even, or counting upwards."""
+    # Who makes one up does so from the start.
+    body = body[:300]
     lower = body.lower()
     if len(body) < 10:
         return False
@@ -157,16 +163,26 @@ def is_made_up(body: str) -> bool:
     return "123456789" in lower and ("abcdef" in lower or upwards * 3 > len(body))
 
 
+def is_basic(value: str) -> bool:
+    """A name and a password in base64, as HTTP and registries carry them."""
+    if len(value) < 12 or not pattern(r"^[A-Za-z0-9+/]+={0,2}$").match(value):
+        return False
+    try:
+        plain = b64decode(value + "=" * (-len(value) % 4)).decode("ascii")
+    except ValueError:
+        return False
+    return bool(pattern(r"^[\w.@+-]{1,60}:[!-~]{4,200}$").match(plain)) and not is_placeholder(plain.partition(":")[2])
+
+
 def can_be_password(value: str, *, quoted: bool) -> bool:
     """A value that a person would have chosen as a password, after a name that says so."""
     if not 4 <= len(value) <= 200 or is_placeholder(value) or is_path(value):
         return False
     if " " in value:
-        return (
-            quoted
-            and len(value) <= 60
-            and any(pattern(r"[A-Za-z]\d|\d[A-Za-z]").search(part) and len(part) >= 6 for part in value.split())
-        )
+        words = value.split()
+        mixed = [word for word in words if pattern(r"[A-Za-z]\d|\d[A-Za-z]").search(word)]
+        few = len(words) <= 5 and not FUNCTION_WORDS.intersection(value.lower().split())
+        return quoted and len(value) <= 60 and any(len(word) >= (3 if few else 6) for word in mixed)
     if pattern(NAME_PARTS).search(value.lower()) and not _carries_a_twist(value):
         return False
     if not pattern("[A-Za-z0-9]").search(value) and len(value) < 6:
@@ -181,18 +197,82 @@ def _carries_a_twist(value: str) -> bool:
     return classes(value) >= 3 and bool(re.search(r"\d", value))
 
 
+TERMS = (
+    r"(?i)^(?:1password|oauth[12](?:\.0)?|sha-?\d+|aes-?\d+[\w-]*|utf-?\d+\w*|base-?\d+|argon2\w*|x86\w*|ipv[46]|wpa[23]?\w*|[23]fa|http/?[123]\S*|python3?|win\d+|"
+    r"i18n|l10n|k8s|log4j|ed25519|x509|pkcs\S+|md5\w*|rfc\d+|cve-\S+|q[1-4]|fido2|bcrypt\S*|web3|mp[34]|ec2|s3|auth0|keepass2?\w*|part\d|step\d|line\d+|page\d+|\w+\d?(?:\(\)|:))$"
+)
+
+
+def only_a_password(value: str) -> bool:
+    """Letters mixed with digits or marks as no word of a sentence is: told by itself, whatever stands before it."""
+    if len(value) < 5 or pattern(r"^\d+(?:[.,:/-]\d+)*\w{0,2}$").match(value) or pattern(TERMS).match(value):
+        return False
+    if pattern(r"^[A-Za-z]+[-'’/][A-Za-z]+$").match(value) or is_identifier(value):
+        return False
+    if value[0] in "*@(-:/." or pattern(r"^[A-Za-z]+\d+\.\d|^[a-z]+-\d{1,4}$").match(value):
+        return False
+    # Versions, keys of tickets, calls, addresses, names of files, ordinals and amounts.
+    if pattern(
+        r"^(?:v?\d+[.]|[A-Z]+-\d+$|[\w.-]+\(|https?:|\w+:$|\d+(?:st|nd|rd|th|x|k|m|mb|gb|ms|px|am|pm)\b)|[=({|<>]|\.\w{2,4}$"
+    ).search(value):
+        return False
+    letters = pattern("[A-Za-z]").search(value)
+    return bool(letters) and bool(pattern(r"\d|[A-Za-z][!#$%^*?]+[A-Za-z]").search(value))
+
+
+def is_named_so(value: str) -> bool:
+    """Log4Shell, KeePass2: products carry one digit among capital and small letters."""
+    return classes(value) == 3 and value.isalnum() and sum(map(str.isdigit, value)) == 1
+
+
+def only_a_token(value: str) -> bool:
+    """Hexadecimal, a UUID or a random run: what a machine made, without a name that promises it."""
+    if not can_be_token(value, least=12):
+        return False
+    return (
+        is_uuid(value)
+        or (is_hex(value) and len(value) >= 32)
+        or is_random(value, least=12)
+        or _is_long_base64(value)
+        or _is_shuffled(value)
+    )
+
+
+def is_one_case(value: str) -> bool:
+    """Letters of one case and digits, mixed at random: the keys of many clouds."""
+    return (
+        len(value) >= 24
+        and bool(pattern(r"^(?:[a-z0-9]+|[A-Z0-9]+)$").match(value))
+        and len(pattern(r"\d+").findall(value)) >= 4
+        and entropy(value[:200]) >= 3.3
+    )
+
+
+def _is_long_base64(value: str) -> bool:
+    return len(value) >= 32 and classes(value) >= 3 and bool(pattern(r"^[A-Za-z0-9+/]+={0,2}$").match(value))
+
+
+def _is_shuffled(value: str) -> bool:
+    """Capital and small letters in no order: no name in code changes its case at every other letter."""
+    return len(value) >= 20 and changes(value[:200]) >= 0.5 and classes(value) >= 2
+
+
 def can_be_token(value: str, *, least: int = 8) -> bool:
     """A value that a machine made, after a name such as token or secret."""
     if not least <= len(value) <= 4000 or " " in value or is_placeholder(value) or is_path(value):
         return False
-    if is_identifier(value) or is_slug(value) or value.startswith(("(", "[", "{", "<", "|", ">", "=", "#", "*", "`")):
+    if (
+        (is_identifier(value) and not _is_shuffled(value))
+        or is_slug(value)
+        or value.startswith(("(", "[", "{", "<", "|", ">", "=", "#", "*", "`"))
+    ):
         return False
     # Machines make tokens from a small alphabet; quotes, brackets and entities belong to something else.
     if value.isdigit() or not pattern(r"^[A-Za-z0-9+/=_.~:%$!@#^*|,?-]+$").match(value):
         return False
     if pattern(NAME_PARTS).search(value[:120].lower()) and classes(value) < 3:
         return False
-    digits = sum(c.isdigit() for c in value)
     if is_uuid(value):
         return True
-    return digits >= 1 and (classes(value) >= 2) and entropy(value) >= 2.4
+    digits = pattern(r"\d").search(value) or _is_shuffled(value)
+    return bool(digits) and classes(value) >= 2 and entropy(value[:200]) >= 2.4

@@ -1,0 +1,105 @@
+"""What is looked for where: the whole text for shapes, each line for names, a line with those after it for labels."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+
+from nacre.guard.addresses import logins, webhooks
+from nacre.guard.assignments import assignments
+from nacre.guard.blocks import blocks
+from nacre.guard.commands import commands
+from nacre.guard.fields import elements, login_pairs, pairs
+from nacre.guard.finding import MARK, Findings, any_of, lowered, pattern
+from nacre.guard.following import following
+from nacre.guard.headers import headers, signed_tokens
+from nacre.guard.languages import SCRIPT_HINTS, other_scripts
+from nacre.guard.names import HINTS
+from nacre.guard.prose import USED, english
+from nacre.guard.tables import tables
+from nacre.guard.tokens import LONG_RUN, tokens
+
+# Words of sentences and commands that may give a secret away without naming it.
+SPOKEN_HINTS = (
+    "code", "verify", "pin", "login", "log in", "logged", "log on", "sign in", "signed in", "ssh", "connect", "identified", "wallet", "recovery", "curl", "http -",
+    "redis-cli", "zip -", "7z", "sudo -s", "net use", "smb", "mnemonic", "plink", "mysql", "maria", "mongo", "ldap", "sqlcmd", "docker", "podman", "códi", "codi",
+    "puk", "safe", "locker", "combination", "zugang", "identifiants", "account", "openssl", "rar ", "/p:", "answer", "insert into", "助记", "助記",
+    "2fa", "impacket", "wget", "wandb", "configure set", "config set", "sign-in", "user/", "id/", "admin", "root", " / ", "crypted", "protected", "unlock", "opens", "psexec", "snmp", ":543", ":*:",
+    *USED,
+)  # fmt: skip
+LONG_LINE = 8_000
+BEFORE, AFTER = 300, 1_300
+
+
+def scan(text: str) -> Findings:
+    """Every secret in a folded text; findings may overlap."""
+    if "[redacted: " in text:
+        # The kind that a mark names announces nothing.
+        text = pattern(MARK).sub(lambda match: "[redacted" + "·" * (len(match.group()) - 10) + "]", text)
+    # Everything a machine makes is a long run of letters and digits; ordinary sentences have none.
+    if pattern(LONG_RUN).search(text):
+        yield from blocks(text)
+        if "eyJ" in text:
+            yield from signed_tokens(text)
+        yield from tokens(text)
+        yield from webhooks(text)
+    elif "PRIVATE KEY" in text:
+        yield from blocks(text)
+    if "://" in text or "jdbc:" in text:
+        yield from logins(text)
+    if "</" in text:
+        yield from elements(text)
+    lower = lowered(text)
+    named = set(_begins(lower, HINTS))
+    spoken = set(_begins(lower, SPOKEN_HINTS))
+    foreign = set() if text.isascii() else set(_begins(text, SCRIPT_HINTS))
+    if not (named or spoken or foreign):
+        return
+    lines = text.split("\n")
+    offsets = [0]
+    for line in lines:
+        offsets.append(offsets[-1] + len(line) + 1)
+    for offset in sorted(named | spoken | foreign):
+        at = bisect_right(offsets, offset) - 1
+        line, low = lines[at], lower[offset : offset + len(lines[at])]
+        if offset in named:
+            yield from headers(line, low, offset)
+            yield from assignments(line, low, offset)
+            yield from pairs(text, line, offset)
+        if offset in named or offset in spoken:
+            for begin, end in _pieces(low):
+                piece = (line[begin:end], low[begin:end], offset + begin)
+                yield from commands(*piece)
+                yield from english(*piece)
+                yield from login_pairs(*piece)
+        if offset in foreign:
+            yield from other_scripts(line, offset)
+        yield from following(lines, at, offsets)
+        yield from tables(lines, at, offsets)
+
+
+def _pieces(lower: str) -> Iterator[tuple[int, int]]:
+    """The line, or what lies about the hints in one that is too long for a sentence or a command."""
+    if len(lower) <= LONG_LINE:
+        yield 0, len(lower)
+        return
+    begin = end = 0
+    for match in any_of(HINTS + SPOKEN_HINTS).finditer(lower):
+        first, last = max(0, match.start() - BEFORE), match.end() + AFTER
+        if first > end:
+            if end:
+                yield begin, end
+            begin = lower.find(" ", first, match.start()) + 1 or first
+        end = last
+    yield begin, end
+
+
+def _begins(text: str, hints: tuple[str, ...]) -> Iterator[int]:
+    """Where each line begins that holds one of the words."""
+    place = 0
+    search = any_of(hints).search
+    while match := search(text, place):
+        yield text.rfind("\n", place, match.start()) + 1 or place
+        place = text.find("\n", match.end()) + 1
+        if not place:
+            return
