@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-LAYERS = ("longterm", "daily", "weekly", "archive", "note", "hot", "warm", "gist", "forgotten", "extra")
+LAYERS = ("longterm", "daily", "weekly", "archive", "note", "hot", "warm", "gist", "forgotten", "extra", "session")
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,11 @@ class Hit:
     vector_score: float = 0.0
     parts: Mapping[str, float] = field(default_factory=dict)
     provenance: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def source(self) -> str:
+        """The corpus: "memory", or "sessions" for what stands in a transcript."""
+        return "sessions" if self.layer == "session" else "memory"
 
     @property
     def citation(self) -> str:

@@ -1,0 +1,1 @@
+"""Deciding what is worth keeping: what to extract, what kind of memory it is, what may become long-term."""

@@ -1,0 +1,308 @@
+"""From a talk to the lines of a log: what was asked and came of it, what was settled, found, wished, learnt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from nacre.brain.local import offrecord
+from nacre.brain.local.dialogue import Sentence, sentences_of
+from nacre.brain.local.judge import Judge, Judged
+from nacre.brain.local.wording import LONGEST, asked, halved, joined, shorten, starts_with_pronoun, tidy
+from nacre.brain.local.worth import worth
+from nacre.model.bullet import Bullet
+from nacre.model.session import Message, Speaker
+from nacre.text.tokens import tokens
+
+# Worth: takes a line of its own · the owner's words take one · joins a neighbour's · only where lines are missing.
+GOOD, FAIR, SLIGHT, POOR = 0.5, 0.27, 0.15, 0.04
+_ECHO = {"en": 0.78, "zh": 0.86}  # likeness by which an agent only repeats the owner; the models' scales differ
+_SAME = 0.8  # share of words by which a line repeats an earlier one
+_ASKS = ("request", "question")
+_EMPTY = ("social", "agree", "speculate", "offrecord")
+_OWNERS_ALONE = ("PREF",)  # only the owner's words become these
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A line in the making: the sentences that it says, and those of the agent that tell what came of it."""
+
+    places: tuple[int, ...]
+    outcome: tuple[int, ...] = ()
+    score: float = 0.0
+
+
+@dataclass(frozen=True)
+class _Talk:
+    sentences: Sequence[Sentence]
+    judged: Sequence[Judged]
+    worth: Sequence[float]
+    usable: frozenset[int]
+    spent: set[int] = field(default_factory=set)
+
+
+def extract(messages: Sequence[Message], judge: Judge, *, least: int = 3, most: int = 10) -> list[Bullet]:
+    """The lines that a talk is worth, in the order in which things were said; none when there is nothing to tell."""
+    sentences = sentences_of(messages)
+    if not sentences:
+        return []
+    judged = judge.read([one.text for one in sentences])
+    hidden = offrecord.hidden(sentences, judged)
+    usable = frozenset(
+        place
+        for place, one in enumerate(sentences)
+        if place not in hidden and (one.speaker is Speaker.OWNER or one.to_owner)
+    )
+    talk = _Talk(sentences, judged, worth(sentences, judged), usable)
+    lines = _distinct(_of_owner(talk) + _of_agent(talk), talk)
+    lines = sorted(lines, key=lambda one: -one.score)[:most]
+    lines = _filled_up(lines, talk, least)
+    ordered = sorted(lines, key=lambda one: one.places[0])
+    return _split_up([_bullet(one, talk) for one in ordered], least)
+
+
+def _of_owner(talk: _Talk) -> list[_Line]:
+    """The owner's sentences, neighbours that belong together on one line, requests with what came of them."""
+    made: list[_Line] = []
+    run: list[int] = []
+
+    def close() -> None:
+        if run and max(talk.worth[place] for place in run) >= FAIR:
+            made.append(_with_outcome(tuple(run), talk))
+        run.clear()
+
+    for place, one in enumerate(talk.sentences):
+        if one.speaker is not Speaker.OWNER or place not in talk.usable or not _counts(place, talk):
+            continue
+        if run and not _belongs(run, place, talk):
+            close()
+        run.append(place)
+    close()
+    return made
+
+
+def _counts(place: int, talk: _Talk) -> bool:
+    """Whether a sentence of the owner is told: by its own worth, or with a neighbour in its message that surely is."""
+    if talk.worth[place] >= FAIR:
+        return True
+    if talk.worth[place] < SLIGHT or talk.judged[place].best("act") in _EMPTY:
+        return False
+    turn = talk.sentences[place].turn
+    beside = [other for other in (place - 1, place + 1) if 0 <= other < len(talk.sentences)]
+    return any(talk.sentences[other].turn == turn and talk.worth[other] >= GOOD for other in beside)
+
+
+def _belongs(run: Sequence[int], place: int, talk: _Talk) -> bool:
+    """Whether a sentence goes on with what the sentences before it say."""
+    last, this = talk.sentences[run[-1]], talk.sentences[place]
+    if last.turn != this.turn or this.place != last.place + 1:
+        return False
+    language = talk.judged[place].language
+    if sum(len(talk.sentences[one].text) for one in (*run, place)) > LONGEST[language]:
+        return False
+    if talk.judged[place].chance("c", "yes") > 0.5 or len(this.text) < (14 if language == "zh" else 35):
+        return True
+    return _topic(talk.judged[run[-1]]) == _topic(talk.judged[place])
+
+
+def _topic(judged: Judged) -> tuple[str, bool]:
+    return judged.best("type"), judged.best("act") in _ASKS
+
+
+def _with_outcome(run: tuple[int, ...], talk: _Talk) -> _Line:
+    score = max(talk.worth[place] for place in run)
+    if not _is_request(run, talk):
+        return _Line(run, (), score)
+    answers = [place for place in _answers(run[-1], talk) if talk.worth[place] >= FAIR and _tells(talk.judged[place])]
+    best = sorted(sorted(answers, key=lambda place: -talk.worth[place])[:2])
+    talk.spent.update(best)
+    return _Line(run, tuple(best), max([score, *(talk.worth[place] for place in best)]))
+
+
+def _is_request(run: Sequence[int], talk: _Talk) -> bool:
+    odds = [sum(talk.judged[place].chance("act", act) for act in _ASKS) for place in run]
+    return max(odds) > 0.5 and talk.judged[run[-1]].best("act") not in ("decide", "instruct")
+
+
+def _answers(place: int, talk: _Talk) -> list[int]:
+    """The agent's sentences between the owner's and his next."""
+    found: list[int] = []
+    turn = talk.sentences[place].turn
+    for other in range(place + 1, len(talk.sentences)):
+        one = talk.sentences[other]
+        if one.speaker is Speaker.OWNER and one.turn != turn:
+            break
+        if one.speaker is Speaker.AGENT and other in talk.usable:
+            found.append(other)
+    return found
+
+
+def _tells(judged: Judged) -> bool:
+    return judged.best("act") not in (*_EMPTY, "question", "request")
+
+
+def _of_agent(talk: _Talk) -> list[_Line]:
+    """What the agent found or did, where no request of the owner carries it."""
+    made: list[_Line] = []
+    for place, one in enumerate(talk.sentences):
+        if one.speaker is not Speaker.AGENT or place not in talk.usable or place in talk.spent:
+            continue
+        if (
+            talk.worth[place] < GOOD
+            or not _tells(talk.judged[place])
+            or _is_echo(place, talk)
+            or _rejected(place, talk)
+        ):
+            continue
+        before = made[-1] if made else None
+        if before and place == before.places[-1] + 1 and _fits(before, place, talk):
+            made[-1] = replace(before, places=(*before.places, place), score=max(before.score, talk.worth[place]))
+        else:
+            made.append(_Line((place,), (), talk.worth[place]))
+    return made
+
+
+def _is_echo(place: int, talk: _Talk) -> bool:
+    """Whether the agent only says again what the owner said."""
+    mine = talk.judged[place]
+    if mine.vector is None:
+        return False
+    return any(
+        other.vector is not None
+        and other.language == mine.language
+        and float(mine.vector @ other.vector) > _ECHO[mine.language]
+        for said, other in zip(talk.sentences[:place], talk.judged[:place], strict=True)
+        if said.speaker is Speaker.OWNER
+    )
+
+
+def _rejected(place: int, talk: _Talk) -> bool:
+    """Whether it is a proposal that the owner turns down at once."""
+    if talk.judged[place].best("act") == "report":
+        return False
+    following = (
+        other for other in range(place + 1, len(talk.sentences)) if talk.sentences[other].speaker is Speaker.OWNER
+    )
+    answer = next(following, None)
+    return answer is not None and talk.judged[answer].chance("act", "correct") > 0.5
+
+
+def _fits(line: _Line, place: int, talk: _Talk) -> bool:
+    same_turn = talk.sentences[line.places[-1]].turn == talk.sentences[place].turn
+    size = sum(len(talk.sentences[one].text) for one in (*line.places, place))
+    return same_turn and size <= LONGEST[talk.judged[place].language]
+
+
+def _distinct(lines: Sequence[_Line], talk: _Talk) -> list[_Line]:
+    """The lines without those that only repeat another: the owner's words stay, the agent's echo goes."""
+    kept: list[tuple[_Line, set[str]]] = []
+    for line in sorted(lines, key=lambda one: (talk.sentences[one.places[0]].speaker is Speaker.AGENT, one.places[0])):
+        words = {token for place in line.places for token in tokens(talk.sentences[place].text)}
+        if any(len(words & other) >= _SAME * len(words) for _, other in kept):
+            continue
+        kept.append((line, words))
+    return [line for line, _ in kept]
+
+
+def _filled_up(lines: list[_Line], talk: _Talk, least: int) -> list[_Line]:
+    """Enough lines, where the talk has them: outcomes on lines of their own, then the next best sentences."""
+    while lines and len(lines) < least:
+        splittable = next((one for one in lines if one.outcome), None)
+        if splittable is None:
+            break
+        lines = [one for one in lines if one is not splittable]
+        lines += [replace(splittable, outcome=()), _Line(splittable.outcome, (), splittable.score)]
+    used = {place for line in lines for place in (*line.places, *line.outcome)}
+    rest = sorted(talk.usable - used, key=lambda place: -talk.worth[place])
+    for place in rest:
+        if len(lines) >= least:
+            break
+        if talk.worth[place] < POOR or talk.judged[place].best("act") in ("social", "offrecord", "speculate"):
+            continue
+        added = _distinct([*lines, _Line((place,), (), talk.worth[place])], talk)
+        lines = added if len(added) > len(lines) else lines
+    while len(lines) < least:  # a message of several sentences can be told in several lines
+        longest = max((one for one in lines if len(one.places) > 1), key=lambda one: len(one.places), default=None)
+        if longest is None:
+            break
+        half = len(longest.places) // 2
+        lines = [one for one in lines if one is not longest]
+        lines += [
+            replace(longest, places=longest.places[:half]),
+            replace(longest, places=longest.places[half:], outcome=()),
+        ]
+    return lines
+
+
+def _split_up(bullets: list[Bullet], least: int) -> list[Bullet]:
+    """Enough bullets, at last, by telling the two halves of a long sentence each on a line."""
+    while bullets and len(bullets) < least:
+        longest = max(bullets, key=lambda one: len(one.text))
+        halves = halved(longest.text)
+        if halves is None:
+            break
+        place = bullets.index(longest)
+        bullets = [*bullets[:place], *(replace(longest, text=half) for half in halves), *bullets[place + 1 :]]
+    return bullets
+
+
+def _bullet(line: _Line, talk: _Talk) -> Bullet:
+    first = talk.sentences[line.places[0]]
+    language = talk.judged[line.places[0]].language
+    told = [*_antecedent(line, talk), *line.places]
+    text = joined([tidy(talk.sentences[place].text, talk.judged[place].language) for place in told], language)
+    text = _in_context(text, line, talk)
+    request = first.speaker is Speaker.OWNER and _is_request(line.places, talk)
+    if request:
+        text = asked(text, language)
+    text = shorten(text, language)
+    if line.outcome:
+        outcome = joined([tidy(talk.sentences[place].text, language) for place in line.outcome], language)
+        text = f"{text} → {shorten(outcome, language)}"
+    sources = tuple(dict.fromkeys(talk.sentences[place].message for place in (*line.places, *line.outcome)))
+    return Bullet(text, None if request else _type(line, talk), sources)
+
+
+def _antecedent(line: _Line, talk: _Talk) -> list[int]:
+    """The sentence just before in the same message, where the line begins with "she" or "it" and that one says who."""
+    place = line.places[0]
+    one = talk.sentences[place]
+    if one.speaker is not Speaker.OWNER or one.place == 0 or place - 1 not in talk.usable:
+        return []
+    before = talk.judged[place - 1]
+    if not starts_with_pronoun(one.text, talk.judged[place].language) or before.best("act") in ("agree", "question"):
+        return []
+    return [place - 1] if len(before.text) >= (5 if before.language == "zh" else 15) else []
+
+
+def _type(line: _Line, talk: _Talk) -> str | None:
+    """The kind of memory; none for work that was asked for or done, which is told and over."""
+    best = max(line.places, key=lambda place: talk.worth[place])
+    judged = talk.judged[best]
+    kind = judged.best("type")
+    if kind == "TEMP" and judged.best("category") in ("task", "discovery", "-"):
+        return None
+    if talk.sentences[best].speaker is Speaker.AGENT and kind in _OWNERS_ALONE:
+        return None
+    return kind
+
+
+def _in_context(text: str, line: _Line, talk: _Talk) -> str:
+    """The line with the agent's question before it, where it cannot be understood without."""
+    place = line.places[0]
+    one, judged = talk.sentences[place], talk.judged[place]
+    if one.speaker is not Speaker.OWNER or one.place != 0 or judged.chance("c", "yes") < 0.35:
+        return text
+    before = [
+        other for other in range(place) if talk.sentences[other].speaker is Speaker.AGENT and other in talk.usable
+    ]
+    before = [other for other in before if talk.sentences[other].turn == talk.sentences[before[-1]].turn]
+    if not before or any(
+        talk.sentences[before[-1]].turn < other.turn < one.turn and other.speaker is Speaker.OWNER
+        for other in talk.sentences
+    ):
+        return text
+    words = max(before, key=lambda other: (talk.judged[other].best("act") == "question", talk.worth[other]))
+    language = judged.language
+    lead = shorten(tidy(talk.sentences[words].text, language), language, LONGEST[language] // 2)
+    return f"{lead} – {text}" if language == "en" else f"{lead} —— {text}"

@@ -1,0 +1,90 @@
+"""What a sentence is: its type, its category, what the speaker does with it. By the classifiers, in its own language."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from nacre.brain.local import classifier
+from nacre.brain.local.classifier import HEADS, Weights
+from nacre.text.language import language_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from nacre.embed.local import LocalEmbedder
+    from nacre.embed.protocol import ModelId
+
+LANGUAGES = ("en", "zh")
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One sentence with the odds of every label of every head, its features and its vector."""
+
+    text: str
+    language: str
+    odds: dict[str, npt.NDArray[np.float32]]
+    features: npt.NDArray[np.float32]  # structure only
+    vector: npt.NDArray[np.float32] | None
+
+    def best(self, head: str) -> str:
+        return HEADS[head][int(self.odds[head].argmax())]
+
+    def chance(self, head: str, label: str) -> float:
+        return float(self.odds[head][HEADS[head].index(label)])
+
+
+class Judge:
+    """The classifiers with the local models, where these are installed; with the structure of sentences alone, where not."""
+
+    def __init__(self, embedder: LocalEmbedder | None) -> None:
+        self._embedder = embedder
+        models = {model.hash: model for model in embedder.models()} if embedder else {}
+        self._models: dict[str, ModelId] = {}
+        for language in LANGUAGES:
+            if models and (model := models.get(classifier.load(language, "full").model)):
+                self._models[language] = model
+
+    @property
+    def with_vectors(self) -> tuple[str, ...]:
+        """The languages in which meaning has a say."""
+        return tuple(self._models)
+
+    def read(self, texts: Sequence[str]) -> list[Judged]:
+        """Judge sentences, each by the classifiers of its language."""
+        languages = [language_of(text) for text in texts]
+        found: dict[int, Judged] = {}
+        for language in LANGUAGES:
+            places = [place for place, one in enumerate(languages) if one == language]
+            found |= dict(zip(places, self._of_language([texts[place] for place in places], language), strict=True))
+        return [found[place] for place in range(len(texts))]
+
+    def _of_language(self, texts: Sequence[str], language: str) -> list[Judged]:
+        import numpy as np
+
+        if not texts:
+            return []
+        vectors, weights = self._vectors(texts, language)
+        x = classifier.design(texts, language, weights, vectors)
+        odds = classifier.by_head(x @ weights.matrix + weights.bias)
+        start = 0 if vectors is None else vectors.shape[1]
+        shape = x[:, start : x.shape[1] - len(weights.vocabulary)]
+        return [
+            Judged(
+                text,
+                language,
+                {head: np.asarray(rows[place]) for head, rows in odds.items()},
+                np.asarray(shape[place]),
+                None if vectors is None else vectors[place],
+            )
+            for place, text in enumerate(texts)
+        ]
+
+    def _vectors(self, texts: Sequence[str], language: str) -> tuple[npt.NDArray[np.float32] | None, Weights]:
+        model = self._models.get(language)
+        if model is None or self._embedder is None:
+            return None, classifier.load(language, "bare")
+        return self._embedder.embed(model, texts), classifier.load(language, "full")

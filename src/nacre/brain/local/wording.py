@@ -1,0 +1,104 @@
+"""From what somebody typed to a line that reads well alone: fillers off, cut to length, context put before what needs it."""
+
+from __future__ import annotations
+
+import re
+
+from nacre.text.sentences import clauses
+
+LONGEST = {"en": 260, "zh": 130}
+_FILLERS = re.compile(
+    r"\A(?:(?:ok(?:ay)?|so|and|also|oh|yeah|yep|yes|well|btw|by the way|um+|uh+|hey|hi|hello|anyway|anyways|right|cool|nice|great|perfect|good"
+    r"|thanks?|thx|lol|haha+|fyi|ah|hmm+|alright|sure|fine|but|then|plus|oh and|one more thing|quick one|morning)\b[\s,.!:;…-]*)+(?=\S)",
+    re.IGNORECASE,
+)
+_FILLERS_CHINESE = re.compile(
+    r"\A(?:(?:好的?|嗯+|哦+|噢|对了?|对了|然后|还有|另外|那个|呃|哈+|行吧?|ok|OK|诶|欸|唉|那|嘛|顺便(?:说|问)?(?:一下|一句)?|话说|早|你好|哎)[\s，,。！!、～~…]+)+(?=\S)"
+)
+_TRAILING = re.compile(
+    r"[\s,，;；]*(?:\b(?:lol|haha+|thx|thanks|pls|please|ok\?|right\?)|哈+|呵+|谢谢|[~～])*[\s.。!！…;；,，]*\Z",
+    re.IGNORECASE,
+)
+_POLITE = re.compile(
+    r"\A(?:(?:can|could|would|will) (?:you|u)(?: please| pls| kindly)?|please|pls|kindly|i need you to|i(?:'d| would) like you to|help me(?: to)?"
+    r"|go ahead and|let'?s|lets)\s+",
+    re.IGNORECASE,
+)
+_POLITE_CHINESE = re.compile(r"\A(?:请|麻烦|帮我|帮忙|劳烦|你)+(?=[^，。]{2})")
+
+
+def tidy(text: str, language: str) -> str:
+    """A sentence without its fillers, on one line."""
+    text = " ".join(text.split())
+    pattern = _FILLERS_CHINESE if language == "zh" else _FILLERS
+    bare = _TRAILING.sub("", pattern.sub("", text))
+    bare = bare or _TRAILING.sub("", text)
+    closing = "?" if text.endswith("?") else "？" if text.endswith("？") else ""
+    bare = bare.rstrip("?？") + closing
+    return bare[:1].upper() + bare[1:] if bare[:1].isascii() and not _is_name_of_a_thing(bare) else bare
+
+
+def _is_name_of_a_thing(text: str) -> bool:
+    """Whether the first word is a command, a path or an identifier, whose spelling matters."""
+    first = text.split(maxsplit=1)[0] if text.split() else ""
+    return bool(re.search(r"[_/\d`=-]|[a-z][A-Z]|\w\.\w", first))
+
+
+def asked(text: str, language: str) -> str:
+    """A request as a line of a log."""
+    if language == "zh":
+        return "用户要求：" + _POLITE_CHINESE.sub("", text)
+    bare = _POLITE.sub("", text)
+    if bare != text and not bare.endswith("?"):
+        return "User asked to " + bare[:1].lower() + bare[1:]
+    if bare != text:
+        return "User asked to " + bare[:1].lower() + bare[1:].rstrip("?")
+    return "User asked: " + text
+
+
+def shorten(text: str, language: str, limit: int | None = None) -> str:
+    """The text within the limit: whole clauses from its beginning, as many as fit."""
+    limit = limit or LONGEST[language]
+    if len(text) <= limit:
+        return text
+    kept = ""
+    for clause in clauses(text):
+        joined = f"{kept} {clause}" if kept and language == "en" else kept + clause
+        if len(joined) > limit:
+            break
+        kept = joined
+    if len(kept) < limit // 3:
+        kept = text[: limit - 1].rsplit(" ", 1)[0] if language == "en" else text[: limit - 1]
+    return kept.rstrip(",，;；:：、 ") + "…"
+
+
+def joined(parts: list[str], language: str) -> str:
+    """Several sentences as one line."""
+    mark = "；" if language == "zh" else "; "
+    return mark.join(part.rstrip(".。;；!！ ") for part in parts if part)
+
+
+_PRONOUN = re.compile(
+    r"\A\W*(?:(?:and|but|so|then)\s+)?(?:it|its|it's|he|she|they|he's|she's|they're|his|her|their|this|that|these|those)\b",
+    re.IGNORECASE,
+)
+_PRONOUN_CHINESE = re.compile(
+    r"\A\W*(?:[他她它]们?|这(?:个|人|家|货|事)?|那(?:个|人|家|边)?)(?=[是在的要说会不只就也都有给]|\W)"
+)
+
+
+def starts_with_pronoun(text: str, language: str) -> bool:
+    """Whether a sentence begins with a word for somebody or something named before it."""
+    return bool((_PRONOUN_CHINESE if language == "zh" else _PRONOUN).match(text))
+
+
+def halved(text: str) -> tuple[str, str] | None:
+    """A long sentence as two, at the joint nearest to its middle; None when it has none."""
+    parts = clauses(text)
+    best: tuple[int, str, str] | None = None
+    for cut in range(1, len(parts)):
+        gap = "" if any(one > "\u3000" for one in text) else " "
+        left, right = gap.join(parts[:cut]).rstrip(",，;；:： "), gap.join(parts[cut:])
+        if min(len(left), len(right)) >= len(text) // 5 and (best is None or abs(len(left) - len(right)) < best[0]):
+            best = abs(len(left) - len(right)), left, right[:1].upper() + right[1:]
+    return (best[1], best[2]) if best else None

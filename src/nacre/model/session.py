@@ -1,0 +1,47 @@
+"""A talk between a person and an agent, as a transcript tells it: whose words, when, in which order."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Speaker(StrEnum):
+    """Whose words they are. Only the owner's become preferences and decisions; tools and pages never speak here."""
+
+    OWNER = "owner"
+    AGENT = "agent"
+    OTHER = "other"  # somebody else in a group
+
+
+class Kind(StrEnum):
+    """What kind of talk it is. Isolated ones (cron, hooks, sub-agents, internal runs) are nobody's talk."""
+
+    MAIN = "main"
+    GROUP = "group"
+    ISOLATED = "isolated"
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What one speaker said at one moment, without what the agent's program put around it."""
+
+    id: str  # of its entry in the transcript; told apart from all others of the session
+    at: dt.datetime  # aware
+    speaker: Speaker
+    text: str
+    name: str = ""  # how a group calls the speaker; never an id or a phone number
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One talk, or the part of it that was not read before."""
+
+    id: str
+    agent: str
+    kind: Kind
+    started: dt.datetime | None
+    messages: tuple[Message, ...]
+    cwd: str = ""
+    group: str = ""  # what a group chat is called

@@ -1,0 +1,149 @@
+"""The labelled sentences, pairs and dialogues, read and checked."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from nacre.brain.local.classifier import ACTS, CATEGORIES, TYPES
+
+HERE = Path(__file__).resolve().parent
+RELATIONS = ("same", "update", "contradict", "unrelated")
+_MARK = re.compile(r"⟦([A-Z]+)(?:/([a-z-]+))?[ :]\s*(.*?)⟧", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Statement:
+    text: str
+    type: str
+    category: str
+    act: str | None
+    fails: str | None  # letters among a, b, c; None where nobody said
+    hand: str  # who wrote it: the file
+
+    @property
+    def held_out(self) -> bool:
+        return held_out(self.text)
+
+
+@dataclass(frozen=True)
+class Pair:
+    relation: str
+    old: str
+    new: str
+    hand: str
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A part of a turn that is worth a line; type NEVER is what must be written nowhere."""
+
+    type: str
+    category: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Turn:
+    who: str  # U, A, T, O
+    text: str
+    marks: tuple[Mark, ...] = ()
+
+
+@dataclass(frozen=True)
+class Dialogue:
+    id: str
+    language: str
+    turns: tuple[Turn, ...] = field(default=())
+
+    @property
+    def held_out(self) -> bool:
+        return held_out(self.id)
+
+
+def digest(language: str) -> str:
+    """A short digest of everything that the classifiers of a language learn from."""
+    known = hashlib.sha256()
+    for path in sorted((HERE / language).iterdir()):
+        known.update(path.name.encode() + b"\0" + path.read_bytes().replace(b"\r\n", b"\n") + b"\0")
+    return known.hexdigest()[:16]
+
+
+def held_out(key: str) -> bool:
+    """Whether something belongs to the fifth that training never sees."""
+    return hashlib.sha256(key.encode()).digest()[0] % 5 == 0
+
+
+def statements(language: str) -> list[Statement]:
+    found: list[Statement] = []
+    for path in sorted((HERE / language).glob("statements-*.tsv")):
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            if not line.strip():
+                continue
+            columns = line.split("\t")
+            if len(columns) != 5:
+                raise SystemExit(f"{path}:{number}: {len(columns)} columns instead of 5")
+            kind, category, act, fails, text = columns
+            if kind not in TYPES or category not in CATEGORIES or act not in ACTS or not set(fails) <= set("abc-"):
+                raise SystemExit(f"{path}:{number}: a label is not known: {columns[:4]}")
+            found.append(Statement(text.strip(), kind, category, act, fails.replace("-", ""), path.stem))
+    return found
+
+
+def marked(language: str) -> list[Statement]:
+    """What dialogues teach about types and categories: their marked parts. Act and tests are not labelled there."""
+    return [
+        Statement(mark.text, mark.type, mark.category, None, None, f"dialogue {dialogue.id}")
+        for dialogue in dialogues(language)
+        if not dialogue.held_out
+        for turn in dialogue.turns
+        for mark in turn.marks
+        if mark.type != "NEVER"
+    ]
+
+
+def pairs(language: str) -> list[Pair]:
+    found: list[Pair] = []
+    for path in sorted((HERE / language).glob("pairs-*.tsv")):
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            if not line.strip():
+                continue
+            columns = line.split("\t")
+            if len(columns) != 3 or columns[0] not in RELATIONS:
+                raise SystemExit(f"{path}:{number}: not a relation and two statements")
+            found.append(Pair(columns[0], columns[1].strip(), columns[2].strip(), path.stem))
+    return found
+
+
+def dialogues(language: str) -> list[Dialogue]:
+    found: list[Dialogue] = []
+    for path in sorted((HERE / language).glob("dialogues-*.txt")):
+        name = ""
+        turns: list[Turn] = []
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            if line.startswith("=="):
+                if name:
+                    found.append(Dialogue(name, language, tuple(turns)))
+                name, turns = line.strip("= ").split("|")[0].strip(), []
+            elif line[:2] in ("U:", "A:", "T:", "O:"):
+                turns.append(turn(line[0], line[2:].strip()))
+            elif line.strip():
+                if not turns:
+                    raise SystemExit(f"{path}:{number}: neither a title nor a turn")
+                last = turns.pop()
+                turns.append(
+                    Turn(last.who, f"{last.text}\n{turn('U', line.strip()).text}", last.marks + turn("U", line).marks)
+                )
+        if name:
+            found.append(Dialogue(name, language, tuple(turns)))
+    return found
+
+
+def turn(who: str, text: str) -> Turn:
+    marks = tuple(Mark(kind, category or "-", words.strip()) for kind, category, words in _MARK.findall(text))
+    for mark in marks:
+        if mark.type not in (*TYPES, "NEVER") or mark.category not in CATEGORIES:
+            raise SystemExit(f"not a known mark: {mark}")
+    return Turn(who, _MARK.sub(lambda found: found[3], text).strip(), marks)
