@@ -1,0 +1,103 @@
+"""What the user leaves out: agents, projects and chats, spans of time, projects that opted out themselves."""
+
+from __future__ import annotations
+
+import datetime as dt
+import fnmatch
+import json
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from nacre.config import Config, SourceSettings
+from nacre.model.session import Message, Session
+from nacre.vault import atomic
+from nacre.vault.workspace import Workspace
+
+OPT_OUT = ".nacre-ignore"  # an empty file of this name keeps the talks about a folder, and all below it, out of memory
+
+
+def settings_of(config: Config, agent: str) -> SourceSettings:
+    found = getattr(config.sources, agent.replace("-", "_"), None)
+    return found if isinstance(found, SourceSettings) else SourceSettings()
+
+
+def is_left_out(session: Session, patterns: Iterable[str], listed_as: str = "") -> bool:
+    """Whether a session's folder, project, group, agent or id, or what it is listed under, fits a pattern to leave out."""
+    names = {session.agent, session.id, session.group, listed_as}
+    if session.cwd:
+        names |= {session.cwd, os.path.basename(session.cwd.rstrip("/\\")), *_above(session.cwd)}
+    folded = {name.casefold() for name in names if name}
+    for pattern in patterns:
+        wanted = os.path.expanduser(pattern).rstrip("/").casefold()
+        if wanted in folded or any(fnmatch.fnmatchcase(name, wanted) for name in folded):
+            return True
+    return False
+
+
+def _above(folder: str) -> list[str]:
+    return [str(parent) for parent in Path(folder).parents if str(parent) not in ("/", ".")]
+
+
+def opted_out(cwd: str) -> bool:
+    """Whether the folder of a session, or one above it, carries the sign that it is to be left out."""
+    if not cwd or not os.path.isabs(cwd):
+        return False
+    folder = Path(cwd)
+    return any(os.path.lexists(place / OPT_OUT) for place in (folder, *folder.parents))
+
+
+@dataclass(frozen=True)
+class Pause:
+    """A span of time in which nothing is captured; open when it has no end yet."""
+
+    begin: dt.datetime
+    end: dt.datetime | None = None
+
+    def holds(self, moment: dt.datetime) -> bool:
+        return self.begin <= moment and (self.end is None or moment < self.end)
+
+
+def pauses(workspace: Workspace) -> tuple[Pause, ...]:
+    """Every pause there was. A file that cannot be understood counts as a pause: silence is the safe side."""
+    data = atomic.read_bytes(workspace.pauses)
+    if data is None:
+        return ()
+    try:
+        told = json.loads(data)
+        moments = [(dt.datetime.fromisoformat(one["begin"]), one.get("end")) for one in told]
+        return tuple(Pause(begin, dt.datetime.fromisoformat(end) if end else None) for begin, end in moments)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return (Pause(dt.datetime.min.replace(tzinfo=dt.UTC)),)
+
+
+def paused_at(known: Sequence[Pause], moment: dt.datetime) -> Pause | None:
+    return next((one for one in known if one.holds(moment)), None)
+
+
+def begin_pause(workspace: Workspace, now: dt.datetime, length: dt.timedelta | None) -> Pause:
+    """Stop capturing from now on, for a while or until `end_pause`."""
+    end = now + length if length else None
+    known = [replace(one, end=now) if one.holds(now) else one for one in pauses(workspace)]
+    added = Pause(now, end)
+    _save(workspace, [*(one for one in known if one.end != one.begin), added])
+    return added
+
+
+def end_pause(workspace: Workspace, now: dt.datetime) -> bool:
+    """Capture again. What was said during the pause is never captured. False when there was none."""
+    known = pauses(workspace)
+    if not paused_at(known, now):
+        return False
+    _save(workspace, [replace(one, end=now) if one.holds(now) else one for one in known])
+    return True
+
+
+def _save(workspace: Workspace, known: Sequence[Pause]) -> None:
+    told = [{"begin": one.begin.isoformat(), "end": one.end.isoformat() if one.end else None} for one in known]
+    atomic.write(workspace.pauses, json.dumps(told, indent=1).encode(), root=workspace.root, mode=0o600)
+
+
+def outside_pauses(messages: Iterable[Message], known: Sequence[Pause]) -> tuple[Message, ...]:
+    return tuple(message for message in messages if not paused_at(known, message.at))

@@ -1,0 +1,92 @@
+"""What the database tells of a session beside its events: its kind, its group, where it was copied from.
+
+The file also holds credentials. Only the four tables named here are ever read.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from nacre.model.session import Kind
+from nacre.sources.lines import parsed
+from nacre.sources.openclaw.envelope import called
+from nacre.sources.openclaw.events import kind_of_key, owner_ids
+from nacre.sources.transcript import word
+
+EVENTS, WINDOWS, NODES, REWRITES = TABLES = (
+    "transcript_events",
+    "session_windows",
+    "session_nodes",
+    "transcript_rewrite_watermarks",
+)
+_WINDOW = "SELECT * FROM session_windows WHERE session_id = ?"
+_NODE = "SELECT * FROM session_nodes WHERE session_key = ?"
+_REWRITE = "SELECT generation FROM transcript_rewrite_watermarks WHERE session_id = ?"
+_DIRECT = "SELECT session_key FROM session_nodes WHERE session_key GLOB '*:direct:*' OR session_key GLOB '*:dm:*'"
+_NOBODYS = frozenset({"spawn", "cron", "internal", "plugin"})  # who made a session, where no person did
+_SHARED = frozenset({"group", "channel"})
+_LABEL = re.compile(r"\A[^:]*:(?:g-)?#?")  # `telegram:g-garden-club`
+
+
+@dataclass(frozen=True)
+class About:
+    """One session, as far as its rows in the small tables tell."""
+
+    known: Mapping[str, Any]  # its kind, the name of its group, the owner's ids
+    generation: str  # changes when what was written is written anew
+    sources: tuple[str, ...]  # sessions whose events it may have begun as a copy of
+
+
+def tables(connection: sqlite3.Connection) -> frozenset[str]:
+    """Those of our tables that this database has."""
+    found = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+    return frozenset(word(name) for (name,) in found) & frozenset(TABLES)
+
+
+def about(connection: sqlite3.Connection, session: str, there: frozenset[str]) -> About | None:
+    """What is told of a session; None when there is none of this name."""
+    window = _row(connection, _WINDOW, session) if WINDOWS in there else {}
+    if not window:
+        return None
+    node = _row(connection, _NODE, word(window.get("session_key"))) if NODES in there else {}
+    rewrite = _row(connection, _REWRITE, session) if REWRITES in there else {}
+    kind = _kind(window, node)
+    known: dict[str, Any] = {"kind": kind}
+    if kind is Kind.GROUP:
+        known |= {"group": _group(window, node), "owners": _owners(connection, there)}
+    sources = (word(window.get("previous_session_id")), word(node.get("fork_source_session_id")))
+    return About(known, word(rewrite.get("generation")), tuple(one for one in sources if one and one != session))
+
+
+def _row(connection: sqlite3.Connection, query: str, value: str) -> dict[str, Any]:
+    cursor = connection.execute(query, (value,))
+    row = cursor.fetchone()
+    return dict(zip((column[0] for column in cursor.description), row, strict=True)) if row else {}
+
+
+def _kind(window: Mapping[str, Any], node: Mapping[str, Any]) -> Kind:
+    by_key = kind_of_key(word(window.get("session_key")))
+    made_by_nobody = word(node.get("created_via")) in _NOBODYS or any(
+        word(row.get(name))
+        for row in (window, node)
+        for name in ("spawned_by", "plugin_owner_id", "hook_external_content_source")
+    )
+    if made_by_nobody or by_key is Kind.ISOLATED:
+        return Kind.ISOLATED
+    shared = {word(window.get("chat_type")), word(window.get("session_scope"))} & _SHARED
+    return Kind.GROUP if shared else by_key
+
+
+def _group(window: Mapping[str, Any], node: Mapping[str, Any]) -> str:
+    """What a group is called: by its people, else by OpenClaw, never its id."""
+    entry = parsed(word(node.get("entry_json")).encode("utf-8", errors="replace")) or {}
+    label = _LABEL.sub("", word(node.get("display_name")) or word(window.get("display_name")), count=1)
+    return called(entry.get("subject")) or called(entry.get("groupChannel")) or called(label)
+
+
+def _owners(connection: sqlite3.Connection, there: frozenset[str]) -> tuple[str, ...]:
+    return owner_ids(word(key) for (key,) in connection.execute(_DIRECT)) if NODES in there else ()

@@ -1,0 +1,79 @@
+"""Following files of lines: marks, torn and blank lines, overlong ones, broken kinds."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.sources.steps import NOON, line, lines, stamp, write
+
+from nacre.model.session import Kind, Message, Session, Speaker
+from nacre.sources import lines as line_module
+from nacre.sources.follow import Notes, carried, follow
+from nacre.sources.transcript import Mark, Reading, moment
+
+
+def take(entry: dict[str, Any], at: dt.datetime | None, start: int, notes: Notes) -> bool:
+    if entry.get("type") in frozenset({"note", "remark"}):
+        return True
+    notes.messages.append(Message(str(start), at or NOON, Speaker.OWNER, str(entry.get("text"))))
+    return True
+
+
+def made(path: Path, mark: Mark | None = None) -> Reading:
+    def session(notes: Notes) -> Session:
+        notes.facts["seen"] = True
+        return Session("s", "test", Kind.MAIN, None, tuple(notes.messages))
+
+    return follow(path, mark, None, take, session, time=carried("at", "timestamp"))
+
+
+def texts(reading: Reading) -> list[str]:
+    assert reading.session
+    return [message.text for message in reading.session.messages]
+
+
+def test_a_kind_that_is_no_word_is_counted_and_never_looked_up(tmp_path: Path) -> None:
+    path = write(tmp_path / "x.jsonl", lines({"type": []}, {"type": {}, "text": "x"}, {"role": 7}, {"text": "good"}))
+    reading = made(path)
+    assert texts(reading) == ["good"]
+    assert reading.unknown == 3
+
+
+def test_a_time_is_carried_to_entries_without_one(tmp_path: Path) -> None:
+    path = write(tmp_path / "x.jsonl", lines({"text": "a", "timestamp": stamp(5)}, {"text": "b"}))
+    reading = made(path)
+    assert reading.session
+    assert [message.at for message in reading.session.messages] == [moment(stamp(5))] * 2
+    path.write_bytes(path.read_bytes() + line({"text": "c"}))
+    later = made(path, reading.mark)
+    assert later.session
+    assert later.session.messages[0].at == moment(stamp(5))
+
+
+def test_a_fact_that_is_noted_last_is_in_the_mark(tmp_path: Path) -> None:
+    assert made(write(tmp_path / "x.jsonl", line({"text": "a"}))).mark.facts["seen"]
+
+
+def test_a_line_longer_than_any_talk_is_passed_over_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(line_module, "LONGEST", 1000)
+    path = write(tmp_path / "x.jsonl", lines({"text": "a"}, {"text": "x" * 5000}, {"text": "b"}))
+    reading = made(path)
+    assert texts(reading) == ["a", "b"]
+    assert reading.unknown == 1
+    write(path, line({"text": "a"}) + b"x" * 5000)
+    assert not made(path).whole
+
+
+def test_blank_lines_do_not_keep_a_transcript_open(tmp_path: Path) -> None:
+    reading = made(write(tmp_path / "x.jsonl", b"\n" + line({"text": "a"}) + b"\r\n\n"))
+    assert texts(reading) == ["a"]
+    assert reading.whole
+    assert not reading.unknown
+
+
+def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="gone"):
+        made(tmp_path / "gone.jsonl")
