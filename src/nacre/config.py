@@ -51,6 +51,38 @@ class TierSettings:
 
 
 @dataclass(frozen=True, eq=False)  # not compared; halves what making the class costs
+class SyncSettings:
+    lookback: str = setting(
+        "4h", "how long a lone remark waits for the talk to go on, and how far back a run looks at least"
+    )
+    first: str = setting("30d", "how far back the first run looks, when --since does not say")
+    min_user_messages: int = setting(
+        2, "how often the user must have spoken for a session to count", shared=True, least=1
+    )
+    min_bullets: int = setting(
+        3, "fewest lines for a session, where there is enough to say", shared=True, least=1, most=10
+    )
+    max_bullets: int = setting(10, "most lines for a session", shared=True, least=1, most=50)
+
+
+@dataclass(frozen=True, eq=False)  # not compared; halves what making the class costs
+class SourceSettings:
+    enabled: bool = setting(default=True, meaning="whether this agent's talks are captured")
+    path: str | None = setting(None, "where this agent keeps its transcripts; default its usual place")
+    exclude: list[str] = setting([], "projects, folders or chats to leave out; * and ? stand for any letters")
+
+
+@dataclass(frozen=True, eq=False)  # not compared; halves what making the class costs
+class SourcesSettings:
+    openclaw: SourceSettings = field(default_factory=SourceSettings)
+    claude_code: SourceSettings = field(default_factory=SourceSettings)
+    codex: SourceSettings = field(default_factory=SourceSettings)
+    cursor: SourceSettings = field(default_factory=SourceSettings)
+    gemini: SourceSettings = field(default_factory=SourceSettings)
+    opencode: SourceSettings = field(default_factory=SourceSettings)
+
+
+@dataclass(frozen=True, eq=False)  # not compared; halves what making the class costs
 class IndexSettings:
     extra_paths: list[dict[str, str]] = setting(
         [],
@@ -58,6 +90,7 @@ class IndexSettings:
     )
     chunk_tokens: int = setting(400, "about how long a passage is, in tokens", shared=True, least=50)
     chunk_overlap: int = setting(80, "how many tokens neighbouring passages share", shared=True)
+    sessions: bool = setting(default=False, meaning="index the redacted transcripts too, as corpus sessions of search")
 
 
 @dataclass(frozen=True, eq=False)  # not compared; halves what making the class costs
@@ -101,6 +134,8 @@ class Config:
     workspace: str | None = setting(None, "the workspace to use when none is named")
     agents: dict[str, str] = setting({}, "agents by name, each with the path of its workspace")
     memory: MemorySettings = field(default_factory=MemorySettings)
+    sync: SyncSettings = field(default_factory=SyncSettings)
+    sources: SourcesSettings = field(default_factory=SourcesSettings)
     tiers: TierSettings = field(default_factory=TierSettings)
     index: IndexSettings = field(default_factory=IndexSettings)
     search: SearchSettings = field(default_factory=SearchSettings)
@@ -144,7 +179,7 @@ def known_settings() -> Mapping[str, Known]:
             if part.metadata.get("derived"):
                 continue
             if dataclasses.is_dataclass(kind):
-                collect(typing.cast("type", kind), f"{part.name}.")
+                collect(typing.cast("type", kind), f"{prefix}{part.name}.")
                 continue
             default = part.default_factory() if callable(part.default_factory) else part.default
             found[prefix + part.name] = Known(
@@ -314,7 +349,8 @@ def checked(known: Known, value: Any, origin: str) -> Any:
         value = float(value)
     if known.key == "index.extra_paths" and isinstance(value, list):
         value = [{"path": one} if isinstance(one, str) else one for one in value]
-    right = isinstance(value, kinds) and not (isinstance(value, bool) and bool not in kinds) and _plain_inside(value)
+    right = isinstance(value, kinds) and not (isinstance(value, bool) and bool not in kinds)
+    right = right and _plain_inside(value) and _right_items(known.kind, value)
     if not right or (known.choices and value not in known.choices) or not _in_bounds(known, value):
         wanted = " | ".join(known.choices) or " | ".join(_kind_in_words(kind) for kind in kinds)
         wanted += f" >= {known.least:g}" if isinstance(value, int | float) else ""
@@ -346,12 +382,20 @@ def _kind_in_words(kind: Any) -> str:
 
 
 def _plain_inside(value: Any) -> bool:
-    """Whether a list holds tables of text, and a table text: what our lists and tables are made of."""
+    """Whether a list holds texts or tables of text, and a table text: what our lists and tables are made of."""
     if isinstance(value, list):
-        return all(isinstance(one, dict) and _plain_inside(one) for one in value)
+        return all(isinstance(one, str | dict) and _plain_inside(one) for one in value)
     if isinstance(value, dict):
         return all(isinstance(one, str) and "\0" not in one for one in value.values())
     return not isinstance(value, str) or "\0" not in value
+
+
+def _right_items(kind: Any, value: Any) -> bool:
+    """Whether what a list holds is of the kind that it is to hold."""
+    if not isinstance(value, list):
+        return True
+    (item,) = typing.get_args(kind)
+    return all(isinstance(one, typing.get_origin(item) or item) for one in value)
 
 
 def _in_bounds(known: Known, value: Any) -> bool:
@@ -368,7 +412,7 @@ def _build(cls: type, values: Mapping[str, Any], prefix: str, **more: Any) -> An
     for part in dataclasses.fields(cls):
         kind = kinds[part.name]
         if dataclasses.is_dataclass(kind):
-            given[part.name] = _build(typing.cast("type", kind), values, f"{part.name}.")
+            given[part.name] = _build(typing.cast("type", kind), values, f"{prefix}{part.name}.")
         elif prefix + part.name in values:
             given[part.name] = values[prefix + part.name]
     return cls(**given)

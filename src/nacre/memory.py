@@ -7,6 +7,7 @@ import datetime as dt
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -21,17 +22,34 @@ from nacre.vault.workspace import Workspace
 from nacre.words import language, say, use_language
 
 if TYPE_CHECKING:
+    from nacre.brain.local.judge import Judge
+    from nacre.capture.imports.plan import ImportReport
+    from nacre.capture.imports.survey import Importable
+    from nacre.capture.survey import Found
+    from nacre.capture.sync import Progress as SyncProgress
+    from nacre.capture.sync import SyncReport
     from nacre.embed.protocol import Embedder
     from nacre.guard.secrets import Redaction
     from nacre.index.keeper import Keeper
+    from nacre.index.sessions import SessionKeeper
     from nacre.index.update import Progress, TextReport
+    from nacre.model.bullet import Bullet
     from nacre.model.entry import Entry
     from nacre.model.hit import Hit, SearchReport
     from nacre.model.problem import Problem
+    from nacre.recall.corpora import Corpus
     from nacre.recall.meaning import MeaningSource
     from nacre.recall.read import Excerpt
 
 MODES = ("hybrid", "text", "vector")
+
+
+@dataclass(frozen=True)
+class Written:
+    """Where something was put, and whether that changed anything."""
+
+    path: str
+    changed: bool
 
 
 @dataclass(frozen=True)
@@ -66,6 +84,9 @@ class Memory:
         self._lock = threading.RLock()
         self._keeper: Keeper | None = None
         self._meaning: MeaningSource | None = None
+        self._session_keeper: SessionKeeper | None = None
+        self._session_meaning: MeaningSource | None = None
+        self._judge: Judge | None = None
 
     @classmethod
     def init(
@@ -145,9 +166,10 @@ class Memory:
     def close(self) -> None:
         """Let go of the index; the next use opens it again."""
         with self._lock:
-            if self._keeper:
-                self._keeper.close()
-            self._keeper = self._meaning = None
+            for keeper in (self._keeper, self._session_keeper):
+                if keeper:
+                    keeper.close()
+            self._keeper = self._meaning = self._session_keeper = self._session_meaning = None
 
     @property
     def keeper(self) -> Keeper:
@@ -170,6 +192,50 @@ class Memory:
                 self._meaning = MeaningSource(self.config, self.keeper.store, self._given_embedder)
             return self._meaning
 
+    @property
+    def sessions(self) -> SessionKeeper | None:
+        """The index of the transcripts themselves; none unless the user wants one, and never for a group."""
+        if not self.config.index.sessions or self.scope.group is not None:
+            return None
+        with self._lock:
+            if self._session_keeper is None:
+                from nacre.index.sessions import SessionKeeper, sessions_file
+                from nacre.index.store import Store
+
+                store = Store(sessions_file(self.workspace))
+                self._session_keeper = SessionKeeper(self.workspace, self.config, store, self.clock)
+            return self._session_keeper
+
+    def _keepers(self) -> list[Keeper]:
+        return [self.keeper, *([self.sessions] if self.sessions else [])]
+
+    def _corpora(self, named: str) -> list[Corpus]:
+        """What a search is to look at. For a group sessions do not exist, whatever it asks for."""
+        from nacre.recall.corpora import CORPORA, Corpus
+
+        if named not in CORPORA:
+            raise BadInput(
+                say(
+                    f'"{named}" is not a corpus; use memory, sessions or all.',
+                    f"“{named}”不是有效的语料；请用 memory、sessions 或 all。",
+                )
+            )
+        found = [Corpus(self.keeper, self.meaning)] if named != "sessions" else []
+        if named == "memory" or self.scope.group is not None:
+            return found
+        keeper = self.sessions
+        if keeper is None:
+            raise BadInput(
+                say(
+                    'Sessions are not indexed; "nacre config set --user index.sessions true" turns it on.',
+                    "会话未被索引；运行“nacre config set --user index.sessions true”即可开启。",
+                )
+            )
+        with self._lock:
+            if self._session_meaning is None:
+                self._session_meaning = self.meaning.over(keeper.store)
+            return [*found, Corpus(keeper, self._session_meaning, to_the_second=True)]
+
     def embedder(self) -> tuple[Embedder | None, str | None]:
         """Who makes the vectors and, where something is missing or sent away, a line about it."""
         return self.meaning.chosen
@@ -181,24 +247,29 @@ class Memory:
 
     def update(self, *, progress: Progress | None = None, full: bool = False) -> TextReport:
         """Bring the text of the index up to date. A new generation takes over at once when no vectors are to be made."""
-        keeper = self.keeper
 
-        def work() -> TextReport:
+        def work(keeper: Keeper) -> TextReport:
             report = keeper.rebuild(progress, every_file=full)
             if not self.embedder()[0]:
                 keeper.finish()
             return report
 
-        return keeper.store.safely(work)
+        report, *others = [keeper.store.safely(partial(work, keeper)) for keeper in self._keepers()]
+        report.sessions = others[0] if others else None
+        if not self.config.index.sessions:
+            from nacre.index.sessions import delete
+
+            delete(self.workspace)
+        return report
 
     def embed(self, *, progress: Progress | None = None) -> IndexReport:
         """Make the vectors that are missing, then let what was built take over."""
         from nacre.index.embedding import fill, prune
 
         embedder, reason = self.embedder()
-        keeper = self.keeper
+        keepers = self._keepers()
 
-        def work() -> int:
+        def work(keeper: Keeper) -> int:
             keeper.current()
             done = fill(keeper.store, embedder, progress=progress) if embedder else 0
             keeper.finish()
@@ -206,9 +277,11 @@ class Memory:
             return done
 
         try:
-            return IndexReport(embedded=keeper.store.safely(work), reason=reason)
+            done = sum(keeper.store.safely(partial(work, keeper)) for keeper in keepers)
+            return IndexReport(embedded=done, reason=reason)
         except ModelUnusable as trouble:
-            keeper.store.safely(keeper.finish)
+            for keeper in keepers:
+                keeper.store.safely(keeper.finish)
             return IndexReport(reason=str(trouble))
 
     def search(
@@ -226,6 +299,7 @@ class Memory:
         tag: str | None = None,
         path: str | None = None,
         project: str | None = None,
+        corpus: str = "memory",
     ) -> list[Hit]:
         """The passages that answer, best first; none when nothing does. `min_score=0` ranks and never abstains."""
         report = self.ask(
@@ -234,6 +308,7 @@ class Memory:
             min_score=min_score,
             now=now,
             mode=mode,
+            corpus=corpus,
             filters=self.filters(
                 since=since, until=until, layers=layers, type=type, tag=tag, path=path, project=project
             ),
@@ -264,10 +339,12 @@ class Memory:
         now: str | dt.date | dt.datetime | None = None,
         mode: str = "hybrid",
         filters: Filters | None = None,
+        corpus: str = "memory",
     ) -> SearchReport:
         """`search` with how it was come by: mode, model, fallback, whether we abstained."""
+        from nacre.recall.corpora import answer, merged
         from nacre.recall.question import understand
-        from nacre.recall.search import Asked, search
+        from nacre.recall.search import Asked
 
         if mode not in MODES:
             raise BadInput(
@@ -291,26 +368,18 @@ class Memory:
             settings=self.config.search,
             as_of=clock.fixed is not None,
         )
-        keeper = self.keeper
-
-        def work() -> SearchReport:
-            while True:
-                epoch = keeper.store.epoch  # before: what was brought up must be what is read
-                generation = keeper.current()
-                meaning = self.meaning.now() if mode != "text" else None
-                with keeper.store.reading():  # one moment, whatever others write meanwhile
-                    if keeper.store.epoch == epoch and keeper.store.live() == generation:
-                        return search(keeper.store, generation, question, asked, meaning)
-                # Somebody deleted the index or let a new generation take over: look again.
-
-        report = keeper.store.safely(work)
-        return dataclasses.replace(report, stale=report.stale or keeper.outdated())
+        return merged([answer(one, question, asked) for one in self._corpora(corpus)], asked.limit)
 
     def get(self, path: str, start_line: int | None = None, lines: int = 20) -> Excerpt:
-        """Lines of a memory file. The path may name them itself: `memory/x.md:12`, `memory/x.md#L3-L9`."""
-        from nacre.recall.read import place, read
+        """Lines of a memory file, or of a session as search names it. The path may name them itself: `memory/x.md:12`,
+        `memory/x.md#L3-L9`."""
+        from nacre.recall.read import place, read, read_session
 
         bare, named, count = place(path)
+        if bare.startswith("sessions/") and (sessions := self.sessions):
+            wanted = sessions, bare, start_line or named or 1, count or lines, self.clock.fixed
+            if excerpt := sessions.store.safely(lambda: read_session(*wanted)):
+                return excerpt
         keeper = self.keeper
         seen = (keeper.store, keeper.current()) if self.scope.group is not None else None
         return read(self.workspace, self.config, self.scope, bare, start_line or named or 1, count or lines, seen)
@@ -328,8 +397,131 @@ class Memory:
             return Entry(words, self.workspace.relative(self.workspace.day(self.clock.today())), 0, kind)
         return daily.note(self.workspace, self.clock, text, type, config=self.config)
 
+    @property
+    def judge(self) -> Judge:
+        """Who says what a sentence is: our classifiers with the local models, or without where these are not installed."""
+        with self._lock:
+            if self._judge is None:
+                from nacre.brain.local.judge import Judge
+                from nacre.embed.local import LocalEmbedder
+
+                embedder = LocalEmbedder()
+                self._judge = Judge(embedder if embedder.models() else None)
+            return self._judge
+
+    def classify(self, text: str) -> str:
+        """The kind of memory that a statement is: PREF, PROJ, TECH, LESSON, PEOPLE or TEMP."""
+        return self.judge.read([text])[0].best("type")
+
+    def category(self, text: str) -> str:
+        """What a statement is in a weekly digest: decision, discovery, preference or task."""
+        from nacre.brain.local.classifier import CATEGORIES
+
+        odds = self.judge.read([text])[0].odds["category"]
+        return CATEGORIES[int(odds[: CATEGORIES.index("-")].argmax())]
+
+    def sync(
+        self,
+        *,
+        since: str | None = None,
+        exclude: Sequence[str] = (),
+        progress: SyncProgress | None = None,
+        dry_run: bool = False,
+    ) -> SyncReport:
+        """Read what was said since the last time and write it into the daily logs; then bring the index up to date."""
+        from nacre.capture.run import run
+
+        if self.scope.group is not None:
+            raise BadInput(say("In a group nothing is written to private memory.", "群组范围内不会写入私人记忆。"))
+        report = run(
+            self.workspace,
+            self.config,
+            self.clock,
+            lambda: self.judge,
+            since=since,
+            exclude=exclude,
+            progress=progress,
+            dry_run=dry_run,
+        )
+        if report.sections and not dry_run:
+            self.index()
+        return report
+
+    def extract(self, text: str, *, write: bool = False) -> list[Bullet]:
+        """What of a text is worth remembering, as lines with their types; written into today's log when asked for."""
+        from nacre.capture.told import told
+
+        found = told(text, self.clock, self.judge)
+        if write and found:
+            from nacre.vault import daily
+            from nacre.vault.append import REDACT
+
+            heading = f"{self.clock.now():%H:%M} note"
+            lines = [one.line for one in found]
+            daily.section(self.workspace, self.clock, heading, lines, on_secret=REDACT, config=self.config)
+        return found
+
+    def untyped(self, *, apply: bool = False) -> list[Entry]:
+        """The lines of notes that have no type, with the one each would get, or now has when asked for."""
+        from nacre.capture.classify import give_types, untyped
+
+        found = untyped(self.workspace, self.judge)
+        if apply and found:
+            give_types(self.workspace, self.clock, self.config, found)
+        return found
+
+    def checkpoint(
+        self, session: str | None = None, *, text: str | None = None, title: str | None = None, dry_run: bool = False
+    ) -> Written:
+        """Write a whole conversation to the hot layer: a session, by the beginning of its id or the last one; or a text."""
+        from nacre.capture.checkpoint import of_session, of_text
+        from nacre.capture.run import setting_of
+        from nacre.vault import checkpoints
+
+        setting = setting_of(self.workspace, self.config, self.clock, lambda: self.judge)
+        made = of_session(setting, session) if text is None else of_text(setting, text, title)
+        if dry_run:
+            place = self.workspace.tiers(self.config.tiers.path) / "hot" / made.name
+            return Written(self.workspace.relative(place), changed=False)
+        path, changed = checkpoints.write(self.workspace, self.clock, made.name, made.text, self.config)
+        return Written(self.workspace.relative(path), changed)
+
+    def survey(self, since: str | None = None) -> list[Found]:
+        """The agents, projects and chats that `sync` would capture, with counts. Writes nothing."""
+        from nacre.capture.run import moment_of, setting_of
+        from nacre.capture.survey import survey
+
+        setting = setting_of(self.workspace, self.config, self.clock, lambda: self.judge)
+        return survey(setting, moment_of(since, self.clock) if since else None)
+
+    def import_(
+        self, what: str, *, since: str | None = None, progress: SyncProgress | None = None, dry_run: bool = False
+    ) -> ImportReport:
+        """Take in existing memories: a path, or an agent's name. Nothing is overwritten; doing it again changes nothing."""
+        from nacre.capture.imports.run import import_
+
+        if self.scope.group is not None:
+            raise BadInput(say("In a group nothing is written to private memory.", "群组范围内不会写入私人记忆。"))
+        parts = (self.workspace, self.config, self.clock, lambda: self.judge)
+        report = import_(what, *parts, since=since, progress=progress, dry_run=dry_run)
+        if report.wrote and not dry_run:
+            self.index()
+        return report
+
+    def importable(self) -> list[Importable]:
+        """What on this machine `import_` could take in, with counts. Writes nothing."""
+        from nacre.capture.imports.survey import survey
+
+        return survey(self.workspace, self.config, self.clock)
+
+    def synced(self) -> dt.datetime | None:
+        """When what was said was last captured; none before the first time."""
+        from nacre.capture.cursors import load
+
+        return load(self.workspace).synced
+
     def waiting(self) -> tuple[int, int]:
-        """How many files differ from the index, and how many passages have no vector yet."""
+        """How many files and transcripts differ from the index, and how many passages have no vector yet."""
         from nacre.index.embedding import batch_for, waiting_count
         from nacre.index.update import count_changed
         from nacre.vault.files import memory_files
@@ -338,8 +530,10 @@ class Memory:
         live = store.safely(store.live)
         found = memory_files(self.workspace, self.config)
         files = count_changed(store, live, found) if live else sum(1 for _ in found)
+        files += self.sessions.store.safely(self.sessions.count_changed) if self.sessions else 0
         embedder = self.embedder()[0]
-        return files, waiting_count(store.db, batch_for(store, embedder)) if embedder else 0
+        stores = [keeper.store for keeper in self._keepers()]
+        return files, sum(waiting_count(one.db, batch_for(one, embedder)) for one in stores) if embedder else 0
 
     def project_here(self) -> str | None:
         """The project whose folder the current one lies in, by the path named at the head of its MEMORY.md."""

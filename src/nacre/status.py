@@ -34,9 +34,27 @@ def take_stock(memory: Memory, *, deep: bool = False) -> dict[str, Any]:
         },
         "files": dict(Counter(found.layer for found in memory_files(workspace, config))),
         "index": _index(memory, deep=deep),
+        "sessions": _sessions(memory),
         "embedding": _embedding(memory, deep=deep),
+        "capture": _capture(memory),
         "history": len(history(workspace).operations),
         "problems": [dataclasses.asdict(one) for one in (*memory.problems, *problems(workspace, config))],
+    }
+
+
+def _capture(memory: Memory) -> dict[str, Any]:
+    """How far what was said has been captured, and by what it is judged."""
+    from nacre.capture.cursors import load
+    from nacre.sources.consent import paused_at, pauses
+
+    known = load(memory.workspace)
+    pause = paused_at(pauses(memory.workspace), memory.clock.now())
+    return {
+        "synced": known.synced.isoformat(timespec="minutes") if known.synced else None,
+        "sessions": sum(cursor.reached is not None for cursor in known.transcripts.values()),
+        "paused": pause is not None,
+        "pausedUntil": pause.end.isoformat(timespec="minutes") if pause and pause.end else None,
+        "meaning": list(memory.judge.with_vectors),  # the languages that are judged with their embedding model
     }
 
 
@@ -58,6 +76,15 @@ def _index(memory: Memory, *, deep: bool) -> dict[str, Any]:
         "recovered": store.recovered,
         "check": check,
     }
+
+
+def _sessions(memory: Memory) -> dict[str, int] | None:
+    """What of the transcripts themselves is indexed; none where the user does not want it."""
+    keeper = memory.sessions
+    if keeper is None:
+        return None
+    sessions, messages = keeper.store.safely(keeper.counts)
+    return {"sessions": sessions, "messages": messages}
 
 
 def _embedding(memory: Memory, *, deep: bool) -> dict[str, Any]:

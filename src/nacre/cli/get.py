@@ -1,4 +1,4 @@
-"""nacre get: read lines of a memory file."""
+"""nacre get: read lines of a memory file or of a session."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nacre.words import say
 @json_option
 @click.pass_obj
 def get(invocation: Invocation, path: str, lines: int, start: int | None, *, as_json: bool) -> None:
-    """Read lines of a memory file, as search names them."""
+    """Read lines of a memory file, or of a session, as search names them."""
     excerpt = open_memory(invocation, for_groups=True).get(path, start, lines)
     if as_json:
         print_json(

@@ -18,6 +18,7 @@ from nacre.cli.base import (
     progress_bar,
     sentence,
 )
+from nacre.index.update import TextReport
 from nacre.memory import IndexReport, Memory
 from nacre.words import say
 
@@ -108,9 +109,19 @@ def _as_json(memory: Memory, report: IndexReport) -> dict[str, Any]:
         "changed": text.changed if text else None,
         "removed": text.removed if text else None,
         "unreadable": text.unreadable if text else [],
+        "sessions": _sessions(text.sessions) if text and text.sessions else None,
         "embedded": report.embedded,
         "fallback": report.reason,
         "recovered": memory.keeper.store.recovered,
+    }
+
+
+def _sessions(report: TextReport) -> dict[str, Any]:
+    return {
+        "sessions": report.files,
+        "changed": report.changed,
+        "removed": report.removed,
+        "unreadable": report.unreadable,
     }
 
 
@@ -129,7 +140,15 @@ def _tell(memory: Memory, report: IndexReport, *, verbose: bool) -> None:
                 f"共 {text.files} 个文件，{text.changed} 个有变化，{text.removed} 个已移除。",
             )
         )
-        for path in text.unreadable if verbose else ():
+        talks = text.sessions
+        if talks:
+            click.echo(
+                say(
+                    f"{talks.files} sessions, {talks.changed} changed, {talks.removed} gone.",
+                    f"共 {talks.files} 个会话，{talks.changed} 个有变化，{talks.removed} 个已移除。",
+                )
+            )
+        for path in [*text.unreadable, *(talks.unreadable if talks else ())] if verbose else ():
             note(say(f"could not be read: {path}", f"无法读取：{path}"))
     if report.embedded:
         click.echo(say(f"{report.embedded} passages embedded.", f"已为 {report.embedded} 段文字生成向量。"))

@@ -20,6 +20,13 @@ COMMANDS = {
     "search": ("search", "Find memories by words and meaning."),
     "get": ("get", "Read lines of a memory file."),
     "remember": ("remember", "Write one thing down in today's log."),
+    "sync": ("sync", "Read what was said since the last time into the daily logs."),
+    "checkpoint": ("checkpoint", "Write a whole conversation to the hot layer."),
+    "import": ("import_", "Take in existing memories and chat exports."),
+    "classify": ("classify", "Say what kind of memory the lines of a log are."),
+    "extract": ("extract", "Say what of a text is worth remembering."),
+    "pause": ("pause", "Capture nothing, for a while or until resume."),
+    "resume": ("pause", "Capture again."),
     "status": ("status", "Show the workspace, its sizes, the index and the models."),
     "index": ("index", "Bring text and vectors up to date, and wait."),
     "update": ("index", "Bring the text of the index up to date."),
@@ -48,7 +55,7 @@ class LazyGroup(click.Group):
         if found is None:
             return None
         module = importlib.import_module(f"nacre.cli.{found[0]}")
-        command = getattr(module, cmd_name)
+        command = getattr(module, "import_" if cmd_name == "import" else cmd_name)
         assert isinstance(command, click.Command)
         return command
 

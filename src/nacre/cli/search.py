@@ -30,6 +30,13 @@ def search_options(function: Any) -> Any:
             click.option(
                 "--project", help="This project and what belongs to none; default: the project of the current folder."
             ),
+            click.option(
+                "--corpus",
+                type=click.Choice(["memory", "sessions", "all"]),
+                default="memory",
+                show_default=True,
+                help="What to search: memory, the transcripts themselves (see the setting index.sessions), or both.",
+            ),
             click.option("--all-projects", is_flag=True, help="Other projects too."),
             click.option("--explain", is_flag=True, help="Show what each score is made of."),
             json_option,
@@ -67,6 +74,7 @@ def run_search(
     tag: str | None,
     path: str | None,
     project: str | None,
+    corpus: str,
     all_projects: bool,
     explain: bool,
     as_json: bool,
@@ -75,9 +83,8 @@ def run_search(
     for memory in open_all(invocation, for_groups=True):
         chosen = None if all_projects else project or memory.project_here()
         filters = memory.filters(since=since, until=until, layers=layers, type=kind, tag=tag, path=path, project=chosen)
-        reports.append(
-            (memory.agent, memory.ask(" ".join(query), limit, min_score=min_score, mode=mode, filters=filters))
-        )
+        report = memory.ask(" ".join(query), limit, min_score=min_score, mode=mode, filters=filters, corpus=corpus)
+        reports.append((memory.agent, report))
     hits = sorted(((hit, agent) for agent, report in reports for hit in report.hits), key=lambda pair: -pair[0].score)
     hits = hits[: limit or memory.config.search.max_results]
     first = reports[0][1]
@@ -154,7 +161,7 @@ def _hit_json(hit: Hit, agent: str | None, *, explain: bool) -> dict[str, Any]:
         "vectorScore": hit.vector_score,
         "textScore": hit.text_score,
         "snippet": hit.snippet,
-        "source": "memory",
+        "source": hit.source,
         "layer": hit.layer,
         "date": hit.date,
         "citation": hit.citation,

@@ -46,7 +46,9 @@ def _tell(stock: dict[str, Any], *, verbose: bool) -> None:
             say("files", "文件"),
             ", ".join(f"{count} {layer}" for layer, count in stock["files"].items()) or say("none yet", "暂无"),
         ),
+        (say("capture", "采集"), _capture(stock["capture"])),
         (say("index", "索引"), _index(index)),
+        *([(say("sessions", "会话"), _sessions(stock["sessions"]))] if stock["sessions"] else []),
         (say("vectors", "向量"), _vectors(embed)),
         (say("history", "历史"), say(f"operations: {stock['history']}", f"{stock['history']} 次操作")),
     ]
@@ -75,6 +77,20 @@ def _limits(longterm: dict[str, Any]) -> str:
     )
 
 
+def _capture(capture: dict[str, Any]) -> str:
+    if not capture["synced"]:
+        text = say('nothing yet; run "nacre sync"', "尚未采集；请运行“nacre sync”")
+    else:
+        at = capture["synced"].replace("T", " ")[:16]
+        text = say(f"{capture['sessions']} sessions, last at {at}", f"{capture['sessions']} 个会话，最近一次 {at}")
+    if capture["paused"]:
+        text += say("; paused", "；已暂停")
+        text += f" → {capture['pausedUntil']}" if capture["pausedUntil"] else ""
+    if not capture["meaning"]:
+        text += say("; judged by structure alone, without the models", "；未装模型，仅按句子结构判断")
+    return text
+
+
 def _index(index: dict[str, Any]) -> str:
     text = say(
         f"{index['files']} files, {index['chunks']} passages, {size_of(index['bytes'])}",
@@ -87,6 +103,13 @@ def _index(index: dict[str, Any]) -> str:
     if index["check"] not in (None, "ok"):
         text += say(f"; damaged: {index['check']}", f"；已损坏：{index['check']}")
     return text
+
+
+def _sessions(talks: dict[str, int]) -> str:
+    return say(
+        f"{talks['sessions']} indexed, {talks['messages']} messages",
+        f"已索引 {talks['sessions']} 个，共 {talks['messages']} 条消息",
+    )
 
 
 def _vectors(embed: dict[str, Any]) -> str:

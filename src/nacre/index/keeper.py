@@ -27,6 +27,11 @@ class Keeper:
         self._folders: set[str] = set()
         self._known: tuple[int, Generation | None] | None = None
 
+    @property
+    def wanted(self) -> str:
+        """What a generation must have been made with to fit the settings in force."""
+        return wanted_settings(self.config)
+
     def current(self, progress: Progress | None = None) -> Generation:
         """The generation that answers, fresh: a search never misses a file that changed before it was asked."""
         with self._lock:
@@ -34,7 +39,7 @@ class Keeper:
             known = (self.store.epoch, live)
             if live and known == self._known and self._feed.quiet():
                 return live
-            live = live or self.store.building(wanted_settings(self.config))
+            live = live or self.store.building(self.wanted)
             self._bring_up(live, progress)
             self._known = (self.store.epoch, live)
             return live
@@ -42,12 +47,12 @@ class Keeper:
     def outdated(self) -> bool:
         """Whether the settings have changed since the generation that answers was made."""
         live = self.store.live()
-        return live is not None and live.settings != wanted_settings(self.config)
+        return live is not None and live.settings != self.wanted
 
     def rebuild(self, progress: Progress | None = None, *, every_file: bool = False) -> TextReport:
         """Bring the text up to date with files and settings. A new generation is built beside the one that answers."""
         with self._lock:
-            wanted = self.store.building(wanted_settings(self.config))
+            wanted = self.store.building(self.wanted)
             report = self._bring_up(wanted, progress, every_file=every_file)
             self._known = None
             return report
@@ -55,7 +60,7 @@ class Keeper:
     def finish(self) -> None:
         """Let the generation that fits the settings take over, completed first if it was not."""
         with self._lock:
-            wanted = self.store.building(wanted_settings(self.config))
+            wanted = self.store.building(self.wanted)
             if not wanted.live:
                 self._bring_up(wanted, None)
                 self.store.promote(wanted)

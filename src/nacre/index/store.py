@@ -50,26 +50,26 @@ def wanted_settings(config: Config) -> str:
     return json.dumps(made_with, sort_keys=True)
 
 
-def index_file(folder: Path) -> Path:
+def index_file(folder: Path, called: str = _NAME) -> Path:
     """Where the index of a workspace lies: in it, or in the user's cache when it cannot be written to, or in memory."""
-    if _writable(folder):
-        return folder / _NAME
+    if _writable(folder, called):
+        return folder / called
     import hashlib
 
     import platformdirs
 
     name = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]
     elsewhere = Path(platformdirs.user_cache_dir("nacre", appauthor=False)) / "indexes" / name
-    return elsewhere / _NAME if _writable(elsewhere) else Path(":memory:")
+    return elsewhere / called if _writable(elsewhere, called) else Path(":memory:")
 
 
-def _writable(folder: Path) -> bool:
+def _writable(folder: Path, called: str) -> bool:
     place = str(folder)
     while not os.path.exists(place) and place != os.path.dirname(place):
         place = os.path.dirname(place)
     if not os.path.isdir(place) or not os.access(place, os.W_OK | os.X_OK):
         return False
-    file = os.path.join(place, _NAME)
+    file = os.path.join(place, called)
     if place == str(folder) and os.path.exists(file) and not os.access(file, os.R_OK | os.W_OK):
         return False  # made by another user
     return not hasattr(os, "statvfs") or not os.statvfs(place).f_flag & os.ST_RDONLY

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from nacre.index import rows
 from nacre.index.store import Generation, Store
 from nacre.vault.files import Found
-
-if TYPE_CHECKING:
-    from nacre.index.document import Part
 
 _BATCH_FILES = 200
 # A file written just before it was read may change again without a newer time. Two seconds is the coarsest tick of any file
@@ -33,6 +30,7 @@ class TextReport:
     removed: int = 0
     chunks: int = 0
     unreadable: list[str] = field(default_factory=list)
+    sessions: TextReport | None = None  # the same for the index of sessions, where there is one
 
 
 # What is known of a file: path, id, then what the walk sees of it (layer, size, mtime, ctime, inode), and when it was read.
@@ -67,7 +65,7 @@ def update(
                 # Unless another process has read it since: then it is there again.
                 same = "select 1 from files where id = ? and path = ? and read_at = ?"
                 if db.execute(same, (number, path, read_at)).fetchone():
-                    _remove(db, generation, number)
+                    rows.remove(db, generation, number)
                     report.removed += 1
     for start in range(0, len(fresh), _BATCH_FILES):
         prepared = [_prepare(one) for one in fresh[start : start + _BATCH_FILES]]
@@ -128,7 +126,7 @@ def _take_in(db: sqlite3.Connection, generation: Generation, file: _Prepared, re
     if file.data is None:
         report.unreadable.append(one.path)
         if row:
-            _remove(db, generation, row[0])
+            rows.remove(db, generation, row[0])
         return
     import hashlib
 
@@ -150,71 +148,5 @@ def _take_in(db: sqlite3.Connection, generation: Generation, file: _Prepared, re
     parts = document.read(
         one.path, one.layer, file.data, size=generation.chunk_tokens, overlap=generation.chunk_overlap
     )
-    _store_parts(db, generation, number, one, parts)
+    rows.replace(db, generation, number, one.layer, parts, lambda part: document.heading_tokens(part, one.path))
     report.chunks += len(parts)
-
-
-def _store_parts(db: sqlite3.Connection, generation: Generation, number: int, one: Found, parts: list[Part]) -> None:
-    """Replace the chunks of a file; those whose words stayed the same keep their row and only move."""
-    from nacre.index import document
-    from nacre.text.language import tokens_estimate
-
-    kept = {row[0]: row[1] for row in db.execute("select key, id from chunks where file = ?", (number,))}
-    moves: list[tuple[int, int, int, str, str | None, str | None, str | None, int]] = []
-    for position, part in enumerate(parts):
-        chunk = kept.pop(part.key, None)
-        if chunk is not None:
-            moves.append((position, part.first, part.last, one.layer, part.date, part.audience, part.project, chunk))
-            continue
-        chunk = db.execute(
-            "insert into chunks(generation, file, position, first, last, heading, context, text, size, key, layer, date, time, session, project, audience, label, tags)"
-            " values(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
-            (
-                generation.id,
-                number,
-                position,
-                part.first,
-                part.last,
-                part.heading,
-                part.context,
-                part.text,
-                tokens_estimate(part.text),
-                part.key,
-                one.layer,
-                part.date,
-                part.stamp.time,
-                part.stamp.session,
-                part.project,
-                part.audience,
-                part.label,
-                json.dumps(part.tags, ensure_ascii=False) if part.tags else None,
-            ),
-        ).lastrowid
-        db.execute(
-            f"insert into {generation.words}(rowid, body, heading) values(?,?,?)",
-            (chunk, document.body_tokens(part), document.heading_tokens(part, one.path)),
-        )
-        db.executemany(
-            "insert into passages(chunk, position, hash) values(?,?,?)",
-            [
-                (chunk, at, document.passage_hash(text))
-                for at, text in enumerate(document.passage_texts(part.context, part.text))
-            ],
-        )
-    if moves:
-        db.executemany(
-            "update chunks set position=?, first=?, last=?, layer=?, date=?, audience=?, project=? where id=?", moves
-        )
-    _remove_chunks(db, generation, list(kept.values()))
-
-
-def _remove(db: sqlite3.Connection, generation: Generation, number: int) -> None:
-    _remove_chunks(db, generation, [row[0] for row in db.execute("select id from chunks where file = ?", (number,))])
-    db.execute("delete from files where id = ?", (number,))
-
-
-def _remove_chunks(db: sqlite3.Connection, generation: Generation, ids: list[int]) -> None:
-    rows = [(number,) for number in ids]
-    db.executemany(f"delete from {generation.words} where rowid = ?", rows)
-    db.executemany("delete from passages where chunk = ?", rows)
-    db.executemany("delete from chunks where id = ?", rows)

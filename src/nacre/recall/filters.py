@@ -56,10 +56,11 @@ def checked(filters: Filters) -> Filters:
     return filters
 
 
-def condition(scope: Scope, filters: Filters, today: str | None) -> tuple[str, list[str]]:
+def condition(scope: Scope, filters: Filters, today: str | None, moment: str | None = None) -> tuple[str, list[str]]:
     """The SQL condition over `chunks c`, and its values. Empty when everything may be seen.
 
-    `today` hides what was written later: a question put as of a day knows nothing of the days after it.
+    `today` hides what was written later: a question put as of a day knows nothing of the days after it. `moment` does the same
+    to the second, for messages of sessions: of them the time is known as an ISO time, of entries in logs at best the minute.
     """
     parts: list[str] = []
     values: list[str] = []
@@ -72,6 +73,8 @@ def condition(scope: Scope, filters: Filters, today: str | None) -> tuple[str, l
         need("(c.audience = '*' or c.audience = ?)", scope.group)
     if today:
         need("(c.date is null or c.date <= ?)", today)
+    if moment:
+        need("julianday(c.time) <= julianday(?)", moment)
     if filters.since:
         need("c.date >= ?", filters.since)
     if filters.until:

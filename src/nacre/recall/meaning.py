@@ -41,6 +41,12 @@ class MeaningSource:
         self._chosen: tuple[Embedder | None, str | None] | None = None
         self._made_scanner: Scanner | None = None
 
+    def over(self, store: Store) -> MeaningSource:
+        """The same embedder with the vectors of another index."""
+        other = MeaningSource(self._config, store)
+        other._chosen = self.chosen
+        return other
+
     @property
     def chosen(self) -> tuple[Embedder | None, str | None]:
         """Who makes the vectors and, where something is missing or sent away, a line about it."""

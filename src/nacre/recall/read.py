@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from nacre.config import Config
 from nacre.errors import BadInput, NotFound
@@ -15,6 +17,9 @@ from nacre.recall.filters import Filters, Scope, condition
 from nacre.vault.files import LARGEST, memory_files
 from nacre.vault.workspace import Workspace
 from nacre.words import say
+
+if TYPE_CHECKING:
+    from nacre.index.sessions import SessionKeeper
 
 LONGEST = 12_000  # characters of one answer
 _PLACE = re.compile(r"(.+?)(?::([0-9]{1,9})|#L([0-9]{1,9})(?:-L?([0-9]{1,9}))?)$")
@@ -55,8 +60,7 @@ def read(
     seen: tuple[Store, Generation] | None,
 ) -> Excerpt:
     """The lines asked for; fewer at the end of the file, an error past it."""
-    if start < 1 or lines < 1:
-        raise BadInput(say("Lines are counted from 1; ask for at least one.", "行号从 1 开始；请至少读取一行。"))
+    _check(start, lines)
     full = _file(workspace, config, path)
     try:
         if not full.is_file():
@@ -73,6 +77,20 @@ def read(
     if every and every[-1] == "":
         every.pop()
     allowed = _visible_lines(scope, path, seen) if scope.group is not None else None
+    return _excerpt(path, every, start, lines, allowed)
+
+
+def read_session(
+    sessions: SessionKeeper, path: str, start: int, lines: int, until: dt.datetime | None
+) -> Excerpt | None:
+    """The same of a session, from its transcript; None when the path is no session's."""
+    _check(start, lines)
+    every = sessions.lines(path, start, start + lines - 1, until)
+    return None if every is None else _excerpt(path, every, start, lines, None)
+
+
+def _excerpt(path: str, every: list[str], start: int, lines: int, allowed: set[int] | None) -> Excerpt:
+    """The lines asked for out of all, as far as they may be seen."""
     if allowed is not None and not any(number in allowed for number in range(start, start + min(lines, len(every)))):
         raise _missing(path)  # in a group, what is private does not exist, not even as a number of lines
     if start > max(1, len(every)):
@@ -100,6 +118,11 @@ def read(
         last = number
     text = redact("\n".join(chosen)).text  # what an agent reads goes on to others
     return Excerpt(path, start, last, text, more=last < len(every) and allowed is None)
+
+
+def _check(start: int, lines: int) -> None:
+    if start < 1 or lines < 1:
+        raise BadInput(say("Lines are counted from 1; ask for at least one.", "行号从 1 开始；请至少读取一行。"))
 
 
 def _file(workspace: Workspace, config: Config, path: str) -> Path:

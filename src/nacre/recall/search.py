@@ -48,6 +48,7 @@ class Asked(NamedTuple):
     clock: Clock
     settings: SearchSettings
     as_of: bool  # whether the moment was given: later days are then unknown
+    to_the_second: bool = False  # in sessions, also what was said later on that day
 
 
 def search(
@@ -57,7 +58,8 @@ def search(
     started = time.perf_counter()
     db = store.db
     today = asked.clock.today()
-    where = condition(asked.scope, asked.filters, today.isoformat() if asked.as_of else None)
+    moment = asked.clock.now().isoformat() if asked.as_of and asked.to_the_second else None
+    where = condition(asked.scope, asked.filters, today.isoformat() if asked.as_of else None, moment)
     terms = pick.weigh(db, generation, question.tokens, question.of_dates)
     found: dict[int, Candidate] = {}
     bm25 = pick.by_words(db, generation, terms, where, _BY_WORDS) if asked.mode != "vector" else {}
@@ -241,7 +243,8 @@ def _hit(db: sqlite3.Connection, one: Scored, change: float, score: float, words
         (one.candidate.id,),
     ).fetchone()
     key, path, first, last, heading, text, layer, date, project, session, at, audience, label = row
-    about = {"session": session, "time": at, "day": date, "group": audience if audience != "*" else None, "type": label}
+    about = {"session": session, "time": at, "day": date, "group": audience if audience != "*" else None}
+    about["speaker" if layer == "session" else "type"] = label
     parts = {
         "bm25": round(one.candidate.bm25, 4),
         "coverage": round(one.candidate.coverage, 4),

@@ -122,6 +122,13 @@ def chunks(lines: list[str], *, size: int = 400, overlap: int = 80, every_item: 
     return found
 
 
+def stretches(lines: list[str], *, size: int = 400, overlap: int = 80) -> list[Chunk]:
+    """A text cut by its length alone, whatever its lines look like: one chunk when it is short enough."""
+    text = "\n".join(lines)
+    whole = _Piece(1, len(lines), text, tokens_estimate(text))
+    return [Chunk(*part, ()) for part in _pack([whole], lines, max(size, _SMALLEST), overlap)]
+
+
 def _labelled(block: Block, lines: list[str]) -> list[_Piece]:
     """The lines of a paragraph in which each carries a label of its own, as in weekly digests: `[Decision] …`."""
     starts = [number for number in range(block.start, block.end + 1) if label_of(lines[number - 1])]

@@ -70,6 +70,14 @@ def write(
         raise cannot_write(path, trouble) from trouble
 
 
+def keep_time(path: Path, modified: int) -> None:
+    """Give a file the time at which its content was written elsewhere, in nanoseconds since 1970."""
+    try:
+        os.utime(path, ns=(modified, modified))
+    except OSError as trouble:
+        raise cannot_write(path, trouble) from trouble
+
+
 def _replace(target: Path, data: bytes, mode: int | None, still: Callable[[], None] | None) -> None:
     try:
         before = target.stat()

@@ -85,6 +85,15 @@ def checked(text: str, type: str | None) -> tuple[str | None, str]:  # noqa: A00
     return kind, words
 
 
+def place(workspace: Workspace, day: dt.date) -> Path:
+    """Where the log of a day lies: among the living ones, or where it was archived."""
+    path = workspace.day(day)
+    if path.exists():
+        return path
+    archived = sorted(workspace.archive.glob(f"*/{path.name}")) if workspace.archive.is_dir() else []
+    return archived[0] if archived else path
+
+
 def section(
     workspace: Workspace,
     clock: Clock,
@@ -99,7 +108,7 @@ def section(
     from nacre.guard.sanitise import one_line
 
     day = day or clock.today()
-    path = workspace.day(day)
+    path = place(workspace, day)
     safe = [guarded(one_line(bullet), on_secret).strip() for bullet in bullets]
     lines = [f"## {one_line(heading).strip()}", *(f"- {bullet}" for bullet in safe)]
     with operation(workspace, clock, "sync", config) as op:

@@ -70,6 +70,9 @@ class Operation:
         for root in (atomic.real(self.workspace.root), atomic.real(tiers)):
             if root in real.parents:
                 return real
+        counts = self.workspace.refcount(self.config.tiers.path)
+        if real == atomic.real(counts.parent) / counts.name:  # a link in its place is not followed
+            return real
         raise PathEscape(
             say(
                 f"{path} leads out of the workspace; Nacre does not write there.",

@@ -10,7 +10,16 @@ from nacre.vault.workspace import Workspace
 from nacre.words import say
 
 _FOLDERS = ("", "history", "history/blobs", "index", "inbox")
-_FILES = ("config.toml", "lock", "history/operations.jsonl", "index/index.sqlite", "cursors.json")
+_FILES = (
+    "config.toml",
+    "lock",
+    "history/operations.jsonl",
+    "index/index.sqlite",
+    "cursors.json",
+    "imports.json",
+    "pauses.json",
+    "sync.lock",
+)
 
 
 def check_own_files(workspace: Workspace) -> None:

@@ -166,8 +166,13 @@ class _Files:
     def _must_be_ours(self, path: str) -> None:
         """A record may have come with a clone: it must not lead an undo out of the workspace."""
         real = atomic.real(self.workspace.root / path)
+        counts = self.workspace.refcount(self.config.tiers.path)
+        if real == atomic.real(counts.parent) / counts.name:
+            return
         tiers = atomic.real(self.workspace.tiers(self.config.tiers.path))
-        hidden = any(part.startswith(".") and part != ".gitignore" for part in Path(path).parts)
+        # The layers may lie below a hidden folder, such as OpenClaw's own; what counts is where a file lies in them.
+        parts = real.relative_to(tiers).parts if tiers in real.parents else Path(path).parts
+        hidden = any(part.startswith(".") and part != ".gitignore" for part in parts)
         ours = path == ".gitignore" or path.endswith((".md", ".jsonl")) or ".md.bak-" in path
         outside = atomic.real(self.workspace.root) not in real.parents and tiers not in real.parents
         if outside or hidden or not ours:

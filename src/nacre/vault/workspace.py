@@ -78,6 +78,14 @@ class Workspace:
     def lock(self) -> Path:
         return self.machine / "lock"
 
+    @property
+    def cursors(self) -> Path:
+        return self.machine / "cursors.json"
+
+    @property
+    def pauses(self) -> Path:
+        return self.machine / "pauses.json"
+
     def day(self, date: dt.date) -> Path:
         return self.memory / f"{date.isoformat()}.md"
 
@@ -86,6 +94,11 @@ class Workspace:
 
     def tiers(self, setting: str | None) -> Path:
         return self.root / Path(setting or "memory_fs").expanduser()
+
+    def refcount(self, setting: str | None) -> Path:
+        """How often each checkpoint was recalled: in the workspace, or beside layers that lie elsewhere."""
+        layers = Path(os.path.normpath(self.tiers(setting)))
+        return (self.root if self.root in layers.parents else layers.parent) / "refcount.json"
 
     def relative(self, path: Path) -> str:
         """The path as users see it: relative to the workspace, with "/"; an outside one in full."""

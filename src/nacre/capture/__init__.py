@@ -1,0 +1,1 @@
+"""What was said becomes the day's log: once, without secrets, in its own day."""

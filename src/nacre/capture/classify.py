@@ -1,0 +1,68 @@
+"""Lines of notes that carry no type yet, and giving them theirs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from nacre.brain.local.judge import Judge
+from nacre.clock import Clock
+from nacre.config import Config
+from nacre.model.entry import Entry
+from nacre.text.stamps import label_of, stamp_of
+from nacre.vault import atomic
+from nacre.vault.markdown import Document, Item, document
+from nacre.vault.operation import operation
+from nacre.vault.rewrite import rewrite
+from nacre.vault.workspace import DAY_NAME, Workspace
+
+_MARKER = re.compile(rb"\A(\s*(?:[-*+]|\d{1,9}[.)])\s+)")
+
+
+def untyped(workspace: Workspace, judge: Judge) -> list[Entry]:
+    """Every bullet of a daily log that has no type, with the one it would get.
+
+    Under the heading of a session a line without a type is work that was asked for or done: it needs none.
+    """
+    found: list[tuple[str, Item]] = [
+        (workspace.relative(doc.path), item) for doc in _logs(workspace) for item in doc.items if _wants(item)
+    ]
+    kinds = [one.best("type") for one in judge.read([item.words for _, item in found])]
+    return [Entry(item.words, path, item.start, kind) for (path, item), kind in zip(found, kinds, strict=True)]
+
+
+def give_types(workspace: Workspace, clock: Clock, config: Config, entries: list[Entry]) -> None:
+    """Put the types before the lines; one operation, undone as one."""
+    by_path: dict[str, list[Entry]] = {}
+    for entry in entries:
+        by_path.setdefault(entry.path, []).append(entry)
+    with operation(workspace, clock, "classify", config) as op:
+        for shown, mine in by_path.items():
+            path = workspace.inside(shown)
+            data = atomic.read_bytes(path) or b""
+            lines = data.splitlines(keepends=True)
+            for entry in mine:
+                line = lines[entry.line - 1]
+                if entry.text.encode() in line or entry.text in line.decode("utf-8", "replace"):
+                    lines[entry.line - 1] = _MARKER.sub(rb"\g<1>[" + (entry.type or "").encode() + b"] ", line, count=1)
+            rewrite(op, path, b"".join(lines), read=atomic.digest(data), log=True)
+
+
+def _logs(workspace: Workspace) -> Iterator[Document]:
+    for path in sorted(workspace.memory.glob("????-??-??.md")):
+        if DAY_NAME.fullmatch(path.name) and (data := _text(path)) is not None:
+            yield document(path, data)
+
+
+def _text(path: Path) -> bytes | None:
+    data = atomic.read_bytes(path)
+    try:
+        (data or b"").decode("utf-8")
+    except UnicodeDecodeError:
+        return None  # doctor names it
+    return data
+
+
+def _wants(item: Item) -> bool:
+    return bool(item.words) and item.depth == 0 and not stamp_of(item.section).session and label_of(item.text) is None

@@ -1,0 +1,194 @@
+"""How far each transcript was captured, and what was about to be written when a run broke off.
+
+Kept in `.nacre/cursors.json`. It holds paths, positions and entry ids, never a word that was said; a path or an id that holds
+a secret is kept as its digest alone. Losing the file loses nothing: the headings of the daily logs tell which sessions are there.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from nacre.guard.secrets import redact
+from nacre.sources.transcript import Mark
+from nacre.vault import atomic
+from nacre.vault.workspace import Workspace
+
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Reached:
+    """The last message of a session that stands in a log: its time, and the entries of that very instant, as kept."""
+
+    at: dt.datetime
+    ids: tuple[str, ...]
+
+    def covers(self, at: dt.datetime, entry_id: str) -> bool:
+        return at < self.at or (at == self.at and kept(entry_id) in self.ids)
+
+
+@dataclass(frozen=True)
+class Cursor:
+    """One transcript. Everything before the mark is dealt with; `reached` says how far the log goes."""
+
+    stamp: tuple[int, ...]
+    mark: Mark
+    session: str = ""  # its id, as kept
+    name: str = ""  # what its headings call it
+    reached: Reached | None = None
+    users: int = 0  # how many messages of the owner were captured
+    open: bool = False  # something after the mark waits: for more talk, for its end, or for its time to come
+    partly: bool = False  # the log goes further than the mark: what was reached tells how far
+
+
+@dataclass(frozen=True)
+class Pending:
+    """A section that is about to be appended: found in its day's file afterwards, or not."""
+
+    key: str
+    day: str
+    heading: str
+    before: int  # how often this heading stood there already
+    session: str
+    name: str
+    reached: Reached
+    users: int
+    then: Cursor | None  # where the transcript stands when this was its last section
+
+
+@dataclass(frozen=True)
+class Cursors:
+    """All of them, and the moment of the last run that went through."""
+
+    transcripts: Mapping[str, Cursor] = field(default_factory=dict)
+    synced: dt.datetime | None = None
+    since: dt.datetime | None = None  # sessions that ended before this are not wanted
+    pending: tuple[Pending, ...] = ()
+
+
+def kept(name: str) -> str:
+    """A path or an id as it may be kept: itself, or its digest where it holds what must be written nowhere."""
+    if redact(name).text == name:
+        return name
+    return "#" + hashlib.blake2b(name.encode("utf-8", errors="replace"), digest_size=12).hexdigest()
+
+
+def may_be_kept(mark: Mark) -> bool:
+    """Whether what a mark knows of its session holds no secret. One that does is not kept, and all is read again."""
+    return all(redact(told).text == told for told in mark.facts.values() if isinstance(told, str))
+
+
+def load(workspace: Workspace) -> Cursors:
+    """The cursors; none when the file is missing or not ours to understand."""
+    data = atomic.read_bytes(workspace.cursors)
+    if data is None:
+        return Cursors()
+    try:
+        told = json.loads(data)
+        if told["version"] != VERSION:
+            return Cursors()
+        return Cursors(
+            {key: _cursor(one) for key, one in told["transcripts"].items()},
+            _moment(told.get("synced")),
+            _moment(told.get("since")),
+            tuple(_pending(one) for one in told.get("pending", ())),
+        )
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return Cursors()  # damaged: the logs themselves tell what was captured
+
+
+def save(workspace: Workspace, cursors: Cursors) -> None:
+    told = {
+        "version": VERSION,
+        "synced": _text(cursors.synced),
+        "since": _text(cursors.since),
+        "transcripts": {key: _as_json(one) for key, one in cursors.transcripts.items()},
+        "pending": [_pending_json(one) for one in cursors.pending],
+    }
+    data = json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode()
+    atomic.write(workspace.cursors, data, root=workspace.root, mode=0o600)
+
+
+def _as_json(cursor: Cursor) -> dict[str, Any]:
+    told: dict[str, Any] = {"stamp": list(cursor.stamp), "offset": cursor.mark.offset}
+    if cursor.mark.fingerprint:
+        told["fingerprint"] = cursor.mark.fingerprint
+    if cursor.mark.facts:
+        told["facts"] = dict(cursor.mark.facts)
+    for name in ("session", "name"):
+        if getattr(cursor, name):
+            told[name] = getattr(cursor, name)
+    if cursor.reached:
+        told |= {"at": _text(cursor.reached.at), "ids": list(cursor.reached.ids)}
+    if cursor.users:
+        told["users"] = cursor.users
+    for name in ("open", "partly"):
+        if getattr(cursor, name):
+            told[name] = True
+    return told
+
+
+def _cursor(told: Mapping[str, Any]) -> Cursor:
+    return Cursor(
+        tuple(int(one) for one in told["stamp"]),
+        Mark(max(int(told["offset"]), 0), str(told.get("fingerprint", "")), dict(told.get("facts", {}))),
+        str(told.get("session", "")),
+        str(told.get("name", "")),
+        _reached(told),
+        int(told.get("users", 0)),
+        bool(told.get("open")),
+        bool(told.get("partly")),
+    )
+
+
+def _reached(told: Mapping[str, Any]) -> Reached | None:
+    at = _moment(told.get("at"))
+    return Reached(at, tuple(str(one) for one in told.get("ids", ()))) if at else None
+
+
+def _pending(told: Mapping[str, Any]) -> Pending:
+    reached = _reached(told)
+    if reached is None:
+        raise KeyError("at")
+    then = told.get("then")
+    return Pending(
+        str(told["key"]),
+        str(told["day"]),
+        str(told["heading"]),
+        int(told["before"]),
+        str(told["session"]),
+        str(told["name"]),
+        reached,
+        int(told["users"]),
+        _cursor(then) if then else None,
+    )
+
+
+def _pending_json(one: Pending) -> dict[str, Any]:
+    told = {"key": one.key, "day": one.day, "heading": one.heading, "before": one.before}
+    told |= {
+        "session": one.session,
+        "name": one.name,
+        "at": _text(one.reached.at),
+        "ids": list(one.reached.ids),
+        "users": one.users,
+    }
+    return told | ({"then": _as_json(one.then)} if one.then else {})
+
+
+def _moment(value: object) -> dt.datetime | None:
+    if not isinstance(value, str):
+        return None
+    moment = dt.datetime.fromisoformat(value)
+    if moment.tzinfo is None:
+        raise ValueError(value)
+    return moment
+
+
+def _text(moment: dt.datetime | None) -> str | None:
+    return moment.isoformat() if moment else None

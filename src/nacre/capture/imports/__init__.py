@@ -1,0 +1,1 @@
+"""Memories from elsewhere: checkpoints, notes of agents, OpenClaw's settings, chat exports. Nothing is overwritten."""

@@ -1,0 +1,124 @@
+"""refcount.json of two places as one: the larger counts, every moment of a recall once, nothing unknown lost."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from nacre.capture.imports.files import Content, content_of, shown_path
+from nacre.capture.imports.plan import CHANGE, CREATE, SKIP, ImportPlan, Write
+from nacre.config import Config
+from nacre.errors import BadInput
+from nacre.model.plan import Step
+from nacre.sources.transcript import moment
+from nacre.vault import atomic
+from nacre.vault.workspace import Workspace
+from nacre.words import say
+
+NAME = "refcount.json"
+_COUNTS = ("total", "7d")
+_FLAGS = ("user_marked", "summarized", "promoted")
+_FIELDS = {*_COUNTS, *_FLAGS, "timestamps", "created"}
+
+
+def plan(
+    path: Path, workspace: Workspace, config: Config, home: Path, renamed: Mapping[str, str] | None = None
+) -> ImportPlan:
+    """Merge the counts of a file into the workspace's; `renamed` tells which checkpoints go by another name here."""
+    found = content_of(path)
+    if not isinstance(found, Content):
+        raise BadInput(f"{path}: {found.reason}")
+    theirs = _understood(path, found.data)
+    if not is_one(theirs):
+        raise BadInput(
+            say(
+                f"{path} is no refcount.json: it should hold counts by checkpoint, such as "
+                '{"warm/x.md": {"total": 5, "timestamps": []}}.',
+                f'{path} 不是 refcount.json：应按检查点记录次数，例如 {{"warm/x.md": {{"total": 5, "timestamps": []}}}}。',
+            )
+        )
+    target = workspace.refcount(config.tiers.path)
+    before = atomic.read_bytes(target)
+    ours = {} if before is None else _understood(target, before)
+    after = merged(ours, {(renamed or {}).get(key, key): value for key, value in theirs.items()})
+    shown = workspace.relative(target)
+    if after == ours:
+        reason = say("every count is there already", "所有计数均已存在")
+        return ImportPlan((Step(SKIP, shown, reason, shown_path(path, home)),))
+    data = (_written(after) + "\n").encode()
+    changed = sum(ours.get(key) != value for key, value in after.items())
+    reason = say(f"recalls of {changed} checkpoints", f"{changed} 个检查点的召回次数")
+    step = Step(CREATE if before is None else CHANGE, shown, reason, shown_path(path, home))
+    return ImportPlan((step,), (Write(target, data, None if before is None else atomic.digest(before)),))
+
+
+def is_one(told: Any) -> bool:
+    """Whether a value has the form of the file: an object of objects that know at least one of its fields."""
+    if not isinstance(told, dict):
+        return False
+    entries = [value for value in told.values() if isinstance(value, dict)]
+    return not told or any(_FIELDS & value.keys() for value in entries)
+
+
+def merged(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str, Any]:
+    """Both files in one. Merging the same again changes nothing."""
+    after = dict(ours)
+    for key, entry in theirs.items():
+        known = after.get(key)
+        if key not in after:
+            after[key] = entry
+        elif isinstance(known, dict) and isinstance(entry, dict):
+            after[key] = _joined(known, entry)
+    return after
+
+
+def _joined(ours: dict[str, Any], theirs: dict[str, Any]) -> dict[str, Any]:
+    joined = theirs | ours  # what only one of them knows is kept; else ours stands
+    joined = {name: joined[name] for name in (*ours, *(name for name in theirs if name not in ours))}
+    for name in _COUNTS:
+        known = [one[name] for one in (ours, theirs) if _is_number(one.get(name))]
+        if known:
+            joined[name] = max(known)
+    for name in _FLAGS:
+        if name in joined:
+            joined[name] = ours.get(name) is True or theirs.get(name) is True or joined[name]
+    moments = [one["timestamps"] for one in (ours, theirs) if isinstance(one.get("timestamps"), list)]
+    if len(moments) == 2:
+        joined["timestamps"] = _union(*moments)
+    return joined
+
+
+def _union(ours: list[Any], theirs: list[Any]) -> list[Any]:
+    every = ours + [one for one in theirs if one not in ours]
+    if every == ours:
+        return ours
+    when = [moment(one) for one in every]
+    if any(one is None for one in when):
+        return every
+    return [value for _, value in sorted(zip(when, every, strict=True), key=lambda one: str(one[0]))]
+
+
+def _written(counts: dict[str, Any]) -> str:
+    text = json.dumps(counts, ensure_ascii=False, indent=1)
+    return text if text.isascii() or text.encode("utf-8", "ignore").decode() == text else json.dumps(counts, indent=1)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _understood(path: Path, data: bytes) -> dict[str, Any]:
+    try:
+        told = json.loads(data.decode("utf-8-sig"))
+    except (ValueError, RecursionError) as trouble:
+        raise BadInput(
+            say(
+                f"{path} is not valid JSON: {trouble}. Mend it or move it away.",
+                f"{path} 不是有效的 JSON：{trouble}。请修正或移走该文件。",
+            )
+        ) from trouble
+    if not isinstance(told, dict):
+        raise BadInput(say(f"{path} holds no counts by checkpoint.", f"{path} 中没有按检查点记录的次数。"))
+    return told

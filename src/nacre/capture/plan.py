@@ -1,0 +1,181 @@
+"""From a transcript to the sections that its new part makes. Reads and decides; writes nothing."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from nacre.capture.cursors import Cursor, Reached, kept, may_be_kept
+from nacre.capture.headings import heading
+from nacre.capture.parts import Part, by_day, must_wait, owner_count, reached_by
+from nacre.capture.recognise import Headings, Recognised, recognise
+from nacre.clock import Clock
+from nacre.model.bullet import Bullet
+from nacre.model.session import Kind, Message, Session, Speaker
+from nacre.sources.consent import Pause, is_left_out, opted_out, outside_pauses
+from nacre.sources.transcript import Mark, Reading, Transcript
+from nacre.sources.whose import listed_as
+
+Extract = Callable[[Sequence[Message]], list[Bullet]]
+
+
+@dataclass(frozen=True)
+class Section:
+    """One heading with its bullets, for one day's log."""
+
+    key: str  # of its transcript in the cursors
+    day: dt.date
+    session: str  # whole id
+    name: str  # what the heading calls it
+    heading: str
+    bullets: tuple[str, ...]
+    reached: Reached
+    users: int
+    then: Cursor | None = None  # where the transcript stands once this section, its last, is written
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What holds for a whole run."""
+
+    clock: Clock
+    now: dt.datetime
+    least_users: int
+    patience: dt.timedelta
+    left_out: Mapping[str, Sequence[str]]  # patterns by agent
+    pauses: Sequence[Pause]
+    covered: Mapping[str, dt.datetime]  # by the notes of OpenClaw's own hook
+    extract: Extract
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a transcript gave: sections to write, or only a cursor; and why nothing, where nothing."""
+
+    cursor: Cursor
+    sections: tuple[Section, ...] = ()
+    why_not: str = ""
+
+
+def sections_of(
+    transcript: Transcript,
+    reading: Reading,
+    before: Cursor | None,
+    rules: Rules,
+    *,
+    key: str,
+    elsewhere: Reached | None,
+    headings: Headings,
+    name: Callable[[str], str],
+    project: Callable[[Session], str],
+) -> Outcome:
+    """The sections of what is new in a transcript.
+
+    `elsewhere` is how far the same session was captured from another file; `headings` tells those of a day's log, for the
+    case that the cursors are lost.
+    """
+    begin = before or Cursor((), Mark())
+    # Read as of an earlier moment, a transcript that stays as it is may still have more to tell.
+    stamp = transcript.stamp if reading.whole or rules.clock.fixed is None else ()
+    safe = may_be_kept(reading.mark)
+    mark = reading.mark if safe else Mark()
+    done = replace(begin, stamp=stamp, mark=mark, open=not reading.whole, partly=not safe)
+    session = reading.session
+    if session is None or session.kind is Kind.ISOLATED:
+        return Outcome(done, why_not="isolated")
+    done = replace(done, session=kept(session.id))
+    about = project(session)
+    if is_left_out(session, rules.left_out.get(session.agent, ()), listed_as(session, about)) or opted_out(session.cwd):
+        return Outcome(done, why_not="left out")
+    messages, spoken = _new(session, reading, before, elsewhere, rules)
+    if begin.reached is None and elsewhere is None:
+        found = recognise(session.id, messages, headings, rules.clock)
+        messages = found.new
+        if found.told:
+            begin, done = replace(_knowing(begin, found), partly=True), _knowing(done, found)
+    if not messages:
+        return Outcome(done, why_not="nothing new")
+    captured = begin.users or (rules.least_users if elsewhere else spoken)
+    held = replace(begin, stamp=stamp, session=done.session, open=True)
+    if _must_wait(messages, captured, rules):
+        few = owner_count(messages) + captured < rules.least_users
+        return Outcome(held, why_not="too few" if few else "waits")
+    parts = by_day(messages, rules.clock.local)
+    waits = _last_waits(parts, captured, rules)
+    called = begin.name or name(session.id)
+    made = _made(key, session, parts[:-1] if waits else parts, called, captured, rules, about)
+    if not made:
+        return Outcome(held if waits else done, why_not="nothing to say")
+    users = begin.users + sum(section.users for section in made)
+    then = replace(held, partly=True) if waits else done
+    made[-1] = replace(made[-1], then=replace(then, name=called, reached=made[-1].reached, users=users))
+    return Outcome(done, tuple(made))
+
+
+def _knowing(cursor: Cursor, found: Recognised) -> Cursor:
+    """A cursor that was lost, as far as the logs tell it."""
+    return replace(cursor, name=found.name, reached=reached_by(found.told), users=owner_count(found.told))
+
+
+def _new(
+    session: Session, reading: Reading, before: Cursor | None, elsewhere: Reached | None, rules: Rules
+) -> tuple[tuple[Message, ...], int]:
+    """The messages that no log has yet and that may be captured; and how often the owner spoke in those that a note of
+    OpenClaw's hook tells."""
+    messages = outside_pauses(session.messages, rules.pauses)
+    known = [elsewhere] if elsewhere else []
+    if before and before.reached and (reading.rewritten or before.partly):
+        known.append(before.reached)
+    until = rules.covered.get(session.id)
+    told = [message for message in messages if until and message.at <= until]
+    new = (message for message in messages if not any(one.covers(message.at, message.id) for one in known))
+    return tuple(message for message in new if not (until and message.at <= until)), owner_count(told)
+
+
+def _must_wait(messages: Sequence[Message], captured: int, rules: Rules) -> bool:
+    return must_wait(
+        messages,
+        captured=captured,
+        least=rules.least_users,
+        now=rules.now,
+        patience=rules.patience,
+        local=rules.clock.local,
+    )
+
+
+def _last_waits(parts: Sequence[Part], captured: int, rules: Rules) -> bool:
+    """Whether the last of several days is only a lone remark yet. Those before it are over and can be told."""
+    if len(parts) < 2:
+        return False
+    *earlier, last = parts
+    if min(message.at for message in last.messages) <= max(part.reached.at for part in earlier):
+        return False  # a clock was set: what was reached would not tell the days apart
+    return _must_wait(last.messages, captured + sum(part.users for part in earlier), rules)
+
+
+def _made(
+    key: str, session: Session, parts: Sequence[Part], name: str, captured: int, rules: Rules, project: str
+) -> list[Section]:
+    made: list[Section] = []
+    for part in parts:
+        bullets = rules.extract(_asked(part.messages) if session.kind is Kind.GROUP else part.messages)
+        if not bullets:
+            continue
+        title = heading(
+            name,
+            part.last(rules.clock.local),
+            len(part.messages),
+            continued=bool(captured or made),
+            project=project,
+            group=session.group if session.kind is Kind.GROUP else "",
+        )
+        lines = tuple(bullet.line for bullet in bullets)
+        made.append(Section(key, part.day, session.id, name, title, lines, part.reached, part.users))
+    return made
+
+
+def _asked(messages: Sequence[Message]) -> Sequence[Message]:
+    """Without an answer at the beginning: in a group it is not told whom the agent answers there."""
+    first = next((place for place, one in enumerate(messages) if one.speaker is not Speaker.AGENT), 0)
+    return messages[first:]

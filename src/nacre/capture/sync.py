@@ -1,0 +1,304 @@
+"""nacre sync: transcripts → new talk → bullets → the log of its own day, once."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+
+from nacre.capture import cursors, hooknotes
+from nacre.capture.cursors import Cursor, Cursors, Pending, Reached, kept
+from nacre.capture.headings import SHORT, Standing, short_id, standing
+from nacre.capture.plan import Extract, Outcome, Rules, Section, sections_of
+from nacre.clock import Clock, duration
+from nacre.config import Config
+from nacre.sources import consent
+from nacre.sources.transcript import Mark, Places, Source, Transcript
+from nacre.sources.whose import project_name
+from nacre.vault import atomic, daily
+from nacre.vault.append import REDACT
+from nacre.vault.lock import hold
+from nacre.vault.operation import operation
+from nacre.vault.projects import project_of
+from nacre.vault.workspace import Workspace
+
+BATCH = 40  # sections that are written in one go, and recorded as one operation
+PATIENCE = 600.0  # seconds to wait for another run
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class SyncReport:
+    """What a run did."""
+
+    sections: tuple[Section, ...] = ()
+    looked_at: int = 0
+    passed_over: Mapping[str, int] = field(default_factory=dict)  # how many sessions, by why
+    unknown: int = 0  # entries whose form is not known
+    unreadable: tuple[str, ...] = ()
+    paused: bool = False
+    first: bool = False
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Everything that a run works with."""
+
+    workspace: Workspace
+    config: Config
+    clock: Clock
+    places: Places
+    sources: Sequence[Source]
+    extract: Extract
+    exclude: Sequence[str] = ()
+    wanted: Callable[[Transcript], bool] = lambda _: True  # whether a transcript belongs to this workspace
+
+
+def sync(
+    given: Setting, *, since: dt.datetime | None = None, progress: Progress | None = None, dry_run: bool = False
+) -> SyncReport:
+    """Bring the daily logs up to date with what was said. Runs at the same time wait for one another."""
+    with hold(given.workspace.machine / "sync.lock", timeout=PATIENCE):
+        return _Run(given, since, dry_run=dry_run).go(progress)
+
+
+class _Run:
+    """One run: what it knows of the cursors, and what it has gathered to write."""
+
+    def __init__(self, given: Setting, since: dt.datetime | None, *, dry_run: bool) -> None:
+        self.given = given
+        self.workspace = given.workspace
+        self.dry_run = dry_run
+        self.now = given.clock.now()
+        self.known = cursors.load(self.workspace)
+        self.first = self.known.synced is None
+        self.transcripts: dict[str, Cursor] = {}
+        self.places_of_session: dict[str, set[str]] = {}
+        self.names: dict[str, str] = {}  # what the headings call sessions, and which
+        self.alike: dict[str, dict[str, str]] = {}  # the same, by the beginning of their ids
+        for key, cursor in self.known.transcripts.items():
+            self._remember(key, cursor)
+        self.since = self._since(since)
+        self.rules = self._rules()
+        self.waiting: list[Section] = []
+        self.written: list[Section] = []
+        self.passed: Counter[str] = Counter()
+        self.unknown = 0
+        self.unreadable: list[str] = []
+        self.interrupted: set[str] = set()  # transcripts that a run which broke off was about to write
+        self.projects: Callable[[str], str | None] = cache(lambda cwd: project_of(self.workspace, Path(cwd)))
+
+    def _since(self, asked: dt.datetime | None) -> dt.datetime:
+        """From when on sessions are wanted: what was asked for at any time, else the span of a first run."""
+        if asked:
+            return min(asked, self.known.since or asked)
+        settings = self.given.config.sync
+        back = max(duration(settings.first), duration(settings.lookback))
+        return self.known.since or self.now - back
+
+    def _rules(self) -> Rules:
+        given, config = self.given, self.given.config
+        agents = {source.agent for source in given.sources}
+        left_out = {agent: [*consent.settings_of(config, agent).exclude, *given.exclude] for agent in agents}
+        return Rules(
+            given.clock,
+            self.now,
+            config.sync.min_user_messages,
+            duration(config.sync.lookback),
+            left_out,
+            consent.pauses(self.workspace),
+            hooknotes.covered(self.workspace),
+            given.extract,
+        )
+
+    def go(self, progress: Progress | None) -> SyncReport:
+        if not self.dry_run:
+            self._recover()
+        if consent.paused_at(self.rules.pauses, self.now):
+            return SyncReport(paused=True, first=self.first)
+        changed = sorted(self._changed(), key=self._turn)
+        left = sum(self._key(transcript) in self.interrupted for _, transcript in changed)
+        for number, (source, transcript) in enumerate(changed, 1):
+            self._take(source, transcript)
+            if number == left or (number > left and len(self.waiting) >= BATCH):
+                self._write()
+            if progress:
+                progress(number, len(changed))
+        self._write()
+        if not self.dry_run and (changed or self.first or self.since != self.known.since):
+            self._save(synced=self.now)
+        return SyncReport(
+            tuple(self.written),
+            len(changed),
+            dict(self.passed),
+            self.unknown,
+            tuple(self.unreadable),
+            first=self.first,
+        )
+
+    def _turn(self, one: tuple[Source, Transcript]) -> tuple[bool, float, str]:
+        """Oldest first; before them what a run that broke off left, which is completed as it was meant."""
+        _, transcript = one
+        return self._key(transcript) not in self.interrupted, transcript.changed, transcript.key
+
+    def _key(self, transcript: Transcript) -> str:
+        """What a transcript is called in the cursors."""
+        return transcript.key if transcript.key in self.transcripts else kept(transcript.key)
+
+    def _changed(self) -> Iterator[tuple[Source, Transcript]]:
+        """The transcripts that may hold something new: by a look at their sizes and times alone."""
+        until = self.given.clock.fixed
+        for source in self.given.sources:
+            if not consent.settings_of(self.given.config, source.agent).enabled:
+                continue
+            for transcript in source.find(self.given.places):
+                known = self.transcripts.get(transcript.key)
+                if known is None and transcript.changed < self.since.timestamp():
+                    continue
+                known = known or self.transcripts.get(self._key(transcript))
+                if known and known.stamp == transcript.stamp and not known.open:
+                    continue
+                if known and known.stamp == transcript.stamp and until is None and self._still_waits(known, transcript):
+                    continue
+                if self.given.wanted(transcript):
+                    yield source, transcript
+
+    def _still_waits(self, known: Cursor, transcript: Transcript) -> bool:
+        """Whether an unchanged transcript can have nothing new: its talk counts for too little, or is still young."""
+        if known.users == 0:
+            return True
+        silent_for = self.now.timestamp() - transcript.changed
+        return (
+            silent_for < self.rules.patience.total_seconds()
+            and dt.datetime.fromtimestamp(transcript.changed, self.now.tzinfo).date() == self.now.date()
+        )
+
+    def _take(self, source: Source, transcript: Transcript) -> None:
+        key = self._key(transcript)
+        before = self.transcripts.get(key)
+        try:
+            reading = source.read(transcript, before.mark if before else None, self.given.clock.fixed)
+        except OSError:
+            self.unreadable.append(str(transcript.path))
+            return
+        self.unknown += reading.unknown
+        session = kept(reading.session.id) if reading.session else ""
+        outcome = sections_of(
+            transcript,
+            reading,
+            before,
+            self.rules,
+            key=key,
+            elsewhere=self._elsewhere(key, session),
+            headings=lambda day: [
+                one for one in self._standing(day) if self.names.get(one.session, session) == session
+            ],
+            name=self._name,
+            project=lambda session: project_name(session, self.projects, str(self.workspace.root)),
+        )
+        self._settle(key, outcome)
+
+    def _settle(self, key: str, outcome: Outcome) -> None:
+        if outcome.why_not:
+            self.passed[outcome.why_not] += 1
+        if outcome.sections:
+            self.waiting += outcome.sections
+        self._remember(key, (outcome.sections[-1].then if outcome.sections else None) or outcome.cursor)
+
+    def _elsewhere(self, key: str, session: str) -> Reached | None:
+        """How far the same session was captured from another place: a store that was moved into a database."""
+        others = [self.transcripts[other].reached for other in self.places_of_session.get(session, ()) if other != key]
+        return max((one for one in others if one), key=lambda one: one.at, default=None)
+
+    def _name(self, session: str) -> str:
+        """What headings call a session: as before, else by the beginning of its id that calls no other one so."""
+        mine = kept(session)
+        names = (self.transcripts[key].name for key in self.places_of_session.get(mine, ()))
+        return next(filter(None, names), "") or short_id(session, self.alike.get(session[:SHORT], {}))
+
+    def _remember(self, key: str, cursor: Cursor) -> None:
+        self.transcripts[key] = cursor
+        if cursor.session:
+            self.places_of_session.setdefault(cursor.session, set()).add(key)
+        if cursor.name:
+            self.names[cursor.name] = cursor.session
+            self.alike.setdefault(cursor.session[:SHORT], {})[cursor.name] = cursor.session
+
+    def _standing(self, day: dt.date) -> list[Standing]:
+        return standing(atomic.read_bytes(daily.place(self.workspace, day)))
+
+    def _write(self) -> None:
+        """Append the sections that are waiting: said before, so that a run that breaks off is understood afterwards."""
+        if not self.waiting:
+            return
+        sections = sorted(self.waiting, key=lambda one: (one.day, one.reached.at, one.name))
+        self.waiting = []
+        self.written += sections
+        if self.dry_run:
+            return
+        given = self.given
+        with operation(self.workspace, given.clock, "sync", given.config):
+            touched = {section.key for section in sections}
+            # Until the sections stand in their logs, the file says what was known before them.
+            before = {key: one for key, one in self.transcripts.items() if key not in touched}
+            before |= {key: one for key, one in self.known.transcripts.items() if key in touched}
+            counts: Counter[tuple[dt.date, str]] = Counter()
+            pending: list[Pending] = []
+            for section in sections:
+                there = sum(one.heading == section.heading for one in self._standing(section.day))
+                place = (section.day, section.heading)
+                pending.append(_pending(section, there + counts[place]))
+                counts[place] += 1
+            cursors.save(self.workspace, Cursors(before, self.known.synced, self.known.since, tuple(pending)))
+            for section in sections:
+                daily.section(
+                    self.workspace,
+                    given.clock,
+                    section.heading,
+                    section.bullets,
+                    day=section.day,
+                    on_secret=REDACT,
+                    config=given.config,
+                )
+            self._save(synced=self.known.synced)
+
+    def _save(self, *, synced: dt.datetime | None) -> None:
+        self.known = Cursors(dict(self.transcripts), synced, self.since)
+        cursors.save(self.workspace, self.known)
+
+    def _recover(self) -> None:
+        """Understand a run that broke off: what it was about to write stands in the logs, or does not."""
+        if not self.known.pending:
+            return
+        unwritten: list[Pending] = []
+        for one in sorted(self.known.pending, key=lambda one: one.reached.at):
+            there = sum(found.heading == one.heading for found in self._standing(dt.date.fromisoformat(one.day)))
+            if there <= one.before:
+                unwritten.append(one)
+            elif one.then:
+                self._remember(one.key, one.then)
+            else:
+                old = self.transcripts.get(one.key) or Cursor((), Mark())
+                users = old.users + one.users
+                begun = replace(old, session=one.session, name=one.name, reached=one.reached, users=users)
+                self._remember(one.key, replace(begun, open=True, partly=True))
+        self.interrupted = {one.key for one in unwritten}
+        self.known = Cursors(dict(self.transcripts), self.known.synced, self.since, tuple(unwritten))
+        cursors.save(self.workspace, self.known)
+
+
+def _pending(section: Section, before: int) -> Pending:
+    return Pending(
+        section.key,
+        section.day.isoformat(),
+        section.heading,
+        before,
+        kept(section.session),
+        section.name,
+        section.reached,
+        section.users,
+        section.then,
+    )

@@ -1,0 +1,58 @@
+"""What sync and up say before the first capture: which agents, projects and chats there are; and ask what to leave out."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from nacre.cli.base import note
+from nacre.memory import Memory
+from nacre.words import say
+
+if TYPE_CHECKING:
+    from nacre.capture.survey import Found
+
+
+def ask_consent(memory: Memory, since: str | None, found: Sequence[Found] | None = None) -> list[str]:
+    """Before the first run: what there is, and what to leave out, which goes into the user's settings.
+
+    Without a terminal nothing is asked: there the settings and --exclude say it.
+    """
+    if memory.synced() is not None or not sys.stdin.isatty() or not sys.stderr.isatty():
+        return []
+    found = memory.survey(since) if found is None else found
+    if not any(not row.left_out for row in found):
+        return []
+    show_found(found)
+    answer = click.prompt(
+        say(
+            "Leave out any? Names separated by commas, or Enter for none",
+            "要排除哪些？用逗号分隔名称，直接回车表示不排除",
+        ),
+        default="",
+        show_default=False,
+        err=True,
+    )
+    names = [part.strip() for part in answer.replace("，", ",").split(",") if part.strip()]
+    from nacre.capture.survey import remember_exclusions
+
+    for name in remember_exclusions(memory.config, found, names):
+        note(say(f'Nothing is called "{name}".', f"没有名为“{name}”的项目。"))
+    return names
+
+
+def show_found(found: Sequence[Found]) -> None:
+    """The agents, projects and chats, for people."""
+    if not found:
+        note(say("No talk of any agent was found in this span.", "在此时间范围内没有找到任何代理的对话。"))
+    for row in found:
+        left_out = say("  (left out)", "（已排除）") if row.left_out else ""
+        note(
+            say(
+                f"  {row.agent:12} {row.name:28} {row.sessions:5} sessions {row.messages:6} messages{left_out}",
+                f"  {row.agent:12} {row.name:28} {row.sessions:5} 个会话 {row.messages:6} 条消息{left_out}",
+            )
+        )

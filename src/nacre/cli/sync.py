@@ -1,0 +1,84 @@
+"""nacre sync: what was said becomes the day's log."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from nacre.cli.base import Command, Invocation, dry_run_option, json_option, note, open_all, print_json, progress_bar
+from nacre.cli.captured import ask_consent, show_found
+from nacre.words import say
+
+if TYPE_CHECKING:
+    from nacre.capture.sync import SyncReport
+
+
+@click.command(cls=Command, epilog="Example:  nacre sync --since 7d")
+@click.option("--since", metavar="WHEN", help='How far back to look: 4h, 7d, a date, or "all".')
+@click.option(
+    "--exclude", metavar="PATTERN", multiple=True, help="Leave out a project, folder or chat; may be repeated."
+)
+@click.option("--list", "only_list", is_flag=True, help="Show which agents, projects and chats there are, and stop.")
+@dry_run_option
+@json_option
+@click.pass_obj
+def sync(
+    invocation: Invocation,
+    since: str | None,
+    exclude: tuple[str, ...],
+    *,
+    only_list: bool,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Read what you and your agents said since the last time and write it into the daily logs.
+
+    Each session gets one heading with three to ten lines in the log of its own day; a session that goes on gets the new part
+    only. Secrets are blacked out first. Running it again, or eight times at once, changes nothing.
+    """
+    for memory in open_all(invocation):
+        if only_list:
+            found = memory.survey(since)
+            print_json([row._asdict() for row in found]) if as_json else show_found(found)
+            continue
+        left_out = [*exclude, *([] if dry_run else ask_consent(memory, since))]
+        with progress_bar(say("Capturing", "采集")) as bar:
+            report = memory.sync(since=since, exclude=left_out, progress=bar, dry_run=dry_run)
+        if as_json:
+            print_json(as_plain(report, dry_run=dry_run))
+            continue
+        if report.paused:
+            note(say('Capture is paused; "nacre resume" goes on.', "采集已暂停；可用“nacre resume”恢复。"))
+        for path in report.unreadable:
+            note(say(f"{path} cannot be read and was passed over.", f"{path} 无法读取，已跳过。"))
+        for section in report.sections:
+            if dry_run or sys.stdout.isatty():
+                click.echo(f"{section.day}  ## {section.heading}")
+                for bullet in section.bullets:
+                    click.echo(f"  - {bullet}")
+        if not report.sections and os.environ.get("OPENCLAW_SESSION_ID"):
+            click.echo("ANNOUNCE_SKIP")  # what OpenClaw's scheduler takes for "nothing to say"
+
+
+def as_plain(report: SyncReport, *, dry_run: bool) -> dict[str, object]:
+    """A report as plain values."""
+    return {
+        "sessions": [
+            {
+                "day": section.day.isoformat(),
+                "session": section.session,
+                "heading": section.heading,
+                "bullets": list(section.bullets),
+            }
+            for section in report.sections
+        ],
+        "lookedAt": report.looked_at,
+        "passedOver": dict(report.passed_over),
+        "unknownEntries": report.unknown,
+        "unreadable": list(report.unreadable),
+        "paused": report.paused,
+        "dryRun": dry_run,
+    }
