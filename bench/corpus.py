@@ -39,6 +39,11 @@ _NAMES_ZH = (
 )
 
 
+def words(chance: random.Random, count: int, *, chinese: bool = False) -> str:
+    """So many words of no meaning."""
+    return "".join(chance.choices(_ZH, k=count)) if chinese else " ".join(chance.choices(_EN, k=count))
+
+
 def lay_out(folder: Path, archive: Path | None, count: int = 2000) -> list[dict[str, Any]]:
     """Put the notes under `memory/` of a folder; the needles: lang, file, kw, q."""
     target = folder / "memory"

@@ -56,7 +56,9 @@ def test_each_layer_wins_over_the_one_before_and_is_named_as_the_origin(place: P
 def test_a_workspace_s_own_file_sets_only_what_is_harmless(place: Path) -> None:
     every = known_settings()
     for key, known in every.items():
-        value = {int: "77", float: "0.5", bool: "true", list: '[{path = "docs"}]', dict: '{a = "b"}'}.get(
+        number = "77" if known.most is None else f"{min(77, known.most):g}"
+        items = '[{path = "docs"}]' if "dict" in str(known.kind) else '["docs"]'
+        value = {int: number, float: "0.5", bool: "true", list: items, dict: '{a = "b"}'}.get(
             type(known.default), '"x"'
         )
         if key == "timezone":

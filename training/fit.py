@@ -15,6 +15,8 @@ from nacre.brain.local.features import grams, names
 
 Array = npt.NDArray[np.float32]
 UNKNOWN = -1
+# How much more rare labels count, 1 making all labels equal: what is common in our corpus is not so in a digest or a memory.
+RARE = {"type": 0.7, "category": 1.0}
 
 
 def labels_of(rows: Sequence[Statement]) -> dict[str, npt.NDArray[np.int64]]:
@@ -84,7 +86,7 @@ def descend(
         places = told[head][known]
         target[known, start + places] = 1
         share = np.bincount(places, minlength=len(labels)) / len(places)
-        per_row = (1 / np.maximum(share, 0.02)) ** 0.4  # rare labels count somewhat more
+        per_row = (1 / np.maximum(share, 0.02)) ** RARE.get(head, 0.4)
         rows = per_row[places] * trust[known]
         weight[known, start : start + len(labels)] = (rows / rows.mean())[:, None]
         start += len(labels)

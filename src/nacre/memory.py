@@ -466,9 +466,7 @@ class Memory:
         from nacre.capture.classify import give_types, untyped
 
         found = untyped(self.workspace, self.judge)
-        if apply and found:
-            give_types(self.workspace, self.clock, self.config, found)
-        return found
+        return give_types(self.workspace, self.clock, self.config, found) if apply and found else found
 
     def checkpoint(
         self, session: str | None = None, *, text: str | None = None, title: str | None = None, dry_run: bool = False

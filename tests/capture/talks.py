@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import hashlib
 import json
 import os
 from collections.abc import Sequence
@@ -131,6 +132,11 @@ def add(path: Path, entries: Sequence[dict[str, Any]], said: Sequence[Said]) -> 
     return path
 
 
+def named(*parts: str) -> str:
+    """An id of its own for an entry."""
+    return hashlib.blake2b("\0".join(parts).encode(), digest_size=4).hexdigest()
+
+
 def zulu(when: str) -> str:
     return at(when).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
@@ -138,11 +144,11 @@ def zulu(when: str) -> str:
 def claude(when: str, who: str, words: str, *, session: str = SESSION, cwd: str = "") -> dict[str, Any]:
     role = "user" if who == "user" else "assistant"
     content: object = words if role == "user" else [{"type": "text", "text": words}]
-    entry = {"type": role, "uuid": f"{when} {words}"[:60], "sessionId": session, "timestamp": zulu(when)}
+    entry = {"type": role, "uuid": named(when, words), "sessionId": session, "timestamp": zulu(when)}
     return entry | {"cwd": cwd, "message": {"role": role, "content": content}}
 
 
 def openclaw(when: str, who: str, words: str) -> dict[str, Any]:
     role = "user" if who == "user" else "assistant"
     message = {"role": role, "content": [{"type": "text", "text": words}]}
-    return {"type": "message", "id": f"{when} {words}"[-40:], "timestamp": zulu(when), "message": message}
+    return {"type": "message", "id": named(when, words), "timestamp": zulu(when), "message": message}

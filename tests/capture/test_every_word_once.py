@@ -23,13 +23,17 @@ HEADING = re.compile(r"(\S+) (\d\d:\d\d) session:(\S+) \| (\d+) messages?( \| co
 
 # How long after the one before, in which session, by whom; or a run, after which the cursors may be lost.
 WORD = st.tuples(
-    st.one_of(st.integers(0, 90), st.integers(60, 40_000)), st.integers(0, 2), st.sampled_from(["user", "user", "agent"])
+    st.one_of(st.integers(0, 90), st.integers(60, 40_000)),
+    st.integers(0, 2),
+    st.sampled_from(["user", "user", "agent"]),
 )
 RUN = st.tuples(st.integers(0, 30_000), st.just(-1), st.sampled_from(["stay", "stay", "lost"]))
 STEPS = st.lists(st.one_of(WORD, WORD, WORD, RUN), min_size=2, max_size=40)
 
 
-@pytest.mark.parametrize("names", [("aaaaaaaa-1", "bbbbbbbb-1", "cccccccc-1"), ("aaaaaaaa-1", "aaaaaaaa-2", "aaaaaaaa-11")])
+@pytest.mark.parametrize(
+    "names", [("aaaaaaaa-1", "bbbbbbbb-1", "cccccccc-1"), ("aaaaaaaa-1", "aaaaaaaa-2", "aaaaaaaa-11")]
+)
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=STEPS, zone=st.sampled_from(sorted(BEGINNINGS)))
 def test_every_word_of_the_owner_stands_once_in_its_own_day(
@@ -46,7 +50,9 @@ def test_every_word_of_the_owner_stands_once_in_its_own_day(
         check(desk, said)
 
 
-def play(desk: Desk, names: tuple[str, ...], steps: list[tuple[int, int, str]], now: dt.datetime) -> dict[str, list[Said]]:
+def play(
+    desk: Desk, names: tuple[str, ...], steps: list[tuple[int, int, str]], now: dt.datetime
+) -> dict[str, list[Said]]:
     said: dict[str, list[Said]] = {}
     for number, (wait, which, what) in enumerate(steps):
         now += dt.timedelta(seconds=wait)

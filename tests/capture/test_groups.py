@@ -17,7 +17,11 @@ GROUP_ID = "120363041234567890@g.us"
 
 def handed_over(words: str, sender: str, name: str, group: str | None = "Team Dinner") -> str:
     """A message as OpenClaw hands it to its model."""
-    about: dict[str, object] = {"message_id": "3EB0C431C26A1916E07E", "sender_id": sender, "sender": f"{name} ({sender})"}
+    about: dict[str, object] = {
+        "message_id": "3EB0C431C26A1916E07E",
+        "sender_id": sender,
+        "sender": f"{name} ({sender})",
+    }
     if group is not None:
         about |= {"conversation_label": GROUP_ID, "group_subject": group, "is_group_chat": True}
     told = json.dumps(about, indent=2)
@@ -90,7 +94,9 @@ def test_an_answer_to_a_stranger_at_the_beginning_of_a_continuation_is_not_the_o
 
 
 def test_where_nobody_knows_who_the_owner_is_nothing_in_a_group_is_his(desk: Desk) -> None:
-    said = [(f"2026-03-02 12:0{minute}", "user", handed_over(f"words {minute}", STRANGER, "Bob")) for minute in range(5)]
+    said = [
+        (f"2026-03-02 12:0{minute}", "user", handed_over(f"words {minute}", STRANGER, "Bob")) for minute in range(5)
+    ]
     desk.openclaw(*said, session="group-talk-1", key=f"agent:main:whatsapp:group:{GROUP_ID}")
     assert desk.sync("2026-03-03").sections == ()
     assert desk.logs() == {}
@@ -103,7 +109,9 @@ def test_a_number_in_the_name_of_a_group_is_not_written(desk: Desk) -> None:
         session="direct-1", key=f"agent:main:whatsapp:direct:{OWNER}",
     )  # fmt: skip
     name = f"Flat 3 {STRANGER}"
-    said = [(f"2026-03-02 12:0{minute}", "user", handed_over(f"words {minute}", OWNER, "Ada", name)) for minute in (1, 2)]
+    said = [
+        (f"2026-03-02 12:0{minute}", "user", handed_over(f"words {minute}", OWNER, "Ada", name)) for minute in (1, 2)
+    ]
     desk.openclaw(*said, session="group-talk-1", key=f"agent:main:whatsapp:group:{GROUP_ID}")
     desk.sync("2026-03-03")
     assert desk.headings() == ["2026-03-02 12:02 session:group-ta | 2 messages | group:flat-3"]

@@ -385,6 +385,14 @@ def test_the_same_session_in_another_place_is_told_only_from_where_it_was_left(d
     assert desk.log("2026-03-02") == LOG + "\n## 11:01 session:61871d67 | 2 messages | continued\n- gamma\n- delta\n"
 
 
+def test_a_lone_remark_in_another_place_is_told_once_it_is_silent(desk: Desk) -> None:
+    desk.claude(*MORNING, project="old")
+    desk.sync("2026-03-02 10:00")
+    desk.claude(*MORNING, ("2026-03-02 11:00", "user", "gamma"), project="new")
+    assert desk.sync("2026-03-02 11:30").sections == ()
+    assert [section.bullets for section in desk.sync(None).sections] == [("gamma",)]
+
+
 def test_the_users_own_lines_in_a_log_stay_as_they_are(desk: Desk) -> None:
     path = desk.workspace.memory / "2026-03-02.md"
     path.write_bytes(b"# Monday\r\n\r\nDentist at ten\r\n")

@@ -144,5 +144,5 @@ def test_an_export_is_captured_into_the_log_of_its_day(nacre: Nacre, home: Path)
     (step,) = json.loads(done.stdout)["steps"]
     assert (step["action"], step["path"]) == ("capture", "memory/2024-05-01.md")
     assert step["detail"].startswith("09:01 session:aaaaaaaa | 2 messages")
-    assert json.loads(nacre("search", "which package manager", "--json").stdout)["results"]
+    assert json.loads(nacre("search", "pnpm or npm", "--json").stdout)["results"]
     assert json.loads(nacre("import", str(path), "--json").stdout)["changed"] == 0

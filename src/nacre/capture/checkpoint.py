@@ -6,14 +6,23 @@ import json
 import os
 import re
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 from typing import NamedTuple
 
+from nacre.capture.cursors import kept
+from nacre.capture.headings import SHORT
 from nacre.capture.redacted import redacted
 from nacre.capture.sync import Setting
 from nacre.errors import BadInput, NotFound
+from nacre.guard.sanitise import clean, one_line
+from nacre.guard.secrets import redact
 from nacre.model.session import Kind, Message, Session, Speaker
+from nacre.sources import consent
 from nacre.sources.transcript import Source, Transcript
+from nacre.sources.whose import listed_as, project_name
 from nacre.text.language import language_of
+from nacre.vault.projects import project_of
 from nacre.vault.workspace import slug_of
 from nacre.words import say
 
@@ -32,49 +41,40 @@ class Checkpoint(NamedTuple):
 
 def of_session(given: Setting, wanted: str | None) -> Checkpoint:
     """The session whose id begins with what is wanted; without one, the talk that went on last."""
-    newest: Session | None = None
-    for source, transcript in _newest_first(given):
-        if wanted and not _may_be(transcript, wanted):
-            continue
-        session = source.read(transcript, None, given.clock.fixed).session
-        if session is None or session.kind is Kind.ISOLATED or not session.messages:
-            continue
-        if wanted is None or session.id.startswith(wanted):
-            newest = session
-            break
-    if newest is None:
+    for source, transcript in _likely_first(given, wanted):
+        session = _said(given, source, transcript)
+        if session and session.kind is not Kind.ISOLATED and session.id.startswith(wanted or ""):
+            return rendered(session, given)
+    if wanted is None:
         raise NotFound(
-            say(
-                f'No session "{wanted}" was found; "nacre sync --list" shows what there is.'
-                if wanted
-                else "No session of any agent was found on this machine.",
-                f"没有找到会话“{wanted}”；可用“nacre sync --list”查看。" if wanted else "本机没有找到任何代理的会话。",
-            )
+            say("No talk with any agent was found on this machine.", "本机没有找到与任何代理的对话。"),
         )
-    return rendered(newest, given)
-
-
-def _may_be(transcript: Transcript, wanted: str) -> bool:
-    """Whether a transcript can hold the session: most are named for it; one file of many sessions says so in its key."""
-    return wanted in transcript.key or "#" not in transcript.key
+    shown = redact(wanted).text
+    raise NotFound(
+        say(
+            f'No session "{shown}" was found, or it is left out; "nacre sync --list" shows which talks there are.',
+            f"没有找到会话“{shown}”，或者它已被排除；可用“nacre sync --list”查看有哪些对话。",
+        )
+    )
 
 
 def of_hook(given: Setting, told: dict[str, object]) -> Checkpoint:
     """The session that an agent's hook speaks of: by the path of its transcript, else by its id."""
-    path = told.get("transcript_path")
+    path, wanted = told.get("transcript_path"), told.get("session_id")
     if isinstance(path, str) and path:
+        place = os.path.realpath(os.path.expanduser(path))
         for source, transcript in _newest_first(given):
-            if os.path.realpath(transcript.path) == os.path.realpath(os.path.expanduser(path)):
-                session = source.read(transcript, None, given.clock.fixed).session
-                if session and session.messages:
+            if transcript.path.name == os.path.basename(place) and os.path.realpath(transcript.path) == place:
+                if session := _said(given, source, transcript):
                     return rendered(session, given)
+                break
+        shown = redact(path).text
         raise NotFound(
             say(
-                f"{path} is not a transcript of an agent that Nacre knows.",
-                f"{path} 不是 Nacre 所知代理的对话记录。",
+                f"{shown} holds no talk that Nacre may write down: it is empty, left out, or of an agent that it does not know.",
+                f"{shown} 中没有 Nacre 可以记录的对话：它是空的、已被排除，或不属于 Nacre 所知的代理。",
             )
         )
-    wanted = told.get("session_id")
     if not isinstance(wanted, str) or not wanted:
         raise BadInput(
             say("The hook names neither a transcript nor a session.", "钩子既没有给出对话记录，也没有给出会话。")
@@ -87,16 +87,16 @@ def of_text(given: Setting, text: str, title: str | None) -> Checkpoint:
     if text.lstrip().startswith("{"):
         try:
             told = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             told = None
         if isinstance(told, dict) and ("transcript_path" in told or "session_id" in told):
             return of_hook(given, told)
     if not text.strip():
         raise BadInput(say("There is nothing to write: the input is empty.", "没有可写入的内容：输入为空。"))
-    now = given.clock.now()
-    name = title or _first_line(text)
+    now, safe = given.clock.now(), redact(clean(text)).text
+    name = redact(one_line(title)).text if title and title.strip() else _first_line(safe)
     slug = slug_of(name)[:40].strip("-") or "note"
-    body = text if text.lstrip().startswith("# ") else f"# {name}\n\n{text}"
+    body = safe if safe.lstrip().startswith("# ") else f"# {name}\n\n{safe}"
     return Checkpoint(f"{now:%Y-%m-%d-%H%M}-{slug}.md", body)
 
 
@@ -112,8 +112,13 @@ def rendered(session: Session, given: Setting) -> Checkpoint:
     lines += [about + (f" | {session.cwd}" if session.cwd else ""), ""]
     for message in messages:
         lines += _block(message, given, language)
-    slug = "".join(one for one in session.id if one.isalnum() or one in "-_")[:8]
-    return Checkpoint(f"{local:%Y-%m-%d-%H%M}-{slug}.md", "\n".join(lines))
+    return Checkpoint(f"{local:%Y-%m-%d-%H%M}-{_short(session.id)}.md", "\n".join(lines))
+
+
+def _short(session: str) -> str:
+    """A session's first characters, as its headings have them, and its last: ids made in the same minute may begin alike."""
+    plain = "".join(one for one in kept(session) if one.isalnum() or one in "-_")
+    return plain if len(plain) <= SHORT + 4 else f"{plain[:SHORT]}-{plain[-4:]}"
 
 
 def _block(message: Message, given: Setting, language: str) -> list[str]:
@@ -129,10 +134,35 @@ def _first_line(text: str) -> str:
     return line if len(line) <= _TITLE else line[: _TITLE - 1] + "…"
 
 
+def _said(given: Setting, source: Source, transcript: Transcript) -> Session | None:
+    """What a transcript tells and the user does not leave out; None where nothing remains, or it cannot be read."""
+    try:
+        session = source.read(transcript, None, given.clock.fixed).session
+    except OSError:
+        return None
+    if session is None:
+        return None
+    patterns = (*consent.settings_of(given.config, session.agent).exclude, *given.exclude)
+    project = project_name(session, lambda cwd: project_of(given.workspace, Path(cwd)), str(given.workspace.root))
+    if consent.is_left_out(session, patterns, listed_as(session, project)) or consent.opted_out(session.cwd):
+        return None
+    messages = consent.outside_pauses(session.messages, consent.pauses(given.workspace))
+    return replace(session, messages=messages) if messages else None
+
+
+def _likely_first(given: Setting, wanted: str | None) -> Iterator[tuple[Source, Transcript]]:
+    """Most transcripts are named for their session: those before the ones that must be read to be known."""
+    found = list(_newest_first(given))
+    if wanted is None:
+        return iter(found)
+    return iter(sorted(found, key=lambda one: wanted not in one[1].key))
+
+
 def _newest_first(given: Setting) -> Iterator[tuple[Source, Transcript]]:
     found = [
         (source, transcript)
         for source in given.sources
+        if consent.settings_of(given.config, source.agent).enabled
         for transcript in source.find(given.places)
         if given.wanted(transcript)
     ]

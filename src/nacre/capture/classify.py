@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from nacre.brain.local.judge import Judge
 from nacre.clock import Clock
 from nacre.config import Config
+from nacre.guard.secrets import redact
 from nacre.model.entry import Entry
 from nacre.text.stamps import label_of, stamp_of
 from nacre.vault import atomic
@@ -17,7 +18,7 @@ from nacre.vault.operation import operation
 from nacre.vault.rewrite import rewrite
 from nacre.vault.workspace import DAY_NAME, Workspace
 
-_MARKER = re.compile(rb"\A(\s*(?:[-*+]|\d{1,9}[.)])\s+)")
+_MARKER = re.compile(rb"\A(\s*(?:[-*+]|\d{1,9}[.)])\s+(?:\[[ xX]\]\s+)?)")
 
 
 def untyped(workspace: Workspace, judge: Judge) -> list[Entry]:
@@ -32,21 +33,32 @@ def untyped(workspace: Workspace, judge: Judge) -> list[Entry]:
     return [Entry(item.words, path, item.start, kind) for (path, item), kind in zip(found, kinds, strict=True)]
 
 
-def give_types(workspace: Workspace, clock: Clock, config: Config, entries: list[Entry]) -> None:
-    """Put the types before the lines; one operation, undone as one."""
-    by_path: dict[str, list[Entry]] = {}
+def give_types(workspace: Workspace, clock: Clock, config: Config, entries: Sequence[Entry]) -> list[Entry]:
+    """Put the types before the lines; one operation, undone as one. Those that got theirs.
+
+    A line that was changed meanwhile stays as it is, and so does one that holds a secret: writing it anew would be writing it.
+    """
+    by_path: dict[str, dict[int, Entry]] = {}
     for entry in entries:
-        by_path.setdefault(entry.path, []).append(entry)
+        by_path.setdefault(entry.path, {})[entry.line] = entry
+    done: list[Entry] = []
     with operation(workspace, clock, "classify", config) as op:
         for shown, mine in by_path.items():
             path = workspace.inside(shown)
             data = atomic.read_bytes(path) or b""
-            lines = data.splitlines(keepends=True)
-            for entry in mine:
-                line = lines[entry.line - 1]
-                if entry.text.encode() in line or entry.text in line.decode("utf-8", "replace"):
-                    lines[entry.line - 1] = _MARKER.sub(rb"\g<1>[" + (entry.type or "").encode() + b"] ", line, count=1)
-            rewrite(op, path, b"".join(lines), read=atomic.digest(data), log=True)
+            lines = data.split(b"\n")
+            for item in document(path, data).items:
+                wanted = mine.get(item.start)
+                line = lines[item.start - 1]
+                if wanted and wanted.type and item.words == wanted.text and not _holds_secret(line):
+                    lines[item.start - 1] = _MARKER.sub(rb"\g<1>[" + wanted.type.encode() + b"] ", line, count=1)
+                    done.append(wanted)
+            rewrite(op, path, b"\n".join(lines), read=atomic.digest(data), log=True)
+    return done
+
+
+def _holds_secret(line: bytes) -> bool:
+    return bool(redact(line.decode("utf-8", errors="replace")).findings)
 
 
 def _logs(workspace: Workspace) -> Iterator[Document]:
@@ -65,4 +77,5 @@ def _text(path: Path) -> bytes | None:
 
 
 def _wants(item: Item) -> bool:
-    return bool(item.words) and item.depth == 0 and not stamp_of(item.section).session and label_of(item.text) is None
+    bullet = f"- {item.text}"  # as it stands there: a box to tick belongs to the mark, not to the words
+    return bool(item.words) and item.depth == 0 and not stamp_of(item.section).session and label_of(bullet) is None

@@ -98,7 +98,7 @@ def load(workspace: Workspace) -> Cursors:
             _moment(told.get("since")),
             tuple(_pending(one) for one in told.get("pending", ())),
         )
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return Cursors()  # damaged: the logs themselves tell what was captured
 
 
@@ -136,7 +136,7 @@ def _as_json(cursor: Cursor) -> dict[str, Any]:
 def _cursor(told: Mapping[str, Any]) -> Cursor:
     return Cursor(
         tuple(int(one) for one in told["stamp"]),
-        Mark(max(int(told["offset"]), 0), str(told.get("fingerprint", "")), dict(told.get("facts", {}))),
+        Mark(_position(told["offset"]), str(told.get("fingerprint", "")), dict(told.get("facts", {}))),
         str(told.get("session", "")),
         str(told.get("name", "")),
         _reached(told),
@@ -144,6 +144,12 @@ def _cursor(told: Mapping[str, Any]) -> Cursor:
         bool(told.get("open")),
         bool(told.get("partly")),
     )
+
+
+def _position(told: object) -> int:
+    if not isinstance(told, int) or told < 0:
+        raise ValueError(told)
+    return told
 
 
 def _reached(told: Mapping[str, Any]) -> Reached | None:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from nacre.capture.cursors import kept
 from nacre.guard.secrets import redact
 from nacre.text.stamps import stamp_of
 from nacre.vault.workspace import slug_of
@@ -71,5 +72,5 @@ def short_id(session: str, others: Mapping[str, str]) -> str:
 
 
 def _plain(session: str) -> str:
-    """An id as a heading can carry it."""
-    return "".join(one for one in redact(session).text if one.isalnum() or one in "-_.") or "unnamed"
+    """An id as a heading can carry it: given as it is, or as kept."""
+    return "".join(one for one in kept(session) if one.isalnum() or one in "-_.") or "unnamed"

@@ -1,35 +1,72 @@
-"""Notes that OpenClaw's own session hook wrote: the same talk, so what they cover is not captured again."""
+"""Notes that OpenClaw's own session hook wrote: the same talk, so what they tell is not captured again.
+
+A note holds only the last messages of a session, so what it does not tell is captured all the same.
+"""
 
 from __future__ import annotations
 
 import datetime as dt
+import json
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
+from nacre.model.session import Message
 from nacre.sources.transcript import moment
 from nacre.vault.workspace import DAY_NAME, Workspace
 
 _TITLE = re.compile(r"\A\ufeff?#\s*Session:\s*(.+)", re.IGNORECASE)
 _ID = re.compile(r"(?im)^[-*\s]*\**Session ID\**\s*[:：]\**\s*`?([\w.-]+)")
 _OFFSET = re.compile(r"(?:GMT|UTC)?(?P<sign>[+-])(?P<hours>\d{1,2}):?(?P<minutes>\d{2})?")
-_HEAD = 4000  # bytes; the header stands at the top
+_SAID = re.compile(r"(?m)^(?:user|assistant):[ \t]*(\S.*)$")
+_HEAD = 4000  # characters; the header stands at the top
+_MOST = 1_000_000  # bytes of a note
 
 
-def covered(workspace: Workspace) -> Mapping[str, dt.datetime]:
-    """For each session that has such a note: the moment up to which it tells the talk."""
-    found: dict[str, dt.datetime] = {}
+@dataclass(frozen=True)
+class Told:
+    """What the notes of one session tell: up to which moment, and which messages; none listed means all up to then."""
+
+    until: dt.datetime
+    said: frozenset[str] = frozenset()
+
+    def tells(self, message: Message) -> bool:
+        return message.at <= self.until and (not self.said or _key(message.text) in self.said)
+
+    def __or__(self, other: Told) -> Told:
+        return Told(max(self.until, other.until), self.said | other.said)
+
+
+def covered(workspace: Workspace) -> Mapping[str, Told]:
+    """For each session that has such notes: what they tell of it."""
+    found: dict[str, Told] = {}
     for path in sorted(workspace.memory.glob("????-??-??-*.md")):
         if not DAY_NAME.fullmatch(path.name):
             continue
         with path.open("rb") as file:
-            head = file.read(_HEAD).decode("utf-8", errors="replace")
-        title, session = _TITLE.match(head), _ID.search(head)
+            head = file.read(_MOST).decode("utf-8", errors="replace")
+        title, session = _TITLE.match(head), _ID.search(head, 0, _HEAD)
         if not title or not session:
             continue
         when = _when(title[1]) or dt.datetime.fromtimestamp(path.stat().st_mtime, dt.UTC)
-        found[session[1]] = max(when, found.get(session[1], when))
+        told = Told(when, frozenset(_key(_plain(one)) for one in _SAID.findall(head)))
+        found[session[1]] = found[session[1]] | told if session[1] in found else told
     return found
+
+
+def _plain(said: str) -> str:
+    """What a line quotes: a JSON string, or in older notes the words as they are."""
+    try:
+        text = json.loads(said)
+    except ValueError:
+        return said
+    return text if isinstance(text, str) else said
+
+
+def _key(text: str) -> str:
+    """The beginning of a message, by which it is recognised however its spaces were changed."""
+    return "".join(one for one in text[:400] if one.isalnum()).casefold()[:100]
 
 
 def _when(title: str) -> dt.datetime | None:

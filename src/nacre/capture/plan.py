@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from nacre.capture.cursors import Cursor, Reached, kept, may_be_kept
 from nacre.capture.headings import heading
+from nacre.capture.hooknotes import Told
 from nacre.capture.parts import Part, by_day, must_wait, owner_count, reached_by
 from nacre.capture.recognise import Headings, Recognised, recognise
 from nacre.clock import Clock
@@ -45,7 +46,7 @@ class Rules:
     patience: dt.timedelta
     left_out: Mapping[str, Sequence[str]]  # patterns by agent
     pauses: Sequence[Pause]
-    covered: Mapping[str, dt.datetime]  # by the notes of OpenClaw's own hook
+    covered: Mapping[str, Told]  # by the notes of OpenClaw's own hook
     extract: Extract
 
 
@@ -97,7 +98,7 @@ def sections_of(
     if not messages:
         return Outcome(done, why_not="nothing new")
     captured = begin.users or (rules.least_users if elsewhere else spoken)
-    held = replace(begin, stamp=stamp, session=done.session, open=True)
+    held = replace(begin, stamp=stamp, session=done.session, users=captured, open=True)
     if _must_wait(messages, captured, rules):
         few = owner_count(messages) + captured < rules.least_users
         return Outcome(held, why_not="too few" if few else "waits")
@@ -107,7 +108,7 @@ def sections_of(
     made = _made(key, session, parts[:-1] if waits else parts, called, captured, rules, about)
     if not made:
         return Outcome(held if waits else done, why_not="nothing to say")
-    users = begin.users + sum(section.users for section in made)
+    users = captured + sum(section.users for section in made)
     then = replace(held, partly=True) if waits else done
     made[-1] = replace(made[-1], then=replace(then, name=called, reached=made[-1].reached, users=users))
     return Outcome(done, tuple(made))
@@ -127,10 +128,10 @@ def _new(
     known = [elsewhere] if elsewhere else []
     if before and before.reached and (reading.rewritten or before.partly):
         known.append(before.reached)
-    until = rules.covered.get(session.id)
-    told = [message for message in messages if until and message.at <= until]
+    notes = rules.covered.get(session.id)
+    told = [message for message in messages if notes and notes.tells(message)]
     new = (message for message in messages if not any(one.covers(message.at, message.id) for one in known))
-    return tuple(message for message in new if not (until and message.at <= until)), owner_count(told)
+    return tuple(message for message in new if not (notes and notes.tells(message))), owner_count(told)
 
 
 def _must_wait(messages: Sequence[Message], captured: int, rules: Rules) -> bool:

@@ -15,6 +15,7 @@ from nacre.capture.headings import SHORT, Standing, short_id, standing
 from nacre.capture.plan import Extract, Outcome, Rules, Section, sections_of
 from nacre.clock import Clock, duration
 from nacre.config import Config
+from nacre.guard.secrets import redact
 from nacre.sources import consent
 from nacre.sources.transcript import Mark, Places, Source, Transcript
 from nacre.sources.whose import project_name
@@ -182,7 +183,7 @@ class _Run:
         try:
             reading = source.read(transcript, before.mark if before else None, self.given.clock.fixed)
         except OSError:
-            self.unreadable.append(str(transcript.path))
+            self.unreadable.append(redact(str(transcript.path)).text)
             return
         self.unknown += reading.unknown
         session = kept(reading.session.id) if reading.session else ""
@@ -217,7 +218,7 @@ class _Run:
         """What headings call a session: as before, else by the beginning of its id that calls no other one so."""
         mine = kept(session)
         names = (self.transcripts[key].name for key in self.places_of_session.get(mine, ()))
-        return next(filter(None, names), "") or short_id(session, self.alike.get(session[:SHORT], {}))
+        return next(filter(None, names), "") or short_id(mine, self.alike.get(mine[:SHORT], {}))
 
     def _remember(self, key: str, cursor: Cursor) -> None:
         self.transcripts[key] = cursor

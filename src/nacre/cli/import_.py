@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @click.command("import", cls=Command, epilog="Example:  nacre import claude-code --dry-run")
-@click.argument("what", required=False, metavar="PATH|AGENT")
+@click.argument("what", required=False, metavar="[PATH|AGENT]")
 @click.option(
     "--since", metavar="WHEN", help="Of a chat export, only conversations that went on after this: 90d, a date."
 )

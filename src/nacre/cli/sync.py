@@ -39,6 +39,7 @@ def sync(
     Each session gets one heading with three to ten lines in the log of its own day; a session that goes on gets the new part
     only. Secrets are blacked out first. Running it again, or eight times at once, changes nothing.
     """
+    said = False
     for memory in open_all(invocation):
         if only_list:
             found = memory.survey(since)
@@ -47,29 +48,47 @@ def sync(
         left_out = [*exclude, *([] if dry_run else ask_consent(memory, since))]
         with progress_bar(say("Capturing", "采集")) as bar:
             report = memory.sync(since=since, exclude=left_out, progress=bar, dry_run=dry_run)
-        if as_json:
-            print_json(as_plain(report, dry_run=dry_run))
-            continue
-        if report.paused:
-            note(say('Capture is paused; "nacre resume" goes on.', "采集已暂停；可用“nacre resume”恢复。"))
-        for path in report.unreadable:
-            note(say(f"{path} cannot be read and was passed over.", f"{path} 无法读取，已跳过。"))
-        for section in report.sections:
-            if dry_run or sys.stdout.isatty():
-                click.echo(f"{section.day}  ## {section.heading}")
-                for bullet in section.bullets:
-                    click.echo(f"  - {bullet}")
-        if not report.sections and os.environ.get("OPENCLAW_SESSION_ID"):
-            click.echo("ANNOUNCE_SKIP")  # what OpenClaw's scheduler takes for "nothing to say"
+        said = said or bool(report.sections)
+        print_json(as_plain(report, dry_run=dry_run)) if as_json else _show(report, dry_run=dry_run)
+    if not said and not only_list and not as_json and os.environ.get("OPENCLAW_SESSION_ID"):
+        click.echo("ANNOUNCE_SKIP")  # what OpenClaw's scheduler takes for "nothing to say"
+
+
+def _show(report: SyncReport, *, dry_run: bool) -> None:
+    """What a run did, for people. Where nobody watches, only trouble is told."""
+    if report.paused:
+        note(say('Capture is paused; "nacre resume" goes on.', "采集已暂停；可用“nacre resume”恢复。"))
+    for path in report.unreadable:
+        note(say(f"{path} cannot be read and was passed over.", f"{path} 无法读取，已跳过。"))
+    for section in report.sections:
+        if dry_run or sys.stdout.isatty():
+            click.echo(f"{section.day}  ## {section.heading}")
+            for bullet in section.bullets:
+                click.echo(f"  - {bullet}")
+    if report.paused or not (dry_run or sys.stderr.isatty()):
+        return
+    count = len(report.sections)
+    if not count:
+        note(say("Nothing new to write down.", "没有新的内容可记录。"))
+    elif dry_run:
+        note(say(f"Would be written: {_sections(count)}.", f"将写入 {count} 段。"))
+    else:
+        note(say(f"Written: {_sections(count)}.", f"已写入 {count} 段。"))
+
+
+def _sections(count: int) -> str:
+    return "1 section" if count == 1 else f"{count} sections"
 
 
 def as_plain(report: SyncReport, *, dry_run: bool) -> dict[str, object]:
     """A report as plain values."""
+    from nacre.guard.secrets import redact
+
     return {
         "sessions": [
             {
                 "day": section.day.isoformat(),
-                "session": section.session,
+                "session": redact(section.session).text,
                 "heading": section.heading,
                 "bullets": list(section.bullets),
             }

@@ -162,9 +162,9 @@ class SessionKeeper(Keeper):
         """What to read, and what to take out because it is left out now. What is gone remains in `known`."""
         tasks: list[Task] = []
         hidden: list[Known] = []
-        self._listed = {}
+        listed: dict[str, tuple[Source, Transcript]] = {}
         for source, transcript in self._found():
-            self._listed[transcript.key] = (source, transcript)
+            listed[transcript.key] = (source, transcript)
             before = known.pop(transcript.key, None)
             if before is None:
                 tasks.append(Task(source, transcript, None, anew=True))
@@ -181,6 +181,7 @@ class SessionKeeper(Keeper):
             )
             if anew or before.stamp != transcripts.stamp(transcript) or not before.whole:
                 tasks.append(Task(source, transcript, before, anew))
+        self._listed = listed
         return tasks, hidden
 
     def _cannot_tell(self, one: Known) -> bool:

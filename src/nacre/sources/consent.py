@@ -66,10 +66,16 @@ def pauses(workspace: Workspace) -> tuple[Pause, ...]:
         return ()
     try:
         told = json.loads(data)
-        moments = [(dt.datetime.fromisoformat(one["begin"]), one.get("end")) for one in told]
-        return tuple(Pause(begin, dt.datetime.fromisoformat(end) if end else None) for begin, end in moments)
-    except (ValueError, KeyError, TypeError, AttributeError):
+        return tuple(Pause(_moment(one["begin"]), _moment(end) if (end := one["end"]) else None) for one in told)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return (Pause(dt.datetime.min.replace(tzinfo=dt.UTC)),)
+
+
+def _moment(told: str) -> dt.datetime:
+    moment = dt.datetime.fromisoformat(told)
+    if moment.tzinfo is None:
+        raise ValueError(told)
+    return moment
 
 
 def paused_at(known: Sequence[Pause], moment: dt.datetime) -> Pause | None:
@@ -78,7 +84,10 @@ def paused_at(known: Sequence[Pause], moment: dt.datetime) -> Pause | None:
 
 def begin_pause(workspace: Workspace, now: dt.datetime, length: dt.timedelta | None) -> Pause:
     """Stop capturing from now on, for a while or until `end_pause`."""
-    end = now + length if length else None
+    try:
+        end = now + length if length is not None else None
+    except OverflowError:  # longer than the calendar is
+        end = None
     known = [replace(one, end=now) if one.holds(now) else one for one in pauses(workspace)]
     added = Pause(now, end)
     _save(workspace, [*(one for one in known if one.end != one.begin), added])

@@ -6,7 +6,7 @@ import importlib
 
 from nacre.sources.transcript import Source
 
-MODULES = ("openclaw.classic", "claude", "codex", "cursor.cli", "cursor.ide", "gemini", "opencode")
+MODULES = ("openclaw.classic", "openclaw.database", "claude", "codex", "cursor.cli", "cursor.ide", "gemini", "opencode")
 
 
 def sources() -> tuple[Source, ...]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -30,7 +32,7 @@ def notes(desk: Desk) -> dict[str, str]:
 def claude(desk: Desk) -> Path:
     root = desk.home / ".claude"
     put(root / "CLAUDE.md", "# Rules\n\n- Use pnpm\n- See @docs/style.md\n")
-    encoded = str(desk.home).replace("/", "-") + "-code-shop"
+    encoded = re.sub(r"[^A-Za-z0-9]", "-", str(desk.home)) + "-code-shop"
     put(root / "projects" / encoded / "memory" / "MEMORY.md", "- The shop runs on port 8080\n")
     put(root / "projects" / encoded / "memory" / "debugging.md", f"the key is {key()}\n")
     return root
@@ -152,6 +154,23 @@ def test_dated_notes_of_another_workspace_are_copied_as_they_are(desk: Desk) -> 
     assert run(desk, other).changed == 0
 
 
+def test_a_single_dated_note_of_a_memory_folder_is_copied_as_it_is(desk: Desk) -> None:
+    run(desk, put(desk.home / "other" / "memory" / "2026-03-02-rename.md", "text\n"))
+    assert notes(desk) == {"2026-03-02-rename.md": "text\n"}
+
+
+def test_names_that_no_text_can_hold_are_passed_over_and_shown_spelled_out(desk: Desk) -> None:
+    folder = desk.home / "notes"
+    put(folder / "good.md", "good\n")
+    (folder / "li\nne").mkdir()
+    put(folder / "li\nne" / "x.md", "x\n")
+    (folder / os.fsdecode(b"caf\xe9.md")).write_text("y\n", "utf8")
+    report = run(desk, folder)
+    assert list(notes(desk)) == ["imported-notes-notes-good.md"]
+    passed = [step for step in report.steps if step.action == "skip"]
+    assert [step.path for step in passed] == ["~/notes/caf\\udce9.md", "~/notes/li\\nne/x.md"]
+
+
 def test_frontmatter_is_shown_as_what_it_is_below_the_first_line(desk: Desk) -> None:
     path = put(desk.home / "n.md", "---\nname: style\npublic: true\n---\nbody\n")
     run(desk, path)
@@ -189,6 +208,22 @@ def test_an_agent_without_notes_and_a_name_that_is_nothing_get_a_sentence(desk: 
     (desk.home / "nothing").mkdir()
     with pytest.raises(BadInput, match="nothing that can be imported"):
         run(desk, desk.home / "nothing")
+
+
+def test_a_file_that_cannot_be_read_is_named_and_the_others_come(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(desk.home / "notes" / "a.md", "a\n")
+    locked = put(desk.home / "notes" / "b.md", "b\n")
+    real = Path.read_bytes
+
+    def refuse(path: Path) -> bytes:
+        if path == locked:
+            raise PermissionError(13, "Permission denied")
+        return real(path)
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    report = run(desk, desk.home / "notes")
+    assert report.unreadable == (str(locked),)
+    assert [step.reason for step in report.steps] == ["not here yet", "cannot be read: Permission denied"]
 
 
 def test_a_library_of_notes_is_better_searched_where_it_lies(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,8 @@ from tests.capture.imports.elsewhere import run
 from tests.capture.talks import Desk
 
 from nacre.capture.imports.refcount import merged
-from nacre.errors import BadInput
+from nacre.config import Config, TierSettings
+from nacre.errors import BadInput, PathEscape
 
 
 def put(path: Path, counts: object) -> Path:
@@ -53,7 +54,13 @@ def test_a_lone_refcount_is_merged_into_the_workspaces(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "said"), [("{", "not valid JSON"), ("[1]", "no counts"), ('{"a": {"b": 1}}', "is no refcount.json")]
+    ("content", "said"),
+    [
+        ("{", "not valid JSON"),
+        ('{"a": {"total": 1, "x": ' + "[" * 99_999 + "]" * 99_999 + "}}", "not valid JSON"),
+        ("[1]", "no counts"),
+        ('{"a": {"b": 1}}', "is no refcount.json"),
+    ],
 )
 def test_a_file_that_is_none_is_refused_with_a_sentence(desk: Desk, content: str, said: str) -> None:
     with pytest.raises(BadInput, match=said):
@@ -92,3 +99,16 @@ def test_merging_again_changes_nothing_and_loses_no_recall(ours: dict[str, Any],
             assert entry.keys() <= once[key].keys()
             assert all(moment in once[key]["timestamps"] for moment in entry.get("timestamps") or ())
             assert (once[key].get("total") or 0) >= (entry.get("total") or 0)
+
+
+def test_a_link_in_the_place_of_our_refcount_is_not_written_through(desk: Desk) -> None:
+    outside = put(desk.home / "outside.json", {})
+    (desk.workspace.root / "refcount.json").symlink_to(outside)
+    with pytest.raises(PathEscape):
+        run(desk, put(desk.home / "other" / "refcount.json", {"hot/a.md": {"total": 1}}))
+    desk.config = Config(tiers=TierSettings(path=str(desk.home / "far" / "memory_fs")))
+    (desk.home / "far").mkdir()
+    (desk.home / "far" / "refcount.json").symlink_to(outside)
+    with pytest.raises(PathEscape):
+        run(desk, put(desk.home / "other" / "refcount.json", {"hot/a.md": {"total": 1}}))
+    assert outside.read_text("utf8") == "{}"

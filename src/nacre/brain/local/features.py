@@ -83,6 +83,14 @@ _ENGLISH = {
     r"|returns|expects|supports|limited|capped|defaults? to|sits behind|proxies|caches)\b",
     "format wish": r"\b(?:format|short|brief|long|lines?|bullets?|table|tone|emoji|markdown|language|english|spell\w*|answer\w*|repl(?:y|ies)|style"
     r"|font|dark|light|seat|window|aisle|coffee|tea|vegetarian|vegan|gluten|metric|24-hour|dates?|names?|titles?|comments?|commit)\b",
+    "starts with a deed": r"\A\W*(?:\w{3,}ed|sent|wrote|made|took|got|went|bought|built|gave|put|ran|told|met|paid|left|cut|drew|sold|found|began|held)\b",
+    "starts with a choice": r"\A\W*(?:chose|picked|settled|agreed|decided|dropped|switched|went with|opted|selected|moved|kept|approved|rejected|going with|no more)\b",
+    "recurring": r"\b(?:every|each|weekly|monthly|nightly|daily|yearly|quarterly|(?:first|last|second) \w+ of)\b|\b(?:mon|tues|wednes|thurs|fri|satur|sun)days\b",
+    "says how a thing behaves": r"\A\W*(?:(?:the|our|my|this|a|an)\s+)?[\w./-]+(?:\s[\w./-]+){0,2}\s(?!was|is|has|this)\w{2,}s\b",
+    "only": r"\bonly\b|\balone\b|\bnothing but\b|\bexclusively\b",
+    "person wants": r"\b[A-Z]?[a-z]+ (?:does(?: not|n't)|doesn't|wants?|likes?|hates?|prefers?|expects?|finds|asks?|insists?|needs?|would rather)\b",
+    "two errands": r"\A\W*\w+\b.*\band (?:then )?(?:send|ask|remind|book|check|call|tell|write|order|pay|move|add|update|fix|book|bring|clean|return|test)\b",
+    "passive rule": r"\b(?:is|are|gets?|must be|to be) (?:\w+ed|kept|sent|written|built|shown|paid|done|made|set|stored|cut|read|put)\b",
 }
 _CHINESE = {
     "first person": r"我|咱|俺",
@@ -127,6 +135,14 @@ _CHINESE = {
     "system": r"服务器|数据库|表|索引|端口|缓存|队列|接口|集群|配置|容器|域名|证书|网关|日志|线程|内存|磁盘|路由器|传感器|固件|备份|字段|协议|超时|并发|脚本|参数",
     "stored as": r"存|放在|跑在|部署在|监听|使用|用的是|基于|托管|配置为|设为|指向|返回|支持|上限|默认是|走的是|采用|位于",
     "format wish": r"格式|简短|长|几句|行|表格|语气|表情|中文|英文|回复|回答|风格|字体|深色|浅色|靠窗|靠过道|咖啡|素|清真|称呼|叫我|注释|命名|标题|日期|排版",
+    "starts with a deed": r"\A\W*(?:把|给|已|订|发|写|建|补|修|改|跑|交|付|买|联系|约|提交|合并|上线|整理|更新|安排|寄|打印|预约)",
+    "starts with a choice": r"\A\W*(?:决定|定|选|敲定|改用|换成|统一|一律|同意|放弃|取消|保留|商定|确定|不再|停用|砍)",
+    "recurring": r"每(?:天|周|月|年|晚|次|个|季|隔|逢)|逢|(?:周|星期)[一二三四五六日天末]都|按月|按周|例行|定期",
+    "rule": r"一律|统一|只(?:用|做|能|许|准|在|收|认|发|存|走)|必须|不准|不许|全部|不得|固定|上限|默认|不建|不做|不用|不回|不超过",
+    "only": r"只|仅|光是|唯独",
+    "person wants": r"(?:要求|希望|想要|不想|不要|喜欢|不喜欢|嫌|习惯|偏好|爱|讨厌|怕|受不了|更愿意|觉得)",
+    "two errands": r"[，,、；;](?:再|并|顺便|同时|然后)?(?:提醒|发|找|问|查|补|改|订|约|交|打|联系|确认|更新|加|催|付)",
+    "found cause": r"是因为|原因(?:是|在)|导致|造成|源于|出在|查(?:明|出|到)|原来|其实是|根因|拖(?:慢|的)|引起|由于",
 }
 
 

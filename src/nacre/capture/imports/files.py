@@ -65,8 +65,8 @@ def _is_open(name: str) -> bool:
 
 def content_of(path: Path, root: Path | None = None) -> Content | Unreadable:
     """The bytes of an ordinary file that lies below the root, where one is given, also once links are followed."""
-    shown = os.fsencode(path.name).decode("utf-8", errors="replace")
-    if shown != path.name or not shown.isprintable():
+    named = str(path.relative_to(root)) if root is not None and root in path.parents else path.name
+    if not named.isprintable():  # a byte that is no text is not printable either
         return Unreadable(say("its name is no readable text", "文件名不是可读文本"))
     if root is not None and os.path.realpath(root) not in (str(one) for one in Path(os.path.realpath(path)).parents):
         return Unreadable(say("a link that leads elsewhere", "指向别处的链接"))
@@ -98,11 +98,11 @@ def safe(data: bytes) -> bytes:
 
 
 def shown_path(path: Path, home: Path) -> str:
-    """A path for people, with the home folder as ~."""
-    try:
-        return "~/" + path.relative_to(home).as_posix()
-    except ValueError:
-        return str(path)
+    """A path for people, with the home folder as ~; signs that cannot be shown are spelled out."""
+    shown = f"~/{path.relative_to(home).as_posix()}" if home in path.parents else str(path)
+    if shown.isprintable():
+        return shown
+    return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in shown)
 
 
 def with_number(name: str, number: int) -> str:

@@ -36,7 +36,9 @@ class Note(NamedTuple):
 
 
 def of_file(path: Path) -> Note:
-    """A file that was named: an agent's rules go by their project, others by their own name."""
+    """A file that was named: an agent's rules go by their project, a day of a memory/ as it is, others by their name."""
+    if path.absolute().parent.name == "memory" and _is_dated(path.name):
+        return Note(path, "openclaw", path.stem)
     agent = AGENTS.get(path.name, "notes")
     return Note(path, agent, path.absolute().parent.name if path.name in AGENTS else path.stem)
 

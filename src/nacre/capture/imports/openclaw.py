@@ -22,6 +22,7 @@ NAME = "openclaw.json"
 # The current place first: where both say something, it is the one that OpenClaw follows.
 _PLACES = ("memory.search", "agents.defaults.memorySearch")
 _EXTRA = "index.extra_paths"
+_DEEPEST = 20  # no setting has so many parts
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 
 
@@ -90,7 +91,7 @@ def read(path: Path) -> dict[str, Any]:
     except OSError as trouble:
         reason = trouble.strerror or str(trouble)
         raise BadInput(say(f"{path} cannot be read: {reason}.", f"{path} 无法读取：{reason}。")) from trouble
-    except ValueError as trouble:
+    except (ValueError, RecursionError) as trouble:
         raise BadInput(
             say(
                 f"{path} cannot be understood as JSON5: {trouble}. Mend it and import again.",
@@ -210,7 +211,7 @@ def _place(path: str, env: Mapping[str, str], home: Path, begin: Path) -> str:
 def _flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     rows: dict[str, Any] = {}
     for name, value in table.items():
-        if isinstance(value, dict):
+        if isinstance(value, dict) and prefix.count(".") < _DEEPEST:
             rows |= _flat(value, f"{prefix}{name}.")
         else:
             rows[prefix + name] = value

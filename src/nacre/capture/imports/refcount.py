@@ -112,6 +112,7 @@ def _is_number(value: object) -> bool:
 def _understood(path: Path, data: bytes) -> dict[str, Any]:
     try:
         told = json.loads(data.decode("utf-8-sig"))
+        json.dumps(told, indent=1)  # what nests too deep to be read may still be too deep to be written
     except (ValueError, RecursionError) as trouble:
         raise BadInput(
             say(

@@ -51,6 +51,7 @@ _PROMPTS = (
 _OTHERS = "[Forwarded from "  # what follows is somebody else's
 _ISOLATED = ("[cron:", "[Subagent Context]", "[Subagent Task]")
 _SILENT = frozenset({"NO_REPLY", "HEARTBEAT_OK"})
+_NUMBER = re.compile(r"\s*(?:\+\d[\d\s().-]{5,}\d|\b\d{8,}\b)")  # of a telephone, amid a name
 _NOT_A_NAME = re.compile(r"[+@#]?[\d\s().:_-]{4,}|\S+@\S+|[UCGD][0-9A-Z]{8,}")
 
 
@@ -119,7 +120,7 @@ def called(name: object) -> str:
     if not isinstance(name, str):
         return ""
     short = re.sub(r"\s*(?:\([^)]*\)|<[^>]*>|\bid:\S+)", "", name[:200]).strip()
-    return "" if _NOT_A_NAME.fullmatch(short) else short[:60]
+    return "" if _NOT_A_NAME.fullmatch(short) else _NUMBER.sub("", short).strip()[:60]
 
 
 def _stamped(text: str) -> tuple[str, str]:
