@@ -454,11 +454,8 @@ class Memory:
         found = told(text, self.clock, self.judge)
         if write and found:
             from nacre.vault import daily
-            from nacre.vault.append import REDACT
 
-            heading = f"{self.clock.now():%H:%M} note"
-            lines = [one.line for one in found]
-            daily.section(self.workspace, self.clock, heading, lines, on_secret=REDACT, config=self.config)
+            daily.notes(self.workspace, self.clock, "extract", [one.line for one in found], config=self.config)
         return found
 
     def untyped(self, *, apply: bool = False) -> list[Entry]:

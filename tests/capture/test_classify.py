@@ -6,7 +6,7 @@ import pytest
 from tests.capture.talks import Desk
 
 from nacre.brain.local.judge import Judge
-from nacre.capture.classify import give_types, untyped
+from nacre.capture.classify import counted, give_types, untyped
 from nacre.capture.told import told
 from nacre.errors import BadInput
 from nacre.model.entry import TYPES
@@ -104,3 +104,11 @@ def test_a_text_is_worth_what_it_says_and_nothing_else(desk: Desk, judge: Judge)
     assert not any("thanks" in line for line in lines)
     with pytest.raises(BadInput):
         told(" \n", clock, judge)
+
+
+def test_every_line_is_counted_by_the_type_it_carries_or_would_get(desk: Desk, judge: Judge) -> None:
+    (desk.workspace.memory / "2026-03-02.md").write_text(
+        "## 09:00 note\n- [PREF] Use pnpm\n- [PREF] Use Typst\n\n## 10:00 session:61871d67 | 4 messages\n- moved the API\n",
+        "utf8",
+    )
+    assert counted(desk.workspace, judge) == {"PREF": 2, "-": 1}

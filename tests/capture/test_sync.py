@@ -365,6 +365,13 @@ def test_a_first_run_that_is_not_told_looks_back_a_month(desk: Desk) -> None:
     assert len(desk.sync("2026-03-30", since="2026-02-28").sections) == 1
 
 
+def test_a_run_looks_back_some_hours_at_least_whatever_it_is_told(desk: Desk) -> None:
+    desk.sync("2026-03-02 10:00", since="2030-01-01")
+    desk.claude(*MORNING)
+    desk.sync("2026-03-02 10:00")
+    assert desk.log("2026-03-02") == LOG
+
+
 def test_what_undo_takes_back_stays_away_until_the_talk_goes_on(desk: Desk) -> None:
     desk.claude(*MORNING)
     desk.sync("2026-03-02 10:00")

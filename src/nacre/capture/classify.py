@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -57,6 +58,14 @@ def give_types(workspace: Workspace, clock: Clock, config: Config, entries: Sequ
     return done
 
 
+def counted(workspace: Workspace, judge: Judge) -> Counter[str]:
+    """How many bullets of the daily logs are of each type: the one they carry, or would get; "-" is work, which needs none."""
+    items = [item for doc in _logs(workspace) for item in doc.items if item.words and item.depth == 0]
+    open_ones = [item for item in items if _wants(item)]
+    counts = Counter(one.best("type") for one in judge.read([item.words for item in open_ones]))
+    return counts + Counter(_label(item) or "-" for item in items if not _wants(item))
+
+
 def _holds_secret(line: bytes) -> bool:
     return bool(redact(line.decode("utf-8", errors="replace")).findings)
 
@@ -77,5 +86,8 @@ def _text(path: Path) -> bytes | None:
 
 
 def _wants(item: Item) -> bool:
-    bullet = f"- {item.text}"  # as it stands there: a box to tick belongs to the mark, not to the words
-    return bool(item.words) and item.depth == 0 and not stamp_of(item.section).session and label_of(bullet) is None
+    return bool(item.words) and item.depth == 0 and not stamp_of(item.section).session and _label(item) is None
+
+
+def _label(item: Item) -> str | None:
+    return label_of(f"- {item.text}")  # as it stands there: a box to tick belongs to the mark, not to the words

@@ -11,10 +11,11 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from nacre.guard.secrets import redact
-from nacre.sources.transcript import Mark
+from nacre.sources.transcript import Mark, moment
 from nacre.vault import atomic
 from nacre.vault.workspace import Workspace
 
@@ -73,14 +74,20 @@ class Cursors:
 
 def kept(name: str) -> str:
     """A path or an id as it may be kept: itself, or its digest where it holds what must be written nowhere."""
-    if redact(name).text == name:
+    if _is_clean(name):
         return name
     return "#" + hashlib.blake2b(name.encode("utf-8", errors="replace"), digest_size=12).hexdigest()
 
 
 def may_be_kept(mark: Mark) -> bool:
     """Whether what a mark knows of its session holds no secret. One that does is not kept, and all is read again."""
-    return all(redact(told).text == told for told in mark.facts.values() if isinstance(told, str))
+    texts = (told for told in mark.facts.values() if isinstance(told, str))
+    return all(moment(text) or _is_clean(text) for text in texts)
+
+
+@lru_cache(maxsize=4096)
+def _is_clean(text: str) -> bool:
+    return redact(text).text == text
 
 
 def load(workspace: Workspace) -> Cursors:
@@ -190,11 +197,11 @@ def _pending_json(one: Pending) -> dict[str, Any]:
 def _moment(value: object) -> dt.datetime | None:
     if not isinstance(value, str):
         return None
-    moment = dt.datetime.fromisoformat(value)
-    if moment.tzinfo is None:
+    at = dt.datetime.fromisoformat(value)
+    if at.tzinfo is None:
         raise ValueError(value)
-    return moment
+    return at
 
 
-def _text(moment: dt.datetime | None) -> str | None:
-    return moment.isoformat() if moment else None
+def _text(at: dt.datetime | None) -> str | None:
+    return at.isoformat() if at else None

@@ -8,14 +8,16 @@ from collections.abc import Callable, Sequence
 from nacre.brain.local.extract import extract
 from nacre.brain.local.judge import Judge
 from nacre.capture.redacted import redacted
-from nacre.capture.sync import Progress, Setting, SyncReport, sync
+from nacre.capture.sync import LONGEST, Progress, Setting, SyncReport, sync
 from nacre.clock import Clock, duration
 from nacre.config import Config
+from nacre.errors import BadInput
 from nacre.model.bullet import Bullet
 from nacre.model.session import Message
 from nacre.sources.registry import sources
 from nacre.sources.whose import belongs_to, places_of
 from nacre.vault.workspace import Workspace
+from nacre.words import say
 
 
 def run(
@@ -57,11 +59,20 @@ def setting_of(
 
 
 def moment_of(since: str, clock: Clock) -> dt.datetime:
-    """What `--since` names: a length of time before now such as "4h", a day from its beginning, a moment."""
-    if since == "all":
+    """What `--since` names: a length of time before now such as "4h", a day from its beginning, a moment, or all there is."""
+    since = since.strip()
+    if since.lower() == "all":
         return dt.datetime(1970, 1, 2, tzinfo=dt.UTC)
-    if since[:1].isdigit() and since[-1:].isalpha() and "T" not in since:
-        return clock.now() - min(duration(since), dt.timedelta(days=20_000))
-    moment = clock.parse(since)
-    is_day = len(since.strip()) <= len("2026-02-14")
+    try:
+        if since[:1].isdigit() and since[-1:].isalpha() and "T" not in since:
+            return clock.now() - min(duration(since), LONGEST)
+        moment = clock.parse(since)
+    except BadInput as trouble:
+        raise BadInput(
+            say(
+                f'"{since}" says no time to look back to; write it as 4h, 7d, 2026-02-14 or "all".',
+                f"“{since}”不是可回溯的时间；请写成 4h、7d、2026-02-14 或 all。",
+            )
+        ) from trouble
+    is_day = len(since) <= len("2026-02-14")
     return moment.replace(hour=0, minute=0, second=0) if is_day else moment

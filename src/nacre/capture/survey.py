@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from nacre.capture.parts import owner_count
-from nacre.capture.sync import Setting
+from nacre.capture.sync import LONGEST, Setting
 from nacre.clock import duration
 from nacre.config import Config, user_config_file
 from nacre.model.session import Kind
@@ -33,7 +33,7 @@ class Found(NamedTuple):
 
 def survey(given: Setting, since: dt.datetime | None = None) -> list[Found]:
     """Every project and chat with talk that would be captured, the busiest first. Reads transcripts, writes nothing."""
-    begin = since or given.clock.now() - duration(given.config.sync.first)
+    begin = since or given.clock.now() - min(duration(given.config.sync.first), LONGEST)
     sessions: Counter[tuple[str, str, bool]] = Counter()
     messages: Counter[tuple[str, str, bool]] = Counter()
     projects: Callable[[str], str | None] = cache(lambda cwd: project_of(given.workspace, Path(cwd)))

@@ -26,7 +26,9 @@ from nacre.vault.operation import operation
 from nacre.vault.projects import project_of
 from nacre.vault.workspace import Workspace
 
-BATCH = 40  # sections that are written in one go, and recorded as one operation
+BATCH = 40  # sections, at least, that are written in one go and recorded as one operation
+SHARE = 20  # with many transcripts a batch is this part of them: each writes all their cursors
+LONGEST = dt.timedelta(days=20_000)  # that a run looks back: to before there were agents
 PATIENCE = 600.0  # seconds to wait for another run
 Progress = Callable[[int, int], None]
 
@@ -89,16 +91,18 @@ class _Run:
         self.passed: Counter[str] = Counter()
         self.unknown = 0
         self.unreadable: list[str] = []
+        self.headings: dict[Path, tuple[tuple[int, int], list[Standing]]] = {}  # of logs, as they were
         self.interrupted: set[str] = set()  # transcripts that a run which broke off was about to write
         self.projects: Callable[[str], str | None] = cache(lambda cwd: project_of(self.workspace, Path(cwd)))
 
     def _since(self, asked: dt.datetime | None) -> dt.datetime:
-        """From when on sessions are wanted: what was asked for at any time, else the span of a first run."""
-        if asked:
-            return min(asked, self.known.since or asked)
+        """From when on sessions are wanted: what was asked for at any time, else the span of a first run; never less than the
+        look-back."""
         settings = self.given.config.sync
-        back = max(duration(settings.first), duration(settings.lookback))
-        return self.known.since or self.now - back
+        if asked or self.known.since:
+            at_least = self.now - min(duration(settings.lookback), LONGEST)
+            return min(one for one in (asked, self.known.since, at_least) if one)
+        return self.now - min(max(duration(settings.first), duration(settings.lookback)), LONGEST)
 
     def _rules(self) -> Rules:
         given, config = self.given, self.given.config
@@ -124,7 +128,8 @@ class _Run:
         left = sum(self._key(transcript) in self.interrupted for _, transcript in changed)
         for number, (source, transcript) in enumerate(changed, 1):
             self._take(source, transcript)
-            if number == left or (number > left and len(self.waiting) >= BATCH):
+            enough = max(BATCH, len(self.transcripts) // SHARE)
+            if number == left or (number > left and len(self.waiting) >= enough):
                 self._write()
             if progress:
                 progress(number, len(changed))
@@ -228,8 +233,18 @@ class _Run:
             self.names[cursor.name] = cursor.session
             self.alike.setdefault(cursor.session[:SHORT], {})[cursor.name] = cursor.session
 
-    def _standing(self, day: dt.date) -> list[Standing]:
-        return standing(atomic.read_bytes(daily.place(self.workspace, day)))
+    def _standing(self, day: dt.date) -> Sequence[Standing]:
+        """The headings of a day's log; read again only when it was changed."""
+        path = daily.place(self.workspace, day)
+        try:
+            about = path.stat()
+        except FileNotFoundError:
+            return ()
+        now = (about.st_size, about.st_mtime_ns)
+        known = self.headings.get(path)
+        if known is None or known[0] != now:
+            known = self.headings[path] = (now, standing(atomic.read_bytes(path)))
+        return known[1]
 
     def _write(self) -> None:
         """Append the sections that are waiting: said before, so that a run that breaks off is understood afterwards."""

@@ -140,6 +140,16 @@ def note(sentence: str) -> None:
     click.echo(sentence, err=True)
 
 
+def piped() -> str:
+    """What a pipe brings: UTF-8, whatever the terminal speaks."""
+    if sys.stdin is None:
+        raise BadInput(say("There is no input to read from.", "没有可读取的输入。"))
+    try:
+        return sys.stdin.buffer.read().decode("utf-8-sig")
+    except UnicodeDecodeError as trouble:
+        raise BadInput(say("The input is not valid UTF-8 text.", "输入不是有效的 UTF-8 文本。")) from trouble
+
+
 def sentence(line: str) -> str:
     """A line of ours as a sentence of its own."""
     return line[:1].upper() + line[1:] + ("" if line.endswith((".", "。")) else say(".", "。"))

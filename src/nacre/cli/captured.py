@@ -52,7 +52,8 @@ def show_found(found: Sequence[Found]) -> None:
         left_out = say("  (left out)", "（已排除）") if row.left_out else ""
         note(
             say(
-                f"  {row.agent:12} {row.name:28} {row.sessions:5} sessions {row.messages:6} messages{left_out}",
+                f"  {row.agent:12} {row.name:28} {row.sessions:5} session{'s' if row.sessions > 1 else ' '}"
+                f" {row.messages:6} messages{left_out}",
                 f"  {row.agent:12} {row.name:28} {row.sessions:5} 个会话 {row.messages:6} 条消息{left_out}",
             )
         )

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-import sys
 
 import click
 
-from nacre.cli.base import Command, Invocation, dry_run_option, json_option, note, open_memory, print_json
-from nacre.errors import BadInput
+from nacre.cli.base import Command, Invocation, dry_run_option, json_option, note, open_memory, piped, print_json
 from nacre.words import say
 
 
@@ -25,9 +23,7 @@ def checkpoint(invocation: Invocation, session: str | None, title: str | None, *
     or what an agent's hook says, from a pipe. The same talk again brings its file up to date.
     """
     memory = open_memory(invocation)
-    if session == "-" and sys.stdin is None:
-        raise BadInput(say("There is no input to read from.", "没有可读取的输入。"))
-    text = sys.stdin.read() if session == "-" else None
+    text = piped() if session == "-" else None
     wanted = None if text is not None else session or os.environ.get("OPENCLAW_SESSION_ID")
     done = memory.checkpoint(wanted, text=text, title=title, dry_run=dry_run)
     if as_json:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
-from nacre.cli.base import Command, Invocation, dry_run_option, json_option, note, open_memory, print_json
-from nacre.errors import BadInput
+from nacre.cli.base import Command, Invocation, dry_run_option, json_option, note, open_memory, piped, print_json
 from nacre.words import say
 
 
@@ -20,11 +17,10 @@ from nacre.words import say
 def extract(invocation: Invocation, text: tuple[str, ...], *, auto: bool, dry_run: bool, as_json: bool) -> None:
     """Say what of a text is worth remembering, each line with its type; "-" takes the text from a pipe.
 
-    With --auto the lines go into today's log. No model server is asked and nothing leaves this machine.
+    With --auto the lines go into today's log, those that stand there already not again. No model server is asked and nothing
+    leaves this machine.
     """
-    if text == ("-",) and sys.stdin is None:
-        raise BadInput(say("There is no input to read from.", "没有可读取的输入。"))
-    words = sys.stdin.read() if text == ("-",) else " ".join(text)
+    words = piped() if text == ("-",) else " ".join(text)
     memory = open_memory(invocation)
     found = memory.extract(words, write=auto and not dry_run)
     if as_json:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
-from nacre.cli.base import Command, Invocation, dry_run_option, json_option, note, open_memory, print_json
-from nacre.errors import BadInput
+from nacre.cli.base import Command, Invocation, dry_run_option, json_option, note, open_memory, piped, print_json
 from nacre.model.entry import TYPES
 from nacre.words import say
 
@@ -23,9 +20,7 @@ def remember(invocation: Invocation, text: tuple[str, ...], kind: str | None, *,
 
     A secret is refused (exit code 13) and never repeated in the message.
     """
-    if text == ("-",) and sys.stdin is None:
-        raise BadInput(say("There is no input to read from.", "没有可读取的输入。"))
-    words = sys.stdin.read() if text == ("-",) else " ".join(text)
+    words = piped() if text == ("-",) else " ".join(text)
     memory = open_memory(invocation)
     entry = memory.remember(words, kind, dry_run=dry_run)
     if as_json:

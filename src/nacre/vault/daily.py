@@ -13,7 +13,7 @@ from nacre.errors import BadInput
 from nacre.model.entry import TYPES, Entry
 from nacre.text.blocks import HEADING
 from nacre.vault import atomic
-from nacre.vault.append import REFUSE, OnSecret, append, guarded
+from nacre.vault.append import REDACT, REFUSE, OnSecret, append, guarded
 from nacre.vault.markdown import Document, document
 from nacre.vault.operation import Operation, operation
 from nacre.vault.workspace import Workspace
@@ -55,6 +55,28 @@ def note(
         lines = [f"- {bullet}"] if _last_heading(doc) == heading else [f"## {heading}", f"- {bullet}"]
         (line,) = _write(op, path, now.date(), doc, lines, REFUSE)[-1:]
     return Entry(words, shown, line, kind)
+
+
+def notes(
+    workspace: Workspace, clock: Clock, command: str, bullets: Sequence[str], *, config: Config | None = None
+) -> tuple[Entry, ...]:
+    """Write several lines into today's log, their secrets blacked out; those that stand there already are not written again."""
+    from nacre.guard.sanitise import one_line
+
+    now = clock.now()
+    path = place(workspace, now.date())
+    with operation(workspace, clock, command, config) as op:
+        doc = document(path, atomic.read_bytes(path) or b"")
+        safe = dict.fromkeys(guarded(one_line(bullet), REDACT).strip() for bullet in bullets)
+        new = [bullet for bullet in safe if bullet and not _line_of(doc, bullet)]
+        if not new:
+            return ()
+        lines = [f"- {bullet}" for bullet in new]
+        if _last_heading(doc) != (heading := f"{now:%H:%M} note"):
+            lines.insert(0, f"## {heading}")
+        numbers = _write(op, path, now.date(), doc, lines, REDACT)[-len(new) :]
+    shown = workspace.relative(path)
+    return tuple(_entry(bullet, shown, number) for bullet, number in zip(new, numbers, strict=True))
 
 
 def checked(text: str, type: str | None) -> tuple[str | None, str]:  # noqa: A002

@@ -15,8 +15,9 @@ from nacre.model.session import Message, Speaker
 from nacre.text.tokens import tokens
 
 # Worth: takes a line of its own · the owner's words take one · joins a neighbour's · only where lines are missing.
-GOOD, FAIR, SLIGHT, POOR = 0.5, 0.27, 0.15, 0.04
+GOOD, FAIR, SLIGHT, POOR = 0.5, 0.25, 0.13, 0.04
 _ECHO = {"en": 0.78, "zh": 0.86}  # likeness by which an agent only repeats the owner; the models' scales differ
+_TOGETHER = {"en": 180, "zh": 80}  # characters up to which neighbours in a message are told together
 _SAME = 0.8  # share of words by which a line repeats an earlier one
 _ASKS = ("request", "question")
 _EMPTY = ("social", "agree", "speculate", "offrecord")
@@ -67,7 +68,7 @@ def _of_owner(talk: _Talk) -> list[_Line]:
     run: list[int] = []
 
     def close() -> None:
-        if run and max(talk.worth[place] for place in run) >= FAIR:
+        if run:
             made.append(_with_outcome(tuple(run), talk))
         run.clear()
 
@@ -87,6 +88,8 @@ def _counts(place: int, talk: _Talk) -> bool:
         return True
     if talk.worth[place] < SLIGHT or talk.judged[place].best("act") in _EMPTY:
         return False
+    if _asks_for(talk.judged[place]) and any(talk.worth[other] >= FAIR for other in _answers(place, talk)):
+        return True  # what came of it makes it worth telling
     turn = talk.sentences[place].turn
     beside = [other for other in (place - 1, place + 1) if 0 <= other < len(talk.sentences)]
     return any(talk.sentences[other].turn == turn and talk.worth[other] >= GOOD for other in beside)
@@ -100,13 +103,18 @@ def _belongs(run: Sequence[int], place: int, talk: _Talk) -> bool:
     language = talk.judged[place].language
     if sum(len(talk.sentences[one].text) for one in (*run, place)) > LONGEST[language]:
         return False
-    if talk.judged[place].chance("c", "yes") > 0.5 or len(this.text) < (14 if language == "zh" else 35):
-        return True
+    size = sum(len(talk.sentences[one].text) for one in (*run, place))
+    if size <= _TOGETHER[language] or talk.judged[place].chance("c", "yes") > 0.5:
+        return _asks_for(talk.judged[run[-1]]) == _asks_for(talk.judged[place])
     return _topic(talk.judged[run[-1]]) == _topic(talk.judged[place])
 
 
 def _topic(judged: Judged) -> tuple[str, bool]:
-    return judged.best("type"), judged.best("act") in _ASKS
+    return judged.best("type"), _asks_for(judged)
+
+
+def _asks_for(judged: Judged) -> bool:
+    return judged.best("act") in _ASKS
 
 
 def _with_outcome(run: tuple[int, ...], talk: _Talk) -> _Line:
@@ -138,7 +146,7 @@ def _answers(place: int, talk: _Talk) -> list[int]:
 
 
 def _tells(judged: Judged) -> bool:
-    return judged.best("act") not in (*_EMPTY, "question", "request")
+    return sum(judged.chance("act", act) for act in (*_EMPTY, *_ASKS)) < 0.6
 
 
 def _of_agent(talk: _Talk) -> list[_Line]:
@@ -159,7 +167,8 @@ def _of_agent(talk: _Talk) -> list[_Line]:
             made[-1] = replace(before, places=(*before.places, place), score=max(before.score, talk.worth[place]))
         else:
             made.append(_Line((place,), (), talk.worth[place]))
-    return made
+    # Where lines are scarce, what the owner said goes before what the agent did.
+    return [replace(one, score=one.score * 0.8) for one in made]
 
 
 def _is_echo(place: int, talk: _Talk) -> bool:
@@ -167,13 +176,19 @@ def _is_echo(place: int, talk: _Talk) -> bool:
     mine = talk.judged[place]
     if mine.vector is None:
         return False
+    figures = _figures(mine.text)
     return any(
         other.vector is not None
         and other.language == mine.language
         and float(mine.vector @ other.vector) > _ECHO[mine.language]
+        and figures <= _figures(other.text)  # a date, a price, a number of its own is news
         for said, other in zip(talk.sentences[:place], talk.judged[:place], strict=True)
         if said.speaker is Speaker.OWNER
     )
+
+
+def _figures(text: str) -> set[str]:
+    return {token for token in tokens(text) if any(character.isdigit() for character in token)}
 
 
 def _rejected(place: int, talk: _Talk) -> bool:

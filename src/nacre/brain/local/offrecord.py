@@ -12,19 +12,22 @@ from nacre.text.tokens import tokens
 
 # The words are only half of it ("don't save the file yet"): the classifier has to agree, less strictly the plainer they are.
 _PLAIN = re.compile(
-    r"\boff[ -](?:the )?record\b|(?:\bnot?\b|n['’]?t\b|\bnever\b|\bwithout\b)[^.!?]{0,25}\b(?:remember|memor\w+|(?:write|note|put|jot)[^.!?]{0,12}\bdown"
-    r"|record(?:ed|ing)?|(?:keep|save|store|log|note)\w*[^.!?]{0,12}\b(?:this|that|it|any of|a word|notes?|memory|log|anywhere))\b"
-    r"|\bforget (?:i|that i|what i) (?:said|told|mentioned)\b|\b(?:between|just) (?:you and me|us|ourselves)\b"
-    r"|\bkeep (?:this|that|it)[^.!?]{0,20}(?:out of|to yourself|between)\b|\bnot for (?:the |your )?(?:notes?|log|memory|record)\b"
-    r"|\bstrike (?:that|this)\b|\bno (?:record|trace|notes?) of\b",
+    r"\boff[ -](?:the )?record\b|\bforget (?:i|that i|what i) (?:just )?(?:said|told|mentioned)\b|\b(?:between|just) (?:you and me|us|ourselves)\b"
+    r"|(?:\bnot?\b|n['’]?t\b|\bnever\b|\bwithout\b)[^.!?]{0,25}\b(?:remember|memor\w+|(?:write|note|put|jot)[^.!?]{0,12}\bdown|on record"
+    r"|(?:keep|save|store|log|note|record|remember|repeat)\w*[^.!?]{0,12}\b(?:this|that|it|any of (?:this|it)|a word|notes?|memory|anywhere))\b"
+    r"(?!\s+(?:(?:yet|until|unless|before|first|as|under|to|on|with)\b|in (?:the|a|our|my) (?!notes?|log\b|memory|record)))"
+    r"|\b(?:stays?|leave|keep|kept)\b[^.!?]{0,20}\b(?:out of (?:the |your |my |any )?(?:notes?|log|memory|record|files?)|to yourself|between us|in this room)\b"
+    r"|\bnot for (?:the |your )?(?:notes?|log|memory|record)\b|\bstrike (?:that|this)\b|\bno (?:record|trace|notes?) of\b|\bnever heard (?:this|that|it)\b",
     re.IGNORECASE,
 )
+_NOT_CHINESE = r"(?:别|不要|不用|不必|勿|莫|甭|不许|不能|唔好|不准)"
 _PLAIN_CHINESE = re.compile(
-    r"(?:别|不要|不用|不必|勿|莫|甭|不许|不能|唔好|不准)(?:给我|把|再|往|帮我|去|让|被)?[^，。！？,!?]{0,10}?"
-    r"(?:记(?:下|录|住|到|进|在|了|账|小本|这|它|成)?|存(?:下|档|进|到|起|在)?|保存|写(?:进|到|下|入|在)|留(?:底|痕|档|存|记录)|录入|登记)"
-    r"|(?:就?当(?:我)?没(?:说|讲|提))|(?:你知我知)|(?:天知地知)|(?:仅限(?:我|咱|你))|不入档|别外传|不留记录|阅后即焚|听过就(?:算|忘)|说完就忘"
+    rf"{_NOT_CHINESE}[^，。！？,!?]{{0,8}}?记(?![错账仇混恨名号分工得性者])"
+    rf"|(?:这|那|刚才|上面|以上|下面|以下|此)[^，。！？,!?]{{0,10}}{_NOT_CHINESE}[^，。！？,!?]{{0,6}}?(?:存|保存|写|留|录)(?!到|在(?!记忆|任何|哪))"
+    rf"|{_NOT_CHINESE}[^，。！？,!?]{{0,6}}?(?:存|保存|写进|写到|写入|留存|录入|留下?)(?:下来|起来|进)?(?:记忆|笔记|备忘|任何地方|哪里|档案|小本|本子|底\b|痕|档\b|$)"
+    r"|(?:就?当(?:我)?没(?:说|讲|提))|你知我知|天知地知|仅限(?:我|咱|你)|不入档|别外传|不留(?:记录|痕)|阅后即焚|听过就(?:算|忘)|说完就忘|不落纸"
 )
-SURE, LIKELY = 0.6, 0.08
+CERTAIN, SURE, LIKELY = 0.85, 0.6, 0.03
 ENOUGH = 2  # how much of a hidden matter a sentence may not tell
 
 
@@ -53,7 +56,7 @@ def hidden(talk: Sequence[Sentence], judged: Sequence[Judged]) -> set[int]:
 def _asks(judged: Judged) -> bool:
     chance = judged.chance("act", "offrecord")
     pattern = _PLAIN_CHINESE if judged.language == "zh" else _PLAIN
-    return chance > SURE or (chance > LIKELY and pattern.search(judged.text) is not None)
+    return chance > CERTAIN or (chance > LIKELY and pattern.search(judged.text) is not None)
 
 
 def _scope(place: int, talk: Sequence[Sentence], judged: Sequence[Judged]) -> set[int]:
