@@ -22,6 +22,7 @@ from bench.transcripts import pile
 from nacre.embed.models import models_folder
 
 NACRE = (sys.executable, "-m", "nacre")
+RUN = (*NACRE, "sync", "--since", "all")
 GROWTH = 1.25  # by which memory may differ between piles of which one is four times the other
 
 
@@ -50,37 +51,48 @@ def main() -> None:
     parser.add_argument("--no-models", action="store_true", help="without the embedding models, by structure alone")
     parser.add_argument("--profile", action="store_true", help="where the time of the first run goes")
     args = parser.parse_args()
-    sizes = [args.megabytes] if args.profile else [args.megabytes // 4, args.megabytes // 2, args.megabytes]
-    peaks: list[int] = []
-    for size in sizes:
+    if args.profile:
         with tempfile.TemporaryDirectory(prefix="nacre-bench-") as folder:
-            first, second = measure(Path(folder), size, models=not args.no_models, profile=args.profile)
-        peaks.append(first.peak)
-    if not args.profile and (second.cpu >= 1 or max(peaks) > GROWTH * min(peaks)):
+            profile(Path(folder), args.megabytes, models=not args.no_models)
+        return
+    costs: list[tuple[Cost, Cost]] = []
+    for size in (args.megabytes // 4, args.megabytes // 2, args.megabytes):
+        with tempfile.TemporaryDirectory(prefix="nacre-bench-") as folder:
+            costs.append(measure(Path(folder), size, models=not args.no_models))
+    peaks = [first.peak for first, _ in costs]
+    if max(second.cpu for _, second in costs) >= 1 or max(peaks) > GROWTH * min(peaks):
         sys.exit("the second run took a CPU second or more, or memory grew with the pile")
 
 
-def measure(home: Path, megabytes: int, *, models: bool, profile: bool) -> tuple[Cost, Cost]:
-    sessions = pile(home, megabytes)
+def surroundings(home: Path, *, models: bool) -> dict[str, str]:
+    """A machine with nothing on it but the pile; the workspace is made."""
     env = {**os.environ, "HOME": str(home), "NACRE_WORKSPACE": str(home / "ws"), "NACRE_TIMEZONE": "UTC"}
     env |= {
         "XDG_CACHE_HOME": str(home / "cache"),
-        "NACRE_MODELS_PATH": str(models_folder()) if models else str(home / "none"),
+        "NACRE_MODELS_PATH": str(models_folder() if models else home / "none"),
     }
     for name in ("OPENCLAW_STATE_DIR", "CLAUDE_CONFIG_DIR", "CODEX_HOME"):
         env.pop(name, None)
     cost_of((*NACRE, "init"), env)
-    run = (*NACRE, "sync", "--since", "all")
-    if profile:
-        subprocess.run([sys.executable, "-m", "cProfile", "-s", "tottime", *run[1:]], env=env, check=True)
-    first = cost_of(run, env)
-    second = cost_of(run, env)
-    heads = sum(path.read_text("utf8").count("\n## ") for path in (home / "ws" / "memory").glob("*.md"))
+    return env
+
+
+def profile(home: Path, megabytes: int, *, models: bool) -> None:
+    pile(home, megabytes)
+    command = [sys.executable, "-m", "cProfile", "-s", "tottime", *RUN[1:]]
+    subprocess.run(command, env=surroundings(home, models=models), check=True)
+
+
+def measure(home: Path, megabytes: int, *, models: bool) -> tuple[Cost, Cost]:
+    sessions = pile(home, megabytes)
+    env = surroundings(home, models=models)
+    first, second = cost_of(RUN, env), cost_of(RUN, env)
+    sections = sum(path.read_text("utf8").count("\n## ") for path in (home / "ws" / "memory").glob("*.md"))
     how = "with the models" if models else "without models"
-    print(f"{megabytes} MB, {sessions} sessions, {heads} sections, {how}")
+    print(f"{megabytes} MB, {sessions} sessions, {sections} sections, {how}")
     print(f"  first run   {first.cpu:8.1f} CPU s {first.wall:8.1f} s {megabytes / first.wall:8.1f} MB/s", end="")
     print(f" {first.peak / 1e6:8.0f} MB at most")
-    print(f"  second run  {second.cpu:8.2f} CPU s {second.peak / 1e6:26.0f} MB at most", flush=True)
+    print(f"  second run  {second.cpu:8.2f} CPU s {second.peak / 1e6:35.0f} MB at most", flush=True)
     return first, second
 
 

@@ -481,13 +481,13 @@ class Memory:
         path, changed = checkpoints.write(self.workspace, self.clock, made.name, made.text, self.config)
         return Written(self.workspace.relative(path), changed)
 
-    def survey(self, since: str | None = None) -> list[Found]:
+    def survey(self, since: str | None = None, *, exclude: Sequence[str] = ()) -> list[Found]:
         """The agents, projects and chats that `sync` would capture, with counts. Writes nothing."""
         from nacre.capture.run import moment_of, setting_of
         from nacre.capture.survey import survey
 
-        setting = setting_of(self.workspace, self.config, self.clock, lambda: self.judge)
-        return survey(setting, moment_of(since, self.clock) if since else None)
+        setting = setting_of(self.workspace, self.config, self.clock, lambda: self.judge, exclude=exclude)
+        return survey(setting, moment_of(since, self.clock) if since is not None else None)
 
     def import_(
         self, what: str, *, since: str | None = None, progress: SyncProgress | None = None, dry_run: bool = False

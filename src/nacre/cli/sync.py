@@ -42,7 +42,7 @@ def sync(
     said = False
     for memory in open_all(invocation):
         if only_list:
-            found = memory.survey(since)
+            found = memory.survey(since, exclude=exclude)
             print_json([row._asdict() for row in found]) if as_json else show_found(found)
             continue
         left_out = [*exclude, *([] if dry_run else ask_consent(memory, since))]
