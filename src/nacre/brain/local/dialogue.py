@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 LONGEST_MESSAGE = 6000  # characters; what is longer is pasted, and its beginning and end say what it is for
+NEAR = 120  # sentences within which one may repeat another
 _QUOTED = re.compile(r"(?m)^\s*>.*$")
 _LOG_LINE = re.compile(
     r"(?m)^\s*(?:\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\[?(?:ERROR|WARN|INFO|DEBUG|TRACE)\b|Traceback |File \"|at [\w.$]+\(|\$ |#!|[{}\[\]]|<\/?\w).*$"
@@ -125,11 +126,13 @@ def _first(places: Sequence[int], judged: Sequence[Judged], acts: tuple[str, ...
 
 
 def _likeness(place: int, judged: Sequence[Judged]) -> float:
-    """How near the sentence comes to one that was said before it."""
+    """How near the sentence comes to one that was said not long before it."""
     mine = judged[place].vector
     if mine is None:
         return 0.0
     earlier = [
-        one.vector for one in judged[:place] if one.vector is not None and one.language == judged[place].language
+        one.vector
+        for one in judged[max(0, place - NEAR) : place]
+        if one.vector is not None and one.language == judged[place].language
     ]
     return max((float(mine @ other) for other in earlier), default=0.0)

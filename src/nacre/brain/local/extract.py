@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from nacre.brain.local import offrecord
-from nacre.brain.local.dialogue import Sentence, sentences_of
+from nacre.brain.local.dialogue import NEAR, Sentence, sentences_of
 from nacre.brain.local.judge import Judge, Judged
 from nacre.brain.local.wording import LONGEST, asked, halved, joined, shorten, starts_with_pronoun, tidy
 from nacre.brain.local.worth import worth
@@ -55,8 +55,8 @@ def extract(messages: Sequence[Message], judge: Judge, *, least: int = 3, most: 
         if place not in hidden and (one.speaker is Speaker.OWNER or one.to_owner)
     )
     talk = _Talk(sentences, judged, worth(sentences, judged), usable)
-    lines = _distinct(_of_owner(talk) + _of_agent(talk), talk)
-    lines = sorted(lines, key=lambda one: -one.score)[:most]
+    best = sorted(_of_owner(talk) + _of_agent(talk), key=lambda one: -one.score)[: 6 * most]
+    lines = sorted(_distinct(best, talk), key=lambda one: -one.score)[:most]
     lines = _filled_up(lines, talk, least)
     ordered = sorted(lines, key=lambda one: one.places[0])
     return _split_up([_bullet(one, talk) for one in ordered], least)
@@ -182,7 +182,9 @@ def _is_echo(place: int, talk: _Talk) -> bool:
         and other.language == mine.language
         and float(mine.vector @ other.vector) > _ECHO[mine.language]
         and figures <= _figures(other.text)  # a date, a price, a number of its own is news
-        for said, other in zip(talk.sentences[:place], talk.judged[:place], strict=True)
+        for said, other in zip(
+            talk.sentences[max(0, place - NEAR) : place], talk.judged[max(0, place - NEAR) : place], strict=True
+        )
         if said.speaker is Speaker.OWNER
     )
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from nacre.embed.protocol import ModelId
 
 LANGUAGES = ("en", "zh")
+MANY = 1500  # sentences; embedding more than these would take longer than anybody waits for one talk
+AT_ONCE = 256  # sentences whose features are in memory together
 
 
 @dataclass(frozen=True)
@@ -54,20 +56,23 @@ class Judge:
         return tuple(self._models)
 
     def read(self, texts: Sequence[str]) -> list[Judged]:
-        """Judge sentences, each by the classifiers of its language."""
+        """Judge sentences, each by the classifiers of its language; a great many by structure alone."""
         languages = [language_of(text) for text in texts]
         found: dict[int, Judged] = {}
         for language in LANGUAGES:
             places = [place for place, one in enumerate(languages) if one == language]
-            found |= dict(zip(places, self._of_language([texts[place] for place in places], language), strict=True))
+            for start in range(0, len(places), AT_ONCE):
+                some = places[start : start + AT_ONCE]
+                judged = self._of_language([texts[place] for place in some], language, plain=len(texts) > MANY)
+                found |= dict(zip(some, judged, strict=True))
         return [found[place] for place in range(len(texts))]
 
-    def _of_language(self, texts: Sequence[str], language: str) -> list[Judged]:
+    def _of_language(self, texts: Sequence[str], language: str, *, plain: bool) -> list[Judged]:
         import numpy as np
 
         if not texts:
             return []
-        vectors, weights = self._vectors(texts, language)
+        vectors, weights = (None, classifier.load(language, "bare")) if plain else self._vectors(texts, language)
         x = classifier.design(texts, language, weights, vectors)
         odds = classifier.by_head(x @ weights.matrix + weights.bias)
         start = 0 if vectors is None else vectors.shape[1]
