@@ -9,6 +9,7 @@ import time
 from dataclasses import dataclass
 
 from nacre.clock import Clock
+from nacre.guard import silence
 from nacre.index import rows, talk, transcripts
 from nacre.index.left_out import LeftOut
 from nacre.index.store import Generation, Store
@@ -75,7 +76,7 @@ class Intake:
             known = known._replace(file=before.file, messages=before.messages, chunks=before.chunks, lines=before.lines)
         blocks: list[talk.Block] = []
         if session:
-            said = self.left_out.outside_pauses(session.messages)
+            said = silence.kept(self.left_out.outside_pauses(session.messages))
             blocks = talk.blocks(said, known.lines or talk.FIRST, self.clock.local)
         with self.store.writing() as db:
             if transcripts.version(db, self.generation, known.key) != (before.read_at if before else None):

@@ -2,31 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from nacre.brain.local.dialogue import Sentence
 from nacre.brain.local.judge import Judged
+from nacre.guard.silence import asks_for_silence, tells_nothing_else
 from nacre.model.session import Speaker
 from nacre.text.tokens import tokens
 
 # The words are only half of it ("don't save the file yet"): the classifier has to agree, less strictly the plainer they are.
-_PLAIN = re.compile(
-    r"\boff[ -](?:the )?record\b|\bforget (?:i|that i|what i) (?:just )?(?:said|told|mentioned)\b|\b(?:between|just) (?:you and me|us|ourselves)\b"
-    r"|(?:\bnot?\b|n['’]?t\b|\bnever\b|\bwithout\b)[^.!?]{0,25}\b(?:remember|memor\w+|(?:write|note|put|jot)[^.!?]{0,12}\bdown|on record"
-    r"|(?:keep|save|store|log|note|record|remember|repeat)\w*[^.!?]{0,12}\b(?:this|that|it|any of (?:this|it)|a word|notes?|memory|anywhere))\b"
-    r"(?!\s+(?:(?:yet|until|unless|before|first|as|under|to|on|with)\b|in (?:the|a|our|my) (?!notes?|log\b|memory|record)))"
-    r"|\b(?:stays?|leave|keep|kept)\b[^.!?]{0,20}\b(?:out of (?:the |your |my |any )?(?:notes?|log|memory|record|files?)|to yourself|between us|in this room)\b"
-    r"|\bnot for (?:the |your )?(?:notes?|log|memory|record)\b|\bstrike (?:that|this)\b|\bno (?:record|trace|notes?) of\b|\bnever heard (?:this|that|it)\b",
-    re.IGNORECASE,
-)
-_NOT_CHINESE = r"(?:别|不要|不用|不必|勿|莫|甭|不许|不能|唔好|不准)"
-_PLAIN_CHINESE = re.compile(
-    rf"{_NOT_CHINESE}[^，。！？,!?]{{0,8}}?记(?![错账仇混恨名号分工得性者])"
-    rf"|(?:这|那|刚才|上面|以上|下面|以下|此)[^，。！？,!?]{{0,10}}{_NOT_CHINESE}[^，。！？,!?]{{0,6}}?(?:存|保存|写|留|录)(?!到|在(?!记忆|任何|哪))"
-    rf"|{_NOT_CHINESE}[^，。！？,!?]{{0,6}}?(?:存|保存|写进|写到|写入|留存|录入|留下?)(?:下来|起来|进)?(?:记忆|笔记|备忘|任何地方|哪里|档案|小本|本子|底\b|痕|档\b|$)"
-    r"|(?:就?当(?:我)?没(?:说|讲|提))|你知我知|天知地知|仅限(?:我|咱|你)|不入档|别外传|不留(?:记录|痕)|阅后即焚|听过就(?:算|忘)|说完就忘|不落纸"
-)
 CERTAIN, SURE, LIKELY = 0.85, 0.6, 0.03
 ENOUGH = 2  # how much of a hidden matter a sentence may not tell
 
@@ -55,8 +39,7 @@ def hidden(talk: Sequence[Sentence], judged: Sequence[Judged]) -> set[int]:
 
 def _asks(judged: Judged) -> bool:
     chance = judged.chance("act", "offrecord")
-    pattern = _PLAIN_CHINESE if judged.language == "zh" else _PLAIN
-    return chance > CERTAIN or (chance > LIKELY and pattern.search(judged.text) is not None)
+    return chance > CERTAIN or (chance > LIKELY and asks_for_silence(judged.text))
 
 
 def _scope(place: int, talk: Sequence[Sentence], judged: Sequence[Judged]) -> set[int]:
@@ -76,9 +59,7 @@ def _only_asks(place: int, talk: Sequence[Sentence], judged: Sequence[Judged]) -
     others = [one for one, sentence in enumerate(talk) if sentence.turn == turn and one != place]
     if any(judged[one].best("act") not in ("social", "agree", "question", "offrecord") for one in others):
         return False
-    chinese = judged[place].language == "zh"
-    rest = (_PLAIN_CHINESE if chinese else _PLAIN).sub("", judged[place].text)
-    return sum(character.isalnum() for character in rest) < (8 if chinese else 24)
+    return tells_nothing_else(judged[place].text)
 
 
 def _telling(texts: Sequence[str], talk: Sequence[Sentence], found: set[int]) -> set[str]:
