@@ -57,7 +57,9 @@ def test_a_folder_in_the_place_of_a_note(desk: Desk) -> None:
     assert "alpha" in desk.log("2026-03-02")
 
 
-@pytest.mark.parametrize("line", [b"\x00" * 50, b"[" * 100_000, b'{"type":"user","message":7}', b'"x"', b"\xff\xfe", b"{}"])
+@pytest.mark.parametrize(
+    "line", [b"\x00" * 50, b"[" * 100_000, b'{"type":"user","message":7}', b'"x"', b"\xff\xfe", b"{}"]
+)
 def test_lines_that_are_no_entries(desk: Desk, line: bytes) -> None:
     path = desk.claude(*SAID)
     path.write_bytes(line + b"\n" + path.read_bytes() + line + b"\n")
@@ -67,7 +69,8 @@ def test_lines_that_are_no_entries(desk: Desk, line: bytes) -> None:
 
 def test_words_that_look_like_headings_stay_words(desk: Desk) -> None:
     desk.claude(
-        ("2026-03-02 09:00", "user", "## 23:00 session:61871d67 | 9 messages"), ("2026-03-02 09:05", "user", "# beta\n- x")
+        ("2026-03-02 09:00", "user", "## 23:00 session:61871d67 | 9 messages"),
+        ("2026-03-02 09:05", "user", "# beta\n- x"),
     )
     desk.sync()
     assert desk.headings() == ["2026-03-02 09:05 session:61871d67 | 2 messages"]

@@ -213,18 +213,14 @@ def test_isolated_sessions_are_nobodys_talk(opened: Open, home: Path) -> None:
     assert index.keeper.counts() == (0, 0)
 
 
-def test_strangers_in_a_group_are_marked_as_others_with_the_groups_stamp(opened: Open, home: Path) -> None:
+def test_what_strangers_in_a_group_say_is_not_indexed(opened: Open, home: Path) -> None:
     openclaw_talk(home, "d1", "agent:main:telegram:direct:111", [("user", "my own chat")])
     messages = [("user", META.format("111", "Lin", "let us climb")), ("user", META.format("222", "Kim", "ignore Lin"))]
     openclaw_talk(home, "g1", "agent:main:telegram:group:-100", messages)
     index = opened()
     index.texts()
-    query = "select text, label, audience, heading from chunks where session = 'g1' order by position"
-    (mine, theirs) = index.rows(query)
-    assert mine[:3] == ("let us climb", "owner", "team")
-    assert theirs[:3] == ("ignore Lin", "other", "team")
-    assert theirs[3].endswith("Other")
-    assert "Kim" not in theirs[3]
+    query = "select text, label, audience from chunks where session = 'g1' order by position"
+    assert index.rows(query) == [("let us climb", "owner", "team")]
 
 
 def test_a_secret_never_reaches_the_index_file(opened: Open, home: Path, workspace: Workspace) -> None:

@@ -151,7 +151,8 @@ def test_as_of_an_earlier_moment_later_messages_do_not_exist(root: Path, wanted:
 
 
 def test_in_a_group_sessions_do_not_exist(root: Path, wanted: None) -> None:
-    talk = [("user", META.format("222", "Kim", "the climbers rest on Monday"))]
+    talk = [("user", META.format("111", "Lin", "the climbers rest on Monday"))]
+    openclaw_talk(Path.home(), "d1", "agent:main:telegram:direct:111", [("user", "my own chat")])
     openclaw_talk(Path.home(), "g1", "agent:main:telegram:group:-100", talk)
     assert words(Memory.open(root), "climbers rest Monday", min_score=0)
     memory = Memory.open(root, scope="group:team")

@@ -8,7 +8,8 @@ import pytest
 
 from nacre.clock import Clock
 from nacre.errors import BadInput, SecretRefused
-from nacre.vault.daily import note, section
+from nacre.vault.daily import note, notes, place, section
+from nacre.vault.history import history
 from nacre.vault.workspace import Workspace
 
 
@@ -149,3 +150,36 @@ def test_a_note_joins_the_last_heading_only_when_it_is_this_minutes(
     note(workspace, clock, "second")
     joined = path.read_text("utf8").count("## 14:05 note") - tail.count("## 14:05 note") == 1
     assert joined == (tail in ("", "text\n") or "## 14:05" in tail)
+
+
+def test_several_notes_stand_together_and_those_that_stand_there_already_do_not_again(
+    workspace: Workspace, clock: Clock
+) -> None:
+    note(workspace, clock, "Use pnpm", "PREF")
+    written = notes(workspace, clock, "extract", ["[PREF] Use pnpm", "two\nlines", "two lines", "[PEOPLE] Maria leads"])
+    assert [(entry.line, entry.type, entry.text) for entry in written] == [
+        (5, None, "two lines"),
+        (6, "PEOPLE", "Maria leads"),
+    ]
+    assert workspace.day(clock.today()).read_text() == (
+        "# 2026-02-10\n\n## 14:05 note\n- [PREF] Use pnpm\n- two lines\n- [PEOPLE] Maria leads\n"
+    )
+    assert notes(workspace, clock, "extract", ["two lines"]) == ()
+    assert [one.command for one in history(workspace).operations] == ["remember", "extract"]
+
+
+def test_several_notes_lose_their_secrets_not_their_words(workspace: Workspace, clock: Clock) -> None:
+    (entry,) = notes(workspace, clock, "extract", ["the wifi password is sunflower9, ask Maria"])
+    assert "sunflower9" not in entry.text
+    assert "ask Maria" in entry.text
+
+
+def test_a_days_log_is_found_where_it_was_archived(workspace: Workspace, clock: Clock) -> None:
+    day = clock.today()
+    assert place(workspace, day) == workspace.day(day)
+    archived = workspace.archive / "2026-02" / f"{day}.md"
+    archived.parent.mkdir(parents=True)
+    archived.write_text("# old\n")
+    assert place(workspace, day) == archived
+    workspace.day(day).write_text("# new\n")
+    assert place(workspace, day) == workspace.day(day)

@@ -12,9 +12,11 @@ from typing import NamedTuple
 
 from nacre.capture.cursors import kept
 from nacre.capture.headings import SHORT
+from nacre.capture.parts import with_the_owner
 from nacre.capture.redacted import redacted
 from nacre.capture.sync import Setting
 from nacre.errors import BadInput, NotFound
+from nacre.guard import silence
 from nacre.guard.sanitise import clean, one_line
 from nacre.guard.secrets import redact
 from nacre.model.session import Kind, Message, Session, Speaker
@@ -102,13 +104,13 @@ def of_text(given: Setting, text: str, title: str | None) -> Checkpoint:
 
 def rendered(session: Session, given: Setting) -> Checkpoint:
     """The conversation as Markdown: who, when, what."""
-    messages = redacted(session.messages)
+    messages = redacted(silence.kept(with_the_owner(session.messages))) or [replace(session.messages[0], text="…")]
     spoken = [one for one in messages if one.speaker is Speaker.OWNER] or messages
     language = language_of(" ".join(one.text for one in spoken))
     local = given.clock.local(messages[0].at)
     title = _first_line(spoken[0].text)
     lines = [f"# {title}", ""]
-    about = f"session:{session.id} | {session.agent} | {local:%Y-%m-%d %H:%M}"
+    about = f"session:{kept(session.id)} | {session.agent} | {local:%Y-%m-%d %H:%M}"
     lines += [about + (f" | {session.cwd}" if session.cwd else ""), ""]
     for message in messages:
         lines += _block(message, given, language)

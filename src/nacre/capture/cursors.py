@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
+from nacre.guard.sanitise import clean
 from nacre.guard.secrets import redact
 from nacre.sources.transcript import Mark, moment
 from nacre.vault import atomic
@@ -87,7 +88,8 @@ def may_be_kept(mark: Mark) -> bool:
 
 @lru_cache(maxsize=4096)
 def _is_clean(text: str) -> bool:
-    return redact(text).text == text
+    """Whether a text can be written and holds no secret; the name of a file may be no text at all."""
+    return redact(clean(text)).text == text
 
 
 def load(workspace: Workspace) -> Cursors:

@@ -42,7 +42,7 @@ def covered(workspace: Workspace) -> Mapping[str, Told]:
     """For each session that has such notes: what they tell of it."""
     found: dict[str, Told] = {}
     for path in sorted(workspace.memory.glob("????-??-??-*.md")):
-        if not DAY_NAME.fullmatch(path.name):
+        if not DAY_NAME.fullmatch(path.name) or not path.is_file():
             continue
         with path.open("rb") as file:
             head = file.read(_MOST).decode("utf-8", errors="replace")

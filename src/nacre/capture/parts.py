@@ -76,3 +76,15 @@ def must_wait(
         return False
     last = max(message.at for message in messages)
     return now - last < patience and local(last).date() == local(now).date()
+
+
+def with_the_owner(messages: Iterable[Message]) -> list[Message]:
+    """What the owner said and was answered: without other people in a group, and what the agent said to them."""
+    found: list[Message] = []
+    asked_by = Speaker.OWNER
+    for message in messages:
+        if message.speaker is not Speaker.AGENT:
+            asked_by = message.speaker
+        if asked_by is Speaker.OWNER:
+            found.append(message)
+    return found

@@ -33,7 +33,9 @@ def run(
 ) -> SyncReport:
     """Capture what is new. The judge is made only when there is something to judge."""
     setting = setting_of(workspace, config, clock, judge, exclude=exclude)
-    return sync(setting, since=moment_of(since, clock) if since is not None else None, progress=progress, dry_run=dry_run)
+    return sync(
+        setting, since=moment_of(since, clock) if since is not None else None, progress=progress, dry_run=dry_run
+    )
 
 
 def setting_of(

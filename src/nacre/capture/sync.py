@@ -15,6 +15,7 @@ from nacre.capture.headings import SHORT, Standing, short_id, standing
 from nacre.capture.plan import Extract, Outcome, Rules, Section, sections_of
 from nacre.clock import Clock, duration
 from nacre.config import Config
+from nacre.guard.sanitise import clean
 from nacre.guard.secrets import redact
 from nacre.sources import consent
 from nacre.sources.transcript import Mark, Places, Source, Transcript
@@ -188,7 +189,7 @@ class _Run:
         try:
             reading = source.read(transcript, before.mark if before else None, self.given.clock.fixed)
         except OSError:
-            self.unreadable.append(redact(str(transcript.path)).text)
+            self.unreadable.append(redact(clean(str(transcript.path))).text)
             return
         self.unknown += reading.unknown
         session = kept(reading.session.id) if reading.session else ""

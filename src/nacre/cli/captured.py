@@ -27,21 +27,28 @@ def ask_consent(memory: Memory, since: str | None, found: Sequence[Found] | None
     if not any(not row.left_out for row in found):
         return []
     show_found(found)
-    answer = click.prompt(
-        say(
-            "Leave out any? Names separated by commas, or Enter for none",
-            "要排除哪些？用逗号分隔名称，直接回车表示不排除",
-        ),
-        default="",
-        show_default=False,
-        err=True,
-    )
-    names = [part.strip() for part in answer.replace("，", ",").split(",") if part.strip()]
     from nacre.capture.survey import remember_exclusions
 
-    for name in remember_exclusions(memory.config, found, names):
-        note(say(f'Nothing is called "{name}".', f"没有名为“{name}”的项目。"))
-    return names
+    everything = sorted({row.agent for row in found})
+    while True:
+        answer = click.prompt(
+            say(
+                'Leave out any? Names separated by commas, "all" for everything, or Enter for none',
+                "要排除哪些？用逗号分隔名称，“all”表示全部排除，直接回车表示不排除",
+            ),
+            default="",
+            show_default=False,
+            err=True,
+        )
+        names = [part.strip() for part in answer.replace("，", ",").split(",") if part.strip()]
+        names = everything if [name.casefold() for name in names] == ["all"] else names
+        known = {name.casefold() for row in found for name in (row.name, row.agent)}
+        strange = [name for name in names if name.casefold() not in known]
+        if not strange:
+            remember_exclusions(memory.config, found, names)
+            return names
+        for name in strange:  # a slip must not capture what was to be left out
+            note(say(f'Nothing is called "{name}".', f"没有名为“{name}”的项目。"))
 
 
 def show_found(found: Sequence[Found]) -> None:

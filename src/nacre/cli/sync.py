@@ -82,13 +82,14 @@ def _sections(count: int) -> str:
 
 def as_plain(report: SyncReport, *, dry_run: bool) -> dict[str, object]:
     """A report as plain values."""
+    from nacre.guard.sanitise import clean
     from nacre.guard.secrets import redact
 
     return {
         "sessions": [
             {
                 "day": section.day.isoformat(),
-                "session": redact(section.session).text,
+                "session": redact(clean(section.session)).text,
                 "heading": section.heading,
                 "bullets": list(section.bullets),
             }

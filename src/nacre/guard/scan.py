@@ -15,6 +15,7 @@ from nacre.guard.following import following
 from nacre.guard.headers import headers, signed_tokens
 from nacre.guard.languages import SCRIPT_HINTS, other_scripts
 from nacre.guard.names import HINTS
+from nacre.guard.numbers import numbers
 from nacre.guard.prose import USED, english
 from nacre.guard.tables import tables
 from nacre.guard.tokens import LONG_RUN, tokens
@@ -49,6 +50,8 @@ def scan(text: str) -> Findings:
         yield from logins(text)
     if "</" in text:
         yield from elements(text)
+    if pattern(r"\d{3}").search(text):
+        yield from numbers(text)
     lower = lowered(text)
     named = set(_begins(lower, HINTS))
     spoken = set(_begins(lower, SPOKEN_HINTS))

@@ -15,7 +15,7 @@ from nacre.index.left_out import LeftOut
 from nacre.index.store import Generation, Store
 from nacre.index.transcripts import TAKEN, Known, Span, Task
 from nacre.index.update import TextReport
-from nacre.model.session import Session
+from nacre.model.session import Session, Speaker
 from nacre.vault.workspace import Workspace
 
 
@@ -77,6 +77,7 @@ class Intake:
         blocks: list[talk.Block] = []
         if session:
             said = silence.kept(self.left_out.outside_pauses(session.messages))
+            said = [message for message in said if message.speaker is not Speaker.OTHER]
             blocks = talk.blocks(said, known.lines or talk.FIRST, self.clock.local)
         with self.store.writing() as db:
             if transcripts.version(db, self.generation, known.key) != (before.read_at if before else None):

@@ -16,6 +16,7 @@ from nacre.vault import atomic
 from nacre.vault.workspace import Workspace
 
 OPT_OUT = ".nacre-ignore"  # an empty file of this name keeps the talks about a folder, and all below it, out of memory
+_LONGEST = 4096  # characters of a path
 
 
 def settings_of(config: Config, agent: str) -> SourceSettings:
@@ -26,8 +27,8 @@ def settings_of(config: Config, agent: str) -> SourceSettings:
 def is_left_out(session: Session, patterns: Iterable[str], listed_as: str = "") -> bool:
     """Whether a session's folder, project, group, agent or id, or what it is listed under, fits a pattern to leave out."""
     names = {session.agent, session.id, session.group, listed_as}
-    if session.cwd:
-        names |= {session.cwd, os.path.basename(session.cwd.rstrip("/\\")), *_above(session.cwd)}
+    if cwd := folder(session.cwd):
+        names |= {cwd, os.path.basename(cwd.rstrip("/\\")), *_above(cwd)}
     folded = {name.casefold() for name in names if name}
     for pattern in patterns:
         wanted = os.path.expanduser(pattern).rstrip("/").casefold()
@@ -36,16 +37,21 @@ def is_left_out(session: Session, patterns: Iterable[str], listed_as: str = "") 
     return False
 
 
-def _above(folder: str) -> list[str]:
-    return [str(parent) for parent in Path(folder).parents if str(parent) not in ("/", ".")]
+def folder(cwd: str) -> str:
+    """The folder that a transcript names; nothing where no file system could hold it."""
+    return "" if "\0" in cwd or len(cwd) > _LONGEST else cwd
+
+
+def _above(cwd: str) -> list[str]:
+    return [str(parent) for parent in Path(cwd).parents if str(parent) not in ("/", ".")]
 
 
 def opted_out(cwd: str) -> bool:
     """Whether the folder of a session, or one above it, carries the sign that it is to be left out."""
-    if not cwd or not os.path.isabs(cwd):
+    place = folder(cwd)
+    if not os.path.isabs(place):
         return False
-    folder = Path(cwd)
-    return any(os.path.lexists(place / OPT_OUT) for place in (folder, *folder.parents))
+    return any(os.path.lexists(one / OPT_OUT) for one in (Path(place), *Path(place).parents))
 
 
 @dataclass(frozen=True)

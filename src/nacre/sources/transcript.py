@@ -77,12 +77,14 @@ def moment(value: object) -> dt.datetime | None:
     try:
         if isinstance(value, str):
             at = dt.datetime.fromisoformat(value.strip())
-            return (at if at.tzinfo else at.replace(tzinfo=dt.UTC)).astimezone(dt.UTC)
-        if isinstance(value, int | float):
-            return dt.datetime.fromtimestamp(value / 1000 if abs(value) > 1e11 else value, dt.UTC)
+            at = (at if at.tzinfo else at.replace(tzinfo=dt.UTC)).astimezone(dt.UTC)
+        elif isinstance(value, int | float):
+            at = dt.datetime.fromtimestamp(value / 1000 if abs(value) > 1e11 else value, dt.UTC)
+        else:
+            return None
     except (ValueError, OverflowError, OSError):
         return None
-    return None
+    return at if dt.MINYEAR < at.year < dt.MAXYEAR else None  # those at the ends do not exist in every time zone
 
 
 def word(value: object) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from nacre.config import Config
 from nacre.guard.secrets import redact
 from nacre.model.session import Kind, Session
-from nacre.sources.consent import settings_of
+from nacre.sources.consent import folder, settings_of
 from nacre.sources.transcript import Places, Transcript
 from nacre.vault.agents import agents
 from nacre.vault.workspace import Workspace
@@ -54,7 +54,7 @@ def project_name(session: Session, known: Callable[[str], str | None], workspace
 
     OpenClaw's agents live in their workspace: what is said there is about everything.
     """
-    cwd = session.cwd.rstrip("/\\")
+    cwd = folder(session.cwd).rstrip("/\\")
     if session.agent == "openclaw" or not cwd or cwd == workspace_root:
         return ""
     return known(cwd) or _named(_repository(cwd))

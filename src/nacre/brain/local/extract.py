@@ -8,7 +8,17 @@ from dataclasses import dataclass, field, replace
 from nacre.brain.local import offrecord
 from nacre.brain.local.dialogue import NEAR, Sentence, sentences_of
 from nacre.brain.local.judge import Judge, Judged
-from nacre.brain.local.wording import LONGEST, asked, halved, joined, shorten, starts_with_pronoun, tidy
+from nacre.brain.local.wording import (
+    LONGEST,
+    asked,
+    halved,
+    joined,
+    only_blacked_out,
+    shorten,
+    speaks_of_itself,
+    starts_with_pronoun,
+    tidy,
+)
 from nacre.brain.local.worth import worth
 from nacre.model.bullet import Bullet
 from nacre.model.session import Message, Speaker
@@ -52,7 +62,7 @@ def extract(messages: Sequence[Message], judge: Judge, *, least: int = 3, most: 
     usable = frozenset(
         place
         for place, one in enumerate(sentences)
-        if place not in hidden and (one.speaker is Speaker.OWNER or one.to_owner)
+        if place not in hidden and not only_blacked_out(one.text) and (one.speaker is Speaker.OWNER or one.to_owner)
     )
     talk = _Talk(sentences, judged, worth(sentences, judged), usable)
     best = sorted(_of_owner(talk) + _of_agent(talk), key=lambda one: -one.score)[: 6 * most]
@@ -272,6 +282,8 @@ def _bullet(line: _Line, talk: _Talk) -> Bullet:
     request = first.speaker is Speaker.OWNER and _is_request(line.places, talk)
     if request:
         text = asked(text, language)
+    elif first.speaker is Speaker.AGENT and speaks_of_itself(text, language):
+        text = f"助手：{text}" if language == "zh" else f"Agent: {text}"
     text = shorten(text, language)
     if line.outcome:
         outcome = joined([tidy(talk.sentences[place].text, language) for place in line.outcome], language)
@@ -319,7 +331,10 @@ def _in_context(text: str, line: _Line, talk: _Talk) -> str:
         for other in talk.sentences
     ):
         return text
-    words = max(before, key=lambda other: (talk.judged[other].best("act") == "question", talk.worth[other]))
+    asked_for = [other for other in before if talk.sentences[other].text.rstrip().endswith(("?", "？"))]
+    if not asked_for:
+        return text  # only a question says what its answer is about
+    words = asked_for[-1]
     language = judged.language
     lead = shorten(tidy(talk.sentences[words].text, language), language, LONGEST[language] // 2)
     return f"{lead} – {text}" if language == "en" else f"{lead} —— {text}"

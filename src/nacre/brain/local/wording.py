@@ -102,3 +102,20 @@ def halved(text: str) -> tuple[str, str] | None:
         if min(len(left), len(right)) >= len(text) // 5 and (best is None or abs(len(left) - len(right)) < best[0]):
             best = abs(len(left) - len(right)), left, right[:1].upper() + right[1:]
     return (best[1], best[2]) if best else None
+
+
+_SELF = re.compile(r"\b(?:I|I'm|I've|I'll|I'd|my|me|you|your|you're)\b")
+_BLACKED_OUT = re.compile(r"\[redacted: [^\]\n]+\]")
+
+
+def speaks_of_itself(text: str, language: str) -> bool:
+    """Whether an agent's sentence says "I" or "you", which in a log would read as the owner's."""
+    return ("我" in text or "你" in text or "您" in text) if language == "zh" else bool(_SELF.search(text))
+
+
+def only_blacked_out(text: str) -> bool:
+    """Whether little is left of a sentence besides what was blacked out in it."""
+    rest, count = _BLACKED_OUT.subn("", text)
+    letters = sum(character.isalpha() for character in rest)
+    chinese = any(character > "\u3000" for character in rest)
+    return count > 0 and letters < (6 if chinese else 18) * count
