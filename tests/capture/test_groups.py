@@ -9,7 +9,7 @@ from tests.capture.talks import Desk
 
 from nacre.brain.local.extract import extract
 from nacre.brain.local.judge import Judge
-from nacre.capture.redacted import redacted
+from nacre.guard.together import redacted
 
 OWNER, STRANGER = "+4915112345678", "+4917087654321"
 GROUP_ID = "120363041234567890@g.us"

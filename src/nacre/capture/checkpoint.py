@@ -13,12 +13,12 @@ from typing import NamedTuple
 from nacre.capture.cursors import kept
 from nacre.capture.headings import SHORT
 from nacre.capture.parts import with_the_owner
-from nacre.capture.redacted import redacted
 from nacre.capture.sync import Setting
 from nacre.errors import BadInput, NotFound
 from nacre.guard import silence
 from nacre.guard.sanitise import clean, one_line
 from nacre.guard.secrets import redact
+from nacre.guard.together import redacted
 from nacre.model.session import Kind, Message, Session, Speaker
 from nacre.sources import consent
 from nacre.sources.transcript import Source, Transcript

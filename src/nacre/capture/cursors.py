@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -147,7 +148,7 @@ def _cursor(told: Mapping[str, Any]) -> Cursor:
         tuple(int(one) for one in told["stamp"]),
         Mark(_position(told["offset"]), str(told.get("fingerprint", "")), dict(told.get("facts", {}))),
         str(told.get("session", "")),
-        str(told.get("name", "")),
+        _plain(told.get("name", "")),
         _reached(told),
         int(told.get("users", 0)),
         bool(told.get("open")),
@@ -173,11 +174,11 @@ def _pending(told: Mapping[str, Any]) -> Pending:
     then = told.get("then")
     return Pending(
         str(told["key"]),
-        str(told["day"]),
+        dt.date.fromisoformat(told["day"]).isoformat(),
         str(told["heading"]),
         int(told["before"]),
         str(told["session"]),
-        str(told["name"]),
+        _plain(told["name"]),
         reached,
         int(told["users"]),
         _cursor(then) if then else None,
@@ -194,6 +195,13 @@ def _pending_json(one: Pending) -> dict[str, Any]:
         "users": one.users,
     }
     return told | ({"then": _as_json(one.then)} if one.then else {})
+
+
+def _plain(name: object) -> str:
+    """A name as headings have it; another would speak in them for us."""
+    if not isinstance(name, str) or not re.fullmatch(r"[\w.-]{0,200}", name):
+        raise ValueError(name)
+    return name
 
 
 def _moment(value: object) -> dt.datetime | None:

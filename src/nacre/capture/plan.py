@@ -12,6 +12,7 @@ from nacre.capture.hooknotes import Told
 from nacre.capture.parts import Part, by_day, must_wait, owner_count, reached_by
 from nacre.capture.recognise import Headings, Recognised, recognise
 from nacre.clock import Clock
+from nacre.guard import silence
 from nacre.model.bullet import Bullet
 from nacre.model.session import Kind, Message, Session, Speaker
 from nacre.sources.consent import Pause, is_left_out, opted_out, outside_pauses
@@ -103,6 +104,8 @@ def sections_of(
         few = owner_count(messages) + captured < rules.least_users
         return Outcome(held, why_not="too few" if few else "waits")
     parts = by_day(messages, rules.clock.local)
+    if len(parts) > 1:  # a wish for silence after midnight is about what was said before it
+        parts = by_day(silence.kept(messages), rules.clock.local)
     waits = _last_waits(parts, captured, rules)
     called = begin.name or name(session.id)
     made = _made(key, session, parts[:-1] if waits else parts, called, captured, rules, about)

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 
 from nacre.brain.local.extract import extract
 from nacre.brain.local.judge import Judge
-from nacre.capture.redacted import redacted
 from nacre.capture.sync import LONGEST, Progress, Setting, SyncReport, sync
 from nacre.clock import Clock, duration
 from nacre.config import Config
 from nacre.errors import BadInput
+from nacre.guard.together import redacted
 from nacre.model.bullet import Bullet
 from nacre.model.session import Message
 from nacre.sources.registry import sources

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from nacre.brain.local.extract import extract
 from nacre.brain.local.judge import Judge
-from nacre.capture.redacted import redacted
 from nacre.clock import Clock
 from nacre.errors import BadInput
+from nacre.guard.together import redacted
 from nacre.model.bullet import Bullet
 from nacre.model.session import Message, Speaker
 from nacre.words import say

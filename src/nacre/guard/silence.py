@@ -17,25 +17,55 @@ _PLAIN = re.compile(
     r"|\bnot for (?:the |your )?(?:notes?|log|memory|record)\b|\bstrike (?:that|this)\b|\bno (?:record|trace|notes?) of\b|\bnever heard (?:this|that|it)\b",
     re.IGNORECASE,
 )
+_PLACE = r"(?:notes?|memory|minutes|summary|diary|records?|archive|anywhere|long[- ]term memory|your (?:log|files?))"
+_MORE = re.compile(
+    rf"(?:n['’]?t\b|\bnot\b|\bnever\b|\bno need to\b)[^.!?]{{0,40}}\b(?:put|writ\w+|sav\w+|stor\w+|log\w*|record\w*|not(?:e|ed|ing)|keep|kept|remember\w*|mention\w*"
+    rf"|includ\w+|archiv\w+|end up|show up|appear)\b[^.!?]{{0,25}}\b{_PLACE}\b"
+    rf"|\b(?:delete|erase|remove|wipe|drop|scrub|exclude|omit|strike|leave)\b[^.!?]{{0,30}}\b(?:from|out of) (?:your |the |any |my )?(?:{_PLACE}|log)\b"
+    r"|\b(?:delete|erase|forget|scratch|ignore)\b[^.!?]{0,12}\b(?:what|everything|all) i (?:just )?(?:said|told|wrote|mentioned)\b"
+    r"|\b(?:isn|wasn|aren|doesn|don)['’]?t (?:get )?(?:saved|stored|kept|written down|logged|recorded|remembered)\b|\bi['’]?d rather (?:this|that|it) (?:wasn|isn|not)"
+    r"|\byou (?:didn['’]?t|never) (?:hear|heard|see|saw)\b|\bno (?:written )?trace\b|\bmy eyes only\b|\bfor your (?:ears|eyes) only\b|\bconfidential[^.!?]{0,20}\b(?:not|don)",
+    re.IGNORECASE,
+)
 _NOT_CHINESE = r"(?:别|不要|不用|不必|勿|莫|甭|不许|不能|唔好|不准)"
 _PLAIN_CHINESE = re.compile(
     rf"{_NOT_CHINESE}[^，。！？,!?]{{0,8}}?记(?![错账仇混恨名号分工得性者])"
     rf"|(?:这|那|刚才|上面|以上|下面|以下|此)[^，。！？,!?]{{0,10}}{_NOT_CHINESE}[^，。！？,!?]{{0,6}}?(?:存|保存|写|留|录)(?!到|在(?!记忆|任何|哪))"
     rf"|{_NOT_CHINESE}[^，。！？,!?]{{0,6}}?(?:存|保存|写进|写到|写入|留存|录入|留下?)(?:下来|起来|进)?(?:记忆|笔记|备忘|任何地方|哪里|档案|小本|本子|底\b|痕|档\b|$)"
-    r"|(?:就?当(?:我)?没(?:说|讲|提))|你知我知|(?:咱|你)(?:俩|们|我)?(?:两个)?知道就(?:行|好|可以)|天知地知|仅限(?:我|咱|你)|不入档|别外传|不留(?:记录|痕)|阅后即焚|听过就(?:算|忘)|说完就忘|不落纸"
+    r"|(?:不(?:要|用|必|许|准|能)?|别|勿)[^，。！？,!?]{0,6}(?:归档|入库|留档|存档|进记忆|写进(?:纪要|总结|记忆|笔记|备忘)|记(?:录|入)(?:在案|下来)?)"
+    r"|(?:忘掉|抹掉|删掉|删除|清掉|清除|去掉|忽略)[^，。！？,!?]{0,8}(?:记忆|上一条|刚才|前面|这段|这条|那段|那条|我说的)|(?:上一条|刚才|前面|这段|这条|那段|那条|记忆)[^，。！？,!?]{0,10}(?:忘掉|忘了吧|抹掉|删掉|删除|清掉)"
+    r"|这(?:个|条|段|事|件事)不记|(?:就?当(?:我)?没(?:说|讲|提))|你知我知|(?:咱|你)(?:俩|们|我)?(?:两个)?知道就(?:行|好|可以)|天知地知|仅限(?:我|咱|你)|不入档|别外传|不留(?:记录|痕)|阅后即焚|听过就(?:算|忘)|说完就忘|不落纸"
 )
 
 
 def asks_for_silence(text: str) -> bool:
     """Whether a text has the plain words for it. By words alone: "don't save it yet" is told apart, not everything is."""
-    return (_PLAIN_CHINESE if language_of(text) == "zh" else _PLAIN).search(text) is not None
+    if language_of(text) == "zh":
+        return _PLAIN_CHINESE.search(text) is not None
+    return _PLAIN.search(text) is not None or _MORE.search(text) is not None
 
 
 def tells_nothing_else(text: str) -> bool:
     """Whether a text that asks for silence says nothing besides, so that what came before it is meant."""
     chinese = language_of(text) == "zh"
-    rest = (_PLAIN_CHINESE if chinese else _PLAIN).sub("", text)
+    rest = _PLAIN_CHINESE.sub("", text) if chinese else _MORE.sub("", _PLAIN.sub("", text))
     return sum(character.isalnum() for character in rest) < (8 if chinese else 14)
+
+
+_ALL_OF_IT = re.compile(
+    r"\b(?:any|all|none|everything) of (?:this|that|it)\b|\beverything i\b|这些|以上|刚才说的|前面说的|都(?:别|不要)",
+    re.IGNORECASE,
+)
+_TO_COME = re.compile(
+    r"\bthe following\b|\bwhat (?:i say|comes) next\b|\bnext (?:thing|bit|message|part)\b|接下来|下面(?:说|这|的)|以下",
+    re.IGNORECASE,
+)
+
+
+def reach(text: str) -> tuple[int, int]:
+    """How many messages of the owner before and after it a wish for silence means, besides its own."""
+    back = 3 if _ALL_OF_IT.search(text) else 1 if tells_nothing_else(text) and not _TO_COME.search(text) else 0
+    return back, 2 if _TO_COME.search(text) else 0
 
 
 def kept(messages: Sequence[Message]) -> list[Message]:
@@ -47,12 +77,10 @@ def kept(messages: Sequence[Message]) -> list[Message]:
     for place, message in enumerate(messages):
         if message.speaker is not Speaker.OWNER or not asks_for_silence(message.text):
             continue
-        begin = place
-        if tells_nothing_else(message.text):
-            owners = (other for other in range(place - 1, -1, -1) if messages[other].speaker is Speaker.OWNER)
-            begin = next(owners, place)
-        end = place + 1
-        while end < len(messages) and messages[end].speaker is not Speaker.OWNER:
-            end += 1
+        back, forward = reach(message.text)
+        owners = [other for other, one in enumerate(messages) if one.speaker is Speaker.OWNER]
+        mine = owners.index(place)
+        begin = owners[max(mine - back, 0)]
+        end = owners[mine + 1 + forward] if mine + 1 + forward < len(owners) else len(messages)
         silent.update(range(begin, end))
     return [message for place, message in enumerate(messages) if place not in silent]

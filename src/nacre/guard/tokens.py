@@ -58,6 +58,8 @@ def tokens(text: str) -> Findings:
             places.append(start + 1)
         elif before == "%":
             places.append(start + 2)
+        # In names of files and folders a token follows other words.
+        places += [at for at in range(start + 1, min(start + 60, end)) if text[at - 1] in "-_" and text[at].isalpha()]
         found = False
         for place in places:
             if text[place : place + 2] in starts:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from nacre.clock import Clock
 from nacre.guard import silence
+from nacre.guard.together import redacted
 from nacre.index import rows, talk, transcripts
 from nacre.index.left_out import LeftOut
 from nacre.index.store import Generation, Store
@@ -77,7 +78,7 @@ class Intake:
         blocks: list[talk.Block] = []
         if session:
             said = silence.kept(self.left_out.outside_pauses(session.messages))
-            said = [message for message in said if message.speaker is not Speaker.OTHER]
+            said = redacted([message for message in said if message.speaker is not Speaker.OTHER])
             blocks = talk.blocks(said, known.lines or talk.FIRST, self.clock.local)
         with self.store.writing() as db:
             if transcripts.version(db, self.generation, known.key) != (before.read_at if before else None):

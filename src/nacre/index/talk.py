@@ -63,7 +63,7 @@ class Block(NamedTuple):
 
 def plain(name: str) -> str:
     """A name that can stand in a path and in a heading."""
-    return _UNUSUAL.sub("-", name)[:_LONGEST_NAME].strip(".-") or "unnamed"
+    return _UNUSUAL.sub("-", redact(name).text)[:_LONGEST_NAME].strip(".-") or "unnamed"
 
 
 def about(workspace: Workspace, session: Session) -> About:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import os
+import stat
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -99,4 +100,6 @@ def listed(agent: str, paths: Iterator[Path]) -> Iterator[Transcript]:
             about = path.stat()
         except OSError:
             continue
+        if not (stat.S_ISREG(about.st_mode) or stat.S_ISDIR(about.st_mode)):
+            continue  # a pipe or a device would keep us waiting for ever
         yield Transcript(agent, path, str(path), (about.st_size, about.st_mtime_ns), about.st_mtime)

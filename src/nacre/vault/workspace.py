@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import hashlib
 import os
 import re
 from dataclasses import dataclass
@@ -130,4 +131,6 @@ def _escape(relative: str) -> PathEscape:
 def slug_of(name: str) -> str:
     """A folder name for a project: its own letters and digits, in any script, joined by "-"."""
     slug = _SLUG.sub("-", name.strip().lower()).strip("-_")
-    return slug[:80] or "unnamed"
+    if slug or not name.strip():
+        return slug[:80] or "unnamed"
+    return f"unnamed-{hashlib.blake2b(name.encode(), digest_size=3).hexdigest()}"  # names of signs alone are names too

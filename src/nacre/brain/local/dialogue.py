@@ -42,6 +42,10 @@ _TO_MACHINES = re.compile(
     r"|忽略(?:以上|之前|前面|上述)|(?:记住|记录)[^，。]{0,4}用户(?:喜欢|偏好|想要|要求|总是)|(?:AI|人工智能|大模型)[^，。]{0,10}(?:必须|应当|应该|请记住)",
     re.IGNORECASE,
 )
+# Comments, elements with their content, and blocks that are set in: all of it brought from elsewhere.
+_MARKED_UP = re.compile(
+    r"(?s)<!--.*?-->|<([a-zA-Z][\w-]*)(?:\s[^<>]*)?>.*?</\1>|(?:^|\n)(?: {4,}|\t)\S[^\n]*(?:\n(?: {4,}|\t)[^\n]*)+"
+)
 _MENTION = re.compile(r"\A(?:@[\w.-]+[\s,，:：]*)+")
 
 
@@ -76,7 +80,7 @@ def sentences_of(messages: Sequence[Message]) -> list[Sentence]:
 
 def own_words(text: str) -> str:
     """A message without what is quoted or pasted into it."""
-    text = _MENTION.sub("", text.strip())
+    text = _MENTION.sub("", _MARKED_UP.sub("\n", text.strip()))
     if len(text) > LONGEST_MESSAGE:
         text = text[: LONGEST_MESSAGE // 2] + "\n" + text[-LONGEST_MESSAGE // 4 :]
     text = _without_paste(_QUOTED.sub("", text))

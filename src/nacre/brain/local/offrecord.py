@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from nacre.brain.local.dialogue import Sentence
 from nacre.brain.local.judge import Judged
-from nacre.guard.silence import asks_for_silence, tells_nothing_else
+from nacre.guard.silence import asks_for_silence, reach
 from nacre.model.session import Speaker
 from nacre.text.tokens import tokens
 
 # The words are only half of it ("don't save the file yet"): the classifier has to agree, less strictly the plainer they are.
-CERTAIN, SURE, LIKELY = 0.85, 0.6, 0.03
+CERTAIN, SURE, LIKELY = 0.85, 0.6, 0.01
 ENOUGH = 2  # how much of a hidden matter a sentence may not tell
 
 
@@ -43,23 +43,22 @@ def _asks(judged: Judged) -> bool:
 
 
 def _scope(place: int, talk: Sequence[Sentence], judged: Sequence[Judged]) -> set[int]:
-    """The turns that a wish for silence covers: its own, the one before when it says nothing itself, and their answers."""
+    """The turns that a wish for silence covers: its own, those that it means before and after it, and their answers."""
     turn = talk[place].turn
-    found = {turn}
-    owner = [one.turn for one in talk if one.speaker is Speaker.OWNER]
-    if _only_asks(place, talk, judged):
-        found |= {max((one for one in owner if one < turn), default=turn)}
-    following = min((one for one in owner if one > turn), default=10**9)
-    return found | {one.turn for one in talk if one.speaker is Speaker.AGENT and min(found) < one.turn < following}
+    owner = sorted({one.turn for one in talk if one.speaker is Speaker.OWNER})
+    mine = owner.index(turn)
+    back, forward = reach(judged[place].text)
+    if back == 1 and not _only_asks(place, talk, judged):
+        back = 0
+    begin = owner[max(mine - back, 0)]
+    end = owner[mine + 1 + forward] if mine + 1 + forward < len(owner) else 10**9
+    return {one.turn for one in talk if begin <= one.turn < end}
 
 
 def _only_asks(place: int, talk: Sequence[Sentence], judged: Sequence[Judged]) -> bool:
-    """Whether a message asks for silence and tells nothing itself, so that what came before it is meant."""
-    turn = talk[place].turn
-    others = [one for one, sentence in enumerate(talk) if sentence.turn == turn and one != place]
-    if any(judged[one].best("act") not in ("social", "agree", "question", "offrecord") for one in others):
-        return False
-    return tells_nothing_else(judged[place].text)
+    """Whether the rest of its message tells nothing either."""
+    others = [one for one, sentence in enumerate(talk) if sentence.turn == talk[place].turn and one != place]
+    return all(judged[one].best("act") in ("social", "agree", "question", "offrecord") for one in others)
 
 
 def _telling(texts: Sequence[str], talk: Sequence[Sentence], found: set[int]) -> set[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 MARK = "⟦openclaw:ctx⟧"  # ends the first line of each block since 2026.6
@@ -53,6 +53,7 @@ def _of_today(text: str) -> str:
 
 def _walk(lines: Sequence[str]) -> Bare:
     kept: list[str] = []
+    labels: set[str] = set()
     bare = Bare("")
     closes = True  # whether a recalled block can still find its end: else every one would look through all that follows
     at = 0
@@ -71,13 +72,23 @@ def _walk(lines: Sequence[str]) -> Bare:
             label = line.removesuffix(MARK).rstrip(" :")
             at, body = _block(lines, at + 1)
             bare.found = True
-            if label.endswith(_SPEAKING):
-                bare.facts = {**_told(body), **bare.facts}
+            # Only the blocks at the very head, the first of each label, are the program's; others may be typed by anybody.
+            if label.endswith(_SPEAKING) and label not in labels and not any(line.strip() for line in kept):
+                labels.add(label)
+                told = _told(body)
+                doubt = {"sender_id": "", "id": ""} if _is_somebody_else(bare.facts, told) else {}
+                bare.facts = {**told, **bare.facts, **doubt}
             continue
         kept.append(lines[at])
         at += 1
     bare.text = "\n".join(kept).strip("\n")
     return bare
+
+
+def _is_somebody_else(facts: Mapping[str, object], told: Mapping[str, object]) -> bool:
+    """Whether two blocks name different senders: then neither can be believed."""
+    one, other = facts.get("sender_id") or facts.get("id"), told.get("sender_id") or told.get("id")
+    return bool(one and other and one != other)
 
 
 def _block(lines: Sequence[str], at: int) -> tuple[int, str]:

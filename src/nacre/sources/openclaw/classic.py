@@ -45,6 +45,8 @@ def _session_id(path: Path) -> str:
 
 def _session_keys(path: Path) -> dict[str, str]:
     """The key of each session that the index of sessions names: the newest of each key only."""
+    if not path.is_file():
+        return {}
     try:
         told: Any = json.loads(path.read_bytes().decode("utf-8", errors="replace"))
     except (OSError, ValueError, RecursionError):

@@ -109,7 +109,8 @@ class Taker:
         flag = marks.get("senderIsOwner")
         is_owner = flag if isinstance(flag, bool) else None
         if is_owner is None and in_group:
-            is_owner = (said.sender_id or word(marks.get("senderId"))) in self.owners
+            # What the program itself says of the sender goes before what stands in the text, where anybody can write.
+            is_owner = (word(marks.get("senderId")) or said.sender_id) in self.owners
         self.doubtful = None if said.sent or "senderIsOwner" in marks or "transport" in marks else entry_id
         if not said.words:
             return

@@ -1,0 +1,43 @@
+"""What one message gives away is a secret in the whole talk."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from nacre.guard.together import redacted
+from nacre.model.session import Message, Speaker
+
+START = dt.datetime(2026, 5, 4, 9, tzinfo=dt.UTC)
+
+
+def texts(*said: str) -> list[str]:
+    messages = [
+        Message(str(place), START, Speaker.AGENT if place % 2 else Speaker.OWNER, text)
+        for place, text in enumerate(said)
+    ]
+    return [message.text for message in redacted(messages)]
+
+
+def test_a_value_named_once_is_blacked_out_where_it_is_repeated() -> None:
+    told = texts(
+        "The password for the staging box is blue-Heron-4471",
+        "I will log into the staging box with blue-Heron-4471 now.",
+        "yes, blue-Heron-4471 it is",
+    )
+    assert not any("Heron" in text for text in told)
+    assert told[1].startswith("I will log into the staging box with [redacted: ")
+
+
+def test_an_answer_to_a_question_for_a_secret_is_one() -> None:
+    told = texts("connect to the staging database", "What's the password of the staging database?", "Gr4nite-Falcon-77")
+    assert "Falcon" not in told[2]
+
+
+def test_a_key_over_several_lines_is_one_secret() -> None:
+    key = "-----BEGIN RSA PRIVATE KEY-----\n" + "MIIEpAIBAAKCAQEAxvz0Kq7Lm3\n" * 4 + "-----END RSA PRIVATE KEY-----"
+    assert "MIIE" not in texts(f"put this on the server:\n{key}\nthanks")[0]
+
+
+def test_what_is_no_secret_stays() -> None:
+    said = ("the port is 8080", "ok, 8080 it is", "and the branch is feature/login")
+    assert texts(*said) == list(said)
