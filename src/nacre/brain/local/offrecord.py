@@ -11,7 +11,7 @@ from nacre.model.session import Speaker
 from nacre.text.tokens import tokens
 
 # The words are only half of it ("don't save the file yet"): the classifier has to agree, less strictly the plainer they are.
-CERTAIN, SURE, LIKELY = 0.85, 0.6, 0.01
+CERTAIN, SURE, LIKELY = 0.7, 0.6, 0.01
 ENOUGH = 2  # how much of a hidden matter a sentence may not tell
 
 
@@ -69,7 +69,7 @@ def _telling(texts: Sequence[str], talk: Sequence[Sentence], found: set[int]) ->
             for token in set(tokens(one.text)):
                 elsewhere[token] = elsewhere.get(token, 0) + 1
     mine = {token for text in texts for token in tokens(text)}
-    return {token for token in mine if _weight(token) and elsewhere.get(token, 0) <= 1}
+    return {token for token in mine if _weight(token) and elsewhere.get(token, 0) <= 3}
 
 
 def _weight(token: str) -> int:
