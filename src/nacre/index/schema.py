@@ -51,7 +51,8 @@ class _Connection(sqlite3.Connection):
     """Closes itself with the thread that used it."""
 
     def __del__(self) -> None:
-        self.close()
+        with contextlib.suppress(sqlite3.ProgrammingError):  # one that could not be opened has nothing to close
+            self.close()
 
 
 def connect(path: Path, *, timeout: float = 20.0) -> sqlite3.Connection:
