@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from nacre.brain.local.features import grams, structure
 
@@ -43,12 +43,6 @@ HEADS: dict[str, tuple[str, ...]] = {
 }
 
 
-class Vectors(Protocol):
-    """What makes vectors of sentences in one language: the model that the weights were trained with."""
-
-    def __call__(self, texts: Sequence[str]) -> Array: ...
-
-
 @dataclass(frozen=True)
 class Weights:
     """What training left behind for one language and one set of features."""
@@ -63,10 +57,6 @@ class Weights:
     worth: Array | None = (
         None  # what a sentence of a talk is worth: embedding, structure, odds, what stands around it, bias
     )
-
-    @property
-    def outputs(self) -> int:
-        return int(self.bias.shape[0])
 
 
 @cache
