@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -48,8 +48,15 @@ def identity(text: str) -> str:
     return hashlib.sha256(" ".join(text.split()).casefold().encode("utf-8", "replace")).hexdigest()[:10]
 
 
-def write(op: Operation, record: Record, *, on_secret: OnSecret = REFUSE) -> None:
-    """Append a record; part of the operation, so that undoing it takes the line back as well."""
+def write(op: Operation, *records: Record, on_secret: OnSecret = REFUSE) -> None:
+    """Append records in one write; part of the operation, so that undoing it takes the lines back as well."""
+    if not records:
+        return
+    lines = [jsonl.dump(_guarded(_as_json(record), on_secret)) for record in records]
+    append(op, op.workspace.ledger, "".join(lines), on_secret=on_secret)
+
+
+def _as_json(record: Record) -> dict[str, Any]:
     if record.verdict not in VERDICTS:
         raise BadInput(
             say(
@@ -59,8 +66,7 @@ def write(op: Operation, record: Record, *, on_secret: OnSecret = REFUSE) -> Non
         )
     values = {name: getattr(record, name) for name in _FIELDS}
     line = {name: value for name, value in values.items() if name in _ALWAYS or value not in (None, {})}
-    safe = _guarded(line | dict(record.more), on_secret)
-    append(op, op.workspace.ledger, jsonl.dump(safe), on_secret=on_secret)
+    return line | dict(record.more)
 
 
 def _guarded(value: Any, on_secret: OnSecret) -> Any:
@@ -105,3 +111,73 @@ def _record(value: dict[str, Any]) -> Record | None:
         if not isinstance(known.get(name, {}), dict):
             del known[name]
     return Record(**known, more={name: one for name, one in value.items() if name not in _FIELDS})
+
+
+IN_MEMORY = ("admitted", "adopted", "restored")
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What the ledger says of one entry or candidate, all its lines taken together."""
+
+    id: str
+    verdict: str  # the last one
+    text: str | None
+    records: tuple[Record, ...]
+    pinned: bool = False
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether it is to stand in a MEMORY.md, as far as the ledger knows."""
+        return self.verdict in IN_MEMORY
+
+    @property
+    def file(self) -> str:
+        """The MEMORY.md that it stands in, relative to the workspace."""
+        return self._last("file") or "MEMORY.md"
+
+    @property
+    def source(self) -> Mapping[str, str]:
+        """Where it came from: the first line that says so."""
+        return next((one.source for one in self.records if one.source), {})
+
+    @property
+    def valid_from(self) -> str | None:
+        return next((one.valid_from for one in self.records if one.valid_from), None)
+
+    @property
+    def valid_to(self) -> str | None:
+        return self.records[-1].valid_to
+
+    @property
+    def supersedes(self) -> str | None:
+        return next((one.supersedes for one in self.records if one.supersedes), None)
+
+    @property
+    def confidence(self) -> float | None:
+        return next((one.confidence for one in reversed(self.records) if one.confidence is not None), None)
+
+    @property
+    def into(self) -> str | None:
+        """The entry that a merged candidate went into."""
+        return self._last("into")
+
+    def _last(self, name: str) -> str | None:
+        return next((str(one.more[name]) for one in reversed(self.records) if one.more.get(name)), None)
+
+
+def standing(records: Iterable[Record]) -> dict[str, Standing]:
+    """What became of every entry and candidate, by its id."""
+    by_id: dict[str, list[Record]] = {}
+    for record in records:
+        by_id.setdefault(record.id, []).append(record)
+    return {
+        known: Standing(
+            known,
+            told[-1].verdict,
+            next((one.text for one in reversed(told) if one.text), None),
+            tuple(told),
+            next((bool(one.more["pinned"]) for one in reversed(told) if "pinned" in one.more), False),
+        )
+        for known, told in by_id.items()
+    }

@@ -51,6 +51,10 @@ class Workspace:
         return self.memory / "recalls.jsonl"
 
     @property
+    def trail(self) -> Path:
+        return self.memory / "trail.jsonl"
+
+    @property
     def review(self) -> Path:
         return self.memory / "review.md"
 

@@ -1,0 +1,1 @@
+"""What becomes of a memory that is no longer wanted: forgotten, purged, destroyed."""

@@ -1,0 +1,1 @@
+"""Old days become weeks, and only what prevents a mistake becomes long-term memory."""

@@ -1,0 +1,98 @@
+"""The trail of every bullet: which messages it was captured from, and into which week it was pressed.
+
+Kept in `memory/trail.jsonl`, one object a line, append-only: days, ids and hashes, never a word that was said. Losing it loses
+no memory: bullets are then known by their words alone, and `nacre why` ends at the session.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from nacre.text.stamps import bare_words
+from nacre.vault import jsonl
+from nacre.vault.append import REDACT, append
+from nacre.vault.operation import Operation
+from nacre.vault.workspace import Workspace
+
+
+@dataclass(frozen=True)
+class Captured:
+    """A section of a day's log: its session, and for each bullet the entries of the transcript that it rests on."""
+
+    day: str
+    session: str  # as its heading names it
+    agent: str
+    bullets: Mapping[str, tuple[str, ...]]  # by `mark_of`
+    transcript: str = ""  # the whole id of the session
+
+
+@dataclass(frozen=True)
+class Pressed:
+    """Bullets of a day that stand in a week's digest, and how long the day's log was when they entered."""
+
+    day: str
+    week: str  # the file, relative to the workspace
+    bullets: tuple[str, ...]
+    size: int
+
+
+@dataclass(frozen=True)
+class Trail:
+    """Every good line of the file."""
+
+    captured: tuple[Captured, ...] = ()
+    pressed: tuple[Pressed, ...] = ()
+
+    def entered(self) -> dict[str, set[str]]:
+        """By day: the marks of the bullets that are in a week's digest."""
+        found: dict[str, set[str]] = {}
+        for one in self.pressed:
+            found.setdefault(one.day, set()).update(one.bullets)
+        return found
+
+    def sizes(self) -> dict[str, int]:
+        """By day: how long its log was when it was last pressed."""
+        return {one.day: one.size for one in self.pressed}
+
+
+def mark_of(bullet: str) -> str:
+    """The mark of a bullet: the hash of its words without label and source note, so that a line can be followed."""
+    words = " ".join(bare_words(bullet).split()).casefold()
+    return hashlib.sha256(words.encode("utf-8", "replace")).hexdigest()[:8]
+
+
+def write(op: Operation, lines: Iterable[Captured | Pressed]) -> None:
+    """Append to the trail; part of the operation, so that undoing it takes the lines back as well."""
+    text = "".join(jsonl.dump(_as_json(one)) for one in lines)
+    if text:
+        append(op, op.workspace.trail, text, on_secret=REDACT)
+
+
+def _as_json(one: Captured | Pressed) -> dict[str, Any]:
+    if isinstance(one, Pressed):
+        return {"day": one.day, "week": one.week, "pressed": list(one.bullets), "size": one.size}
+    line: dict[str, Any] = {"day": one.day, "session": one.session, "agent": one.agent}
+    line |= {"transcript": one.transcript} if one.transcript else {}
+    return line | {"captured": {mark: list(messages) for mark, messages in one.bullets.items()}}
+
+
+def read(workspace: Workspace) -> Trail:
+    """The trail as far as it can be read; a torn or foreign line is passed over."""
+    captured: list[Captured] = []
+    pressed: list[Pressed] = []
+    for _, value in jsonl.read(workspace.trail, workspace.relative(workspace.trail)).rows:
+        if not isinstance(day := value.get("day"), str):
+            continue
+        bullets = value.get("captured")
+        if isinstance(bullets, dict):
+            told = {str(mark): tuple(map(str, ids)) for mark, ids in bullets.items() if isinstance(ids, list)}
+            session, agent, whole = (str(value.get(name, "")) for name in ("session", "agent", "transcript"))
+            captured.append(Captured(day, session, agent, told, whole))
+        elif isinstance(marks := value.get("pressed"), list):
+            size = value.get("size")
+            week = str(value.get("week", ""))
+            pressed.append(Pressed(day, week, tuple(map(str, marks)), size if isinstance(size, int) else -1))
+    return Trail(tuple(captured), tuple(pressed))
