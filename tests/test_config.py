@@ -58,6 +58,7 @@ def test_a_workspace_s_own_file_sets_only_what_is_harmless(place: Path) -> None:
     for key, known in every.items():
         number = "77" if known.most is None else f"{min(77, known.most):g}"
         items = '[{path = "docs"}]' if "dict" in str(known.kind) else '["docs"]'
+        items = "[1, 2, 3]" if "list[int]" in str(known.kind) else items
         value = {int: number, float: "0.5", bool: "true", list: items, dict: '{a = "b"}'}.get(
             type(known.default), '"x"'
         )

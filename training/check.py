@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from data import HERE, dialogues, pairs, statements
+from data import HERE, dialogues, lines, pairs, statements
 from nacre.brain.local.judge import LANGUAGES
 from nacre.text.language import language_of
 from nacre.text.sentences import sentences
@@ -64,7 +64,7 @@ def _strings(value: Any) -> Iterator[str]:
 
 
 def corpus(language: str) -> list[str]:
-    texts = [row.text for row in statements(language)]
+    texts = [row.text for row in (*statements(language), *lines(language))]
     texts += [text for pair in pairs(language) for text in (pair.old, pair.new)]
     texts += [one for talk in dialogues(language) for turn in talk.turns for one in sentences(turn.text)]
     return [text for text in dict.fromkeys(texts) if len(text) >= (_SHORT if language == "en" else _SHORT // 2)]
@@ -85,12 +85,12 @@ def close(mine: list[str], others: list[str], language: str) -> list[tuple[str, 
     return found
 
 
-def drop(lines: set[str]) -> int:
+def drop(unwanted: set[str]) -> int:
     """Take statements and pairs that hold one of the lines out of their files."""
     count = 0
     for path in sorted(HERE.glob("*/*.tsv")):
         rows = path.read_text(encoding="utf-8").splitlines(keepends=True)
-        kept = [row for row in rows if not lines & {part.strip() for part in row.split("\t")}]
+        kept = [row for row in rows if not unwanted & {part.strip() for part in row.split("\t")}]
         count += len(rows) - len(kept)
         path.write_text("".join(kept), encoding="utf-8")
     return count

@@ -17,15 +17,16 @@ _MARK = re.compile(r"⟦([A-Z]+)(?:/([a-z-]+))?[ :]\s*(.*?)⟧", re.DOTALL)
 @dataclass(frozen=True)
 class Statement:
     text: str
-    type: str
-    category: str
+    type: str | None  # None where nobody said, as with the others
+    category: str | None
     act: str | None
     fails: str | None  # letters among a, b, c; None where nobody said
     hand: str  # who wrote it: the file
+    talk: str = ""  # the talk that it comes from: its lines are trained on or held out together
 
     @property
     def held_out(self) -> bool:
-        return held_out(self.text)
+        return held_out(self.talk or self.text)
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,20 @@ def statements(language: str) -> list[Statement]:
             if kind not in TYPES or category not in CATEGORIES or act not in ACTS or not set(fails) <= set("abc-"):
                 raise SystemExit(f"{path}:{number}: a label is not known: {columns[:4]}")
             found.append(Statement(text.strip(), kind, category, act, fails.replace("-", ""), path.stem))
+    return found
+
+
+def lines(language: str) -> list[Statement]:
+    """Lines that our own extraction made of the talks, whole and in parts, labelled for the tests alone: what logs really hold."""
+    found: list[Statement] = []
+    for path in sorted((HERE / language).glob("lines-*.tsv")):
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            columns = line.split("\t")
+            if len(columns) != 3 or not set(columns[0]) <= set("abc-"):
+                raise SystemExit(f"{path}:{number}: not the tests that fail, a talk and a line")
+            fails, talk, text = columns
+            hand = f"{path.stem} {talk.rpartition('-')[0]}"
+            found.append(Statement(text, None, None, None, fails.replace("-", ""), hand, talk))
     return found
 
 

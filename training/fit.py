@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from data import Statement
-from nacre.brain.local.classifier import HEADS, Weights, by_head, design
+from nacre.brain.local.classifier import HEADS, Weights, by_head, design, raw_lasting
 from nacre.brain.local.features import grams, names
 
 Array = npt.NDArray[np.float32]
@@ -59,7 +59,7 @@ def fit(
     x = design(texts, language, blank, vectors)
     penalty = penalties(language, center.size, len(words), settings.decay)
     # Parts of talks lean on what stands around them, so each teaches less than a statement that stands alone.
-    trust = np.array([settings.marked if row.act is None else 1.0 for row in rows], np.float32)
+    trust = np.array([settings.marked if row.fails is None else 1.0 for row in rows], np.float32)
     matrix, bias = descend(x, labels_of(rows), trust, penalty, settings.steps)
     return Weights(words, matrix, bias, center, settings.scale, model)
 
@@ -108,4 +108,23 @@ def predict(weights: Weights, texts: Sequence[str], language: str, vectors: Arra
 
 
 def accuracy(found: dict[str, Array], told: dict[str, npt.NDArray[np.int64]]) -> dict[str, float]:
-    return {head: float((found[head].argmax(axis=1) == told[head]).mean()) for head in HEADS}
+    known = {head: told[head] != UNKNOWN for head in HEADS}
+    return {head: float((found[head].argmax(axis=1) == told[head])[known[head]].mean()) for head in HEADS}
+
+
+def tests(
+    found: dict[str, Array], told: dict[str, npt.NDArray[np.int64]], lasting: tuple[float, ...]
+) -> dict[str, float]:
+    """Precision and recall of each test's failing, and of keeping for good: on lines as logs hold them, which have no type."""
+    known = (told["a"] != UNKNOWN) & (told["type"] == UNKNOWN)
+    rows = {test: (found[test][known].argmax(axis=1) == 1, told[test][known] == 1) for test in "abc"}
+    passes = sum(told[test][known] for test in "abc") == 0
+    rows["lasting"] = (
+        raw_lasting({head: one[known] for head, one in found.items()}) * lasting[0] + lasting[1] > 0,
+        passes,
+    )
+    scores: dict[str, float] = {"lasting": float((rows["lasting"][0] == passes).mean())}
+    for name, (said, meant) in rows.items():
+        scores[f"{name} precision"] = float((said & meant).sum() / max(said.sum(), 1))
+        scores[f"{name} recall"] = float((said & meant).sum() / max(meant.sum(), 1))
+    return scores

@@ -15,10 +15,11 @@ import numpy as np
 
 import calibrate
 import fit
+import relate
 import talks
 from card import card
-from data import dialogues, digest, marked, statements
-from nacre.brain.local import classifier
+from data import dialogues, digest, lines, marked, statements
+from nacre.brain.local import classifier, relation
 from nacre.brain.local.classifier import Weights
 from nacre.brain.local.judge import LANGUAGES, Judge
 from nacre.embed.local import LocalEmbedder
@@ -33,14 +34,14 @@ SETTINGS = {
 
 def train_heads(language: str, variant: str) -> dict[str, float]:
     """Fit the heads, set how sure they may be, and return how they do on hands that they have not seen."""
-    rows = [row for row in statements(language) if not row.held_out]
+    rows = [row for row in (*statements(language), *lines(language)) if not row.held_out]
     more = marked(language)
     texts = [row.text for row in (*rows, *more)]
     vectors, model = embed(texts, language) if variant == "full" else (None, "")
     settings = SETTINGS[variant]
-    temperatures, accuracies = calibrate.across_hands(rows, more, language, vectors, settings)
+    temperatures, accuracies, line = calibrate.across_hands(rows, more, language, vectors, settings)
     weights = fit.fit([*rows, *more], language, vectors, settings, model)
-    save(language, variant, calibrate.cooled(weights, temperatures))
+    save(language, variant, replace(calibrate.cooled(weights, temperatures), lasting=line))
     return accuracies
 
 
@@ -57,7 +58,12 @@ def save(language: str, variant: str, weights: Weights) -> None:
     """Eight bits a weight, with one step for each output: measured, nothing is lost by that."""
     WEIGHTS.mkdir(exist_ok=True)
     step = np.maximum(np.abs(weights.matrix).max(axis=0), 1e-6) / 127
-    about = {"vocabulary": list(weights.vocabulary), "scale": weights.scale, "model": weights.model}
+    about = {
+        "vocabulary": list(weights.vocabulary),
+        "scale": weights.scale,
+        "model": weights.model,
+        "lasting": weights.lasting,
+    }
     about["corpus"] = digest(language)
     stored = {
         "about": np.frombuffer(json.dumps(about, ensure_ascii=False).encode(), np.uint8),
@@ -72,18 +78,19 @@ def save(language: str, variant: str, weights: Weights) -> None:
 
 
 def score(language: str, variant: str) -> dict[str, float]:
-    rows = [row for row in statements(language) if row.held_out]
+    rows = [row for row in (*statements(language), *lines(language)) if row.held_out]
     texts = [row.text for row in rows]
     vectors = embed(texts, language)[0] if variant == "full" else None
     weights = classifier.load(language, variant)
     odds, labels = fit.predict(weights, texts, language, vectors), fit.labels_of(rows)
     found = fit.accuracy(odds, labels) | {"gap": calibrate.error(odds["type"], labels["type"])}
+    found |= fit.tests(odds, labels, weights.lasting)
     judge = Judge(LocalEmbedder() if variant == "full" else None)
     held = [talks.talk(one, judge) for one in dialogues(language) if one.held_out]
     x, told = talks.rows(held, weights.center, language)
     assert weights.worth is not None
-    covered, lines = talks.coverage(held, judge)
-    return found | {"worth": talks.area(x @ weights.worth, told), "covered": covered, "lines": lines}
+    covered, count = talks.coverage(held, judge)
+    return found | {"worth": talks.area(x @ weights.worth, told), "covered": covered, "lines": count}
 
 
 def main() -> None:
@@ -95,8 +102,10 @@ def main() -> None:
         classifier.load.cache_clear()
         for one in every:
             train_worth(*one)
+            relate.train(*one)
         classifier.load.cache_clear()
-    scores = {one: score(*one) for one in every}
+        relation.load.cache_clear()
+    scores = {one: score(*one) | relate.score(*one) for one in every}
     for one in every:
         print(*one, {name: round(value, 3) for name, value in scores[one].items()})
     if training:

@@ -66,6 +66,24 @@ class SyncSettings:
 
 
 @dataclass(frozen=True, eq=False)  # not compared; halves what making the class costs
+class TidySettings:
+    time: str = setting("03:00", "when the nightly tidying begins")
+    daily_days: int = setting(
+        7, "how many days a daily log stays as it is before it is pressed into its week", shared=True, least=1
+    )
+
+
+@dataclass(frozen=True, eq=False)  # not compared; halves what making the class costs
+class ArchiveSettings:
+    layout: str = setting(
+        "year", "how pressed logs are filed: archive/2026/ or archive/2026-02/", shared=True, choices=("year", "month")
+    )
+    backups: list[int] = setting(
+        [7, 5, 12], "of how many days, weeks and months the last backup of each MEMORY.md is kept"
+    )
+
+
+@dataclass(frozen=True, eq=False)  # not compared; halves what making the class costs
 class SourceSettings:
     enabled: bool = setting(default=True, meaning="whether this agent's talks are captured")
     path: str | None = setting(None, "where this agent keeps its transcripts; default its usual place")
@@ -135,6 +153,8 @@ class Config:
     agents: dict[str, str] = setting({}, "agents by name, each with the path of its workspace")
     memory: MemorySettings = field(default_factory=MemorySettings)
     sync: SyncSettings = field(default_factory=SyncSettings)
+    tidy: TidySettings = field(default_factory=TidySettings)
+    archive: ArchiveSettings = field(default_factory=ArchiveSettings)
     sources: SourcesSettings = field(default_factory=SourcesSettings)
     tiers: TierSettings = field(default_factory=TierSettings)
     index: IndexSettings = field(default_factory=IndexSettings)
@@ -350,9 +370,9 @@ def checked(known: Known, value: Any, origin: str) -> Any:
     if known.key == "index.extra_paths" and isinstance(value, list):
         value = [{"path": one} if isinstance(one, str) else one for one in value]
     right = isinstance(value, kinds) and not (isinstance(value, bool) and bool not in kinds)
-    right = right and _plain_inside(value) and _right_items(known.kind, value)
+    right = right and _plain_inside(value) and _right_items(known, value)
     if not right or (known.choices and value not in known.choices) or not _in_bounds(known, value):
-        wanted = " | ".join(known.choices) or " | ".join(_kind_in_words(kind) for kind in kinds)
+        wanted = " | ".join(known.choices) or " | ".join(_kind_in_words(kind, known.default) for kind in kinds)
         wanted += f" >= {known.least:g}" if isinstance(value, int | float) else ""
         wanted += f" <= {known.most:g}" if isinstance(value, int | float) and known.most is not None else ""
         place = "" if origin == "flag" else say(f" (from {origin})", f"（来自 {origin}）")
@@ -369,9 +389,10 @@ def checked(known: Known, value: Any, origin: str) -> Any:
     return value
 
 
-def _kind_in_words(kind: Any) -> str:
+def _kind_in_words(kind: Any, default: Any) -> str:
     if kind is list:
-        return say('a list, such as ["~/notes"]', '列表，例如 ["~/notes"]')
+        example = json.dumps(default or ["~/notes"])
+        return say(f"a list, such as {example}", f"列表，例如 {example}")
     names: dict[Any, str] = {
         int: say("a whole number", "整数"),
         float: say("a number", "数字"),
@@ -382,20 +403,22 @@ def _kind_in_words(kind: Any) -> str:
 
 
 def _plain_inside(value: Any) -> bool:
-    """Whether a list holds texts or tables of text, and a table text: what our lists and tables are made of."""
+    """Whether a list holds texts, whole numbers or tables of text, and a table text: what ours are made of."""
     if isinstance(value, list):
-        return all(isinstance(one, str | dict) and _plain_inside(one) for one in value)
+        return all(type(one) in (str, int, dict) and _plain_inside(one) for one in value)
     if isinstance(value, dict):
         return all(isinstance(one, str) and "\0" not in one for one in value.values())
     return not isinstance(value, str) or "\0" not in value
 
 
-def _right_items(kind: Any, value: Any) -> bool:
-    """Whether what a list holds is of the kind that it is to hold."""
+def _right_items(known: Known, value: Any) -> bool:
+    """Whether what a list holds is of the kind that it is to hold; numbers as many as there are by default."""
     if not isinstance(value, list):
         return True
-    (item,) = typing.get_args(kind)
-    return all(isinstance(one, typing.get_origin(item) or item) for one in value)
+    (item,) = typing.get_args(known.kind)
+    if item is int and len(value) != len(known.default):
+        return False
+    return all(isinstance(one, typing.get_origin(item) or item) and _in_bounds(known, one) for one in value)
 
 
 def _in_bounds(known: Known, value: Any) -> bool:

@@ -37,6 +37,7 @@ def take_stock(memory: Memory, *, deep: bool = False) -> dict[str, Any]:
         "sessions": _sessions(memory),
         "embedding": _embedding(memory, deep=deep),
         "capture": _capture(memory),
+        "review": len(memory.questions()),
         "history": len(history(workspace).operations),
         "problems": [dataclasses.asdict(one) for one in (*memory.problems, *problems(workspace, config))],
     }
@@ -54,7 +55,7 @@ def _capture(memory: Memory) -> dict[str, Any]:
         "sessions": sum(cursor.reached is not None for cursor in known.transcripts.values()),
         "paused": pause is not None,
         "pausedUntil": pause.end.isoformat(timespec="minutes") if pause and pause.end else None,
-        "meaning": list(memory.judge.with_vectors),  # the languages that are judged with their embedding model
+        "meaning": list(memory.brain.with_vectors),  # the languages that are judged with their embedding model
     }
 
 

@@ -36,7 +36,7 @@ def at(moment: str) -> dt.datetime:
 
 def each_word(messages: Sequence[Message]) -> list[Bullet]:
     """Not an extraction: a bullet for each message of the owner, in its own words."""
-    return [Bullet(one.text) for one in messages if one.speaker is Speaker.OWNER]
+    return [Bullet(one.text, sources=(one.id,)) for one in messages if one.speaker is Speaker.OWNER]
 
 
 @dataclass

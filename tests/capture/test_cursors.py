@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import stat
+from dataclasses import replace
 
 import pytest
 from tests.capture.talks import Desk, at
@@ -26,6 +27,7 @@ SAID = (("2026-03-02 09:00", "user", "alpha"), ("2026-03-02 09:05", "user", "bet
 
 def test_they_come_back_as_they_were(desk: Desk) -> None:
     pending = Pending("k", "2026-03-02", "09:00 session:x", 1, "s", "n", Reached(at("2026-03-02"), ()), 2, FULL)
+    pending = replace(pending, agent="codex", sources=(("a", "#b"), ()))
     known = Cursors({"k": FULL, "bare": Cursor((), Mark())}, at("2026-03-03"), at("2026-02-01"), (pending,))
     save(desk.workspace, known)
     assert load(desk.workspace) == known

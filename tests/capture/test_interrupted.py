@@ -83,6 +83,7 @@ def test_killed_at_every_single_call_a_run_is_completed_by_the_next_to_the_very_
 ) -> None:
     monkeypatch.setattr(syncing, "BATCH", batch)
     ready, expected = _prepared(disk)
+    trail = _trail(Desk(disk / "desk"))
     points, status = 0, 77
     while status == 77:
         points += 1
@@ -91,6 +92,7 @@ def test_killed_at_every_single_call_a_run_is_completed_by_the_next_to_the_very_
         assert status in (77, 0)
         desk.sync("2026-03-04 12:00")
         assert desk.logs() == expected, f"killed at call {points}"
+        assert _trail(desk) == trail, f"killed at call {points}"
         assert not list(desk.workspace.root.rglob("*.tmp"))
         assert not history(desk.workspace).problems
     assert points > 80
@@ -111,7 +113,7 @@ def test_killed_over_and_over_a_run_comes_through_in_the_end(disk: Path, monkeyp
 def test_eight_processes_at_once_write_what_one_writes(disk: Path) -> None:
     ready, expected = _prepared(disk)
     one = Desk(disk / "desk")
-    cursors = one.workspace.cursors.read_bytes()
+    cursors, trail = one.workspace.cursors.read_bytes(), _trail(one)
     many = _back_to(ready, disk)
     env = {**os.environ, "HOME": str(many.home), "PYTHONPATH": os.pathsep.join(("src", "."))}
     command = [sys.executable, "-c", RUN, str(many.home)]
@@ -121,6 +123,7 @@ def test_eight_processes_at_once_write_what_one_writes(disk: Path) -> None:
         process.stdin.close()
     assert [process.wait() for process in running] == [0] * EIGHT
     assert many.logs() == expected
+    assert _trail(many) == trail
     assert many.workspace.cursors.read_bytes() == cursors
 
 
@@ -132,6 +135,10 @@ def _prepared(disk: Path) -> tuple[Path, dict[str, str]]:
     desk.sync("2026-03-04 12:00")
     assert len(desk.headings()) == 8  # of nine: the last day's lone remark still waits
     return aside, desk.logs()
+
+
+def _trail(desk: Desk) -> list[str]:
+    return sorted(desk.workspace.trail.read_text("utf8").splitlines())
 
 
 def _back_to(ready: Path, disk: Path) -> Desk:

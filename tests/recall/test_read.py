@@ -41,7 +41,15 @@ def test_a_link_that_leads_out_is_refused(root: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["memory/none.md", "memory", ".nacre/config.toml", ".nacre/index/index.sqlite", "memory/ledger.jsonl"]
+    "path",
+    [
+        "memory/none.md",
+        "memory",
+        ".nacre/config.toml",
+        ".nacre/index/index.sqlite",
+        "memory/ledger.jsonl",
+        "memory/trail.jsonl",
+    ],
 )
 def test_what_is_no_memory_file_is_not_there(root: Path, path: str) -> None:
     with pytest.raises(NotFound):

@@ -6,7 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nacre.text.stamps import Stamp, bare_words, date_in, is_structural, label_of, source_day, stamp_of, tags_in
+from nacre.text.stamps import (
+    Stamp,
+    bare_words,
+    date_in,
+    is_structural,
+    label_of,
+    project_named,
+    source_day,
+    stamp_of,
+    tags_in,
+)
 
 
 def test_a_log_heading_tells_time_session_project_and_group() -> None:
@@ -31,6 +41,24 @@ def test_a_log_heading_tells_time_session_project_and_group() -> None:
 )
 def test_a_stamp_is_read_from(heading: str, stamp: Stamp) -> None:
     assert stamp_of(heading) == stamp
+
+
+@pytest.mark.parametrize(
+    ("heading", "project"),
+    [
+        ("project:shop-api", "shop-api"),
+        (" project: 网站 ", "网站"),
+        ("project:my shop", "my shop"),
+        ("project:", None),
+        ("project:*", None),
+        ("About project:shop-api", None),
+        ("project:shop-api | group:team", None),
+        ("14:05 note | project:shop-api", None),
+        ("", None),
+    ],
+)
+def test_a_heading_that_is_nothing_but_a_project_names_it(heading: str, project: str | None) -> None:
+    assert project_named(heading) == project
 
 
 @pytest.mark.parametrize(

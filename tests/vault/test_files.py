@@ -62,7 +62,7 @@ def test_rules_machine_files_and_hidden_folders_are_not_memory(workspace: Worksp
     root = workspace.root
     for name in (
         "AGENTS.md", "SOUL.md", "IDENTITY.md", "TOOLS.md", "HEARTBEAT.md", "SESSION-STATE.md", "promote_report.md", "README.md",
-        "memory/review.md", "memory/ledger.jsonl", "memory/.hidden.md", "memory/.git/x.md", "projects/shop/notes.md",
+        "memory/review.md", "memory/ledger.jsonl", "memory/trail.jsonl", "memory/.hidden.md", "memory/.git/x.md", "projects/shop/notes.md",
         "projects/.git/MEMORY.md", ".nacre/history/x.md", "memory/archive/MEMORY.md.bak-2026-02-10", "memory/plain.txt",
     ):  # fmt: skip
         put(root / name)

@@ -42,6 +42,7 @@ def test_each_trouble_is_a_row_with_its_place(workspace: Workspace) -> None:
     project.write_text("- x\n" * 72)
     workspace.ledger.write_text('{"id":"torn')
     workspace.recalls.write_text("broken\n")
+    workspace.trail.write_text('{"day":"2026-02-10","week":"w","pressed":[],"size":1}\n{"day":"2026')
     workspace.history.mkdir()
     (workspace.history / "operations.jsonl").write_text("broken\n")
     assert kinds(workspace) == {
@@ -57,6 +58,7 @@ def test_each_trouble_is_a_row_with_its_place(workspace: Workspace) -> None:
         ("nearly full", "projects/p/MEMORY.md", None),
         ("torn line", "memory/ledger.jsonl", 1),
         ("broken line", "memory/recalls.jsonl", 1),
+        ("torn line", "memory/trail.jsonl", 2),
         ("broken line", ".nacre/history/operations.jsonl", 1),
     }
 
@@ -98,4 +100,5 @@ def test_no_content_raises(workspace: Workspace, data: bytes) -> None:
     (workspace.memory / "b.md").write_bytes(b"---\n" + data + b"\n---\n")
     workspace.longterm.write_bytes(data)
     workspace.ledger.write_bytes(data)
+    workspace.trail.write_bytes(data)
     problems(workspace)

@@ -62,6 +62,10 @@ class Pending:
     reached: Reached
     users: int
     then: Cursor | None  # where the transcript stands when this was its last section
+    agent: str = ""
+    sources: tuple[tuple[str, ...], ...] = ()  # the entries that each of its bullets rests on, as kept
+    place: str = ""  # the folder of its project, as kept
+    agents: tuple[int, ...] = ()  # which of its bullets are the agent's word alone
 
 
 @dataclass(frozen=True)
@@ -182,6 +186,10 @@ def _pending(told: Mapping[str, Any]) -> Pending:
         reached,
         int(told["users"]),
         _cursor(then) if then else None,
+        str(told.get("agent", "")),
+        tuple(tuple(str(entry) for entry in one) for one in told.get("sources", ())),
+        str(told.get("place", "")),
+        tuple(int(one) for one in told.get("agents", ())),
     )
 
 
@@ -193,6 +201,10 @@ def _pending_json(one: Pending) -> dict[str, Any]:
         "at": _text(one.reached.at),
         "ids": list(one.reached.ids),
         "users": one.users,
+        "agent": one.agent,
+        "sources": [list(entries) for entries in one.sources],
+        "place": one.place,
+        "agents": list(one.agents),
     }
     return told | ({"then": _as_json(one.then)} if one.then else {})
 

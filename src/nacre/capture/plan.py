@@ -28,12 +28,16 @@ class Section:
 
     key: str  # of its transcript in the cursors
     day: dt.date
+    agent: str
     session: str  # whole id
     name: str  # what the heading calls it
     heading: str
     bullets: tuple[str, ...]
+    sources: tuple[tuple[str, ...], ...]  # for each bullet the entries of the transcript that it rests on
     reached: Reached
     users: int
+    place: str = ""  # the folder of its project
+    agents: tuple[int, ...] = ()  # which of its bullets are the agent's word alone
     then: Cursor | None = None  # where the transcript stands once this section, its last, is written
 
 
@@ -174,9 +178,29 @@ def _made(
             project=project,
             group=session.group if session.kind is Kind.GROUP else "",
         )
-        lines = tuple(bullet.line for bullet in bullets)
-        made.append(Section(key, part.day, session.id, name, title, lines, part.reached, part.users))
+        made.append(
+            Section(
+                key=key,
+                day=part.day,
+                agent=session.agent,
+                session=session.id,
+                name=name,
+                heading=title,
+                bullets=tuple(bullet.line for bullet in bullets),
+                sources=tuple(bullet.sources for bullet in bullets),
+                reached=part.reached,
+                users=part.users,
+                place=session.cwd if project else "",
+                agents=_agents_word(bullets, part.messages),
+            )
+        )
     return made
+
+
+def _agents_word(bullets: Sequence[Bullet], messages: Sequence[Message]) -> tuple[int, ...]:
+    """Which bullets rest on nothing that the owner said: these never become preferences or decisions."""
+    owners = {message.id for message in messages if message.speaker is Speaker.OWNER}
+    return tuple(place for place, one in enumerate(bullets) if one.sources and not owners & set(one.sources))
 
 
 def _asked(messages: Sequence[Message]) -> Sequence[Message]:

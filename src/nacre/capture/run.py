@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from nacre.brain.local.extract import extract
 from nacre.brain.local.judge import Judge
+from nacre.capture.forgotten import without_forgotten
 from nacre.capture.sync import LONGEST, Progress, Setting, SyncReport, sync
 from nacre.clock import Clock, duration
 from nacre.config import Config
@@ -54,7 +55,7 @@ def setting_of(
         clock,
         places_of(config),
         sources(),
-        bullets,
+        without_forgotten(workspace, bullets),
         exclude,
         belongs_to(workspace, config),
     )

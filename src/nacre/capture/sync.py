@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -13,6 +13,7 @@ from nacre.capture import cursors, hooknotes
 from nacre.capture.cursors import Cursor, Cursors, Pending, Reached, kept
 from nacre.capture.headings import SHORT, Standing, short_id, standing
 from nacre.capture.plan import Extract, Outcome, Rules, Section, sections_of
+from nacre.capture.provenance import captured
 from nacre.clock import Clock, duration
 from nacre.config import Config
 from nacre.guard.sanitise import clean
@@ -20,11 +21,12 @@ from nacre.guard.secrets import redact
 from nacre.sources import consent
 from nacre.sources.transcript import Mark, Places, Source, Transcript
 from nacre.sources.whose import project_name
-from nacre.vault import atomic, daily
+from nacre.vault import atomic, daily, trail
 from nacre.vault.append import REDACT
 from nacre.vault.lock import hold
 from nacre.vault.operation import operation
 from nacre.vault.projects import project_of
+from nacre.vault.trail import Captured
 from nacre.vault.workspace import Workspace
 
 BATCH = 40  # sections, at least, that are written in one go and recorded as one operation
@@ -257,7 +259,7 @@ class _Run:
         if self.dry_run:
             return
         given = self.given
-        with operation(self.workspace, given.clock, "sync", given.config):
+        with operation(self.workspace, given.clock, "sync", given.config) as op:
             touched = {section.key for section in sections}
             # Until the sections stand in their logs, the file says what was known before them.
             before = {key: one for key, one in self.transcripts.items() if key not in touched}
@@ -280,16 +282,26 @@ class _Run:
                     on_secret=REDACT,
                     config=given.config,
                 )
+            trail.write(op, self._captured(pending))
             self._save(synced=self.known.synced)
 
     def _save(self, *, synced: dt.datetime | None) -> None:
         self.known = Cursors(dict(self.transcripts), synced, self.since)
         cursors.save(self.workspace, self.known)
 
+    def _captured(self, sections: Iterable[Pending]) -> list[Captured]:
+        """What the sections that stand in their logs rest on; each log is read once."""
+        log = cache(lambda day: atomic.read_bytes(daily.place(self.workspace, dt.date.fromisoformat(day))))
+        return [found for one in sections if (found := captured(one, log(one.day)))]
+
     def _recover(self) -> None:
         """Understand a run that broke off: what it was about to write stands in the logs, or does not."""
         if not self.known.pending:
             return
+        if told := self._captured(self.known.pending):
+            with operation(self.workspace, self.given.clock, "sync", self.given.config) as op:
+                known = {_marks(one) for one in trail.read(self.workspace).captured}
+                trail.write(op, [one for one in told if _marks(one) not in known])
         unwritten: list[Pending] = []
         for one in sorted(self.known.pending, key=lambda one: one.reached.at):
             there = sum(found.heading == one.heading for found in self._standing(dt.date.fromisoformat(one.day)))
@@ -307,6 +319,11 @@ class _Run:
         cursors.save(self.workspace, self.known)
 
 
+def _marks(one: Captured) -> tuple[str, ...]:
+    """What tells a line of the trail from the others."""
+    return (one.day, one.session, *one.bullets)
+
+
 def _pending(section: Section, before: int) -> Pending:
     return Pending(
         section.key,
@@ -318,4 +335,8 @@ def _pending(section: Section, before: int) -> Pending:
         section.reached,
         section.users,
         section.then,
+        section.agent,
+        tuple(tuple(kept(entry) for entry in entries) for entries in section.sources),
+        kept(section.place) if section.place else "",
+        section.agents,
     )

@@ -65,7 +65,7 @@ def _one(memory: Memory, words: str, *, as_json: bool) -> None:
 def _summary(memory: Memory, *, as_json: bool) -> None:
     from nacre.capture.classify import counted
 
-    counts = counted(memory.workspace, memory.judge)
+    counts = counted(memory.workspace, memory.brain)
     if as_json:
         print_json({"counts": dict(counts.most_common())})
     else:

@@ -68,13 +68,7 @@ def undo(invocation: Invocation, count: int, only: int | None, *, dry_run: bool,
 
     What you changed yourself since then is kept; where both touch the same lines, nothing is done (exit code 12).
     """
-    from nacre.vault import undo as undoing
-
-    memory = open_memory(invocation)
-    if dry_run:
-        made = undoing.plan(memory.workspace, memory.config, count, only=only)
-    else:
-        made = undoing.undo(memory.workspace, memory.clock, memory.config, count, only=only)
+    made = open_memory(invocation).undo(count, only=only, dry_run=dry_run)
     if as_json:
         print_json({"undoes": made.undoes, "steps": [asdict(step) for step in made.plan.steps], "dryRun": dry_run})
         return

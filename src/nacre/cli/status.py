@@ -54,9 +54,16 @@ def _tell(stock: dict[str, Any], *, verbose: bool) -> None:
     ]
     table(rows)
     if longterm["share"] > 1:
-        note(say("MEMORY.md is over its limits and takes nothing new.", "MEMORY.md 已超出上限，不再接受新内容。"))
+        note(
+            say(
+                'MEMORY.md is over its limits and takes nothing new; "nacre review --adopt" brings it under them.',
+                "MEMORY.md 已超出上限，不再接受新内容；可用“nacre review --adopt”使其回到上限以内。",
+            )
+        )
     elif longterm["share"] >= 0.9:
         note(say("MEMORY.md is nearly full: above 90% of its limits.", "MEMORY.md 快满了：已超过上限的 90%。"))
+    if waiting := stock["review"]:
+        note(say(f'"nacre review" has {waiting} to ask you.', f"“nacre review”有 {waiting} 项待您决定。"))
     problems = stock["problems"]
     if verbose:
         for one in problems:

@@ -10,7 +10,17 @@ from typing import Any, NamedTuple
 from nacre.guard.secrets import redact
 from nacre.text.blocks import FRONT, blocks
 from nacre.text.chunk import chunks, passages
-from nacre.text.stamps import Stamp, date_in, is_structural, label_of, real_day, source_day, stamp_of, tags_in
+from nacre.text.stamps import (
+    Stamp,
+    date_in,
+    is_structural,
+    label_of,
+    project_named,
+    real_day,
+    source_day,
+    stamp_of,
+    tags_in,
+)
 from nacre.text.tokens import tokens
 from nacre.vault.workspace import DAY_NAME
 
@@ -57,7 +67,7 @@ def read(path: str, layer: str, data: bytes, *, size: int, overlap: int) -> list
     for chunk in chunks(lines, size=size, overlap=overlap, every_item=every_item):
         if layer == "longterm" and all(line.startswith(">") for line in chunk.text.split("\n")):
             continue  # the rules at the head of the file are not memories
-        stamp = _stamp(chunk.headings)
+        stamp = _stamp(chunk.headings, layer)
         telling = [heading for heading in chunk.headings if not is_structural(heading)]
         heading = " > ".join(chunk.headings)
         # A secret that somebody wrote by hand stays in the file, which is theirs; it is not indexed and never handed out.
@@ -107,11 +117,13 @@ def passage_hash(text: str) -> bytes:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
-def _stamp(headings: tuple[str, ...]) -> Stamp:
+def _stamp(headings: tuple[str, ...], layer: str) -> Stamp:
     """What the headings say together; the innermost that names a field has the last word on it."""
     found = Stamp()
     for heading in headings:
         inner = stamp_of(heading)
+        if layer == "weekly" and (project := project_named(heading)):
+            inner = Stamp(project=project)
         if any(inner):
             found = Stamp(*(new or old for new, old in zip(inner, found, strict=True)))
     return found

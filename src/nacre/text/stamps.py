@@ -17,6 +17,7 @@ _WHEN = re.compile(
 )
 _LABEL = re.compile(r"\[([A-Z]{4,6}|决策|发现|偏好|任务|Decision|Discovery|Preference|Task)\]\s*")
 _SOURCE = re.compile(r"\(src:\s*(\d{4}-\d{2}-\d{2})\)\s*$")
+_PROJECT = re.compile(r"project:\s*([^\s|*][^|]*)")
 _TAG = re.compile(r"(?:^|(?<=\s))#([^\W\d_][\w/-]*)")
 _TAG_LINE = re.compile(r"^(?:Tags|标签)[:\uff1a][ \t]*(.+)$", re.MULTILINE | re.IGNORECASE)
 _MARKER = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s+(?:\[[ xX]\]\s+)?")
@@ -41,6 +42,12 @@ def stamp_of(heading: str) -> Stamp:
     session = _SESSION.search(first)
     fields = {found[1]: found[2] for part in rest if (found := _FIELD.fullmatch(part)) and found[2] != "*"}
     return Stamp(time[1], session[1] if session else None, fields.get("project"), fields.get("group"))
+
+
+def project_named(heading: str) -> str | None:
+    """The project of what stands under a heading of a weekly digest that is nothing but its name: `#### project:shop-api`."""
+    found = _PROJECT.fullmatch(heading.strip())
+    return found[1] if found else None
 
 
 def is_structural(heading: str) -> bool:

@@ -121,7 +121,7 @@ class Standing:
     """What the ledger says of one entry or candidate, all its lines taken together."""
 
     id: str
-    verdict: str  # the last one
+    verdict: str  # the last one that changed anything
     text: str | None
     records: tuple[Record, ...]
     pinned: bool = False
@@ -174,10 +174,15 @@ def standing(records: Iterable[Record]) -> dict[str, Standing]:
     return {
         known: Standing(
             known,
-            told[-1].verdict,
+            next((one.verdict for one in reversed(told) if not _said_again(one)), told[-1].verdict),
             next((one.text for one in reversed(told) if one.text), None),
             tuple(told),
             next((bool(one.more["pinned"]) for one in reversed(told) if "pinned" in one.more), False),
         )
         for known, told in by_id.items()
     }
+
+
+def _said_again(record: Record) -> bool:
+    """Whether a line only tells that the same words came up once more, which changes nothing of what became of them."""
+    return record.verdict == "merged" and record.more.get("into") == record.id

@@ -58,16 +58,16 @@ def _full(shown: str, size: Size, limits: MemorySettings) -> MemoryFull:
         return MemoryFull(
             say(
                 f"{shown} is over its limits ({size.lines} of {limits.max_lines} lines, {size.bytes} of "
-                f"{limits.max_bytes} bytes) and takes nothing new; shorten it by hand, nothing in it is removed for you.",
+                f'{limits.max_bytes} bytes) and takes nothing new; "nacre review --adopt" brings it under them, after asking.',
                 f"{shown} 已超出上限（{size.lines}/{limits.max_lines} 行，{size.bytes}/{limits.max_bytes} 字节）,"
-                "不再接受新内容；请手动精简，系统不会替您删除任何内容。",
+                "不再接受新内容；“nacre review --adopt”会在询问后使其回到上限以内。",
             )
         )
     return MemoryFull(
         say(
             f"{shown} is full ({size.lines} of {limits.max_lines} lines, {size.bytes} of {limits.max_bytes} bytes); "
-            "shorten it to make room.",
+            'run "nacre tidy" and "nacre review" to make room, or shorten it.',
             f"{shown} 已满（{size.lines}/{limits.max_lines} 行，{size.bytes}/{limits.max_bytes} 字节）;"
-            "请先精简以腾出空间。",
+            "可运行“nacre tidy”和“nacre review”腾出空间，或手动精简。",
         )
     )

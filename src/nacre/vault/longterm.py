@@ -108,10 +108,16 @@ def read(path: Path, settings: MemorySettings | None = None) -> LongTerm | None:
     if doc is None:
         return None
     size = limits.size_of(doc.data)
-    entries = tuple(
-        Kept(item.words, item.start, item.end, item.section, dict(_MARK.findall(item.text))) for item in doc.items
+    return LongTerm(doc, doc.sections, entries(doc), size, size.over(settings or MemorySettings()))
+
+
+def entries(doc: Document) -> tuple[Kept, ...]:
+    """The entries of a MEMORY.md: its outermost list items that say something."""
+    return tuple(
+        Kept(item.words, item.start, item.end, item.section, dict(_MARK.findall(item.text)))
+        for item in doc.items
+        if item.words
     )
-    return LongTerm(doc, doc.sections, entries, size, size.over(settings or MemorySettings()))
 
 
 def section_for(doc: Document, type: str | None) -> str:  # noqa: A002 - the word users know

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 from nacre.errors import BadInput, NotFound
@@ -15,6 +15,7 @@ from nacre.words import say
 
 _BULLET = re.compile(r"([ \t]*)([-*+]|\d{1,9}[.)])([ \t]+)(?=\S)")
 _COMMENT = re.compile(r"<!--.*?-->")
+_SMALL = 16_384  # bytes
 _PLACEHOLDER = re.compile(r"\s*[_*]\(.*\)[_*]\s*")
 
 
@@ -142,6 +143,12 @@ def words_of(text: str) -> str:
 
 
 def document(path: Path, data: bytes) -> Document:
+    """The bytes as a document. While an edit is planned the same small file is looked at several times, and parsed once."""
+    return _small(path, data) if len(data) <= _SMALL else Document(path, data, digest(data))
+
+
+@lru_cache(maxsize=16)
+def _small(path: Path, data: bytes) -> Document:
     return Document(path, data, digest(data))
 
 

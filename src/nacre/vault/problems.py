@@ -32,8 +32,8 @@ def problems(workspace: Workspace, config: Config | None = None) -> list[Problem
             found.append(_unreadable(workspace.relative(path), trouble))
     found += ledger.read(workspace).problems
     found += recalls.read(workspace).problems
-    operations = operations_file(workspace)
-    found += jsonl.read(operations, workspace.relative(operations)).problems
+    for lines in (workspace.trail, operations_file(workspace)):
+        found += jsonl.read(lines, workspace.relative(lines)).problems
     found += _set_up(workspace, config)
     found += [
         Problem(
@@ -198,7 +198,7 @@ def _fullness(workspace: Workspace, path: Path, shown: str, data: bytes, config:
                 f"{shown} 已超出上限（{figures[0]} 行，{figures[1]} 字节）,不再接受新内容。",
             ),
             shown,
-            remedy=say("shorten it by hand", "请手动精简"),
+            remedy=say('run "nacre review --adopt"', "请运行“nacre review --adopt”"),
             severity="error",
         )
     elif size.lines >= NEARLY_FULL * allowed.max_lines or size.bytes >= NEARLY_FULL * allowed.max_bytes:
@@ -209,7 +209,7 @@ def _fullness(workspace: Workspace, path: Path, shown: str, data: bytes, config:
                 f"{shown} 即将写满（{figures[0]} 行，{figures[1]} 字节）。",
             ),
             shown,
-            remedy=say("shorten it by hand", "请手动精简"),
+            remedy=say('run "nacre tidy", then "nacre review"', "请运行“nacre tidy”，再运行“nacre review”"),
         )
 
 

@@ -1,4 +1,5 @@
-"""The trail of every bullet: which messages it was captured from, and into which week it was pressed.
+"""The trail of every bullet: which messages it was captured from, whether it was offered to long-term memory, and into which
+week it was pressed.
 
 Kept in `memory/trail.jsonl`, one object a line, append-only: days, ids and hashes, never a word that was said. Losing it loses
 no memory: bullets are then known by their words alone, and `nacre why` ends at the session.
@@ -14,6 +15,7 @@ from typing import Any
 from nacre.text.stamps import bare_words
 from nacre.vault import jsonl
 from nacre.vault.append import REDACT, append
+from nacre.vault.logfile import append_bytes, lines_for, tail_of
 from nacre.vault.operation import Operation
 from nacre.vault.workspace import Workspace
 
@@ -27,6 +29,8 @@ class Captured:
     agent: str
     bullets: Mapping[str, tuple[str, ...]]  # by `mark_of`
     transcript: str = ""  # the whole id of the session
+    place: str = ""  # the folder it was held in, where its section is stamped with a project
+    agents: tuple[str, ...] = ()  # the bullets that are the agent's word alone
 
 
 @dataclass(frozen=True)
@@ -40,11 +44,20 @@ class Pressed:
 
 
 @dataclass(frozen=True)
+class Offered:
+    """Bullets of a day that were put to the tests of long-term memory; the ledger tells what became of them."""
+
+    day: str
+    bullets: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Trail:
     """Every good line of the file."""
 
     captured: tuple[Captured, ...] = ()
     pressed: tuple[Pressed, ...] = ()
+    offered: tuple[Offered, ...] = ()
 
     def entered(self) -> dict[str, set[str]]:
         """By day: the marks of the bullets that are in a week's digest."""
@@ -64,18 +77,28 @@ def mark_of(bullet: str) -> str:
     return hashlib.sha256(words.encode("utf-8", "replace")).hexdigest()[:8]
 
 
-def write(op: Operation, lines: Iterable[Captured | Pressed]) -> None:
+def write(op: Operation, lines: Iterable[Captured | Pressed | Offered]) -> None:
     """Append to the trail; part of the operation, so that undoing it takes the lines back as well."""
     text = "".join(jsonl.dump(_as_json(one)) for one in lines)
     if text:
         append(op, op.workspace.trail, text, on_secret=REDACT)
 
 
-def _as_json(one: Captured | Pressed) -> dict[str, Any]:
+def note(workspace: Workspace, lines: Iterable[Offered]) -> None:
+    """Append to the trail what is no change to be undone."""
+    text = "".join(jsonl.dump(_as_json(one)) for one in lines)
+    if text:
+        append_bytes(workspace.trail, lines_for(tail_of(workspace.trail), text), root=workspace.root)
+
+
+def _as_json(one: Captured | Pressed | Offered) -> dict[str, Any]:
+    if isinstance(one, Offered):
+        return {"day": one.day, "offered": list(one.bullets)}
     if isinstance(one, Pressed):
         return {"day": one.day, "week": one.week, "pressed": list(one.bullets), "size": one.size}
     line: dict[str, Any] = {"day": one.day, "session": one.session, "agent": one.agent}
-    line |= {"transcript": one.transcript} if one.transcript else {}
+    line |= {name: told for name in ("transcript", "place") if (told := getattr(one, name))}
+    line |= {"agents": list(one.agents)} if one.agents else {}
     return line | {"captured": {mark: list(messages) for mark, messages in one.bullets.items()}}
 
 
@@ -83,16 +106,23 @@ def read(workspace: Workspace) -> Trail:
     """The trail as far as it can be read; a torn or foreign line is passed over."""
     captured: list[Captured] = []
     pressed: list[Pressed] = []
+    offered: list[Offered] = []
     for _, value in jsonl.read(workspace.trail, workspace.relative(workspace.trail)).rows:
         if not isinstance(day := value.get("day"), str):
             continue
         bullets = value.get("captured")
         if isinstance(bullets, dict):
             told = {str(mark): tuple(map(str, ids)) for mark, ids in bullets.items() if isinstance(ids, list)}
-            session, agent, whole = (str(value.get(name, "")) for name in ("session", "agent", "transcript"))
-            captured.append(Captured(day, session, agent, told, whole))
+            session, agent, whole, place = (
+                str(value.get(name, "")) for name in ("session", "agent", "transcript", "place")
+            )
+            agents = value.get("agents")
+            own = tuple(map(str, agents)) if isinstance(agents, list) else ()
+            captured.append(Captured(day, session, agent, told, whole, place, own))
         elif isinstance(marks := value.get("pressed"), list):
             size = value.get("size")
             week = str(value.get("week", ""))
             pressed.append(Pressed(day, week, tuple(map(str, marks)), size if isinstance(size, int) else -1))
-    return Trail(tuple(captured), tuple(pressed))
+        elif isinstance(marks := value.get("offered"), list):
+            offered.append(Offered(day, tuple(map(str, marks))))
+    return Trail(tuple(captured), tuple(pressed), tuple(offered))

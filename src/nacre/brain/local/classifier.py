@@ -57,6 +57,7 @@ class Weights:
     worth: Array | None = (
         None  # what a sentence of a talk is worth: embedding, structure, odds, what stands around it, bias
     )
+    lasting: tuple[float, ...] = (1.0, 0.0)  # slope and offset that make the odds of passing all tests honest
 
 
 @cache
@@ -79,6 +80,7 @@ def load(language: str, variant: str) -> Weights:
             about["model"],
             about["corpus"],
             stored["worth"].astype(np.float32) if "worth" in stored else None,
+            tuple(about["lasting"]),
         )
 
 
@@ -115,3 +117,12 @@ def softmax(logits: Array) -> Array:
 
     raised = np.exp(logits - logits.max(axis=1, keepdims=True))
     return np.asarray(raised / raised.sum(axis=1, keepdims=True), np.float32)
+
+
+def raw_lasting(odds: dict[str, Array]) -> Array:
+    """How much speaks for keeping each sentence for good, before it is made honest: no test failed, and not of the passing kind."""
+    import numpy as np
+
+    passed = np.prod([odds[test][:, YES_NO.index("no")] for test in "abc"], axis=0)
+    share = np.clip(passed * (1 - odds["type"][:, TYPES.index("TEMP")]), 1e-4, 1 - 1e-4)
+    return np.asarray(np.log(share / (1 - share)), np.float32)

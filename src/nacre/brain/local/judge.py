@@ -31,6 +31,7 @@ class Judged:
     odds: dict[str, npt.NDArray[np.float32]]
     features: npt.NDArray[np.float32]  # structure only
     vector: npt.NDArray[np.float32] | None
+    lasting: float = 0.0  # the odds that it belongs into a memory that is read before every talk
 
     def best(self, head: str) -> str:
         return HEADS[head][int(self.odds[head].argmax())]
@@ -75,6 +76,8 @@ class Judge:
         vectors, weights = (None, classifier.load(language, "bare")) if plain else self._vectors(texts, language)
         x = classifier.design(texts, language, weights, vectors)
         odds = classifier.by_head(x @ weights.matrix + weights.bias)
+        slope, offset = weights.lasting
+        lasting = 1 / (1 + np.exp(-(classifier.raw_lasting(odds) * slope + offset)))
         start = 0 if vectors is None else vectors.shape[1]
         shape = x[:, start : x.shape[1] - len(weights.vocabulary)]
         return [
@@ -84,6 +87,7 @@ class Judge:
                 {head: np.asarray(rows[place]) for head, rows in odds.items()},
                 np.asarray(shape[place]),
                 None if vectors is None else vectors[place],
+                float(lasting[place]),
             )
             for place, text in enumerate(texts)
         ]

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import dataclasses
 import datetime as dt
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from nacre import config as settings
-from nacre.clock import Clock, zone
+from nacre.clock import Clock
 from nacre.config import Config
-from nacre.errors import BadInput, ModelUnusable, NoWorkspace
+from nacre.errors import BadInput
+from nacre.memory import asking, opening
+from nacre.memory.indexes import Indexes, IndexReport
 from nacre.recall.filters import Filters, Scope, checked
-from nacre.vault.ownfiles import check_own_files
 from nacre.vault.workspace import Workspace
-from nacre.words import language, say, use_language
+from nacre.words import say
 
 if TYPE_CHECKING:
     from nacre.brain.local.judge import Judge
@@ -33,15 +31,24 @@ if TYPE_CHECKING:
     from nacre.index.keeper import Keeper
     from nacre.index.sessions import SessionKeeper
     from nacre.index.update import Progress, TextReport
+    from nacre.lifecycle.forgetting import Choose, ForgetReport
+    from nacre.lifecycle.pin import PinPlan
+    from nacre.lifecycle.target import Room
+    from nacre.lifecycle.why import Why
     from nacre.model.bullet import Bullet
     from nacre.model.entry import Entry
     from nacre.model.hit import Hit, SearchReport
+    from nacre.model.plan import Step
     from nacre.model.problem import Problem
-    from nacre.recall.corpora import Corpus
+    from nacre.model.verdict import Verdict
     from nacre.recall.meaning import MeaningSource
     from nacre.recall.read import Excerpt
-
-MODES = ("hybrid", "text", "vector")
+    from nacre.tidy.adopt import AdoptPlan
+    from nacre.tidy.answers import Answer
+    from nacre.tidy.room import Room as Desk
+    from nacre.tidy.run import TidyReport
+    from nacre.vault.review import Item
+    from nacre.vault.undo import UndoPlan
 
 
 @dataclass(frozen=True)
@@ -50,15 +57,6 @@ class Written:
 
     path: str
     changed: bool
-
-
-@dataclass(frozen=True)
-class IndexReport:
-    """What bringing the index up to date did. `reason` says why there are no vectors, when there are none."""
-
-    text: TextReport | None = None
-    embedded: int = 0
-    reason: str | None = None
 
 
 class Memory:
@@ -80,13 +78,10 @@ class Memory:
         self.scope = Scope.parse(scope)
         self.problems = (*config.problems, *problems)
         self.agent: str | None = None
-        self._given_embedder = embedder
-        self._lock = threading.RLock()
-        self._keeper: Keeper | None = None
-        self._meaning: MeaningSource | None = None
-        self._session_keeper: SessionKeeper | None = None
-        self._session_meaning: MeaningSource | None = None
-        self._judge: Judge | None = None
+        group = self.scope.group is not None
+        self._indexes = Indexes(workspace, config, clock, embedder=embedder, group=group)
+        self._brain: Judge | None = None
+        self._loading = threading.Lock()
 
     @classmethod
     def init(
@@ -101,13 +96,8 @@ class Memory:
 
         An `embedder` of your own takes the place of the one that the settings choose.
         """
-        from nacre.vault import create
-
-        root = Path(path).expanduser() if path else default_place()
-        check_own_files(Workspace(root))
-        config, clock = _set_up(root, now)
-        workspace = create.init(Path(root).absolute(), clock, language=language(), config=config)
-        return cls(workspace, config, clock, scope=scope, embedder=embedder)
+        made = opening.initialised(path, now)
+        return cls(made.workspace, made.config, made.clock, scope=scope, embedder=embedder)
 
     @classmethod
     def open(
@@ -120,23 +110,10 @@ class Memory:
         embedder: Embedder | None = None,
     ) -> Memory:
         """Open a workspace: the one named, or the one that discovery finds. Never makes one."""
-        if agent and not path:
-            named = _agents().get(agent.lower())
-            if named is None:
-                known = ", ".join(_agents()) or "-"
-                raise NoWorkspace(
-                    say(
-                        f'No agent "{agent}" is configured; there are: {known}.',
-                        f"没有配置代理“{agent}”；现有：{known}。",
-                    )
-                )
-            path = named
-        from nacre.vault.discover import find
-
-        found = find(path, config=settings.load())
-        check_own_files(found.workspace)
-        config, clock = _set_up(found.workspace.root, now)
-        memory = cls(found.workspace, config, clock, scope=scope, problems=found.problems, embedder=embedder)
+        found = opening.found(path, now, agent)
+        memory = cls(
+            found.workspace, found.config, found.clock, scope=scope, problems=found.problems, embedder=embedder
+        )
         memory.agent = agent
         return memory
 
@@ -145,15 +122,9 @@ class Memory:
         cls, path: str | Path | None = None, *, now: str | None = None, agent: str | None = None, scope: str = "main"
     ) -> Iterator[Memory]:
         """The workspace that `open` would open; every agent's, when several are configured and none is named."""
-        several = {} if path or agent else {name: place for name, place in _agents().items() if place.is_dir()}
-        if len(several) > 1:
-            from nacre.vault.discover import find
-
-            if find(None, config=settings.load()).origin in ("openclaw", "settings", "default"):
-                for name in several:
-                    yield cls.open(None, now=now, agent=name, scope=scope)
-                return
-        yield cls.open(path, now=now, agent=agent, scope=scope)
+        several = () if path or agent else opening.several_agents()
+        for one in several or (agent,):
+            yield cls.open(path, now=now, agent=one, scope=scope)
 
     def __enter__(self) -> Self:
         return self
@@ -165,124 +136,54 @@ class Memory:
 
     def close(self) -> None:
         """Let go of the index; the next use opens it again."""
-        with self._lock:
-            for keeper in (self._keeper, self._session_keeper):
-                if keeper:
-                    keeper.close()
-            self._keeper = self._meaning = self._session_keeper = self._session_meaning = None
+        self._indexes.close()
 
     @property
     def keeper(self) -> Keeper:
-        """The index of this memory; opened when first needed, once for all threads."""
-        with self._lock:
-            if self._keeper is None:
-                from nacre.index.keeper import Keeper
-                from nacre.index.store import Store, index_file
-
-                self._keeper = Keeper(self.workspace, self.config, Store(index_file(self.workspace.index)))
-            return self._keeper
+        """The index of this memory."""
+        return self._indexes.keeper
 
     @property
     def meaning(self) -> MeaningSource:
         """The embedder and vectors of this memory."""
-        with self._lock:
-            if self._meaning is None:
-                from nacre.recall.meaning import MeaningSource
-
-                self._meaning = MeaningSource(self.config, self.keeper.store, self._given_embedder)
-            return self._meaning
+        return self._indexes.meaning
 
     @property
     def sessions(self) -> SessionKeeper | None:
         """The index of the transcripts themselves; none unless the user wants one, and never for a group."""
-        if not self.config.index.sessions or self.scope.group is not None:
-            return None
-        with self._lock:
-            if self._session_keeper is None:
-                from nacre.index.sessions import SessionKeeper, sessions_file
-                from nacre.index.store import Store
+        return self._indexes.sessions
 
-                store = Store(sessions_file(self.workspace))
-                self._session_keeper = SessionKeeper(self.workspace, self.config, store, self.clock)
-            return self._session_keeper
+    @property
+    def brain(self) -> Judge:
+        """Who says what a sentence is: our classifiers with the local models, or without where these are not installed."""
+        with self._loading:
+            if self._brain is None:
+                from nacre.brain.local.judge import Judge
+                from nacre.embed.local import LocalEmbedder
 
-    def _keepers(self) -> list[Keeper]:
-        return [self.keeper, *([self.sessions] if self.sessions else [])]
-
-    def _corpora(self, named: str) -> list[Corpus]:
-        """What a search is to look at. For a group sessions do not exist, whatever it asks for."""
-        from nacre.recall.corpora import CORPORA, Corpus
-
-        if named not in CORPORA:
-            raise BadInput(
-                say(
-                    f'"{named}" is not a corpus; use memory, sessions or all.',
-                    f"“{named}”不是有效的语料；请用 memory、sessions 或 all。",
-                )
-            )
-        found = [Corpus(self.keeper, self.meaning)] if named != "sessions" else []
-        if named == "memory" or self.scope.group is not None:
-            return found
-        keeper = self.sessions
-        if keeper is None:
-            raise BadInput(
-                say(
-                    'Sessions are not indexed; "nacre config set --user index.sessions true" turns it on.',
-                    "会话未被索引；运行“nacre config set --user index.sessions true”即可开启。",
-                )
-            )
-        with self._lock:
-            if self._session_meaning is None:
-                self._session_meaning = self.meaning.over(keeper.store)
-            return [*found, Corpus(keeper, self._session_meaning, to_the_second=True)]
+                embedder = LocalEmbedder()
+                self._brain = Judge(embedder if embedder.models() else None)
+            return self._brain
 
     def embedder(self) -> tuple[Embedder | None, str | None]:
         """Who makes the vectors and, where something is missing or sent away, a line about it."""
-        return self.meaning.chosen
+        return self._indexes.embedder()
 
     def index(self, *, progress: Progress | None = None, full: bool = False) -> IndexReport:
         """Bring text and vectors up to date with the files and the settings, and wait."""
-        text = self.update(progress=progress, full=full)
-        return dataclasses.replace(self.embed(progress=progress), text=text)
+        return self._indexes.index(progress=progress, full=full)
 
     def update(self, *, progress: Progress | None = None, full: bool = False) -> TextReport:
         """Bring the text of the index up to date. A new generation takes over at once when no vectors are to be made."""
-
-        def work(keeper: Keeper) -> TextReport:
-            report = keeper.rebuild(progress, every_file=full)
-            if not self.embedder()[0]:
-                keeper.finish()
-            return report
-
-        report, *others = [keeper.store.safely(partial(work, keeper)) for keeper in self._keepers()]
-        report.sessions = others[0] if others else None
-        if not self.config.index.sessions:
-            from nacre.index.sessions import delete
-
-            delete(self.workspace)
-        return report
+        return self._indexes.update(progress=progress, full=full)
 
     def embed(self, *, progress: Progress | None = None) -> IndexReport:
         """Make the vectors that are missing, then let what was built take over."""
-        from nacre.index.embedding import fill, prune
+        return self._indexes.embed(progress=progress)
 
-        embedder, reason = self.embedder()
-        keepers = self._keepers()
-
-        def work(keeper: Keeper) -> int:
-            keeper.current()
-            done = fill(keeper.store, embedder, progress=progress) if embedder else 0
-            keeper.finish()
-            prune(keeper.store)
-            return done
-
-        try:
-            done = sum(keeper.store.safely(partial(work, keeper)) for keeper in keepers)
-            return IndexReport(embedded=done, reason=reason)
-        except ModelUnusable as trouble:
-            for keeper in keepers:
-                keeper.store.safely(keeper.finish)
-            return IndexReport(reason=str(trouble))
+    def waiting(self) -> tuple[int, int]:
+        """How many files and transcripts differ from the index, and how many passages have no vector yet."""
+        return self._indexes.waiting()
 
     def search(
         self,
@@ -327,7 +228,7 @@ class Memory:
         project: str | None = None,
     ) -> Filters:
         """Filters as users give them; a day may be a date, or a length of time before now such as "7d"."""
-        days = self._day(since), self._day(until)
+        days = asking.day_of(since, self.clock), asking.day_of(until, self.clock)
         return checked(Filters(*days, tuple(layers or ()), type=type, tag=tag, path=path, project=project))
 
     def ask(
@@ -344,31 +245,13 @@ class Memory:
         """`search` with how it was come by: mode, model, fallback, whether we abstained."""
         from nacre.recall.corpora import answer, merged
         from nacre.recall.question import understand
-        from nacre.recall.search import Asked
 
-        if mode not in MODES:
-            raise BadInput(
-                say(
-                    f'"{mode}" is not a mode; use hybrid, text or vector.',
-                    f"“{mode}”不是有效模式；请用 hybrid、text 或 vector。",
-                )
-            )
-        wanted = self.config.search.max_results if limit is None else limit
-        if wanted < 1:
-            raise BadInput(say("Ask for at least one result.", "请至少要求一条结果。"))
         clock = self.clock.at(now)
-        question = understand(query, clock.today())
-        asked = Asked(
-            limit=min(wanted, 1000),
-            mode=mode,
-            min_score=min_score,
-            filters=filters or Filters(),
-            scope=self.scope,
-            clock=clock,
-            settings=self.config.search,
-            as_of=clock.fixed is not None,
+        asked = asking.asked(
+            self.config, clock, self.scope, limit=limit, min_score=min_score, mode=mode, filters=filters
         )
-        return merged([answer(one, question, asked) for one in self._corpora(corpus)], asked.limit)
+        question = understand(query, clock.today())
+        return merged([answer(one, question, asked) for one in self._indexes.corpora(corpus)], asked.limit)
 
     def get(self, path: str, start_line: int | None = None, lines: int = 20) -> Excerpt:
         """Lines of a memory file, or of a session as search names it. The path may name them itself: `memory/x.md:12`,
@@ -388,37 +271,97 @@ class Memory:
         """Write one thing down in today's log, at once. A secret is refused."""
         from nacre.vault import daily
 
-        if self.scope.group is not None:
-            raise BadInput(say("In a group nothing is written to private memory.", "群组范围内不会写入私人记忆。"))
+        self._must_be_private()
         if dry_run:
             from nacre.model.entry import Entry
 
             kind, words = daily.checked(text, type)
             return Entry(words, self.workspace.relative(self.workspace.day(self.clock.today())), 0, kind)
-        return daily.note(self.workspace, self.clock, text, type, config=self.config)
+        from nacre.capture.forgotten import lift
+        from nacre.vault.operation import operation
 
-    @property
-    def judge(self) -> Judge:
-        """Who says what a sentence is: our classifiers with the local models, or without where these are not installed."""
-        with self._lock:
-            if self._judge is None:
-                from nacre.brain.local.judge import Judge
-                from nacre.embed.local import LocalEmbedder
-
-                embedder = LocalEmbedder()
-                self._judge = Judge(embedder if embedder.models() else None)
-            return self._judge
+        with operation(self.workspace, self.clock, "remember", self.config) as op:
+            entry = daily.note(self.workspace, self.clock, text, type, config=self.config)
+            lift(op, entry.text)
+        return entry
 
     def classify(self, text: str) -> str:
         """The kind of memory that a statement is: PREF, PROJ, TECH, LESSON, PEOPLE or TEMP."""
-        return self.judge.read([text])[0].best("type")
+        return self.brain.read([text])[0].best("type")
 
     def category(self, text: str) -> str:
         """What a statement is in a weekly digest: decision, discovery, preference or task."""
-        from nacre.brain.local.classifier import CATEGORIES
+        from nacre.tidy.compress import categories
 
-        odds = self.judge.read([text])[0].odds["category"]
-        return CATEGORIES[int(odds[: CATEGORIES.index("-")].argmax())]
+        return categories(self.brain, [text])[0]
+
+    def judge(self, text: str, existing: Sequence[str] | None = None) -> Verdict:
+        """The four-way test alone: would this text be admitted to long-term memory beside what exists? Writes nothing.
+
+        Without `existing`, what stands in MEMORY.md counts.
+        """
+        from nacre.tidy.admit import judged_alone
+        from nacre.vault import longterm
+
+        if existing is None and self.scope.group is not None:
+            existing = []
+        if existing is None:
+            here = longterm.read(self.workspace.longterm)
+            existing = [entry.words for entry in here.entries] if here else []
+        return judged_alone(self.brain, text, existing)
+
+    def _desk(self) -> Desk:
+        from nacre.tidy.room import Room as Desk
+
+        self._must_be_private()
+        return Desk(self.workspace, self.clock, self.config, lambda: self.brain)
+
+    def undo(self, count: int = 1, *, only: int | None = None, dry_run: bool = False) -> UndoPlan:
+        """Take the last changes back, or one by its number. What left long-term memory with it is not added again unasked."""
+        from nacre.tidy.takenback import undone
+        from nacre.vault.undo import plan
+
+        if dry_run:
+            return plan(self.workspace, self.config, count, only=only)
+        return undone(self.workspace, self.clock, self.config, count, only=only)
+
+    def questions(self) -> list[Item]:
+        """What long-term memory could not decide alone; `answer` takes the user's word on it."""
+        from nacre.vault import review
+
+        self._must_be_private()
+        return review.read(self.workspace)
+
+    def answer(self, answers: list[Answer], *, dry_run: bool = False) -> tuple[Step, ...]:
+        """Carry out the user's answers to `questions`."""
+        from nacre.tidy.answers import give
+
+        steps = give(self._desk(), answers, dry_run=dry_run)
+        if not dry_run:
+            self.index()
+        return steps
+
+    def adopting(self) -> list[AdoptPlan]:
+        """For each MEMORY.md that is over its limits: what would move where. Writes nothing."""
+        from nacre.tidy.adopt import plan
+
+        return plan(self._desk())
+
+    def adopt(self, planned: Sequence[AdoptPlan]) -> None:
+        """Carry out what `adopting` planned, with the user's consent."""
+        from nacre.tidy.adopt import apply
+
+        apply(self._desk(), planned)
+        self.index()
+
+    def tidy(self, *, dry_run: bool = False) -> TidyReport:
+        """Press old days into weeks, distil what lasts into MEMORY.md, archive; then bring the index up to date."""
+        from nacre.tidy.run import run
+
+        report = run(self._desk(), dry_run=dry_run)
+        if report.changed and not dry_run:
+            self.index()
+        return report
 
     def sync(
         self,
@@ -431,13 +374,12 @@ class Memory:
         """Read what was said since the last time and write it into the daily logs; then bring the index up to date."""
         from nacre.capture.run import run
 
-        if self.scope.group is not None:
-            raise BadInput(say("In a group nothing is written to private memory.", "群组范围内不会写入私人记忆。"))
+        self._must_be_private()
         report = run(
             self.workspace,
             self.config,
             self.clock,
-            lambda: self.judge,
+            lambda: self.brain,
             since=since,
             exclude=exclude,
             progress=progress,
@@ -449,9 +391,11 @@ class Memory:
 
     def extract(self, text: str, *, write: bool = False) -> list[Bullet]:
         """What of a text is worth remembering, as lines with their types; written into today's log when asked for."""
+        from nacre.capture.forgotten import not_forgotten
         from nacre.capture.told import told
+        from nacre.vault import tombstones
 
-        found = told(text, self.clock, self.judge)
+        found = not_forgotten(tombstones.load(self.workspace), told(text, self.clock, self.brain))
         if write and found:
             from nacre.vault import daily
 
@@ -462,7 +406,7 @@ class Memory:
         """The lines of notes that have no type, with the one each would get, or now has when asked for."""
         from nacre.capture.classify import give_types, untyped
 
-        found = untyped(self.workspace, self.judge)
+        found = untyped(self.workspace, self.brain)
         return give_types(self.workspace, self.clock, self.config, found) if apply and found else found
 
     def checkpoint(
@@ -473,7 +417,7 @@ class Memory:
         from nacre.capture.run import setting_of
         from nacre.vault import checkpoints
 
-        setting = setting_of(self.workspace, self.config, self.clock, lambda: self.judge)
+        setting = setting_of(self.workspace, self.config, self.clock, lambda: self.brain)
         made = of_session(setting, session) if text is None else of_text(setting, text, title)
         if dry_run:
             place = self.workspace.tiers(self.config.tiers.path) / "hot" / made.name
@@ -486,7 +430,7 @@ class Memory:
         from nacre.capture.run import moment_of, setting_of
         from nacre.capture.survey import survey
 
-        setting = setting_of(self.workspace, self.config, self.clock, lambda: self.judge, exclude=exclude)
+        setting = setting_of(self.workspace, self.config, self.clock, lambda: self.brain, exclude=exclude)
         return survey(setting, moment_of(since, self.clock) if since is not None else None)
 
     def import_(
@@ -495,9 +439,8 @@ class Memory:
         """Take in existing memories: a path, or an agent's name. Nothing is overwritten; doing it again changes nothing."""
         from nacre.capture.imports.run import import_
 
-        if self.scope.group is not None:
-            raise BadInput(say("In a group nothing is written to private memory.", "群组范围内不会写入私人记忆。"))
-        parts = (self.workspace, self.config, self.clock, lambda: self.judge)
+        self._must_be_private()
+        parts = (self.workspace, self.config, self.clock, lambda: self.brain)
         report = import_(what, *parts, since=since, progress=progress, dry_run=dry_run)
         if report.wrote and not dry_run:
             self.index()
@@ -515,21 +458,6 @@ class Memory:
 
         return load(self.workspace).synced
 
-    def waiting(self) -> tuple[int, int]:
-        """How many files and transcripts differ from the index, and how many passages have no vector yet."""
-        from nacre.index.embedding import batch_for, waiting_count
-        from nacre.index.update import count_changed
-        from nacre.vault.files import memory_files
-
-        store = self.keeper.store
-        live = store.safely(store.live)
-        found = memory_files(self.workspace, self.config)
-        files = count_changed(store, live, found) if live else sum(1 for _ in found)
-        files += self.sessions.store.safely(self.sessions.count_changed) if self.sessions else 0
-        embedder = self.embedder()[0]
-        stores = [keeper.store for keeper in self._keepers()]
-        return files, sum(waiting_count(one.db, batch_for(one, embedder)) for one in stores) if embedder else 0
-
     def project_here(self) -> str | None:
         """The project whose folder the current one lies in, by the path named at the head of its MEMORY.md."""
         from nacre.vault.projects import project_of
@@ -542,46 +470,50 @@ class Memory:
 
         return redact(text)
 
-    def _day(self, given: str | None) -> str | None:
-        """A day that a filter names: an ISO date, or a length of time before now such as "7d"."""
-        if not given:
-            return None
-        if given[0].isdigit() and given[-1].isalpha():
-            from nacre.clock import duration
+    def forget(
+        self,
+        id_or_query: str,
+        *,
+        purge: bool = False,
+        dry_run: bool = False,
+        similar: bool = False,
+        choose: Choose | None = None,
+    ) -> ForgetReport:
+        """Take a fact out of memory, with every line that says it: by the id of a hit, by `path:line`, or by words that fit one
+        thing alone. `choose` is asked where they fit several."""
+        from nacre.lifecycle.forgetting import forgetting
 
-            try:
-                return (self.clock.now() - duration(given)).date().isoformat()
-            except OverflowError:
-                return "0001-01-01"  # before anything that was ever written down
-        return self.clock.parse(given).date().isoformat()
+        report = forgetting(self._room(), id_or_query, choose=choose, similar=similar, purging=purge, dry_run=dry_run)
+        if report.purged and report.purged.rebuilt:
+            self.index()
+        return report
 
+    def pin(self, id: str, *, off: bool = False, dry_run: bool = False) -> PinPlan:  # noqa: A002 - the word users know
+        """Keep an entry of a MEMORY.md whatever happens, or no longer."""
+        from nacre.lifecycle import pin
+        from nacre.lifecycle.forgetting import one_target
 
-def default_place() -> Path:
-    """Where a workspace is made when nobody names a place."""
-    import os
+        lines, target = one_target(room := self._room(), id)
+        made = pin.plan(room, target, lines, off=off)
+        if not dry_run:
+            pin.apply(room, made)
+        return made
 
-    for name in ("NACRE_WORKSPACE", "OPENCLAW_WORKSPACE"):
-        if os.environ.get(name):
-            return Path(os.environ[name]).expanduser()
-    chosen = settings.load().workspace
-    if chosen:
-        return Path(chosen).expanduser()
-    openclaw = Path.home() / ".openclaw" / "workspace"
-    return openclaw if openclaw.is_dir() else Path.home() / ".nacre" / "workspace"
+    def why(self, id: str) -> Why:  # noqa: A002 - the word users know
+        """Where a memory comes from: the lines, the session and the message behind it, and what the ledger tells."""
+        from nacre.lifecycle.forgetting import one_target
+        from nacre.lifecycle.why import why
 
+        lines, target = one_target(room := self._room(), id)
+        return why(room, target, lines)
 
-def _agents() -> dict[str, Path]:
-    from nacre.vault.agents import agents
+    def _room(self) -> Room:
+        """What forgetting, pinning and asking why work with; none of it is for a group."""
+        from nacre.lifecycle.target import Room
 
-    return agents(settings.load())
+        self._must_be_private()
+        return Room(self.workspace, self.clock, self.config, lambda: self.keeper, self.search)
 
-
-def _set_up(root: Path, now: str | None) -> tuple[Config, Clock]:
-    """The settings and the clock of a workspace."""
-    import os
-
-    config = settings.load(root)
-    if config.language != "auto":
-        use_language(config.language)
-    clock = Clock(zone(config.timezone)).at(now or os.environ.get("NACRE_NOW") or None)
-    return config, clock
+    def _must_be_private(self) -> None:
+        if self.scope.group is not None:
+            raise BadInput(say("In a group nothing is written to private memory.", "群组范围内不会写入私人记忆。"))

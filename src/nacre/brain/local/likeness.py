@@ -1,0 +1,370 @@
+"""What two statements share and where they differ, as numbers: meaning, words, values, change, negation."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+from nacre.text.tokens import STOP_HAN, STOP_WORDS, tokens
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+_NUMBER = re.compile(r"\d+(?:[.:]\d+)*")
+_HAN_NUMBER = re.compile(
+    r"[一二两三四五六七八九十百千半]+(?=[点个天周月年号块元次人小分米楼层岁页条份行句遍倍瓶杯台套间张度斤公])"
+)
+_HAN_DIGITS = {sign: str(value) for value, sign in enumerate("零一二三四五六七八九十")} | {"两": "2"}
+_SPELLED = {
+    word: str(value)
+    for value, word in enumerate(
+        "zero - two three four five six seven eight nine ten eleven twelve".split(),
+    )
+} | {"noon": "12", "midnight": "0"}
+_WITH_UNIT = re.compile(r"(\d+(?:[.:]\d+)*)\s*([a-zA-Z%\u4e00-\u9fff]{1,3})")
+_WEEKDAY = re.compile(
+    r"\b(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?s?\b|(?:周|星期|礼拜)[一二三四五六日天末]",
+    re.IGNORECASE,
+)
+_LATIN = re.compile(r"[A-Za-z][\w.+-]*")
+
+# What each language says when something is no longer as it was, holds only once, is not certain, or is denied.
+_CHANGE = {
+    "en": r"\b(?:now|no longer|any ?more|moved?|switch\w*|instead|chang\w+|replac\w+|new|gone|drop\w*|stopp?\w*|ended|retired|over"
+    r"|used to|from now|as of|bump\w+|raised?|renamed?|left|closed|expired|cancel\w*|upgrad\w+|takes over|took over|becam?e\w*)\b",
+    "zh": r"现在|不再|改成|改用|换成|换了|换到|改到|改为|已经|停了|没了|取消|升级|升到|搬|调到|涨到|降到|退|离职|接手|作废|过期|早就|不用了|了$|起$|起，"
+    r"|如今|新|下线|从.{1,12}(?:换|改|升|迁|搬)|别再|不做了",
+}
+_ONCE = {
+    "en": r"\b(?:today|tonight|this (?:once|time|week|morning)|just for|tomorrow|for now|this one|right now)\b",
+    "zh": r"今天|今晚|这次|这回|就一次|临时|明天|这一次|破例",
+}
+_FOR_ONCE = {
+    "en": r"\b(?:(?:just|only) (?:for )?(?:today|tonight|this|once)|for (?:today|tonight|now|once|the moment|the time being|this (?:pr|release|time|week|one|run))"
+    r"|this (?:once|time|pr|one time)\b(?: only)?|temporar\w*|until (?:then|tomorrow|it|he|she|they|the)|till)\b",
+    "zh": r"就这(?:一)?次|这次|这回|临时|暂时|只限|今天先|就一次|先(?:用|按|这么|这样)|这个 ?PR|这一版|这一批|这批|这场",
+}
+_PASSING = {
+    "en": r"\b(?:since (?:noon|this morning|yesterday|last night|(?:mon|tues|wednes|thurs|fri|satur|sun)day)|right now|at the moment|atm|still (?:waiting|open|missing|down)"
+    r"|this (?:morning|afternoon|evening|week)|today|tonight|tomorrow|yesterday|currently|on my way|in the (?:car|train))\b",
+    "zh": r"今天|今晚|明天|昨天|昨晚|刚才|刚刚|正在|这会儿|这两天|本周|这周|下周|点前|一会儿?|马上|目前|暂时|在(?:高铁|地铁|车|飞机|路)上",
+}
+_RECURRING = {
+    "en": r"\b(?:every|each|weekly|monthly|nightly|daily|yearly|quarterly|biweekly)\b|\b(?:mon|tues|wednes|thurs|fri|satur|sun)days\b",
+    "zh": r"每(?:天|周|月|年|晚|早|次|个|季|隔|逢|星期|两周)|逢(?:周|星期)|例会|例行|定期",
+}
+_UNSURE = {
+    "en": r"\?|\b(?:i think|not sure|maybe|apparently|heard|said|says|claims?|supposedly|might|reckons?|swears?)\b",
+    "zh": r"[?？]|吗|好像|听说|说是|不确定|可能|记得是|应该是|据说|到底",
+}
+_DENIAL = {
+    "en": r"\b(?:no|not|never|without|none|nothing|don'?t|doesn'?t|isn'?t|won'?t|can'?t|cannot|stop|avoid)\b|n't",
+    "zh": r"不|没|别|无|勿|禁",
+}
+_FROM_TO = {
+    "en": r"\b(?:to|from|instead of|rather than|in place of|replaces?|over to)\b",
+    "zh": r"从|换|改|代替|取代|转到|迁",
+}
+# What stands right after, or right before, these words is what a statement says goodbye to.
+_LEAVES_NEXT = {
+    "en": r"\b(?:(?:mov|switch|migrat|chang|convert|port|transition)\w*(?:\s[\w./-]+){0,4}\s(?:away\s)?from|from(?=\s\S+(?:\s\S+){0,3}\sto\s)|instead of"
+    r"|rather than|no more|no longer (?:use|using|on|with|at|in)?|dropp?(?:ed|ing)?|replac(?:es?|ed|ing)|stopp?(?:ed|ing)?(?: using)?|ditch\w*|retir\w+"
+    r"|left|leaving|the old|away from|gave up|given up|done with|used to)\b",
+    "zh": r"从(?=.{1,16}?(?:换|改|升|迁|搬|切|转|变|调|挪))|别再|别用|别叫|不用|不再|不叫|旧的?|老的|原来的?|代替|取代|而不是|不走|停用|弃用|放弃|退掉|砍掉",
+}
+_GONE = {
+    "en": r"\b(?:(?:is|are|was|were|has|have|'s)\s+(?:now\s+)?(?:gone|dead|out|over|closed|retired|off|left|no longer|deleted|cancell?ed|expired|switched off)"
+    r"|left|no longer|does(?:n't| not) (?:do|work|use|run|hold)|retired|quit|anymore|any more)\b",
+    "zh": r"不做了?|作废|下线|取消|停了|没了|离职|走了|不用了|不干了|退了|退掉|废了|失效|过期|已经?退|全删|删了",
+}
+# And what stands before these has another value from now on.
+_BECOMES = {
+    "en": r"\b(?:moves?|moved|chang\w+|becomes?|became|goes to|went to|is now|are now|now (?:runs?|lives?|does|is|at|on))\b",
+    "zh": r"换成|换了|换到|改成|改到|改为|改用|升到|升级|迁到|搬到|挪到|调到|调成|现在是|现在用|现在叫",
+}
+_REACH = {"en": 28, "zh": 12}  # characters
+_OPPOSITES = {
+    "en": "before/after morning/evening morning/afternoon always/never allow/forbid on/off more/less public/private open/closed with/without"
+    " include/exclude first/last can/cannot early/late short/long manual/automatic weekly/monthly daily/weekly up/down enabled/disabled"
+    " keep/drop left/right",
+    "zh": "之前/之后 上午/下午 早上/晚上 允许/禁止 开/关 多/少 公开/私有 可以/不能 自动/手动 每周/每月 每天/每周 长/短 前/后 要/不要 用/不用"
+    " 保留/删 线上/线下 先/后 大/小 冷/热",
+}
+
+
+@cache
+def _pattern(source: str) -> re.Pattern[str]:
+    return re.compile(source, re.IGNORECASE)
+
+
+def says(kind: dict[str, str], text: str, language: str) -> bool:
+    return _pattern(kind[language]).search(text) is not None
+
+
+def tells_a_change(text: str, language: str) -> bool:
+    """Whether a statement says that something is no longer as it was."""
+    return says(_CHANGE, text, language)
+
+
+def tells_a_move(text: str, language: str) -> bool:
+    """Whether a statement names what was given up, and what took its place."""
+    return says(_LEAVES_NEXT, text, language) and says(_FROM_TO, text, language)
+
+
+def is_unsure(text: str, language: str) -> bool:
+    """Whether a statement is asked, guessed or hearsay."""
+    return says(_UNSURE, text, language)
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A statement taken apart for comparing."""
+
+    text: str
+    language: str
+    words: tuple[str, ...]  # search tokens that carry meaning, in order
+    numbers: frozenset[str]
+    units: dict[str, str]  # the number before each unit
+    names: frozenset[str]
+    weekdays: frozenset[str]
+    vector: npt.NDArray[np.float32] | None = None
+
+
+def statement(text: str, language: str, vector: npt.NDArray[np.float32] | None = None) -> Statement:
+    lower = text.lower()
+    numbers = set(_NUMBER.findall(text))
+    if language == "zh":
+        numbers |= {_HAN_DIGITS.get(one, one) for one in _HAN_NUMBER.findall(text)}
+        names = {one.lower() for one in _LATIN.findall(text)}
+    else:
+        numbers |= {_SPELLED[word] for word in re.findall(r"[a-z]+", lower) if word in _SPELLED}
+        names = {one.lower() for one in _LATIN.findall(text)[1:] if one[0].isupper()}
+    return Statement(
+        text,
+        language,
+        tuple(one for one in tokens(text) if one not in STOP_WORDS and one not in STOP_HAN),
+        frozenset(numbers),
+        {unit: number for number, unit in _WITH_UNIT.findall(text)},
+        frozenset(names),
+        frozenset(found[:3].lower() for found in _WEEKDAY.findall(text)),
+        vector,
+    )
+
+
+NAMES = (
+    *(
+        "meaning",
+        "meaning squared",
+        "shared of both",
+        "shared of old",
+        "shared of new",
+        "rarest shared",
+        "shared words",
+    ),
+    *(
+        "old's beginning in new",
+        "same beginning",
+        "same number",
+        "other number",
+        "number added",
+        "number gone",
+        "only new numbers",
+    ),
+    *(
+        "other weekday",
+        "same weekday",
+        "shared name",
+        "new name",
+        "old name gone",
+        "name for name",
+        "one denies",
+        "new denies",
+    ),
+    *(
+        "old denies",
+        "change",
+        "once",
+        "unsure",
+        "old changed",
+        "length",
+        "new length",
+        "old length",
+        "other measure",
+        "same measure",
+    ),
+    *("opposites", "from and to", "change from and to", "change and shared", "change and name", "denial at meaning"),
+    *("number at meaning", "change at meaning", "leaves what old has", "leaves at meaning"),
+)
+
+
+def compare(old: Statement, new: Statement, rarity: dict[str, float], rarest: float) -> list[float]:
+    """The features of a pair, in the order of `NAMES`. Without vectors meaning is told by shared words."""
+
+    def weight(words: set[str]) -> float:
+        return sum(rarity.get(word, rarest) for word in words)
+
+    language = new.language
+    before, after = set(old.words), set(new.words)
+    shared = before & after
+    every = max(weight(before | after), 1e-6)
+    meaning = (
+        float(old.vector @ new.vector) if old.vector is not None and new.vector is not None else weight(shared) / every
+    )
+    lost = {name for name in old.names if name not in new.text.lower()}
+    added = {name for name in new.names if name not in old.text.lower()}
+    other_number = bool(old.numbers - new.numbers and new.numbers - old.numbers)
+    denied, denies = says(_DENIAL, old.text, language), says(_DENIAL, new.text, language)
+    change, from_to = tells_a_change(new.text, language), says(_FROM_TO, new.text, language)
+    leaves = says_goodbye(old, new)
+    measures = [(old.units[unit], new.units[unit]) for unit in old.units if unit in new.units]
+    found: list[float | bool] = [
+        meaning,
+        meaning**2,
+        weight(shared) / every,
+        weight(shared) / max(weight(before), 1e-6),
+        weight(shared) / max(weight(after), 1e-6),
+        max((rarity.get(word, rarest) for word in shared), default=0.0) / rarest,
+        len(shared) / max(len(before | after), 1),
+        len(set(old.words[:4]) & after) / 4,
+        len(set(old.words[:3]) & set(new.words[:4])) / 3,
+        bool(old.numbers & new.numbers),
+        other_number,
+        bool(new.numbers - old.numbers),
+        bool(old.numbers and not new.numbers),
+        bool(new.numbers and not old.numbers),
+        bool(old.weekdays - new.weekdays and new.weekdays - old.weekdays),
+        bool(old.weekdays & new.weekdays),
+        bool(old.names & new.names),
+        bool(added),
+        bool(lost),
+        bool(added and lost),
+        denied != denies,
+        denies,
+        denied,
+        change,
+        says(_ONCE, new.text, language),
+        is_unsure(new.text, language),
+        tells_a_change(old.text, language),
+        min(len(new.text) / max(len(old.text), 1), 3) / 3,
+        min(len(after) / 30, 1),
+        min(len(before) / 30, 1),
+        any(one != other for one, other in measures),
+        any(one == other for one, other in measures),
+        _opposed(old, new, language),
+        from_to,
+        change and from_to,
+        change and bool(shared),
+        change and bool(old.names & new.names),
+        (denied != denies) * meaning,
+        other_number * meaning,
+        change * meaning,
+        leaves,
+        leaves * meaning,
+    ]
+    return [float(one) for one in found]
+
+
+def says_goodbye(old: Statement, new: Statement) -> bool:
+    """Whether the new statement says goodbye to something that the old one has: "moved away from X", "X is gone"."""
+    return bool(left_behind(old, new) or said_to_change(old, new))
+
+
+def left_behind(old: Statement, new: Statement) -> frozenset[str]:
+    """The words of the old statement that the new one says goodbye to."""
+    return _shared(old, new, _after(new, _LEAVES_NEXT) + _before(new, _GONE))
+
+
+def said_to_change(old: Statement, new: Statement) -> frozenset[str]:
+    """The words of the old statement of which the new one says that they have another value now."""
+    return _shared(old, new, _before(new, _BECOMES))
+
+
+_END = re.compile(r"[;；。!！?？]|\.(?=\s)")
+
+
+def _after(new: Statement, kind: dict[str, str]) -> list[str]:
+    """What stands right after such words, up to the end of the sentence."""
+    reach = _REACH[new.language]
+    found = (new.text[one.end() : one.end() + reach] for one in _pattern(kind[new.language]).finditer(new.text))
+    return [_END.split(part)[0] for part in found]
+
+
+def _before(new: Statement, kind: dict[str, str]) -> list[str]:
+    """What stands right before such words, in the same sentence."""
+    reach = _REACH[new.language]
+    starts = (one.start() for one in _pattern(kind[new.language]).finditer(new.text))
+    return [_END.split(new.text[max(0, start - reach) : start])[-1] for start in starts]
+
+
+_SLOT = re.compile(r"([A-Za-z][\w.+-]*|[\u4e00-\u9fff]{2})\s?[:：]?\s?v?(\d+(?:[.:]\d+)*)")
+
+
+def fills_otherwise(old: Statement, new: Statement) -> bool:
+    """Whether both put a number behind the same word, or before the same unit, and not the same number."""
+    before, after = ({word.lower(): number for word, number in _SLOT.findall(one.text)} for one in (old, new))
+    places = [(before[word], after[word]) for word in before if word in after]
+    places += [(old.units[unit], new.units[unit]) for unit in old.units if unit in new.units]
+    return any(one != other for one, other in places) and not any(one == other for one, other in places)
+
+
+def _shared(old: Statement, new: Statement, near: list[str]) -> frozenset[str]:
+    """Words of both in these places; in Chinese a lone character is none."""
+    words = {word for part in near for word in tokens(part)} - STOP_WORDS - STOP_HAN
+    return frozenset(word for word in words & set(old.words) if new.language == "en" or len(word) > 1 or word.isascii())
+
+
+def holds_once(text: str, language: str) -> bool:
+    """Whether a statement says itself that it is for this once, or for the time being."""
+    return says(_FOR_ONCE, text, language)
+
+
+def is_passing(text: str, language: str) -> bool:
+    """Whether a statement speaks of today, or of a state that will be over soon."""
+    return says(_PASSING, text, language)
+
+
+def recurs(text: str, language: str) -> bool:
+    """Whether a statement speaks of what comes again and again."""
+    return says(_RECURRING, text, language)
+
+
+def adds_a_value(old: Statement, new: Statement) -> bool:
+    """Whether the new statement names a number or a thing with a name of its own that the old one does not."""
+    lower = old.text.lower()
+    names = {name for name in new.names if re.search(r"[\d_./@-]", name) or new.language == "zh"}
+    digits = {
+        number for number in new.numbers - old.numbers if number in new.text
+    }  # a spelled one may be said otherwise
+    return bool(digits) or any(name not in lower for name in names)
+
+
+def shares_a_value(old: Statement, new: Statement) -> bool:
+    return bool(old.numbers & new.numbers or old.names & new.names or old.weekdays & new.weekdays)
+
+
+def parts_ways(old: Statement, new: Statement) -> bool:
+    """Whether both name a value of one kind, and not the same: another number, weekday, name, or the opposite."""
+    names_gone = {name for name in old.names if name not in new.text.lower()}
+    names_new = {name for name in new.names if name not in old.text.lower()}
+    return (
+        bool(old.numbers - new.numbers and new.numbers - old.numbers)
+        or bool(old.weekdays - new.weekdays and new.weekdays - old.weekdays)
+        or bool(names_gone and names_new)
+        or _opposed(old, new, new.language)
+        or says(_DENIAL, old.text, new.language) != says(_DENIAL, new.text, new.language)
+    )
+
+
+def _opposed(old: Statement, new: Statement, language: str) -> bool:
+    """Whether one says "before" where the other says "after"."""
+    left: str | set[str] = old.text if language == "zh" else set(re.findall(r"[a-z]+", old.text.lower()))
+    right: str | set[str] = new.text if language == "zh" else set(re.findall(r"[a-z]+", new.text.lower()))
+    for pair in _OPPOSITES[language].split():
+        one, other = pair.split("/")
+        for first, second in ((one, other), (other, one)):
+            if first in left and second not in left and second in right and first not in right:
+                return True
+    return False

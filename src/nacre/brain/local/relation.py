@@ -1,0 +1,139 @@
+"""How a new statement stands to one that is already remembered: it says the same, it clashes, or both hold side by side."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING
+
+from nacre.brain.local.likeness import Statement, adds_a_value, compare, shares_a_value, statement
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from nacre.brain.local.judge import Judged
+
+    Array = npt.NDArray[np.float32]
+
+RELATIONS = ("same", "clash", "beside")
+VECTOR_SCALE = 3.0
+NEAREST = 6  # how many remembered statements a new one is compared with in full
+
+
+@dataclass(frozen=True)
+class Weights:
+    """What training left behind for one language, with embeddings or without."""
+
+    matrix: Array  # features and embedding of the new statement × relations
+    bias: Array
+    mean: Array
+    spread: Array
+    rarity: dict[str, float]
+    rarest: float
+    corpus: str = ""
+
+
+@dataclass(frozen=True)
+class Relation:
+    """The odds of each relation between a new statement and a remembered one."""
+
+    place: int  # of the remembered one
+    same: float
+    clash: float
+
+    @property
+    def beside(self) -> float:
+        return 1 - self.same - self.clash
+
+
+@cache
+def load(language: str, variant: str) -> Weights:
+    """The weights in the package: "full" with embeddings, "bare" without."""
+    import io
+
+    import numpy as np
+
+    data = resources.files("nacre.brain.local").joinpath("weights", f"relation-{language}-{variant}.npz").read_bytes()
+    with np.load(io.BytesIO(data), allow_pickle=False) as stored:
+        about = json.loads(bytes(stored["about"]).decode("utf-8"))
+        arrays = {name: stored[name].astype(np.float32) for name in ("matrix", "bias", "mean", "spread")}
+    return Weights(**arrays, rarity=about["rarity"], rarest=about["rarest"], corpus=about["corpus"])
+
+
+def as_statement(judged: Judged) -> Statement:
+    return statement(judged.text, judged.language, judged.vector)
+
+
+def odds(pairs: Sequence[tuple[Statement, Statement]], language: str, weights: Weights | None = None) -> Array:
+    """The odds of each relation for (remembered, new) pairs of one language."""
+    import numpy as np
+
+    from nacre.brain.local.classifier import softmax
+
+    if not pairs:
+        return np.zeros((0, len(RELATIONS)), np.float32)
+    if weights is None:
+        meant = all(one.vector is not None for pair in pairs for one in pair)
+        weights = load(language, "full" if meant else "bare")
+    return softmax(design(pairs, weights) @ weights.matrix + weights.bias)
+
+
+def design(pairs: Sequence[tuple[Statement, Statement]], weights: Weights) -> Array:
+    import numpy as np
+
+    rows = np.array([compare(old, new, weights.rarity, weights.rarest) for old, new in pairs], np.float32)
+    rows = (rows - weights.mean) / weights.spread
+    if weights.matrix.shape[0] == rows.shape[1]:
+        return rows
+    vectors = np.array([new.vector for _, new in pairs], np.float32) * VECTOR_SCALE
+    return np.hstack([rows, vectors])
+
+
+SAME, SAME_VALUE, NEW_VALUE = (
+    0.42,
+    0.32,
+    0.7,
+)  # odds above which it says the same: usually, with a value in common, with a new one
+
+
+def says_the_same(old: Statement, new: Statement, near: Relation) -> bool:
+    """Whether a statement tells nothing that the remembered one does not. A value of its own must be outweighed."""
+    needed = NEW_VALUE if adds_a_value(old, new) else SAME_VALUE if shares_a_value(old, new) else SAME
+    return near.same >= needed and near.same >= near.clash
+
+
+def relations(known: Sequence[Statement], new: Statement) -> list[Relation]:
+    """How a statement stands to the remembered ones nearest to it; the others stand beside it.
+
+    What is written half in Chinese and half in English may count as either: across languages words alone are compared.
+    """
+    found: list[Relation] = []
+    for own in (True, False):
+        places = _nearest(known, new, own=own)
+        pairs = [(known[place], new) if own else (_wordly(known[place]), _wordly(new)) for place in places]
+        odd = odds(pairs, new.language if own else "zh")
+        found += [Relation(place, float(row[0]), float(row[1])) for place, row in zip(places, odd, strict=True)]
+    return found
+
+
+def _wordly(one: Statement) -> Statement:
+    return statement(one.text, "zh")
+
+
+def _nearest(known: Sequence[Statement], new: Statement, *, own: bool) -> list[int]:
+    words = set(new.words)
+
+    def nearness(place: int) -> float:
+        one = known[place]
+        shared = len(words & set(one.words)) / max(len(words | set(one.words)), 1)
+        meaning = float(one.vector @ new.vector) if own and one.vector is not None and new.vector is not None else 0.0
+        return meaning + shared
+
+    fitting = [place for place, one in enumerate(known) if (one.language == new.language) == own]
+    if not own:
+        fitting = [place for place in fitting if len(words & set(known[place].words)) > 1]
+    return sorted(fitting, key=nearness, reverse=True)[:NEAREST]

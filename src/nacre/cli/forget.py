@@ -1,0 +1,210 @@
+"""nacre forget: take a fact out of memory."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from nacre.cli.base import Command, Invocation, dry_run_option, json_option, note, open_memory, print_json, table
+from nacre.words import say
+
+if TYPE_CHECKING:
+    from nacre.lifecycle.forget import Going
+    from nacre.lifecycle.forgetting import Choose, ForgetReport
+    from nacre.lifecycle.purge import Left, PurgePlan
+    from nacre.lifecycle.target import Target
+
+NOT_ALL = 3  # exit code: something is left
+
+
+@click.command(cls=Command, epilog="Example:  nacre forget 190d40841b --dry-run")
+@click.argument("what", metavar="ID|FILE:LINE|QUERY", nargs=-1, required=True)
+@click.option("--all", "every", is_flag=True, help="Everything that fits, where several things do.")
+@click.option("--similar", is_flag=True, help="Also lines that look like it, which are otherwise only listed.")
+@click.option("--purge", is_flag=True, help="Also out of history and backups, then search every file for it. No undo.")
+@dry_run_option
+@json_option
+@click.pass_obj
+def forget(
+    invocation: Invocation,
+    what: tuple[str, ...],
+    *,
+    every: bool,
+    similar: bool,
+    purge: bool,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Take a fact out of memory: every line that says it, in MEMORY.md, logs, digests, notes and checkpoints.
+
+    It is named by the id that search shows, by FILE:LINE, or by words. Where several things fit, you choose; where nobody can be
+    asked, they are listed and nothing is done (exit code 2). It is not learned again from old transcripts; "nacre remember" of the
+    same thing lifts that. "nacre undo" brings it back, unless --purge was given; exit code 3 says that something is left.
+    """
+    memory = open_memory(invocation)
+    chosen = _chooser(every=every, as_json=as_json)
+    report = memory.forget(" ".join(what), purge=purge, dry_run=dry_run, similar=similar, choose=chosen)
+    if as_json:
+        print_json(_as_json(report, dry_run=dry_run))
+    else:
+        _show(report, dry_run=dry_run)
+    if report.purged and report.purged.left:
+        raise click.exceptions.Exit(NOT_ALL)
+
+
+def _chooser(*, every: bool, as_json: bool) -> Choose:
+    def choose(targets: Sequence[Target], certain: bool) -> Sequence[Target]:
+        asks = sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty() and not as_json
+        if every or (len(targets) == 1 and (certain or not asks)):
+            return targets
+        if asks:
+            return _asked(targets)
+        if as_json:
+            print_json({"candidates": [_target(one) for one in targets]})
+        else:
+            table(_row(one) for one in targets)
+        note(
+            say(
+                f"{len(targets)} things fit and nothing was forgotten. Name one by its id, or take them all with --all.",
+                f"有 {len(targets)} 项符合，未忘记任何内容。请用 id 指定一项，或用 --all 全部选择。",
+            )
+        )
+        raise click.exceptions.Exit(2)
+
+    return choose
+
+
+def _asked(targets: Sequence[Target]) -> Sequence[Target]:
+    for number, one in enumerate(targets, 1):
+        click.echo(f"{number:>3}  " + "  ".join(_row(one)[1:]), err=True)
+    question = say("Which? (numbers, or all; empty for none)", "哪几项？（编号，或 all；直接回车表示都不是）")
+    answer = click.prompt(question, default="", show_default=False, err=True).strip().lower()
+    if answer == "all":
+        return targets
+    numbers = {int(word) for word in answer.replace(",", " ").split() if word.isascii() and word.isdigit()}
+    chosen = [one for number, one in enumerate(targets, 1) if number in numbers]
+    if not chosen:
+        raise click.Abort
+    return chosen
+
+
+def _row(one: Target) -> tuple[str, str, str]:
+    return one.id, one.line.place if one.line else say("ledger", "账本"), one.words
+
+
+def _target(one: Target) -> dict[str, Any]:
+    where = {"path": one.line.path, "line": one.line.start} if one.line else {}
+    return {"id": one.id, "text": one.words, **where}
+
+
+def _show(report: ForgetReport, *, dry_run: bool) -> None:
+    made = report.plan
+    table((one.line.place, one.reason, one.line.text) for one in made.going)
+    count = len(made.going)
+    if dry_run:
+        note(say(f"Would be forgotten: {_lines(count)}.", f"将忘记 {count} 行。"))
+    elif count or made:
+        undo = "" if report.purged else say(' "nacre undo" brings it back.', "可用“nacre undo”恢复。")
+        note(say(f"Forgotten: {_lines(count)}.", f"已忘记 {count} 行。") + undo)
+    if made.alike:
+        note(
+            say(
+                "Also looks like it, and stays (--similar takes it too):",
+                "看起来也像，但予以保留（--similar 可一并删除）：",
+            )
+        )
+        for one in made.alike:
+            note(f"  {one.line.place}  {one.reason}  {one.line.text}")
+    if report.purge_plan:
+        _show_purge(report.purge_plan, report.purged.left if report.purged else (), dry_run=dry_run)
+
+
+def _show_purge(made: PurgePlan, left: Sequence[Left], *, dry_run: bool) -> None:
+    cleaned = (len(made.blobs), len(made.backups))
+    if dry_run:
+        note(
+            say(
+                f"Would be cleaned: {cleaned[0]} earlier contents in history, {cleaned[1]} backups.",
+                f"将清理：历史中的 {cleaned[0]} 份旧内容、{cleaned[1]} 个备份。",
+            )
+        )
+    else:
+        note(
+            say(
+                f"Cleaned: {cleaned[0]} earlier contents in history, {cleaned[1]} backups, the ledger and the index.",
+                f"已清理：历史中的 {cleaned[0]} 份旧内容、{cleaned[1]} 个备份、账本和索引。",
+            )
+        )
+    if made.undoes:
+        listed = ", ".join(map(str, made.undoes))
+        note(say(f"These operations can no longer be undone: {listed}.", f"以下操作无法再撤销：{listed}。"))
+    for one in made.sessions:
+        named = f"{one.agent} {one.session}".strip()
+        note(
+            say(
+                f"The agent's own transcript of that talk ({named}, {one.day}) still holds it; it is not Nacre's to change.",
+                f"代理自己的对话记录（{named}，{one.day}）仍保留该内容；Nacre 不会改动它。",
+            )
+        )
+    if dry_run:
+        return
+    if not left and not made.words:
+        note(
+            say(
+                "Nobody knows its words any more; no line of any file is what the tombstone stands for.",
+                "已无人知道其原文；没有任何文件的任何一行与墓碑相符。",
+            )
+        )
+    elif not left:
+        note(say("Every file was searched: the words stand nowhere any more.", "已搜索所有文件：相关文字已不存在。"))
+    else:
+        note(say("It still stands in:", "仍存在于："))
+        show_left(left)
+
+
+def show_left(left: Sequence[Left]) -> None:
+    table((f"{one.path}:{one.line}" if one.line else one.path, one.reason) for one in left)
+
+
+def _lines(count: int) -> str:
+    return "1 line" if count == 1 else f"{count} lines"
+
+
+def _as_json(report: ForgetReport, *, dry_run: bool) -> dict[str, Any]:
+    made = report.plan
+    told: dict[str, Any] = {
+        "forgotten": [{"id": fact.id, "text": fact.words} for fact in made.facts],
+        "removed": [_going(one) for one in made.going],
+        "alike": [_going(one) for one in made.alike],
+        "ledgerLines": made.redacts,
+        "dryRun": dry_run,
+    }
+    if report.purge_plan:
+        cleaning = report.purge_plan
+        told["purge"] = {
+            "historyContents": len(cleaning.blobs),
+            "notUndoable": list(cleaning.undoes),
+            "backups": [gone[0].path for _, gone in cleaning.backups],
+            "transcripts": [{"agent": one.agent, "session": one.session, "day": one.day} for one in cleaning.sessions],
+            "left": None if report.purged is None else [left_json(one) for one in report.purged.left],
+        }
+    return told
+
+
+def left_json(one: Left) -> dict[str, Any]:
+    return {"path": one.path, "line": one.line, "reason": one.reason}
+
+
+def _going(one: Going) -> dict[str, Any]:
+    line = one.line
+    return {
+        "path": line.path,
+        "startLine": line.start,
+        "endLine": line.end,
+        "text": line.text,
+        "layer": line.layer,
+        "reason": one.reason,
+    }

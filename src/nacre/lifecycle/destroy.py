@@ -1,0 +1,197 @@
+"""Removing a workspace's memory for good: only what is Nacre's, listed first; and proving by the bytes that nothing is left."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from nacre.config import Config, user_config_folder
+from nacre.errors import NacreError, cannot_write
+from nacre.lifecycle import traces
+from nacre.lifecycle.lines import everywhere
+from nacre.lifecycle.purge import Left, cannot_be_read, of_git, own_file
+from nacre.lifecycle.traces import Trace, Words
+from nacre.vault import atomic, rules
+from nacre.vault.files import TIERS
+from nacre.vault.lock import hold, lock
+from nacre.vault.markdown import document
+from nacre.vault.trust import distrust
+from nacre.vault.workspace import Workspace
+from nacre.words import say
+
+SAMPLE = 10_000  # lines whose words are looked for afterwards
+_ATTEMPTS = 5
+_PLAIN = ("MEMORY.md", "SESSION-STATE.md", "refcount.json", "promote_report.md")
+
+
+@dataclass(frozen=True)
+class Doomed:
+    """A file or a folder that goes, with everything in it."""
+
+    path: Path
+    shown: str
+    files: int
+    bytes: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class DestroyPlan:
+    """What goes, which file only loses our block, and which layers stay because nobody named them."""
+
+    workspace: Workspace
+    doomed: tuple[Doomed, ...]
+    agents: bytes | None  # what AGENTS.md will hold; None when it stays as it is
+    kept_tiers: Path | None = None
+
+    @property
+    def files(self) -> int:
+        return sum(one.files for one in self.doomed)
+
+    @property
+    def bytes(self) -> int:
+        return sum(one.bytes for one in self.doomed)
+
+
+def plan(workspace: Workspace, config: Config, *, tiers: bool = False) -> DestroyPlan:
+    """What destroying the workspace would remove. Layers that lie elsewhere go only when they are named. Touches nothing."""
+    root = workspace.root
+    found: list[Path] = [root / name for name in _PLAIN]
+    found += sorted(workspace.projects.glob("*/MEMORY.md"))
+    layers = workspace.tiers(config.tiers.path)
+    inside = root in Path(os.path.normpath(layers)).parents
+    found += [workspace.memory]
+    if inside:
+        found.append(layers)
+    elif tiers:
+        found += [layers / tier for tier in TIERS]
+        found.append(workspace.refcount(config.tiers.path))
+    found += [_cached_index(workspace), workspace.machine]
+    doomed = [_doomed(workspace, path) for path in dict.fromkeys(found) if os.path.lexists(path)]
+    kept = layers if not inside and not tiers and any((layers / tier).is_dir() for tier in TIERS) else None
+    return DestroyPlan(workspace, tuple(doomed), _without_block(workspace), kept)
+
+
+def _doomed(workspace: Workspace, path: Path) -> Doomed:
+    sizes = [one.lstat().st_size for one in _everything(path)]
+    reason = say("long-term memory", "长期记忆") if path.name == "MEMORY.md" else _reasons().get(path.name, "")
+    shown = workspace.relative(path) + ("/" if _is_folder(path) else "")
+    return Doomed(path, shown, len(sizes), sum(sizes), reason)
+
+
+def _reasons() -> dict[str, str]:
+    return {
+        "memory": say("logs, digests, notes, ledger, backups", "日志、周报、笔记、账本、备份"),
+        **dict.fromkeys(("memory_fs", *TIERS), say("checkpoints", "检查点")),
+        "SESSION-STATE.md": say("working memory", "工作记忆"),
+        "refcount.json": say("how often checkpoints were recalled", "检查点的调用次数"),
+        "promote_report.md": say("what was to be promoted", "晋升建议"),
+        ".nacre": say("settings, index, history, cursors", "设置、索引、历史、游标"),
+    }
+
+
+def _cached_index(workspace: Workspace) -> Path:
+    """Where the index lies when the workspace cannot be written to."""
+    import platformdirs
+
+    name = hashlib.sha256(str(workspace.index.resolve()).encode()).hexdigest()[:16]
+    return Path(platformdirs.user_cache_dir("nacre", appauthor=False)) / "indexes" / name
+
+
+def _is_folder(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()
+
+
+def _everything(path: Path) -> Iterator[Path]:
+    """Every file and link of what goes; a link is counted itself, not what it leads to."""
+    if not _is_folder(path):
+        yield path
+        return
+    for place, folders, names in os.walk(path):
+        yield from (Path(place, name) for name in (*names, *folders) if name in names or Path(place, name).is_symlink())
+
+
+def _without_block(workspace: Workspace) -> bytes | None:
+    """AGENTS.md without our rules; None when they do not stand there."""
+    path = workspace.root / "AGENTS.md"
+    try:
+        data = atomic.read_bytes(path)
+        rest = rules.without_block(document(path, data)) if data is not None else None
+    except NacreError:
+        return None  # not UTF-8: what we wrote is, so it is not ours any more
+    return None if rest == data else rest
+
+
+def sample(workspace: Workspace, config: Config) -> tuple[str, ...]:
+    """The words of the memory's lines, as many as can be looked for: those that could stand nowhere else by chance."""
+    found = dict.fromkeys(line.words for line in everywhere(workspace, config) if _is_telling(line.words))
+    step = max(1, -(-len(found) // SAMPLE))
+    return tuple(found)[::step]
+
+
+def _is_telling(words: str) -> bool:
+    return len(words.encode("utf-8", "replace")) >= 24 and sum(sign.isalnum() for sign in words) >= 8
+
+
+def apply(made: DestroyPlan) -> None:
+    """Remove it. What is left when this is interrupted, doing it again removes."""
+    workspace = made.workspace
+    with contextlib.ExitStack() as held:
+        if workspace.machine.is_dir():  # nobody is to write what is being removed
+            held.enter_context(hold(workspace.machine / "sync.lock"))
+            held.enter_context(lock(workspace))
+        if made.agents is not None:
+            _write_agents(workspace.root / "AGENTS.md", made.agents)
+        for one in made.doomed:
+            if one.path != workspace.machine:
+                _remove(one.path)
+        _remove(workspace.machine)
+    for folder in (*sorted(workspace.projects.glob("*")), workspace.projects):
+        if _is_folder(folder) and not any(folder.iterdir()):
+            folder.rmdir()
+    atomic.clean_stale(workspace.root)
+    distrust(workspace.root)
+
+
+def _write_agents(path: Path, rest: bytes) -> None:
+    if rest.strip():
+        atomic.write(path, rest)
+    else:
+        atomic.remove(path)  # it held nothing but our rules
+
+
+def _remove(path: Path) -> None:
+    """A folder with everything in it, a file, or a link itself: never what a link leads to."""
+    for attempt in range(_ATTEMPTS):
+        try:
+            shutil.rmtree(path) if _is_folder(path) else path.unlink(missing_ok=True)
+        except OSError as trouble:
+            # Somebody may make a file in the folder, or take one away, while we are at it.
+            if trouble.errno not in (errno.ENOTEMPTY, errno.ENOENT) or attempt == _ATTEMPTS - 1:
+                raise cannot_write(path, trouble) from trouble
+        else:
+            return
+
+
+def left(made: DestroyPlan, words: Iterable[str]) -> tuple[Left, ...]:
+    """Every place where words of the memory still stand: in the workspace's folder, and where Nacre keeps its own state."""
+    wanted = Words(words)
+    if not wanted:
+        return ()
+    state = (user_config_folder(), _cached_index(made.workspace).parent)
+    roots = [made.workspace.root, *(one for one in state if one.is_dir())]
+    found = traces.scan(roots, wanted, skip=[made.kept_tiers] if made.kept_tiers else [])
+    places = (Left(made.workspace.relative(one.path), one.line, _why_left(one)) for one in found)
+    return tuple(dict.fromkeys(places))
+
+
+def _why_left(trace: Trace) -> str:
+    if trace.inside == traces.UNREADABLE:
+        return cannot_be_read()
+    return of_git() if ".git" in trace.path.parts else own_file()

@@ -1,0 +1,256 @@
+"""Forgetting a fact: every line that says it goes, the ledger loses its words, and a tombstone keeps it from coming back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from nacre.capture.forgotten import vectors_of
+from nacre.lifecycle.connect import Fact, connected
+from nacre.lifecycle.lines import Line, lines_of, read, without
+from nacre.lifecycle.target import Room, Target, lines_at
+from nacre.model.plan import Plan, Step
+from nacre.text.tokens import tokens
+from nacre.vault import atomic, jsonl, ledger, tombstones
+from nacre.vault.ledger import Record, Standing
+from nacre.vault.operation import Operation, operation
+from nacre.vault.rewrite import changed, rewrite
+from nacre.vault.tombstones import Tombstones, normal
+from nacre.words import say
+
+LOOKED_AT = 20  # hits that may say the same in other words
+OVERLAP = 0.6  # of the words of two lines, from which on they look alike
+COSINE = 0.75
+SHORTEST = 12  # characters; of less than that, a longer line does not say the same because it holds it
+
+
+@dataclass(frozen=True)
+class Going:
+    """A line, and why it goes or would."""
+
+    line: Line
+    reason: str
+
+
+@dataclass(frozen=True)
+class Wording:
+    """Words that are to be buried under their id."""
+
+    id: str
+    words: str
+    fact: str
+
+
+@dataclass(frozen=True)
+class ForgetPlan:
+    """Every line that goes; those that look like it and stay; the entries of the ledger that lose their words."""
+
+    facts: tuple[Fact, ...]
+    going: tuple[Going, ...]
+    alike: tuple[Going, ...]
+    wordings: tuple[Wording, ...]  # without those that are buried already
+    redacts: int = 0  # lines of the ledger
+
+    def __bool__(self) -> bool:
+        return bool(self.going or self.wordings or self.redacts)
+
+    @property
+    def ids(self) -> frozenset[str]:
+        """Every id of the ledger that belongs to what goes."""
+        return frozenset({known for fact in self.facts for known in fact.ids} | {one.id for one in self.wordings})
+
+    @property
+    def plan(self) -> Plan:
+        steps = [Step("remove", one.line.place, one.reason, one.line.text) for one in self.going]
+        if self.redacts:
+            reason = say(f"{self.redacts} lines lose their words", f"{self.redacts} 行将去除文字")
+            steps.append(Step("redact", "memory/ledger.jsonl", reason))
+        return Plan(tuple(steps))
+
+
+def plan(room: Room, targets: Sequence[Target], lines: Sequence[Line], *, similar: bool = False) -> ForgetPlan:
+    """What forgetting the targets would do; `lines` are all lines of memory. Touches nothing."""
+    records = ledger.read(room.workspace).records
+    known = ledger.standing(records)
+    stones = tombstones.load(room.workspace)
+    facts = tuple(_whole(connected(target, known), stones) for target in targets)
+    going: dict[tuple[str, int, int], Going] = {}
+    for line in lines:
+        reason = next((reason for fact in facts if (reason := fact.reason(line))), None)
+        if reason and line.words:
+            going[_span(line)] = Going(line, reason)
+    alike = [one for one in _alike(room, facts, lines) if _span(one.line) not in going]
+    if similar:
+        going |= {_span(one.line): one for one in alike}
+        alike = []
+    kept = _outermost(going.values())
+    wordings = _wordings(facts, kept, known, stones)
+    ids = {known for fact in facts for known in fact.ids} | {one.id for one in wordings}
+    redacts = sum(record.id in ids and bool(record.text or record.without_it) for record in records)
+    alike = [one for one in _outermost(alike) if not any(_covers(other.line, one.line) for other in kept)]
+    return ForgetPlan(facts, tuple(kept), tuple(alike), wordings, redacts)
+
+
+def _whole(fact: Fact, stones: Tombstones) -> Fact:
+    """The fact with every wording that was buried together with it before."""
+    shared = {stone.fact for stone in stones.stones if stone.id in fact.ids}
+    more = {stone.id: say("forgotten before", "之前已忘记") for stone in stones.stones if stone.fact in shared}
+    return replace(fact, ids={**more, **fact.ids})
+
+
+def _alike(room: Room, facts: Iterable[Fact], lines: Sequence[Line]) -> Iterable[Going]:
+    """Lines that may say one of the facts in other words, which nothing proves."""
+    found: dict[tuple[str, int, int], Going] = {}
+    for fact in facts:
+        for line in lines:
+            reason = fact.akin(line) or _holds(fact, line)
+            if reason and line.words:
+                found.setdefault(_span(line), Going(line, reason))
+        if not fact.words:
+            continue
+        for hit in room.search(fact.words, LOOKED_AT):
+            here = lines_at(lines, hit.path, hit.start_line, hit.end_line)
+            near = len(here) == 1 and hit.parts.get("cosine", 0.0) >= COSINE
+            for line in here:
+                if near or _overlap(fact.words, line.words) >= OVERLAP:
+                    found.setdefault(_span(line), Going(line, say("also looks like it", "看起来也像")))
+    return found.values()
+
+
+def _holds(fact: Fact, line: Line) -> str | None:
+    own = normal(line.words)
+    held = any(len(form) >= SHORTEST and form in own for form in fact.normal)
+    return say("says it among other things", "其中提到了它") if held else None
+
+
+def _overlap(one: str, other: str) -> float:
+    mine, theirs = set(tokens(one)), set(tokens(other))
+    return len(mine & theirs) / len(mine | theirs) if mine and theirs else 0.0
+
+
+def _span(line: Line) -> tuple[str, int, int]:
+    return line.path, line.start, line.end
+
+
+def _covers(outer: Line, inner: Line) -> bool:
+    return outer.path == inner.path and outer.start <= inner.start and inner.end <= outer.end
+
+
+def _outermost(found: Iterable[Going]) -> list[Going]:
+    """Each line once, in order: what is nested in a line that goes, goes with it."""
+    kept: list[Going] = []
+    for one in sorted(found, key=lambda one: (one.line.path, one.line.start, -one.line.end)):
+        if not kept or not _covers(kept[-1].line, one.line):
+            kept.append(one)
+    return kept
+
+
+def _wordings(
+    facts: Sequence[Fact], going: Iterable[Going], known: Mapping[str, Standing], stones: Tombstones
+) -> tuple[Wording, ...]:
+    """Everything that was said of the facts, each wording once: by the lines that go, and by the ledger."""
+    buried = {stone.id for stone in stones.stones}
+    found: dict[str, Wording] = {}
+
+    def add(words: str, known_id: str, fact: str) -> None:
+        if words and known_id not in buried:
+            found.setdefault(known_id, Wording(known_id, words, fact))
+
+    for fact in facts:
+        add(fact.words, fact.id, fact.id)
+        for entry in fact.ids:
+            if (told := known.get(entry)) and told.text:
+                add(told.text, entry, fact.id)
+    for gone in going:
+        owner = next((fact.id for fact in facts if fact.reason(gone.line)), facts[0].id)
+        add(gone.line.words, gone.line.id, owner)
+    return tuple(found.values())
+
+
+def apply(room: Room, made: ForgetPlan) -> None:
+    """Bury the words in the ledger, then take every line away: one operation, undone as one.
+
+    The tombstone comes first: killed in between, nothing is learned again, and doing it again takes the other lines.
+    """
+    if not made:
+        return
+    with operation(room.workspace, room.clock, "forget", room.config) as op:
+        files: dict[Path, list[Line]] = {}
+        for one in made.going:
+            files.setdefault(atomic.real(one.line.full), []).append(one.line)  # one file may go by two names
+        contents = [(lines, _still(room, lines)) for lines in files.values()]
+        bury(op, made)
+        for lines, data in contents:
+            rewrite(op, lines[0].full, without(data, lines), read=atomic.digest(data), log=True)
+
+
+def _still(room: Room, lines: Sequence[Line]) -> bytes:
+    """The file, in which the lines must stand where they stood; what was added below does not matter."""
+    first = lines[0]
+    path, data = first.full, read(first.full)
+    now = {(line.start, line.end, line.text) for line in lines_of(first.path, path, first.layer, data)}
+    if any((line.start, line.end, line.text) not in now for line in lines):
+        raise changed(room.workspace.relative(path))
+    return data
+
+
+def bury(op: Operation, made: ForgetPlan) -> None:
+    """Take the words out of the ledger's earlier lines and put the tombstones below them."""
+    redact(op, made.ids, lambda _: False)
+    if not made.wordings:
+        return
+    key = tombstones.key_of(op)
+    now = op.clock.now()
+    records = []
+    for one, vectors in zip(made.wordings, vectors_of([one.words for one in made.wordings]), strict=True):
+        stone = tombstones.carve(key, one.words, known=one.id, fact=one.fact, vectors=vectors)
+        more = {tombstones.FIELD: stone}
+        at = now.isoformat(timespec="seconds")
+        records.append(Record(one.id, at, "forgotten", valid_to=now.date().isoformat(), more=more))
+    ledger.write(op, *records)
+
+
+def redact(op: Operation, ids: Collection[str], holds: Callable[[str], bool]) -> int:
+    """Take the words out of the lines of these ids, and whatever holds them out of all others; how many lines changed."""
+    path = op.workspace.ledger
+    data = atomic.read_bytes(path)
+    if data is None:
+        return 0
+    lines = data.split(b"\n")
+    count = 0
+    for at, line in enumerate(lines):
+        if (redacted := _redacted(line, ids, holds)) is not None:
+            lines[at] = redacted
+            count += 1
+    if count:
+        rewrite(op, path, b"\n".join(lines), read=atomic.digest(data))
+    return count
+
+
+def _redacted(line: bytes, ids: Collection[str], holds: Callable[[str], bool]) -> bytes | None:
+    """The line without its words; None when it has none to lose."""
+    try:
+        told = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(told, dict):
+        return None
+    if told.get("id") in ids:
+        changed_to = {name: value for name, value in told.items() if name != "without_it"} | {"text": None}
+    else:
+        changed_to = {name: _without_words(value, holds) for name, value in told.items()}
+    if changed_to == told:
+        return None
+    ending = b"\r" if line.endswith(b"\r") else b""
+    return jsonl.dump(changed_to).rstrip("\n").encode() + ending
+
+
+def _without_words(value: Any, holds: Callable[[str], bool]) -> Any:
+    if isinstance(value, str):
+        return None if holds(value) else value
+    if isinstance(value, dict):
+        return {name: _without_words(one, holds) for name, one in value.items()}
+    return [_without_words(one, holds) for one in value] if isinstance(value, list) else value

@@ -1,0 +1,97 @@
+"""The whole of forgetting: what is meant → which lines → taken away → out of the index → where wanted, proven gone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from nacre.errors import BadInput, NotFound
+from nacre.lifecycle import forget, purge
+from nacre.lifecycle.connect import choices
+from nacre.lifecycle.forget import ForgetPlan
+from nacre.lifecycle.lines import Line, everywhere
+from nacre.lifecycle.purge import PurgePlan, PurgeReport
+from nacre.lifecycle.target import Found, Room, Target, find
+from nacre.vault import ledger
+from nacre.vault.lock import lock
+from nacre.words import say
+
+Choose = Callable[[Sequence[Target], bool], Sequence[Target]]
+"""Which of several targets are meant; told whether they were named themselves, rather than found by a search."""
+
+
+@dataclass(frozen=True)
+class ForgetReport:
+    """What was forgotten, or would be; and what cleaning up after it did, or would do."""
+
+    plan: ForgetPlan
+    purge_plan: PurgePlan | None = None
+    purged: PurgeReport | None = None
+
+
+def forgetting(
+    room: Room,
+    wanted: str,
+    *,
+    choose: Choose | None = None,
+    similar: bool = False,
+    purging: bool = False,
+    dry_run: bool = False,
+) -> ForgetReport:
+    """Forget what is meant; with `purging` from history, backups and the index's bytes as well."""
+    lines, targets = _meant(room, wanted, choose)
+    if not dry_run:
+        with lock(room.workspace):  # from looking to writing
+            made = forget.plan(room, targets, lines, similar=similar)
+            _must_change(made, wanted, purging=purging)
+            forget.apply(room, made)
+        keeper = room.keeper()
+        keeper.store.safely(keeper.current)
+        if not purging:
+            return ForgetReport(made)
+        cleaning = purge.plan(room, made)
+        return ForgetReport(made, cleaning, purge.apply(room, cleaning))
+    made = forget.plan(room, targets, lines, similar=similar)
+    _must_change(made, wanted, purging=purging)
+    return ForgetReport(made, purge.plan(room, made) if purging else None)
+
+
+def _must_change(made: ForgetPlan, wanted: str, *, purging: bool) -> None:
+    if made or purging:
+        return
+    raise NotFound(
+        say(
+            f'{wanted} was forgotten before. "--purge" also takes it out of history and backups.',
+            f"{wanted} 之前已经忘记。“--purge”可将其从历史和备份中一并清除。",
+        )
+    )
+
+
+def _meant(room: Room, wanted: str, choose: Choose | None) -> tuple[list[Line], Sequence[Target]]:
+    lines = list(everywhere(room.workspace, room.config))
+    found = find(room, wanted, lines)
+    targets = choices(found.targets, ledger.standing(ledger.read(room.workspace).records))
+    if choose:
+        return lines, choose(targets, found.certain)
+    if len(targets) > 1:
+        raise several(wanted, Found(targets, found.certain))
+    return lines, targets
+
+
+def one_target(room: Room, wanted: str) -> tuple[list[Line], Target]:
+    """The one thing that is meant; an error that lists them when there are several."""
+    lines, targets = _meant(room, wanted, None)
+    return lines, targets[0]
+
+
+def several(wanted: str, found: Found) -> BadInput:
+    listed = "".join(
+        f"\n  {target.id}  {target.line.place if target.line else 'ledger'}  {target.words[:100]}"
+        for target in found.targets
+    )
+    return BadInput(
+        say(
+            f'"{wanted}" may mean {len(found.targets)} things; name one by its id:{listed}',
+            f"“{wanted}”可能指 {len(found.targets)} 项内容；请用 id 指定其中一项：{listed}",
+        )
+    )

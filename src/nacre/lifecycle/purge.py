@@ -1,0 +1,292 @@
+"""After forgetting: what history, backups, the ledger and the index still hold goes too, and then every file is searched."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sqlite3
+from collections.abc import Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from nacre.errors import NacreError
+from nacre.index.scrub import scrub
+from nacre.index.store import Store
+from nacre.lifecycle import traces
+from nacre.lifecycle.connect import Fact
+from nacre.lifecycle.forget import ForgetPlan, redact
+from nacre.lifecycle.lines import Line, lines_of, read, without
+from nacre.lifecycle.target import Room
+from nacre.lifecycle.traces import Trace, Words
+from nacre.text.stamps import bare_words
+from nacre.vault import atomic, blobs, ledger, tombstones, trail
+from nacre.vault.files import memory_files
+from nacre.vault.history import history
+from nacre.vault.lock import lock
+from nacre.vault.operation import operation
+from nacre.vault.rewrite import rewrite
+from nacre.vault.tombstones import Tombstones, normal
+from nacre.vault.workspace import Workspace
+from nacre.words import say
+
+
+@dataclass(frozen=True)
+class Session:
+    """A talk whose transcript, which is the agent's, still holds what was forgotten."""
+
+    agent: str
+    session: str
+    day: str
+
+
+@dataclass(frozen=True)
+class Left:
+    """A place that still holds the words, and what to do about it."""
+
+    path: str
+    line: int | None
+    reason: str
+
+
+@dataclass(frozen=True)
+class PurgePlan:
+    """What is left of something forgotten: earlier contents in history, lines of backups, words in the ledger."""
+
+    ids: frozenset[str]
+    words: tuple[str, ...]  # none when they stand nowhere that they could be recognised in
+    blobs: tuple[str, ...]
+    undoes: tuple[int, ...]  # operations that can no longer be undone
+    backups: tuple[tuple[Path, tuple[Line, ...]], ...]
+    sessions: tuple[Session, ...]
+
+
+@dataclass(frozen=True)
+class PurgeReport:
+    plan: PurgePlan
+    left: tuple[Left, ...] = ()
+    rebuilt: bool = False  # the index was made anew, and its vectors are to be
+
+
+def plan(room: Room, forgotten: ForgetPlan) -> PurgePlan:
+    """What purging would clean. Words that nobody remembers are known again by their tombstones where they still stand."""
+    workspace = room.workspace
+    ids = frozenset(forgotten.ids)
+    stones = tombstones.load(workspace).only(ids)
+    said = {one.words for one in forgotten.wordings} | {one.line.words for one in forgotten.going}
+    said |= {fact.words for fact in forgotten.facts}
+    kept = dict(_kept(workspace))
+    backups = _backups(workspace)
+    for text in (*kept.values(), *(read(path) for path in backups)):
+        said |= _recognised(text, stones, ids)
+    words = Words(one for one in said if one)
+    held = tuple(name for name, data in kept.items() if words.found(data)) if words else ()
+    undoes = tuple(
+        one.id
+        for one in history(workspace).operations
+        if any({change.before, change.after, change.bytes} & set(held) for change in one.changes)
+    )
+    cleaned = tuple((path, gone) for path in backups if (gone := _gone(workspace, path, forgotten.facts, said)))
+    marks = {mark for fact in forgotten.facts for mark in fact.marks}
+    return PurgePlan(ids, tuple(sorted(filter(None, said))), held, undoes, cleaned, _sessions(workspace, marks, ids))
+
+
+def _kept(workspace: Workspace) -> Iterator[tuple[str, bytes]]:
+    """Every content that history keeps, by its hash."""
+    for path in traces.below(workspace.history / "blobs"):
+        name = path.parent.name + path.name
+        with contextlib.suppress(NacreError):
+            yield name, blobs.load(workspace.history, name)
+
+
+def _backups(workspace: Workspace) -> list[Path]:
+    return sorted(path for path in workspace.archive.glob("*.bak-*") if path.is_file() and not path.is_symlink())
+
+
+def _recognised(data: bytes, stones: Tombstones, ids: frozenset[str]) -> set[str]:
+    """The words in an earlier content that were forgotten: by the keyed hash, and in the ledger by the id."""
+    found: set[str] = set()
+    texts: list[str] = []
+    for line in data.decode("utf-8", "replace").splitlines():
+        if line.startswith("{"):
+            told = _object(line)
+            if told.get("id") in ids:
+                found |= {value for name in ("text", "without_it") if isinstance(value := told.get(name), str)}
+        elif line.strip():
+            texts.append(line)
+    if stones and texts:
+        found |= {text for text, met in zip(texts, stones.exactly(texts), strict=True) if met}
+    return {words for one in found if (words := bare_words(one))}
+
+
+def _object(line: str) -> dict[str, object]:
+    try:
+        told = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    return told if isinstance(told, dict) else {}
+
+
+def _gone(workspace: Workspace, path: Path, facts: Sequence[Fact], said: Iterable[str]) -> tuple[Line, ...]:
+    """The lines of a backup that say what was forgotten."""
+    forms = {normal(one) for one in said if one}
+    found = lines_of(workspace.relative(path), path, "longterm", read(path))
+    return tuple(line for line in found if line.normal & forms or any(fact.reason(line) for fact in facts))
+
+
+def _sessions(workspace: Workspace, marks: set[str], ids: Iterable[str]) -> tuple[Session, ...]:
+    """The talks that the lines were learned from, as the trail and the ledger know them."""
+    found: dict[tuple[str, str], Session] = {}
+    for one in trail.read(workspace).captured:
+        if marks & one.bullets.keys():
+            found.setdefault((one.day, one.session), Session(one.agent, one.transcript or one.session, one.day))
+    known = ledger.standing(ledger.read(workspace).records)
+    for entry in ids:
+        source = known[entry].source if entry in known else {}
+        if session := source.get("session"):
+            day = source.get("day", "")
+            found.setdefault((day, session), Session("", session, day))
+    return tuple(found.values())
+
+
+def apply(room: Room, made: PurgePlan) -> PurgeReport:
+    """Clean all of it, then search every file for the words. What is done here is not undone."""
+    workspace = room.workspace
+    words = Words(made.words)
+    with lock(workspace):
+        with operation(workspace, room.clock, "forget", room.config) as op:
+            for path, lines in made.backups:
+                data = read(path)
+                if remaining := _still_there(path, lines, data):
+                    rewrite(op, path, without(data, remaining), read=atomic.digest(data))
+            redact(op, made.ids, words.hold)
+        _empty_history(workspace, words)
+        for folder in _folders(room):
+            atomic.clean_stale(folder)
+    standing = tuple(_in_files(room, words)) if words else tuple(_by_hash(room, made.ids))
+    indexed = {found.full for found in memory_files(workspace, room.config)}
+    still = {one.words for one in standing if str(one.path) in indexed}
+    gone = Words(one for one in made.words if one not in still)  # what a file holds, its index may hold
+    rebuilt = _clean_index(room, gone)
+    found = (*standing, *_in_index(room, gone))
+    extra = _library(room)
+    places = (Left(workspace.relative(one.path), one.line, _why_left(workspace, one, extra)) for one in found)
+    return PurgeReport(made, tuple(dict.fromkeys(places)), rebuilt)
+
+
+def _still_there(path: Path, lines: Sequence[Line], data: bytes) -> list[Line]:
+    now = {(line.start, line.end, line.text) for line in lines_of("", path, "longterm", data)}
+    return [line for line in lines if (line.start, line.end, line.text) in now]
+
+
+def _empty_history(workspace: Workspace, words: Words) -> None:
+    """Delete every earlier content that holds the words, those of this very operation too."""
+    for name, data in _kept(workspace):
+        if words.found(data):
+            atomic.remove(workspace.history / "blobs" / name[:2] / name[2:])
+
+
+def _folders(room: Room) -> set[Path]:
+    roots = (room.workspace.root, room.workspace.tiers(room.config.tiers.path))
+    return {Path(place) for root in roots for place, _, _ in os.walk(root)}
+
+
+def _clean_index(room: Room, words: Words) -> bool:
+    """Take what is gone out of the free parts of the index too; where that is not enough, make it anew. Whether it was."""
+    keeper = room.keeper()
+    store = keeper.store
+    if not store.on_disk:
+        return False
+    for old in store.path.parent.glob(f"{store.path.name}.damaged-*"):
+        atomic.remove(old)
+    with contextlib.suppress(sqlite3.Error, NacreError):
+        store.safely(lambda: scrub(store, keeper.current()))
+        store.db.execute("vacuum")
+        store.db.execute("pragma wal_checkpoint(truncate)").fetchall()
+    if not any(traces.in_file(path, words) for path in _index_files(store)):
+        return False
+    store.close()
+    for path in _index_files(store):
+        path.unlink(missing_ok=True)
+    store.safely(keeper.current)
+    return True
+
+
+def _index_files(store: Store) -> list[Path]:
+    return [path for path in store.path.parent.glob(f"{store.path.name}*") if path.is_file()]
+
+
+def _roots(room: Room) -> list[Path]:
+    layers = room.workspace.tiers(room.config.tiers.path)
+    return [room.workspace.root, layers, *map(Path, sorted(_library(room)))]
+
+
+def _library(room: Room) -> set[str]:
+    """The user's own files that are searched beside the workspace."""
+    return {found.full for found in memory_files(room.workspace, room.config) if found.layer == "extra"}
+
+
+def _in_files(room: Room, words: Words) -> Iterator[Trace]:
+    """Every place in the workspace, its layers and the user's library that still holds the words, but for the index."""
+    index = room.keeper().store
+    skip = _index_files(index) if index.on_disk else []
+    return (one for one in traces.scan(_roots(room), words) if one.path not in skip)
+
+
+def _in_index(room: Room, words: Words) -> list[Trace]:
+    store = room.keeper().store
+    return [one for path in _index_files(store) for one in traces.in_file(path, words)] if store.on_disk else []
+
+
+def _by_hash(room: Room, ids: frozenset[str]) -> Iterator[Trace]:
+    """Lines that are known by a tombstone alone."""
+    stones = tombstones.load(room.workspace).only(ids)
+    for root in _roots(room) if stones else ():
+        for path in traces.below(root):
+            texts = read(path).decode("utf-8", "replace").split("\n") if path.stat().st_size < traces.PIECE else []
+            met = stones.exactly(texts)
+            yield from (Trace(path, "", number) for number, same in enumerate(met, 1) if same)
+
+
+def _why_left(workspace: Workspace, trace: Trace, extra: Container[str]) -> str:
+    """Why words stand where they do, and who can take them out."""
+    shown = workspace.relative(trace.path)
+    if trace.inside == traces.UNREADABLE:
+        return cannot_be_read()
+    if ".git" in Path(shown).parts:
+        return of_git()
+    if trace.path.name.startswith("sessions.sqlite"):
+        return say(
+            "the index of sessions, made from your agents' transcripts: delete the transcript, then run nacre update",
+            "会话索引，由代理的对话记录生成：请删除该记录，然后运行 nacre update",
+        )
+    if str(trace.path) in extra:
+        return own_file()
+    if workspace.machine in trace.path.parents or trace.path.name.startswith("index.sqlite"):
+        return say("Nacre's own file: run the command again", "Nacre 自己的文件：请再次运行命令")
+    if not _is_memory(shown):
+        return own_file()
+    return say(
+        "a line that says more than that: --similar takes it, or edit it",
+        "该行还包含其他内容：可用 --similar 一并删除，或自行编辑",
+    )
+
+
+def cannot_be_read() -> str:
+    return say("cannot be read, so nothing is proven of it", "无法读取，因此无法证明")
+
+
+def of_git() -> str:
+    return say(
+        "git's own store, which is yours: rewrite its history or delete it", "git 的存储，属于您：请改写其历史或删除"
+    )
+
+
+def own_file() -> str:
+    return say("your own file: edit it yourself", "您自己的文件：请自行编辑")
+
+
+def _is_memory(shown: str) -> bool:
+    """Whether a path, as users see it, is one of memory; of those outside the workspace only layers are looked at."""
+    ours = ("memory/", "memory_fs/", "projects/", "MEMORY.md", "USER.md", "SESSION-STATE.md", "promote_report.md")
+    return shown.startswith(ours) or Path(shown).is_absolute()

@@ -1,0 +1,184 @@
+"""What the user means by an id, a place or a query: lines of memory, or an entry that only the ledger knows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from nacre.clock import Clock
+from nacre.config import Config
+from nacre.errors import BadInput, NotFound
+from nacre.index.keeper import Keeper
+from nacre.lifecycle.lines import Line, files
+from nacre.model.hit import Hit
+from nacre.recall.read import place
+from nacre.text.tokens import tokens
+from nacre.vault import ledger
+from nacre.vault.tombstones import normal
+from nacre.vault.workspace import Workspace
+from nacre.words import say
+
+_ID = re.compile(r"[0-9a-f]{10}")
+_MARK = re.compile(r"[0-9a-f]{8}")
+MOST = 10  # candidates of a query
+
+
+@dataclass(frozen=True)
+class Room:
+    """What forgetting, pinning and asking why work with."""
+
+    workspace: Workspace
+    clock: Clock
+    config: Config
+    keeper: Callable[[], Keeper]  # the index, opened when first asked for
+    search: Callable[[str, int], Sequence[Hit]]
+
+
+@dataclass(frozen=True)
+class Target:
+    """One thing that may be meant. Without a line it is known to the ledger alone; without words it was forgotten before."""
+
+    id: str
+    words: str
+    line: Line | None = None
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a wish names. `certain` when it names it itself, rather than a search having found it."""
+
+    targets: tuple[Target, ...]
+    certain: bool = True
+
+
+def find(room: Room, wanted: str, lines: Sequence[Line]) -> Found:
+    """What is meant; `NotFound` when that is nothing. `lines` are all lines of memory."""
+    wanted = wanted.strip()
+    if not wanted:
+        raise BadInput(
+            say("Say what you mean: an id, FILE:LINE, or some words.", "请说明所指：id、文件:行号，或几个词。")
+        )
+    if _ID.fullmatch(wanted) or _MARK.fullmatch(wanted):
+        return Found(_by_id(room, wanted, lines))
+    if at := _by_place(room, wanted, lines):
+        return Found(at)
+    same = [line for line in lines if normal(wanted) in line.normal]
+    if same:
+        return Found(_distinct(same[:1]))
+    return Found(_by_query(room, wanted, lines), certain=False)
+
+
+def _by_id(room: Room, wanted: str, lines: Sequence[Line]) -> tuple[Target, ...]:
+    """By the id of a search hit, of a ledger entry, or the mark of a bullet in the trail."""
+    if hit := _hit(room, wanted):
+        path, first, last = hit
+        if inside := lines_at(lines, path, first, last):
+            return _distinct(inside)
+        _must_be_ours(room, path)
+        raise _no_line(f"{path}:{first}")
+    if standing := [line for line in lines if wanted in line.ids or wanted in line.marks]:
+        return _distinct(standing[:1])
+    known = ledger.standing(ledger.read(room.workspace).records).get(wanted)
+    if known:
+        return (Target(known.id, known.text or ""),)
+    raise NotFound(
+        say(
+            f'Nothing in memory has the id {wanted}. Ids change when lines do: "nacre search" shows the ones of today.',
+            f"记忆中没有 id 为 {wanted} 的内容。行变动后 id 也会变：可用“nacre search”查看当前的 id。",
+        )
+    )
+
+
+def _hit(room: Room, wanted: str) -> tuple[str, int, int] | None:
+    keeper = room.keeper()
+
+    def look() -> tuple[str, int, int] | None:
+        query = (
+            "select f.path, c.first, c.last from chunks c join files f on f.id = c.file"
+            " where c.key = ? and c.generation = ?"
+        )
+        row = keeper.store.db.execute(query, (wanted, keeper.current().id)).fetchone()
+        return (str(row[0]), int(row[1]), int(row[2])) if row else None
+
+    return keeper.store.safely(look)
+
+
+def _by_place(room: Room, wanted: str, lines: Sequence[Line]) -> tuple[Target, ...]:
+    path, first, count = place(wanted)
+    if first is None:
+        return ()
+    shown = room.workspace.relative(Path(path).expanduser()) if Path(path).expanduser().is_absolute() else path
+    if not shown.endswith(".md"):
+        return ()
+    _must_be_ours(room, shown)
+    inside = lines_at(lines, shown, first, first + (count or 1) - 1)
+    if not inside:
+        raise _no_line(wanted)
+    return _distinct(inside)
+
+
+def _no_line(place: str) -> NotFound:
+    return NotFound(
+        say(f"No memory stands at {place}: it is empty, or a heading.", f"{place} 处没有记忆：为空行或标题。")
+    )
+
+
+def lines_at(lines: Sequence[Line], path: str, first: int, last: int) -> list[Line]:
+    """The lines that a span of a file means: those that lie in it, outermost ones; else the innermost around it."""
+    here = [line for line in lines if line.path == path and line.words]
+    inside = [line for line in here if first <= line.start and line.end <= last]
+    outer = [line for line in inside if not any(_holds(other, line) for other in inside)]
+    if outer:
+        return outer
+    around = [line for line in here if line.start <= first and last <= line.end]
+    return sorted(around, key=lambda line: line.end - line.start)[:1]
+
+
+def _holds(outer: Line, inner: Line) -> bool:
+    return outer is not inner and outer.start <= inner.start and inner.end <= outer.end
+
+
+def _by_query(room: Room, wanted: str, lines: Sequence[Line]) -> tuple[Target, ...]:
+    found: list[Line] = []
+    asked = set(tokens(wanted))
+    for hit in room.search(wanted, MOST):
+        if hit.layer not in ("session", "extra"):
+            here = lines_at(lines, hit.path, hit.start_line, hit.end_line)
+            found += [line for line in here if asked & set(tokens(line.whole))] or here
+    if not found:
+        raise NotFound(
+            say(
+                f'Nothing in memory seems to be about "{wanted}". Name a line by its id, as "nacre search" shows it.',
+                f"记忆中似乎没有关于“{wanted}”的内容。请用“nacre search”显示的 id 指定某一行。",
+            )
+        )
+    return _distinct(found)
+
+
+def _distinct(lines: Iterable[Line]) -> tuple[Target, ...]:
+    """The lines as targets, each wording once."""
+    found: dict[str, Target] = {}
+    for line in lines:
+        found.setdefault(normal(line.words), Target(line.id, line.words, line))
+    return tuple(found.values())
+
+
+def _must_be_ours(room: Room, path: str) -> None:
+    """What stands in a transcript or in the user's own library is searched, but not ours to change."""
+    if any(path == known for known, _, _ in files(room.workspace, room.config)):
+        return
+    if path.startswith("sessions/"):
+        raise BadInput(
+            say(
+                f"{path} is a transcript of your agent, which Nacre only reads. Delete it there; memory is named by its own id.",
+                f"{path} 是代理的对话记录，Nacre 只读取它。请在代理处删除；记忆请用其自身的 id 指定。",
+            )
+        )
+    raise BadInput(
+        say(
+            f"{path} is no memory that Nacre keeps, so it changes nothing there. Edit the file yourself.",
+            f"{path} 不是 Nacre 保管的记忆，因此不会改动。请自行编辑该文件。",
+        )
+    )

@@ -1,0 +1,194 @@
+"""Carrying out what distilling planned: memory files first, each backed up, then the ledger that tells why.
+
+Killed between the two, the next run finds in `.nacre/distil.json` what was begun, and ends it.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from nacre.clock import monday
+from nacre.errors import NacreError
+from nacre.model.plan import Plan
+from nacre.model.problem import Problem
+from nacre.text.language import language_of
+from nacre.text.stamps import real_day
+from nacre.tidy.compress import LABELS
+from nacre.tidy.planned import Demoted, DistilPlan
+from nacre.tidy.room import Room
+from nacre.vault import atomic, daily, ledger, limits, longterm, review, trail, weekly
+from nacre.vault.append import REDACT, guarded
+from nacre.vault.ledger import Record
+from nacre.vault.longterm import Edit
+from nacre.vault.markdown import document, open_document
+from nacre.vault.operation import Operation
+from nacre.vault.rewrite import expect, rewrite
+from nacre.vault.trail import Offered, mark_of
+from nacre.words import say
+
+MOST_LOST = 0.25  # share of its entries that a file may lose in one night
+_FEW = 2  # a file of a few lines may lose one
+
+
+def apply(room: Room, op: Operation, planned: DistilPlan, *, asked: bool = False) -> tuple[Problem, ...]:
+    """Write it; a file that somebody changed meanwhile raises `ChangedOutside` before anything is written. What the user asked
+    for may take out more than a quarter of a file."""
+    if not planned:
+        return ()
+    if not asked and (problem := too_much_lost(room, planned)):
+        return (problem,)
+    for edit in planned.edits:
+        expect(room.workspace, edit.path, edit.read)
+    # What leaves a file stands in a digest first; a question stands in review before its line counts as dealt with.
+    problems = [problem for one in planned.demoted if (problem := _into_digest(room, op, one))]
+    review.change(op, add=planned.asks)
+    _promise(room, planned)
+    for edit in planned.edits:
+        _put(room, op, edit)
+    _tell(room, op, planned)
+    return tuple(problems)
+
+
+def _put(room: Room, op: Operation, edit: Edit) -> None:
+    if limits.is_longterm(room.workspace, edit.path):
+        longterm.apply(room.workspace, room.clock, edit, room.config, "tidy")
+    else:
+        rewrite(op, edit.path, edit.data, read=edit.read)
+
+
+def _tell(room: Room, op: Operation, planned: DistilPlan) -> None:
+    """The ledger why, the trail what was looked at, the day's log what became of a name, review which questions are answered."""
+    ledger.write(op, *planned.records, on_secret=REDACT)
+    trail.write(op, planned.offered)
+    if bullets := [f"[{_decision(note)}] {note}" for note in planned.notes]:
+        daily.notes(room.workspace, room.clock, "tidy", bullets, config=room.config)
+        trail.write(op, [Offered(room.clock.today().isoformat(), tuple(mark_of(bullet) for bullet in bullets))])
+    review.change(op, drop=planned.settled)
+    _file(room).unlink(missing_ok=True)
+
+
+def _decision(text: str) -> str:
+    return LABELS["decision"][language_of(text) == "zh"]
+
+
+def too_much_lost(room: Room, planned: DistilPlan) -> Problem | None:
+    """A plan that would take more than a quarter of a file's entries is wrong, whatever its reasons."""
+    for edit in planned.edits:
+        if not limits.is_longterm(room.workspace, edit.path):
+            continue
+        before, after = _count(edit, atomic.read_bytes(edit.path)), _count(edit, edit.data)
+        if before - after >= _FEW and before - after > before * MOST_LOST:
+            shown = room.workspace.relative(edit.path)
+            sentence = say(
+                f"Refused: {shown} would lose {before - after} of its {before} entries in one night. Nothing in it was changed; "
+                'look at "nacre tidy --dry-run", and at memory/ledger.jsonl.',
+                f"已拒绝：{shown} 一夜之间会失去 {before} 条中的 {before - after} 条。其中没有任何改动；"
+                "请查看“nacre tidy --dry-run”以及 memory/ledger.jsonl。",
+            )
+            return Problem("too much lost", sentence, shown, severity="error")
+    return None
+
+
+def _count(edit: Edit, data: bytes | None) -> int:
+    return len(longterm.entries(document(edit.path, data))) if data else 0
+
+
+def _into_digest(room: Room, op: Operation, one: Demoted) -> Problem | None:
+    """The line goes to the digest of the week it came from, unless its words stand there."""
+    day = dt.date.fromisoformat(real_day(one.day[:10]) or room.clock.today().isoformat())
+    path = weekly.files(room.workspace).get(monday(day)) or weekly.place(room.workspace, day)
+    doc = open_document(path)
+    label = LABELS.get(one.kind, LABELS["discovery"])[language_of(one.text) == "zh"]
+    words = guarded(one.text, REDACT)
+    line = f"[{label}] {words} (src: {day.isoformat()})"
+    try:
+        if doc and any(words in found.text for found in weekly.lines(doc)):
+            return None
+        begun = doc or document(path, f"# {monday(day).isoformat()}\n".encode())
+        rewrite(op, path, weekly.add(begun, day.isoformat(), one.project, [line]), read=doc.hash if doc else None)
+    except NacreError as trouble:
+        return Problem("week left as it is", str(trouble), room.workspace.relative(path))
+    return None
+
+
+# The promise
+
+
+def _file(room: Room) -> Path:
+    return room.workspace.machine / "distil.json"
+
+
+def _promise(room: Room, planned: DistilPlan) -> None:
+    told = {
+        "files": [
+            {"path": room.workspace.relative(edit.path), "read": edit.read, "text": edit.data.decode("utf-8")}
+            for edit in planned.edits
+        ],
+        "records": [{**asdict(record), "more": dict(record.more)} for record in planned.records],
+        "offered": [asdict(one) for one in planned.offered],
+        "notes": planned.notes,
+        "settled": planned.settled,
+    }
+    atomic.write(_file(room), json.dumps(told, ensure_ascii=False).encode("utf-8", "replace"), mode=0o600)
+
+
+def recover(room: Room, op: Operation) -> int:
+    """End what a run that was killed had begun to write; how many lines of the ledger that were. Where it had not begun, nothing
+    is done: tonight's plan finds the same."""
+    data = atomic.read_bytes(_file(room))
+    if data is None:
+        return 0
+    promised = _promised(room, data)
+    states = {edit.path: _state(edit) for edit in promised.edits}
+    if promised.edits and _WRITTEN not in states.values():
+        _file(room).unlink(missing_ok=True)
+        return 0
+    for edit in promised.edits:
+        if states[edit.path] == _UNTOUCHED:
+            _put(room, op, edit)
+    lost = {room.workspace.relative(path) for path, state in states.items() if state == _OVERTAKEN}
+    known = {(one.id, one.at, one.verdict) for one in ledger.read(room.workspace).records}
+    missing = tuple(
+        one
+        for one in promised.records
+        if (one.id, one.at, one.verdict) not in known and one.more.get("file", "MEMORY.md") not in lost
+    )
+    _tell(room, op, replace(promised, records=missing))
+    return len(missing)
+
+
+def _promised(room: Room, data: bytes) -> DistilPlan:
+    """What was promised; nothing when the promise itself cannot be read."""
+    try:
+        told = json.loads(data)
+        return DistilPlan(
+            edits=tuple(
+                Edit(room.workspace.inside(one["path"]), one["read"], one["text"].encode(), Plan())
+                for one in told["files"]
+            ),
+            records=tuple(Record(**one) for one in told["records"]),
+            settled=tuple(told["settled"]),
+            notes=tuple(told["notes"]),
+            offered=tuple(Offered(one["day"], tuple(one["bullets"])) for one in told["offered"]),
+        )
+    except (ValueError, KeyError, TypeError, AttributeError, NacreError):
+        return DistilPlan()
+
+
+_UNTOUCHED, _WRITTEN, _OVERTAKEN = "untouched", "written", "overtaken"
+
+
+def _state(edit: Edit) -> str:
+    """Whether a file is as it was read, or was written. One that somebody edited since was, if all that we put in stands there."""
+    data = atomic.read_bytes(edit.path)
+    if (None if data is None else atomic.digest(data)) == edit.read:
+        return _UNTOUCHED
+    if data == edit.data:
+        return _WRITTEN
+    here = {entry.words for entry in longterm.entries(document(edit.path, data or b""))}
+    return (
+        _WRITTEN if {entry.words for entry in longterm.entries(document(edit.path, edit.data))} <= here else _OVERTAKEN
+    )

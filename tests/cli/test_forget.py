@@ -1,0 +1,122 @@
+"""nacre forget as a user types it, and as a program calls it."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Done = subprocess.CompletedProcess[str]
+Nacre = Callable[..., Done]
+NOW = "2026-03-20T10:00"
+FACT = "Use pnpm, never npm, in every repository"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return tmp_path / "ws"
+
+
+@pytest.fixture
+def nacre(root: Path, tmp_path: Path) -> Nacre:
+    def run(*arguments: str, **env: str) -> Done:
+        given = {"NACRE_WORKSPACE": str(root), "NACRE_MODELS_PATH": str(tmp_path / "none"), "NACRE_NOW": NOW}
+        command = [sys.executable, "-m", "nacre", *arguments]
+        return subprocess.run(
+            command, env={**os.environ, **given, **env}, capture_output=True, text=True, encoding="utf8", check=False,
+            stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+
+    assert run("init").returncode == 0
+    memory = root / "MEMORY.md"
+    memory.write_text(f"# Long-Term Memory\n\n## User Preferences\n- {FACT}\n- Maria leads the billing team\n", "utf8")
+    log = f"# 2026-03-18\n\n## 14:05 note\n- [PREF] {FACT}.\n- Maria is on leave until May\n"
+    (root / "memory" / "2026-03-18.md").write_text(log, "utf8")
+    return run
+
+
+def test_a_hit_is_forgotten_by_the_id_that_search_shows(nacre: Nacre, root: Path) -> None:
+    hit = json.loads(nacre("search", "pnpm", "--json").stdout)["results"][0]
+    done = nacre("forget", hit["id"])
+    assert done.returncode == 0
+    assert "MEMORY.md:4\tthe same words\t" in done.stdout
+    assert "memory/2026-03-18.md:4\tthe same words\t" in done.stdout
+    assert "Forgotten: 2 lines." in done.stderr
+    assert json.loads(nacre("search", "pnpm", "--json").stdout)["results"] == []
+    assert nacre("undo").returncode == 0
+    assert FACT in (root / "MEMORY.md").read_text("utf8")
+
+
+def test_words_that_fit_several_things_are_listed_and_nothing_is_done(nacre: Nacre, root: Path) -> None:
+    before = (root / "MEMORY.md").read_bytes()
+    done = nacre("forget", "Maria")
+    assert done.returncode == 2
+    assert len(done.stdout.splitlines()) == 2
+    assert "nothing was forgotten" in done.stderr
+    told = json.loads(nacre("forget", "Maria", "--json").stdout)
+    assert {one["path"] for one in told["candidates"]} == {"MEMORY.md", "memory/2026-03-18.md"}
+    assert (root / "MEMORY.md").read_bytes() == before
+    assert nacre("forget", told["candidates"][0]["id"]).returncode == 0
+
+
+def test_all_takes_everything_that_fits(nacre: Nacre, root: Path) -> None:
+    assert nacre("forget", "Maria", "--all").returncode == 0
+    assert "Maria" not in (root / "MEMORY.md").read_text("utf8") + (root / "memory" / "2026-03-18.md").read_text("utf8")
+
+
+def test_a_dry_run_lists_and_does_nothing(nacre: Nacre, root: Path) -> None:
+    before = (root / "MEMORY.md").read_bytes()
+    told = json.loads(nacre("forget", "MEMORY.md:4", "--purge", "--dry-run", "--json").stdout)
+    assert [(one["path"], one["startLine"], one["reason"]) for one in told["removed"]] == [
+        ("MEMORY.md", 4, "the same words"),
+        ("memory/2026-03-18.md", 4, "the same words"),
+    ]
+    assert told["purge"]["left"] is None
+    assert (root / "MEMORY.md").read_bytes() == before
+
+
+def test_purging_ends_with_three_when_something_is_left(nacre: Nacre, root: Path) -> None:
+    (root / "notes.txt").write_text(f"{FACT}\n", "utf8")
+    done = nacre("forget", "MEMORY.md:4", "--purge")
+    assert done.returncode == 3
+    assert "notes.txt:1\tyour own file: edit it yourself" in done.stdout
+    (root / "notes.txt").unlink()
+    assert nacre("undo").returncode == 1
+    maria = nacre("forget", "MEMORY.md:4", "--purge")
+    assert maria.returncode == 0
+    assert "the words stand nowhere any more" in maria.stderr
+
+
+def test_it_speaks_chinese(nacre: Nacre) -> None:
+    done = nacre("forget", "MEMORY.md:4", "--purge", NACRE_LANGUAGE="zh")
+    assert done.returncode == 0
+    assert "相同的内容" in done.stdout
+    assert "已忘记 2 行。" in done.stderr
+    assert "已搜索所有文件：相关文字已不存在。" in done.stderr
+
+
+def test_on_a_terminal_one_chooses_by_number(nacre: Nacre, root: Path, tmp_path: Path) -> None:
+    master, slave = pty.openpty()
+    given = {"NACRE_WORKSPACE": str(root), "NACRE_MODELS_PATH": str(tmp_path / "none"), "NACRE_NOW": NOW}
+    command = [sys.executable, "-m", "nacre", "forget", "Maria"]
+    env = {**os.environ, **given, "TERM": "dumb"}
+    with subprocess.Popen(command, env=env, stdin=slave, stdout=subprocess.PIPE, stderr=slave) as child:
+        os.close(slave)
+        shown = b""
+        while b"Which?" not in shown:
+            shown += os.read(master, 4096)
+        os.write(master, b"2\n")
+        assert child.stdout
+        chosen = child.stdout.read().decode()
+        assert child.wait() == 0
+    os.close(master)
+    second = next(line for line in shown.decode().splitlines() if line.lstrip().startswith("2 "))
+    assert chosen.split("\t")[0] in second
+    rest = (root / "MEMORY.md").read_text("utf8") + (root / "memory" / "2026-03-18.md").read_text("utf8")
+    assert rest.count("Maria") == 1

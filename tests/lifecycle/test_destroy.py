@@ -1,0 +1,134 @@
+"""Destroying takes what is Nacre's and nothing else, and proves it."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.lifecycle.conftest import FACT, everything
+
+from nacre.config import Config, TierSettings
+from nacre.lifecycle import destroy
+from nacre.memory import Memory
+from nacre.vault.trust import is_trusted
+from nacre.vault.workspace import Workspace
+
+OWN = {
+    "SOUL.md": "be kind\n",
+    "IDENTITY.md": "- **Name:** Xiao Ming\n",
+    "skills/cooking/docs/retrospect.md": "salt last\n",
+    "src/main.py": "print()\n",
+    "projects/shop/README.md": "a shop\n",
+}
+
+
+@pytest.fixture
+def full(root: Path) -> Path:
+    for name, text in OWN.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf8")
+    agents = root / "AGENTS.md"
+    agents.write_text("# My rules\n\nNever shout.\n\n" + agents.read_text("utf8"), "utf8")
+    with Memory.open(root) as memory:
+        memory.remember("The hedge is cut in autumn")
+        memory.search("hedge", mode="text")
+    return root
+
+
+def test_what_is_nacres_goes_and_the_users_files_stay(full: Path) -> None:
+    workspace = Workspace(full)
+    words = destroy.sample(workspace, Config())
+    assert FACT in words
+    made = destroy.plan(workspace, Config())
+    destroy.apply(made)
+    assert destroy.left(made, words) == ()
+    rest = {name: data.decode() for name, data in everything(full).items()}
+    assert rest.pop("AGENTS.md") == "# My rules\n\nNever shout.\n"
+    rest.pop(".gitignore")
+    assert rest == OWN
+    assert not (full / ".nacre").exists()
+    assert not is_trusted(full)
+
+
+def test_the_plan_counts_and_touches_nothing(full: Path) -> None:
+    before = everything(full)
+    made = destroy.plan(Workspace(full), Config())
+    sizes = {one.shown: (one.files, one.bytes) for one in made.doomed}
+    assert sizes["MEMORY.md"] == (1, (full / "MEMORY.md").stat().st_size)
+    below = [path for path in (full / "memory").rglob("*") if path.is_file()]
+    assert sizes["memory/"] == (len(below), sum(path.stat().st_size for path in below))
+    assert sizes[".nacre/"][0] > 3
+    assert everything(full) == before
+
+
+def test_a_rules_file_that_held_only_ours_goes(root: Path) -> None:
+    destroy.apply(destroy.plan(Workspace(root), Config()))
+    assert sorted(path.name for path in root.iterdir()) == [".gitignore"]
+
+
+def test_words_that_remain_are_named_and_left_alone(full: Path) -> None:
+    with (full / "SOUL.md").open("a", encoding="utf8") as file:
+        file.write(f"- {FACT}\n")
+    subprocess.run(["git", "-C", str(full), "init", "-q"], check=True)
+    subprocess.run(["git", "-C", str(full), "add", "MEMORY.md"], check=True)
+    workspace = Workspace(full)
+    words = destroy.sample(workspace, Config())
+    made = destroy.plan(workspace, Config())
+    destroy.apply(made)
+    left = destroy.left(made, words)
+    places = {one.path: (one.line, one.reason) for one in left}
+    assert places.pop("SOUL.md") == (2, "your own file: edit it yourself")
+    (git,) = places
+    assert git.startswith(".git/objects/")
+    assert (full / ".git").is_dir()
+
+
+def test_layers_that_lie_elsewhere_go_only_when_they_are_named(full: Path, tmp_path: Path) -> None:
+    layers = tmp_path / "elsewhere" / "memory_fs"
+    (layers / "hot").mkdir(parents=True)
+    (layers / "hot" / "a.md").write_text("A talk about the hedge\n", "utf8")
+    (layers / "mine.txt").write_text("mine\n", "utf8")
+    (layers.parent / "refcount.json").write_text("{}", "utf8")
+    config = Config(tiers=TierSettings(path=str(layers)))
+    made = destroy.plan(Workspace(full), config)
+    assert made.kept_tiers == layers
+    named = destroy.plan(Workspace(full), config, tiers=True)
+    assert named.kept_tiers is None
+    destroy.apply(made)
+    assert (layers / "hot" / "a.md").exists()
+    destroy.apply(named)
+    assert sorted(path.name for path in layers.parent.rglob("*")) == ["memory_fs", "mine.txt"]
+
+
+def test_what_a_link_leads_to_stays(full: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "a.md").write_text("somebody's\n", "utf8")
+    (full / "memory" / "linked").symlink_to(outside)
+    (full / "memory_fs").rename(tmp_path / "layers")
+    (full / "memory_fs").symlink_to(tmp_path / "layers")
+    destroy.apply(destroy.plan(Workspace(full), Config()))
+    assert not (full / "memory_fs").is_symlink()
+    assert (outside / "a.md").exists()
+    assert (tmp_path / "layers" / "warm" / "talk.md").exists()
+
+
+def test_doing_it_again_removes_what_an_interrupted_one_left(full: Path) -> None:
+    made = destroy.plan(Workspace(full), Config())
+    destroy._remove(full / "memory")
+    destroy._remove(full / ".nacre")
+    destroy.apply(destroy.plan(Workspace(full), Config()))
+    destroy.apply(made)
+    assert not (full / "MEMORY.md").exists()
+    assert (full / "SOUL.md").exists()
+
+
+def test_a_great_memory_is_sampled_evenly(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(destroy, "SAMPLE", 50)
+    lines = "".join(f"- Sheep number {number} crossed the bridge\n" for number in range(400))
+    (root / "memory" / "2026-01-01.md").write_text(f"# 2026-01-01\n\n{lines}", "utf8")
+    words = destroy.sample(Workspace(root), Config())
+    assert 30 < len(words) <= 50
+    assert any("number 39" in one for one in words)

@@ -1,0 +1,185 @@
+"""Purging leaves no byte of what was forgotten in anything that is Nacre's, and says where else it stands."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.capture.talks import Desk
+from tests.conftest import FakeEmbedder
+from tests.lifecycle.conftest import BULLET, FACT, NOW, OLDER, bytes_below, everything
+
+from nacre.errors import NotFound
+from nacre.lifecycle import traces
+from nacre.lifecycle.traces import Words
+from nacre.memory import Memory
+from nacre.vault import longterm
+from nacre.vault.history import history
+from nacre.vault.ledger import identity
+from nacre.vault.markdown import open_document
+from nacre.vault.undo import undo
+
+ALL = (FACT, BULLET, OLDER, "the agent would run npm and break the lockfile")
+
+
+def held(root: Path) -> list[str]:
+    return sorted({trace.path.relative_to(root).as_posix() for trace in traces.scan([root], Words(ALL))})
+
+
+@pytest.fixture
+def busy(root: Path, memory: Memory) -> Memory:
+    """A memory with a history: edits that kept the words, a backup, an index with vectors, a torn temporary file."""
+    doc = open_document(memory.workspace.longterm)
+    edit = longterm.plan_add(
+        memory.workspace, memory.workspace.longterm, doc, "The hedge is cut in autumn", type="TECH"
+    )
+    longterm.apply(memory.workspace, memory.clock, edit, memory.config)
+    memory.remember(f"{FACT}, said once more")
+    memory.forget("memory/2026-03-20.md:4")
+    undo(memory.workspace, memory.clock, memory.config)
+    (root / f".nacre-{os.urandom(4).hex()}-1-ab.tmp").write_text(FACT, "utf8")
+    os.utime(next(root.glob(".nacre-*.tmp")), (0, 0))
+    memory.index()
+    return memory
+
+
+def test_forgetting_alone_leaves_it_in_history_and_backups(busy: Memory, root: Path) -> None:
+    busy.forget("MEMORY.md:4", similar=True)
+    left = held(root)
+    assert any("history/blobs" in name for name in left)
+    assert "memory/archive/MEMORY.md.bak-2026-03-20" in left
+
+
+def test_purging_leaves_no_byte_of_it(busy: Memory, root: Path) -> None:
+    report = busy.forget("MEMORY.md:4", similar=True, purge=True)
+    assert report.purged
+    assert report.purged.left == ()
+    assert held(root) == []
+    backup = (root / "memory" / "archive" / "MEMORY.md.bak-2026-03-20").read_text("utf8")
+    assert "The billing team is led by Maria" in backup
+    assert "pnpm" not in backup
+    assert not list(root.glob(".nacre-*.tmp"))
+    assert busy.search("billing", mode="text")[0].path == "MEMORY.md"
+
+
+def test_the_index_holds_no_byte_of_it_and_keeps_its_vectors(root: Path) -> None:
+    with Memory.open(root, now=NOW, embedder=FakeEmbedder()) as memory:
+        memory.index()
+        report = memory.forget("MEMORY.md:4", purge=True)
+        assert report.purged
+        assert not report.purged.rebuilt
+        assert memory.waiting()[1] <= 2  # the notes that lost a line
+    data = bytes_below(root / ".nacre" / "index").decode("utf8", "replace").casefold()
+    assert FACT.casefold() not in data
+    assert "npm" not in data
+
+
+def test_an_index_that_cannot_be_cleaned_is_made_anew(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def busy(*_: object) -> None:
+        raise sqlite3.OperationalError("database is locked")
+
+    with Memory.open(root, now=NOW) as memory:
+        memory.index()
+        monkeypatch.setattr("nacre.lifecycle.purge.scrub", busy)
+        report = memory.forget("MEMORY.md:4", purge=True)
+        assert report.purged
+        assert report.purged.left == ()
+        assert held(root) == []
+        assert memory.search("billing", mode="text")[0].path == "MEMORY.md"
+
+
+def test_what_was_purged_cannot_be_undone_and_undo_says_so(busy: Memory, root: Path) -> None:
+    report = busy.forget("MEMORY.md:4", similar=True, purge=True)
+    assert report.purge_plan
+    before = everything(root)
+    assert {one.id for one in history(busy.workspace).operations} >= set(report.purge_plan.undoes) != set()
+    with pytest.raises(NotFound, match="History has lost"):
+        undo(busy.workspace, busy.clock, busy.config, only=report.purge_plan.undoes[-1])
+    assert everything(root) == before
+
+
+def test_something_forgotten_earlier_is_purged_by_its_id(busy: Memory, root: Path) -> None:
+    busy.forget("MEMORY.md:4", similar=True)
+    report = busy.forget(identity(FACT), purge=True)
+    assert report.purge_plan
+    assert {FACT, BULLET, OLDER} <= set(report.purge_plan.words)
+    assert report.purged
+    assert report.purged.left == ()
+    assert held(root) == []
+
+
+def test_purging_again_finds_nothing_more(busy: Memory, root: Path) -> None:
+    busy.forget("MEMORY.md:4", similar=True, purge=True)
+    before = everything(root)
+    report = busy.forget(identity(FACT), purge=True)
+    assert report.purge_plan
+    assert report.purge_plan.words == ()
+    assert report.purged
+    assert report.purged.left == ()
+    assert everything(root) == before
+
+
+def test_a_dry_run_counts_and_touches_nothing(busy: Memory, root: Path) -> None:
+    before = everything(root), held(root)
+    report = busy.forget("MEMORY.md:4", purge=True, dry_run=True)
+    assert report.purge_plan
+    assert report.purge_plan.blobs
+    assert [path.name for path, _ in report.purge_plan.backups] == ["MEMORY.md.bak-2026-03-20"]
+    assert report.purged is None
+    assert (everything(root), held(root)) == before
+
+
+def test_places_that_are_the_users_are_named_and_not_touched(memory: Memory, root: Path) -> None:
+    (root / "notes").mkdir()
+    (root / "notes" / "mine.txt").write_text(f"one\n{FACT}\n", "utf8")
+    with (root / "AGENTS.md").open("a", encoding="utf8") as file:
+        file.write(f"\n- {FACT}\n")
+    (root / "memory" / "2026-03-19.md").write_text(f"# 2026-03-19\n\n- Reminder: {FACT}, says Lin\n", "utf8")
+    subprocess.run(["git", "-C", str(root), "init", "-q"], check=True)
+    subprocess.run(["git", "-C", str(root), "add", "MEMORY.md"], check=True)
+    report = memory.forget("MEMORY.md:4", purge=True)
+    assert report.purged
+    reasons = {one.path: one.reason for one in report.purged.left}
+    assert reasons.pop("notes/mine.txt") == "your own file: edit it yourself"
+    assert reasons.pop("AGENTS.md") == "your own file: edit it yourself"
+    assert "--similar" in reasons.pop("memory/2026-03-19.md")
+    ((git, reason),) = reasons.items()
+    assert git.startswith(".git/objects/")
+    assert "git" in reason
+    assert FACT in (root / "notes" / "mine.txt").read_text("utf8")
+
+
+def test_the_agents_own_transcripts_are_named(memory: Memory) -> None:
+    report = memory.forget("MEMORY.md:4", purge=True)
+    assert report.purge_plan
+    (session,) = report.purge_plan.sessions
+    assert (session.agent, session.session) == ("claude-code", "61871d67-1111-4222-8333-444455556666")
+
+
+def test_texts_of_other_entries_that_hold_the_words_are_redacted(memory: Memory, root: Path) -> None:
+    with (root / "memory" / "ledger.jsonl").open("a", encoding="utf8") as file:
+        file.write(
+            f'{{"id":"2222222222","at":"{NOW}","verdict":"refused","text":"He said: {FACT}","failed":"novel"}}\n'
+        )
+    memory.forget("MEMORY.md:4", purge=True)
+    text = (root / "memory" / "ledger.jsonl").read_text("utf8")
+    assert '"id":"2222222222"' in text
+    assert "pnpm" not in text
+    assert "Rain all day" in text
+
+
+def test_the_index_of_sessions_is_told_from_our_own_files(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("NACRE_INDEX_SESSIONS", "true")
+    Desk(tmp_path).claude(("2026-03-18 14:00", "user", f"{FACT}, please"), ("2026-03-18 14:01", "user", "and thanks"))
+    with Memory.open(root, now=NOW) as memory:
+        memory.index()
+        report = memory.forget("MEMORY.md:4", purge=True)
+    assert report.purged
+    assert {Path(one.path).name.partition("-")[0] for one in report.purged.left} == {"sessions.sqlite"}
+    assert all("transcript" in one.reason for one in report.purged.left)

@@ -1,0 +1,141 @@
+"""A tombstone knows again what was forgotten, and tells nobody what it was."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.lifecycle.conftest import BULLET, FACT, NOW, ledger_of
+
+from nacre.capture.forgotten import are_forgotten
+from nacre.embed.local import LocalEmbedder
+from nacre.memory import Memory
+from nacre.vault import tombstones
+from nacre.vault.tombstones import THRESHOLDS, Tombstones, normal
+from nacre.vault.undo import undo
+
+MODEL = "5bea14a83e7f5b72"
+
+
+def stones(root: Path) -> Tombstones:
+    return tombstones.load(Memory.open(root).workspace)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        FACT,
+        f"- [PREF] {FACT.lower()}.",
+        f"[Preference] {FACT} (src: 2026-02-10)",
+        f"  * {FACT}!  <!-- importance: 8 -->",
+        f"User asked: {FACT}",
+        f"The tests were slow; {FACT.lower()}",
+        f"The lockfile broke. {FACT}. Then it worked.",
+        f"User asked to clean up → {FACT}",
+    ],
+)
+def test_the_same_words_are_known_in_any_dress(memory: Memory, root: Path, text: str) -> None:
+    memory.forget("MEMORY.md:4")
+    assert stones(root).matches([text, "Use tabs, never spaces"]) == [True, False]
+
+
+def test_letters_of_another_width_are_the_same() -> None:
+    assert normal("- ＡＰＩ 用 ８０８０ 端口。") == normal("api 用 8080 端口")
+
+
+def test_where_nothing_was_forgotten_nothing_is_loaded(root: Path) -> None:
+    empty = stones(root)
+    assert not empty
+    assert empty.matches([FACT]) == [False]
+    assert empty.models == frozenset()
+
+
+def near(vector: np.ndarray, share: float) -> np.ndarray:
+    """A vector whose signs are the same but for some."""
+    turned = vector.copy()
+    turned[: round(len(vector) * (1 - share))] *= -1
+    return turned
+
+
+def test_a_vector_is_known_by_the_share_of_its_signs() -> None:
+    key = bytes(range(32))
+    vector = np.random.default_rng(1).normal(size=384).astype(np.float32)
+    told = tombstones.carve(key, FACT, known="0123456789", fact="0123456789", vectors={MODEL: vector})
+    known = Tombstones([tombstones.Tombstone("0123456789", "0123456789", told["words"], told["signs"])], key)
+    texts = ["something else entirely"] * 3
+    enough, less = THRESHOLDS[MODEL] + 0.01, THRESHOLDS[MODEL] - 0.01
+    vectors = [{MODEL: near(vector, enough)}, {MODEL: near(vector, less)}, {"another model": vector}]
+    assert known.matches(texts, vectors) == [True, False, False]
+    assert known.which(texts, vectors) == ["0123456789", None, None]
+
+
+def test_the_signs_cannot_be_read_without_the_key() -> None:
+    vector = np.random.default_rng(1).normal(size=384).astype(np.float32)
+    plain = np.packbits(vector > 0).tobytes()
+    shares = []
+    for first in range(20):
+        told = tombstones.carve(bytes([first] * 32), FACT, known="a", fact="a", vectors={MODEL: vector})
+        masked = bytes.fromhex(told["signs"][MODEL])
+        shares.append(1 - sum((one ^ other).bit_count() for one, other in zip(plain, masked, strict=True)) / 384)
+    assert 0.45 < sum(shares) / len(shares) < 0.55
+
+
+def test_without_its_key_the_exact_words_are_still_known(memory: Memory, root: Path) -> None:
+    memory.forget("MEMORY.md:4")
+    for damage in (b"", b"not a key"):
+        (root / ".nacre" / "key").write_bytes(damage)
+        assert stones(root).matches([FACT, "Use tabs"]) == [True, False]
+        assert stones(root).models == frozenset()
+
+
+def test_remembering_it_again_lifts_it_in_all_its_wordings(memory: Memory, root: Path) -> None:
+    memory.forget("MEMORY.md:4")
+    assert stones(root).matches([FACT, BULLET]) == [True, True]
+    memory.remember(FACT, type="PREF")
+    assert stones(root).matches([FACT, BULLET]) == [False, False]
+    assert {line["verdict"] for line in ledger_of(root)[-2:]} == {"restored"}
+
+
+def test_undoing_that_puts_the_tombstone_back(memory: Memory, root: Path) -> None:
+    memory.forget("MEMORY.md:4")
+    memory.remember(FACT)
+    undo(memory.workspace, memory.clock, memory.config)
+    assert stones(root).matches([FACT]) == [True]
+
+
+def test_remembering_something_else_lifts_nothing(memory: Memory, root: Path) -> None:
+    memory.forget("MEMORY.md:4")
+    memory.remember("The hedge is cut in autumn")
+    assert stones(root).matches([FACT]) == [True]
+
+
+def test_forgetting_again_what_was_lifted_buries_it_again(memory: Memory, root: Path) -> None:
+    memory.forget("MEMORY.md:4")
+    memory.remember(FACT)
+    memory.forget(FACT)
+    assert stones(root).matches([FACT]) == [True]
+
+
+def test_damaged_lines_are_passed_over(memory: Memory, root: Path) -> None:
+    memory.forget("MEMORY.md:4")
+    with (root / "memory" / "ledger.jsonl").open("a", encoding="utf8") as file:
+        for stone in ("x", {"words": 3, "signs": []}, {"signs": {MODEL: "zz"}}):
+            file.write(json.dumps({"id": "aaaaaaaaaa", "at": NOW, "verdict": "forgotten", "tombstone": stone}) + "\n")
+        file.write('{"id":"torn","at"')
+    vector = np.ones(384, np.float32)
+    assert stones(root).matches([FACT, "other"], [{MODEL: vector}, {MODEL: vector}]) == [True, False]
+
+
+@pytest.mark.skipif(not LocalEmbedder().models(), reason="needs the local models")
+def test_with_the_local_models_nearly_the_same_words_are_known_and_others_are_not(memory: Memory, root: Path) -> None:
+    memory.forget("MEMORY.md:4")
+    memory.forget("MEMORY.md:4")  # the Chinese one has moved up
+    texts = [
+        "Please use pnpm and never npm in every repository",
+        "用户要求：报告一律用 Typst 排版",
+        "Use Go 1.22 everywhere",
+        "周报发邮件",
+    ]
+    assert are_forgotten(stones(root), texts) == [True, True, False, False]

@@ -1,0 +1,100 @@
+"""Words are found in the bytes of files however they are packed."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sqlite3
+import subprocess
+import zlib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nacre.lifecycle import traces
+from nacre.lifecycle.traces import Words
+
+ENGLISH = "The spare key lies under the blue flowerpot"
+CHINESE = "备用钥匙放在蓝色花盆下面的盒子里"
+QUOTED = 'She said "never again" about the blue flowerpot'
+
+
+@pytest.mark.parametrize("words", [ENGLISH, CHINESE, QUOTED])
+@pytest.mark.parametrize("how", ["plain", "upper", "wrapped", "json", "ascii json", "zlib", "gzip", "sqlite"])
+def test_words_are_found_however_they_are_written(tmp_path: Path, words: str, how: str) -> None:
+    path = tmp_path / "file"
+    plain = f"before\n- [PREF] {words}.\nafter\n".encode()
+    packed = {
+        "plain": plain,
+        "upper": plain.upper(),
+        "wrapped": plain.replace(b" ", b"\n   "),
+        "json": json.dumps({"text": words}, ensure_ascii=False).encode(),
+        "ascii json": json.dumps({"text": words}).encode(),
+        "zlib": zlib.compress(plain),
+        "gzip": gzip.compress(plain),
+    }
+    if how == "sqlite":
+        with sqlite3.connect(path) as db:
+            db.execute("create table notes(text)")
+            db.execute("insert into notes values(?)", (words,))
+        db.close()
+    else:
+        path.write_bytes(packed[how])
+    assert [trace.words for trace in traces.scan([tmp_path], Words([words, "Something that nobody wrote"]))] == [words]
+
+
+def test_the_line_is_named_where_there_is_one(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text(f"one\ntwo\n- {ENGLISH}\n", "utf8")
+    (trace,) = traces.scan([tmp_path], Words([ENGLISH]))
+    assert (trace.path.name, trace.line, trace.inside) == ("a.md", 3, "")
+
+
+def test_git_objects_are_looked_into_loose_and_packed(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text(f"- {ENGLISH}\n", "utf8")
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=x", "-c", "user.email=x@example.org"]
+    subprocess.run([*git, "init", "-q"], check=True)
+    subprocess.run([*git, "add", "."], check=True)
+    subprocess.run([*git, "commit", "-qm", "x"], check=True)
+    (tmp_path / "a.md").unlink()
+    loose = list(traces.scan([tmp_path], Words([ENGLISH])))
+    assert [".git/objects" in trace.path.as_posix() for trace in loose] == [True]
+    subprocess.run([*git, "gc", "-q"], check=True)
+    packed = list(traces.scan([tmp_path], Words([ENGLISH])))
+    assert [trace.path.suffix for trace in packed] == [".pack"]
+
+
+def test_short_words_count_only_as_a_line_of_their_own(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("- Buy milk today\n", "utf8")
+    (tmp_path / "b.md").write_text("- [TEMP] Milk.\n", "utf8")
+    assert [trace.path.name for trace in traces.scan([tmp_path], Words(["milk"]))] == ["b.md"]
+
+
+def test_a_large_file_is_looked_at_in_pieces_and_nothing_falls_between(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(traces, "PIECE", 4096)
+    monkeypatch.setattr(traces, "OVERLAP", 256)
+    for at in range(3800, 4400, 37):
+        (tmp_path / "large").write_bytes(b"x" * at + b" " + ENGLISH.encode() + b" " + b"y" * 9000)
+        assert len(list(traces.scan([tmp_path], Words([ENGLISH])))) == 1
+
+
+def test_links_are_not_followed_and_what_cannot_be_read_is_told(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "a.md").write_text(ENGLISH, "utf8")
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    (inside / "link.md").symlink_to(outside / "a.md")
+    (inside / "folder").symlink_to(outside)
+    assert list(traces.scan([inside], Words([ENGLISH]))) == []
+
+
+@given(st.lists(st.text(st.characters(codec="utf-8"), min_size=1, max_size=60), max_size=120), st.binary(max_size=400))
+def test_many_words_are_found_as_each_by_itself(words: list[str], data: bytes) -> None:
+    content = data + "\n".join(words[::2]).encode() + data
+    many = Words([*words, *(f"padding {number} that nobody ever wrote down" for number in range(100))])
+    alone = [word for word in dict.fromkeys(words) if Words([word]).found(content)]
+    assert sorted(many.found(content)) == sorted(alone)

@@ -1,0 +1,180 @@
+"""A full MEMORY.md makes room by merging, shortening and demoting, in that order, and is never over its limits."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import pytest
+from tests.tidy.nights import BACKUP, CHINESE_RULE, CHINESE_SAFETY, CONTACT, RULE, SAFETY, Nights, actions, filler
+
+from nacre.config import MemorySettings
+from nacre.tidy.book import Book, Line
+from nacre.tidy.budget import DEMOTE, MERGE, SHORTEN, Worth, make_room
+from nacre.vault.ledger import Record, Standing, identity, standing
+from nacre.vault.workspace import Workspace
+
+LINES, BYTES = 80, 5120
+
+
+def within(nights: Nights, name: str = "MEMORY.md") -> bool:
+    data = (nights.root / name).read_bytes()
+    return len(data) <= BYTES and data.count(b"\n") + (not data.endswith(b"\n")) <= LINES
+
+
+def test_a_file_full_of_lines_lets_the_least_needed_go_to_the_digest_of_its_week(nights: Nights) -> None:
+    lines = filler(77)
+    nights.entries(*lines, section="User Preferences", confidence=0.5)
+    nights.tell(lines[5], "admitted", confidence=0.1, source={"day": "2026-02-03"})
+    assert nights.text().count("\n") == LINES
+    nights.log("2026-03-19", SAFETY)
+    report = nights.tidy()
+    assert [one for one in actions(report) if one[0] in ("demote", "add")] == [("demote", lines[5]), ("add", SAFETY)]
+    assert within(nights)
+    assert set(nights.kept()) == {*lines, SAFETY} - {lines[5]}
+    assert f"{lines[5]} (src: 2026-02-03)" in nights.text("memory/weekly/2026-02-02.md")
+    told = nights.ledger(lines[5])[-1]
+    assert (told["verdict"], told["text"], told["valid_to"]) == ("demoted", lines[5], "2026-03-20")
+    assert not nights.tidy("2026-03-21").changed
+    assert lines[5] not in nights.text()
+
+
+def test_one_undo_brings_the_line_back_and_takes_it_out_of_the_digest(nights: Nights) -> None:
+    nights.entries(*filler(77), confidence=0.3)
+    nights.log("2026-03-19", SAFETY)
+    before = nights.files()
+    nights.tidy()
+    nights.undo()
+    assert nights.files() == before
+
+
+def test_the_oldest_of_what_is_not_sure_goes_when_bytes_run_out(nights: Nights) -> None:
+    lines = filler(59, 84)
+    nights.entries(*lines, confidence=0.4)
+    assert BYTES - 100 < len(nights.text().encode()) <= BYTES
+    nights.log("2026-03-19", CHINESE_RULE, CHINESE_SAFETY)
+    nights.tidy()
+    assert {CHINESE_RULE, CHINESE_SAFETY} <= set(nights.kept())
+    assert within(nights)
+
+
+def test_what_is_worth_more_than_the_newcomer_stays_and_the_user_is_asked(nights: Nights) -> None:
+    nights.entries(*filler(77), confidence=0.99, valid_from="2026-03-19")
+    before = nights.text()
+    nights.log("2026-03-19", SAFETY)
+    assert actions(nights.tidy()) == [("ask", SAFETY)]
+    assert nights.text() == before
+    assert nights.questions()[SAFETY].kind == "full"
+    assert not nights.tidy("2026-03-21").changed
+
+
+@pytest.mark.parametrize("whose", ["pinned", "the user's"])
+def test_lines_that_are_pinned_or_the_users_never_go(nights: Nights, whose: str) -> None:
+    lines = filler(77)
+    if whose == "pinned":
+        nights.entries(*lines, confidence=0.01, pinned=True)
+    else:
+        nights.lay("MEMORY.md", "# Mine\n\n\n" + "".join(f"- {one}\n" for one in lines))
+    before = nights.text()
+    nights.log("2026-03-19", SAFETY)
+    nights.tidy()
+    assert nights.text() == before
+    assert nights.questions()[SAFETY].kind == "full"
+
+
+def test_a_projects_file_keeps_the_same_limits_and_its_lines_go_below_its_name(nights: Nights) -> None:
+    lines = filler(77)
+    nights.entries(*lines, file="projects/shop/MEMORY.md", confidence=0.1, source={"day": "2026-02-03"})
+    nights.log("2026-03-19", BACKUP, stamp=" | project:shop")
+    nights.tidy()
+    assert BACKUP in nights.kept("projects/shop/MEMORY.md")
+    assert within(nights, "projects/shop/MEMORY.md")
+    (gone,) = set(lines) - set(nights.kept("projects/shop/MEMORY.md"))
+    digest = nights.text("memory/weekly/2026-02-02.md")
+    assert digest.index("project:shop") < digest.index(gone)
+
+
+def test_the_limits_hold_over_many_nights_and_every_line_is_somewhere(nights: Nights) -> None:
+    chance = random.Random(4)
+    own = filler(55, 84)
+    nights.entries(*own, confidence=0.2, source={"day": "2026-02-03"})
+    said = [RULE, SAFETY, BACKUP, CONTACT, CHINESE_RULE, CHINESE_SAFETY]
+    chance.shuffle(said)
+    for number, one in enumerate(said, 12):
+        nights.log(f"2026-03-{number}", one, session=f"aaaa{number}")
+        nights.tidy(f"2026-03-{number + 1}")
+        assert within(nights)
+    assert set(said) <= set(nights.kept())
+    digest = nights.text("memory/weekly/2026-02-02.md")
+    assert all(one in nights.kept() or one in digest for one in own)
+
+
+def test_a_broken_date_in_the_ledger_does_not_stop_the_night(nights: Nights) -> None:
+    nights.entries(*filler(77), confidence=0.1, source={"day": "someday"})
+    nights.log("2026-03-19", SAFETY)
+    nights.tidy()
+    assert SAFETY in nights.kept()
+
+
+# The order of the steps, on a book in hand
+
+
+def book_of(root_of: Nights, lines: Sequence[str], settings: MemorySettings) -> tuple[Book, dict[str, Standing]]:
+    path = root_of.lay("MEMORY.md", "".join(f"- {one}\n" for one in lines))
+    known = standing(Record(identity(one), "2026-02-01T03:00:00+00:00", "admitted", one) for one in lines)
+    return Book(Workspace(root_of.root), path, settings), known
+
+
+LONG = (
+    "All services write their logs as JSON lines to standard output, one event a line. "
+    "The collector adds the host name and the region to every event before it sends them on."
+)
+
+
+def test_first_two_of_the_same_are_merged_then_a_long_one_shortened_then_the_least_worth_goes(nights: Nights) -> None:
+    twins, plain = ("use blue paint", "blue paint is used"), ["keep one", "keep two"]
+    book, known = book_of(nights, [*twins, LONG, *plain], MemorySettings(max_lines=10, max_bytes=10_000))
+    worth = {identity(one): Worth(0.9 - place / 10) for place, one in enumerate([*twins, LONG, *plain])}
+    sizes: list[int] = []
+
+    def room_left() -> bool:
+        sizes.append(book.size.bytes)
+        return len(book.lines) < 4
+
+    def same(lines: Sequence[Line]) -> list[tuple[Line, Line]]:
+        found = [line for line in lines if line.words in twins]
+        return [(found[0], found[1])] if len(found) == 2 else []
+
+    cuts = make_room(book, room_left, known, lambda line: worth.get(line.id, Worth(0.9)), same, 0.95)
+    assert cuts is not None
+    assert [(cut.action, cut.line.words) for cut in cuts] == [
+        (MERGE, twins[1]),
+        (SHORTEN, LONG),
+        (DEMOTE, plain[1]),
+    ]
+    assert all(cut.reason for cut in cuts)
+    assert [line.words for line in book.lines] == [
+        twins[0],
+        "All services write their logs as JSON lines to standard output, one event a line",
+        plain[0],
+    ]
+    assert sizes == sorted(sizes, reverse=True)
+
+
+def test_when_nothing_may_go_the_book_is_as_it_was(nights: Nights) -> None:
+    book, known = book_of(nights, ["one", "two"], MemorySettings())
+    before = book.doc
+    assert make_room(book, lambda: False, known, lambda _line: Worth(0.9), lambda _lines: (), 0.5) is None
+    assert book.doc == before
+
+
+def test_what_is_over_goes_before_what_is_only_unsure(nights: Nights) -> None:
+    book, known = book_of(nights, ["unsure", "over"], MemorySettings())
+    worth = {identity("unsure"): Worth(0.1), identity("over"): Worth(0.9, recalls=5, faded="its date has passed")}
+    cuts = make_room(book, lambda: len(book.lines) < 2, known, lambda line: worth[line.id], lambda _lines: (), 0.5)
+    assert cuts is not None
+    assert [(cut.line.words, cut.reason) for cut in cuts] == [("over", "its date has passed")]
+
+
+def test_recalls_speak_for_a_line_and_age_against_it() -> None:
+    assert Worth(0.5, recalls=4).value > Worth(0.5).value > Worth(0.5, age=400).value

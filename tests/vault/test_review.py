@@ -1,0 +1,111 @@
+"""`memory/review.md`: questions as people read them, answered by id, everything else in the file left as it is."""
+
+from __future__ import annotations
+
+import hypothesis.strategies as st
+from hypothesis import HealthCheck, given, settings
+
+from nacre.clock import Clock
+from nacre.vault import review
+from nacre.vault.operation import operation
+from nacre.vault.review import ADOPTED, CLASH, FADED, KINDS, Item, title
+from nacre.vault.undo import undo
+from nacre.vault.workspace import Workspace
+from nacre.words import use_language
+
+ONE = Item(
+    "7f3a9c41d2",
+    CLASH,
+    "Use Vitest, never Jest",
+    "clashes with “Use Jest” in MEMORY.md",
+    {"file": "MEMORY.md", "against": "19c0ffee01", "source": {"day": "2026-02-10", "bullet": "b1946ac9"}},
+)
+TWO = Item("19c0ffee02", FADED, "报税截止日期是2月28日", "其日期 2026-02-28 已过；要移除吗？", {"file": "MEMORY.md"})
+
+
+def change(workspace: Workspace, clock: Clock, *add: Item, drop: tuple[str, ...] = ()) -> None:
+    with operation(workspace, clock, "tidy") as op:
+        review.change(op, add=add, drop=drop)
+
+
+def test_a_question_comes_back_as_it_was_put(workspace: Workspace, clock: Clock) -> None:
+    assert review.read(workspace) == []
+    change(workspace, clock, ONE, TWO)
+    assert review.read(workspace) == [ONE, TWO]
+    assert review.read(workspace)[0].said == ("2026-02-10", "b1946ac9")
+    assert review.read(workspace)[1].said is None
+
+
+def test_a_person_reads_the_text_and_the_reason(workspace: Workspace, clock: Clock) -> None:
+    change(workspace, clock, TWO)
+    shown = workspace.review.read_text("utf8").splitlines()
+    assert shown[0] == "# Review"
+    assert shown[-2].startswith("- 报税截止日期是2月28日 <!-- nacre:")
+    assert shown[-1] == f"  - {TWO.why}"
+
+
+def test_the_same_question_is_put_once(workspace: Workspace, clock: Clock) -> None:
+    change(workspace, clock, ONE)
+    before = workspace.review.read_bytes()
+    change(workspace, clock, ONE, ONE)
+    assert workspace.review.read_bytes() == before
+
+
+def test_answered_questions_go_and_every_other_byte_stays(workspace: Workspace, clock: Clock) -> None:
+    change(workspace, clock, ONE, TWO)
+    text = workspace.review.read_text("utf8").replace("# Review", "# My review  ") + "\nmy own note\n- my own item\n"
+    workspace.review.write_text(text, "utf8")
+    change(workspace, clock, drop=(ONE.id,))
+    assert review.read(workspace) == [TWO]
+    lines = text.splitlines()
+    place = next(number for number, line in enumerate(lines) if ONE.id in line)
+    assert workspace.review.read_text("utf8").splitlines() == lines[:place] + lines[place + 2 :]
+
+
+def test_dropping_what_is_not_there_touches_nothing(workspace: Workspace, clock: Clock) -> None:
+    change(workspace, clock, drop=("0000000000",))
+    assert not workspace.review.exists()
+
+
+def test_a_line_that_the_user_deleted_or_broke_is_no_question(workspace: Workspace, clock: Clock) -> None:
+    change(workspace, clock, ONE, TWO)
+    text = workspace.review.read_text("utf8").replace('{"id":"7f3a9c41d2"', '{"id":7f3a9c41d2')
+    workspace.review.write_text(text + '- x <!-- nacre:{"id":"a","kind":"other"} -->\n- y <!-- nacre:{} -->\n', "utf8")
+    assert review.read(workspace) == [TWO]
+
+
+def test_a_secret_is_blacked_out_and_the_file_is_written(workspace: Workspace, clock: Clock) -> None:
+    secret = "ghp_" + "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5"
+    change(workspace, clock, Item("1234567890", ADOPTED, f"the token is {secret}", f"holds {secret}"))
+    (item,) = review.read(workspace)
+    assert item.text == "the token is [redacted: github token]"
+    assert secret not in workspace.review.read_text("utf8")
+
+
+def test_a_change_can_be_undone(workspace: Workspace, clock: Clock) -> None:
+    change(workspace, clock, ONE)
+    before = workspace.review.read_bytes()
+    change(workspace, clock, TWO, drop=(ONE.id,))
+    undo(workspace, clock)
+    assert workspace.review.read_bytes() == before
+
+
+def test_every_kind_has_a_name_in_both_languages() -> None:
+    english = [title(kind) for kind in KINDS]
+    use_language("zh")
+    assert len({*english, *(title(kind) for kind in KINDS)}) == 2 * len(KINDS)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40, deadline=None)
+@given(text=st.text(min_size=1, max_size=80), why=st.text(max_size=80), value=st.text(max_size=40))
+def test_whatever_a_question_says_it_is_one_question_and_can_be_dropped(
+    workspace: Workspace, clock: Clock, text: str, why: str, value: str
+) -> None:
+    workspace.review.unlink(missing_ok=True)
+    odd = Item("abcdef0123", CLASH, f"{text} <!-- nacre:{{}} --> x", why, {"file": value})
+    change(workspace, clock, ONE, odd)
+    found = review.read(workspace)
+    assert [one.id for one in found] == [ONE.id, odd.id]
+    assert found[0] == ONE
+    change(workspace, clock, drop=(odd.id,))
+    assert review.read(workspace) == [ONE]
