@@ -59,7 +59,7 @@ def review(
             print_json([{"action": step.action, "path": step.path, "text": step.detail} for step in steps])
             return
         for step in steps:
-            click.echo(f"{step.action}  {step.path}: {step.detail}")
+            click.echo(f"{step.action}  {step.path}: {step.detail}\n    {step.reason}")
         return
     items = memory.questions()
     if as_json:

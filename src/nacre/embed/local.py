@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 from nacre.embed.models import PINS, LocalModel, Pins, installed
 from nacre.embed.protocol import ModelId
@@ -39,7 +40,6 @@ class LocalEmbedder:
         self._ids = {model: model.id for model in self._folders}
         self.missing = tuple(model for model, folder in folders.items() if not folder)
         self._running: dict[LocalModel, _Running] = {}
-        self._lock = threading.Lock()
 
     def models(self) -> tuple[ModelId, ...]:
         return tuple(self._ids.values())
@@ -68,9 +68,11 @@ class LocalEmbedder:
                     f"模型 {wanted.name} 尚未安装。请运行“nacre models install”。",
                 )
             )
-        with self._lock:
+        with _loading:
             if model not in self._running:
-                self._running[model] = _Running(model, self._folders[model])
+                folder = self._folders[model]
+                self._running[model] = _shared.get((model.name, folder)) or _Running(model, folder)
+                _shared[model.name, folder] = self._running[model]
             return self._running[model]
 
 
@@ -108,6 +110,11 @@ class _Running:
         states: npt.NDArray[np.float32] = self._session.run(None, given)[0][0]
         pooled = states[0] if model.pooling == "first" else states.mean(axis=0)
         return np.asarray(pooled / np.linalg.norm(pooled), np.float32)
+
+
+# Loading costs a third of a second and fifty megabytes: whoever runs a model in this process shares it, as long as anybody does.
+_loading = threading.Lock()
+_shared: WeakValueDictionary[tuple[str, Path], _Running] = WeakValueDictionary()
 
 
 def _tokenizer(model: LocalModel, folder: Path) -> Any:

@@ -4,7 +4,7 @@ a note of its own, which search covers."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from nacre.errors import BadInput
@@ -22,6 +22,8 @@ from nacre.vault.markdown import Document, document
 from nacre.vault.operation import Operation, operation
 from nacre.vault.rewrite import expect, rewrite
 from nacre.words import say
+
+HEADROOM = 0.9  # share of the limits that is filled, so that there is room for what comes
 
 
 @dataclass(frozen=True)
@@ -60,8 +62,10 @@ def plan(room: Room) -> list[AdoptPlan]:
 def _plan(room: Room, library: Library, book: Book, known: dict[str, Standing]) -> AdoptPlan:
     assert book.before is not None
     moving: list[Moving] = []
+    most = book.settings
+    room_left = replace(most, max_lines=int(most.max_lines * HEADROOM), max_bytes=int(most.max_bytes * HEADROOM))
     for line, reason in _in_order(library, book, known):
-        if not book.size.over(book.settings):
+        if not book.size.over(room_left):
             break
         now = next((one for one in book.lines if one.id == line.id and one.words == line.words), None)
         if now is None or book.doc is None:

@@ -129,7 +129,8 @@ def _offered(desk: _Answering, item: Item, answer: Answer) -> None:
         more["pinned"] = True
     made = _record(desk, item, "admitted", words, supersedes=supersedes, confidence=0.99, more=more)
     desk.record(replace(made, id=ledger.identity(words), valid_from=_today(desk)))
-    desk.steps.append(Step("add", book.shown, say("your word", "按您的意思"), words))
+    instead = say(f"your word; in the place of “{old.words}”", f"按您的意思；取代“{old.words}”") if old else None
+    desk.steps.append(Step("replace" if old else "add", book.shown, instead or say("your word", "按您的意思"), words))
 
 
 def _standing(desk: _Answering, item: Item, answer: Answer) -> None:
@@ -177,9 +178,7 @@ def _words(answer: Answer, item: Item) -> str:
 
 
 def _book(desk: _Answering, item: Item) -> Book:
-    wanted = str(item.about.get("file") or "MEMORY.md")
-    book = next((one for one in desk.library.books if one.shown == wanted), None)
-    return book or desk.library.general
+    return desk.library.book(str(item.about.get("file") or "MEMORY.md"))
 
 
 def _make_room(desk: _Answering, book: Book, words: str, kind: str) -> None:

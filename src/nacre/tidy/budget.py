@@ -45,6 +45,8 @@ def may_go(line: Line, standing: Standing | None) -> bool:
     """Whether a line may be changed or taken out without asking: ours, not pinned, one line long."""
     if standing is None or standing.pinned or line.pinned or not line.whole:
         return False
+    if any("answer" in record.more for record in standing.records):
+        return False  # the user decided about it in review
     return standing.verdict in ("admitted", "restored")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from nacre.brain.local.likeness import (
@@ -18,7 +18,8 @@ from nacre.brain.local.likeness import (
 )
 from nacre.brain.local.pieces import Piece, pieces
 from nacre.brain.local.relation import as_statement
-from nacre.brain.local.wording import joined, shorten
+from nacre.brain.local.wording import joined, shorten, starts_with_pronoun
+from nacre.model.entry import TYPES
 from nacre.text.language import language_of
 from nacre.tidy import admit
 from nacre.tidy.admit import Tested
@@ -39,6 +40,7 @@ AGENTS = 1.2  # what speaks against a statement that is the agent's word alone
 UNSURE = 1.0  # and against one that is asked, guessed or hearsay
 PASSING = 0.7  # and against one of today, or for this once
 RECURRING = 0.6  # what speaks for one of what comes again and again
+_LIKELY_TYPE = 0.25  # odds above which the type that a log gives is believed
 _LEANS = 0.4  # odds above which a piece cannot be understood without the one before it
 _BLACKED_OUT = re.compile(r"\[redacted: [^\]\n]+\]")
 
@@ -53,6 +55,7 @@ class Candidate:
     lasting: float  # the odds of its best piece: what stands around a rule does not make it less of one
     core: Statement  # that piece, by itself
     support: float = 0.0  # what speaks for it besides its words
+    agents: bool = False  # the agent's word alone: it corrects nothing that the owner said
 
     @property
     def text(self) -> str:
@@ -82,15 +85,24 @@ def candidates(said: Sequence[Said], judge: Judge, agents: Container[tuple[str, 
     return [
         Candidate(
             identity(text),
-            test,
+            _of_type(test, one),
             one,
             max(best.lasting, test.judged.lasting) if best else 0.0,
             as_statement(best) if best else test.statement,
             _support(one, run, test),
+            all(piece.agents for piece in run),
         )
         for (one, text, run, best), test in zip(offered, tested, strict=True)
         if text.strip()
     ]
+
+
+def _of_type(tested: Tested, said: Said) -> Tested:
+    """The type that somebody gave a line counts, unless the classifiers are sure of another."""
+    given = said.label if said.label in TYPES and said.label != "TEMP" else None
+    if given and (said.session is None or tested.judged.chance("type", given) >= _LIKELY_TYPE):
+        return replace(tested, kind=given)
+    return tested
 
 
 def _by(parts: list[Piece], agents: bool) -> list[Piece]:
@@ -101,13 +113,16 @@ def _runs(said: Said, read: Sequence[tuple[Piece, Judged]]) -> Iterator[list[tup
     """The pieces that last, those of one matter together."""
     if said.label == "TEMP" and said.session is None:
         return  # the user or an agent wrote by hand that it is passing
+    if said.session is None and said.label and any(_lasts(piece, judged) for piece, judged in read):
+        yield [one for one in read if not _BLACKED_OUT.search(one[0].text)]  # written down on purpose: it stays whole
+        return
     run: list[tuple[Piece, Judged]] = []
     aside: tuple[Piece, Judged] | None = None
     for piece, judged in read:
         if not _lasts(piece, judged):
-            aside = (piece, judged) if _may_be_context(piece, judged) else None
+            aside = (piece, judged) if not _BLACKED_OUT.search(piece.text) else None
             continue
-        if aside and _of_one_matter(judged, aside[1]):
+        if aside and (starts_with_pronoun(piece.text, piece.language) or _is_context(judged, *aside)):
             run.append(aside)  # "the cracks came from the brine": what the rule after it is about
         aside = None
         if run and not _belongs(judged, run[-1][1]):
@@ -121,8 +136,8 @@ def _runs(said: Said, read: Sequence[tuple[Piece, Judged]]) -> Iterator[list[tup
 def _lasts(piece: Piece, judged: Judged) -> bool:
     if _BLACKED_OUT.search(piece.text):
         return False  # what leans on a secret is of no use without it
-    if piece.agents and judged.best("type") == "PREF":
-        return False  # only the owner's words become preferences
+    if piece.agents and admit.of(judged).kind not in ("TECH", "LESSON"):
+        return False  # only the owner's words become preferences, decisions and people
     if judged.best("act") in _SMALL_TALK:
         return False
     if (tells_a_move(piece.text, piece.language) or recurs(piece.text, piece.language)) and not piece.agents:
@@ -131,10 +146,10 @@ def _lasts(piece: Piece, judged: Judged) -> bool:
     return odds >= _CHATTER
 
 
-def _may_be_context(piece: Piece, judged: Judged) -> bool:
-    """Whether a piece that would not be kept for itself may tell what the next one is about."""
-    small = judged.best("act") in (*_SMALL_TALK, "request")
-    return not (small or piece.agents or piece.asked or _BLACKED_OUT.search(piece.text))
+def _is_context(judged: Judged, piece: Piece, before: Judged) -> bool:
+    """Whether a piece that would not be kept for itself tells what the next one is about."""
+    small = before.best("act") in (*_SMALL_TALK, "request")
+    return not (small or piece.agents or piece.asked) and _of_one_matter(judged, before)
 
 
 def _of_one_matter(judged: Judged, before: Judged) -> bool:

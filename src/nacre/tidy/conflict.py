@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from nacre.brain.local.likeness import (
@@ -11,20 +12,27 @@ from nacre.brain.local.likeness import (
     holds_once,
     is_unsure,
     left_behind,
+    lifts_a_ban,
+    other_value,
     parts_ways,
     said_to_change,
     tells_a_change,
 )
 from nacre.brain.local.relation import Relation, load, relations, says_the_same
+from nacre.text.tokens import tokens
 
 CLASH = 0.5  # odds above which two statements cannot both hold
 LIKELY = 0.03  # odds above which they cannot, when the new one says goodbye to what the old one turns on
+ALIKE = 0.5  # likeness by which one shared name is enough
+_IDENTIFIER = re.compile(r"\w+(?:[-_./]\w+)+")
 FILLED = 0.3  # odds above which another number in the same place is one
-SLOT = 0.05  # odds above which they cannot, when the new one says that what both speak of has another value now
-NEAR = {"en": 0.3, "zh": 0.5}  # likeness under which two statements are not of one matter, whatever words they share
-_TELLING = 0.58  # how rare a pair of Chinese characters must be to tell anything of the matter
+SLOT = 0.015  # odds above which they cannot, when the new one says that what both speak of has another value now
+NEAR = {"en": 0.25, "zh": 0.4}  # likeness under which two statements are not of one matter, whatever words they share
+_FUNCTION = frozenset(
+    "的了是在我你他她它们有和与及也都就还吗呢吧啊个为之而或被把给对从到要会能可以不没很再又这那上下里后前先一二两三用做说看次时候"
+)
 _RARE = 0.55  # how rare a word must be, beside one that we do not know at all, to be what a statement turns on
-SURE = 0.65  # odds above which another value alone is enough
+SURE = 0.75  # odds above which another value alone is enough
 
 
 @dataclass(frozen=True)
@@ -82,20 +90,9 @@ def _told(old: Statement, new: Statement, near: Relation, place: int, part: int 
     leaves = _turns_on(old, new, left_behind(old, new))
     if says_the_same(old, new, near) and not (leaves and differs):
         return Stand("same", place, near.same, part)
-    slot = differs and (_changes_slot(old, new) or (_fills_slot(old, new) and near.clash >= FILLED))
-    slot = slot and not holds_once(new.text, new.language)
-    changed = tells_a_change(new.text, new.language)
-    why = (
-        "goodbye"
-        if leaves
-        else "slot"
-        if slot
-        else "change"
-        if changed and differs
-        else "value"
-        if differs
-        else "clash"
-    )
+    passing = holds_once(new.text, new.language)
+    slot = differs and not passing and _of_one_matter(old, new) and _has_slot(old, new, near)
+    why = _why(old, new, leaves=leaves, slot=slot)
     if why in ("change", "value", "clash") and len(_in_common(old, new)) < 2:
         return None
     if near.clash < {"goodbye": LIKELY, "slot": SLOT, "change": CLASH, "value": SURE, "clash": SURE}[why]:
@@ -105,40 +102,67 @@ def _told(old: Statement, new: Statement, near: Relation, place: int, part: int 
     return Stand("unclear" if why == "clash" else "overtakes", place, near.clash, part, why)
 
 
+def _why(old: Statement, new: Statement, *, leaves: bool, slot: bool) -> str:
+    """What says that the new statement takes the place of the old."""
+    if leaves or slot:
+        return "goodbye" if leaves else "slot"
+    if tells_a_change(new.text, new.language) and parts_ways(old, new):
+        return "change"
+    return "value" if other_value(old, new) else "clash"
+
+
+def _has_slot(old: Statement, new: Statement, near: Relation) -> bool:
+    """Whether both speak of the same thing and the new statement gives it another value: it says that it changed, puts another
+    number in the same place, or permits what was forbidden."""
+    common = _in_common(old, new)
+    changed = said_to_change(old, new) & common
+    if changed and len(common) > 1 and _has_name(common, new):
+        return True
+    if changed and near.clash >= CLASH and _has_name(changed - _parts(old, new), new):
+        return True
+    if fills_otherwise(old, new) and len(common) > 2 and near.clash >= FILLED:
+        return True
+    return lifts_a_ban(old, new) and (len(common) > 1 or (_has_name(common, new) and _meaning(old, new) >= ALIKE))
+
+
 def _turns_on(old: Statement, new: Statement, words: frozenset[str]) -> bool:
     """Whether the old statement turns on one of these words: a name, a number, a rare word; and both are of one matter."""
-    if not words or holds_once(new.text, new.language):
-        return False
-    if old.vector is not None and new.vector is not None and float(old.vector @ new.vector) < NEAR[new.language]:
+    if not words or holds_once(new.text, new.language) or not _of_one_matter(old, new):
         return False
     weights = load(new.language, "bare")
-    if any(word not in weights.rarity or any(sign.isdigit() for sign in word) for word in words):
+    if any(word not in weights.rarity or any(sign.isdigit() for sign in word) for word in words - _parts(old, new)):
         return True  # a name or a number
-    rare = any(weights.rarity[word] >= _RARE * weights.rarest for word in words)
-    return rare and len(_in_common(old, new)) > 1
-
-
-def _fills_slot(old: Statement, new: Statement) -> bool:
-    """Whether both speak of the same, by several words, and give it another number."""
-    return fills_otherwise(old, new) and len(_in_common(old, new)) > 2
-
-
-def _changes_slot(old: Statement, new: Statement) -> bool:
-    """Whether the new statement says that what both speak of, by name, has another value now."""
-    weights = load(new.language, "bare")
     common = _in_common(old, new)
-    named = any(weights.rarity.get(word, weights.rarest) >= _RARE * weights.rarest for word in common)
-    return bool(said_to_change(old, new)) and len(common) > 1 and named
+    return len(common) > 2 or (len(common) > 1 and _has_name(words, new))
+
+
+def _has_name(words: Collection[str], new: Statement) -> bool:
+    weights = load(new.language, "bare")
+    return any(weights.rarity.get(word, weights.rarest) >= _RARE * weights.rarest for word in words)
+
+
+def _of_one_matter(old: Statement, new: Statement) -> bool:
+    comparable = old.language == new.language and old.vector is not None and new.vector is not None
+    return not comparable or _meaning(old, new) >= NEAR[new.language]
+
+
+def _meaning(old: Statement, new: Statement) -> float:
+    if old.language != new.language or old.vector is None or new.vector is None:
+        return 0.0
+    return float(old.vector @ new.vector)
+
+
+def _parts(old: Statement, new: Statement) -> set[str]:
+    """The parts of names such as "shop-api" that both statements hold: naming the same project is not being of one matter."""
+    both = set(_IDENTIFIER.findall(old.text.lower())) & set(_IDENTIFIER.findall(new.text.lower()))
+    return {part for name in both for part in tokens(name)}
 
 
 def _in_common(old: Statement, new: Statement) -> set[str]:
-    """The words that both statements hold. In Chinese a lone character is none, nor is a pair that half of all sentences have."""
+    """The words that both statements hold. A name of several parts counts once; in Chinese a lone character is no word, nor is a
+    pair of function characters."""
     shared = set(old.words) & set(new.words)
-    if new.language == "en":
-        return shared
-    weights = load(new.language, "bare")
-    return {
-        word
-        for word in shared
-        if len(word) > 1 and weights.rarity.get(word, weights.rarest) >= _TELLING * weights.rarest
-    }
+    if new.language == "zh":
+        shared = {word for word in shared if len(word) > 1 and not set(word) <= _FUNCTION}
+    parts = shared & _parts(old, new)
+    return shared - parts | set(sorted(parts)[:1])

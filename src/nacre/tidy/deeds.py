@@ -22,9 +22,6 @@ Place = tuple[Book, Line]
 
 
 def admit(night: Night, one: Candidate, verdict: Verdict, home: Book) -> None:
-    if home.over:
-        night.deferred.add((one.said.day, one.said.mark))  # told once for the file
-        return
     value = confidence(one)
     kind = one.tested.kind
     cuts = budget.make_room(
@@ -125,7 +122,13 @@ def _goes_on(night: Night, where: Book, old: Line, words: str) -> None:
 def merge(night: Night, one: Candidate, verdict: Verdict | None, book: Book, line: Line) -> None:
     """Said before, in these words or others; the surer wording stays. Seen in a second project it holds for all of them."""
     was = night.known.get(line.id)
-    better = verdict and was and budget.may_go(line, was) and confidence(one) >= (was.confidence or 0.5) + BETTER
+    better = (
+        not one.agents
+        and verdict
+        and was
+        and budget.may_go(line, was)
+        and confidence(one) >= (was.confidence or 0.5) + BETTER
+    )
     if verdict and was and better and line.id != one.id and _reword(night, one, verdict, book, line, was):
         line = book.find(one.id) or line
     else:

@@ -32,7 +32,7 @@ def plan(room: Room, *, careful: bool = False) -> DistilPlan:
     """What tonight's lines would change; reads, and writes nothing. `careful`: nothing that stands there is touched without asking."""
     night = Night(room, careful=careful)
     known = seen(night.trail, night.before, night.asked)
-    new, night.lately, problems = offered(room, known, night.trail)
+    new, night.lately, problems = offered(room, known, night.trail, night.known)
     night.problems += problems
     _adopt(night)
     stones = tombstones.load(room.workspace)
@@ -99,9 +99,12 @@ def _offer(night: Night, one: Candidate) -> None:
     if naming.set_field(night, one) or _decided(night, one, night.known.get(one.id)):
         return
     home = night.library.home(one)
+    if home.over:
+        night.deferred.add((one.said.day, one.said.mark))  # told once for the file; offered again when there is room
+        return
     shelf = night.library.shelf(home)
     found, same = conflict.stand(one.tested.statement, [entry for _, _, entry in shelf], one.core)
-    stands = [stand for stand in found if _counts(night, one, shelf[stand.place][1], stand)]
+    stands = [stand for stand in found if _counts(night, one, home, shelf[stand.place][:2], stand)]
     overtakes = _surely([stand for stand in stands if stand.kind == "overtakes"])
     verdict = _verdict(one, overtakes, same)
     repeats = next((stand for stand in stands if stand.kind == "same"), None)
@@ -149,9 +152,15 @@ def _decided(night: Night, one: Candidate, before: Standing | None) -> bool:
     return before.verdict in ("refused", "forgotten")
 
 
-def _counts(night: Night, one: Candidate, line: Line, stand: Stand) -> bool:
-    """In one talk a rule and the work that follows it look like a clash; there only a plain goodbye is one."""
+def _counts(night: Night, one: Candidate, home: Book, place: tuple[Book, Line], stand: Stand) -> bool:
+    """In one talk a rule and the work that follows it look like a clash; there only a plain goodbye is one. The agent's word
+    corrects nothing."""
+    book, line = place
     was = night.known.get(line.id)
+    if one.agents and stand.kind != "same":
+        return False  # only the owner overrules the owner
+    if book is not home and stand.kind != "same" and stand.why != "goodbye":
+        return False  # what is said in one project leaves the others, and what holds for all, as they are
     if stand.kind == "same" or was is None or not one.said.session or was.source.get("session") != one.said.session:
         return True
     return stand.kind == "overtakes" and stand.why == "goodbye" and one.lasting >= admit.LASTING

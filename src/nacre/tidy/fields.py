@@ -65,6 +65,10 @@ _RULES: tuple[tuple[str, tuple[str, ...], str], ...] = (
 _NO_NAME = re.compile(
     r"(?:什么|啥|谁|哪|怎么|一声|一下|起床|醒|过来|外卖|明天|后天|今晚|稍后|以后).*|The|When|If|Back|Later|Tomorrow|Now"
 )
+_NOT_SO = re.compile(
+    r"\b(?:don'?t|do not|never|stop|not|says?|said|told|asked|he|she|they|colleague'?s?|his|her|their)\W+(?:\w+\W+){0,3}\Z|(?:别|不要|不许|他说|她说|人家)[^，。]{0,4}\Z",
+    re.IGNORECASE,
+)  # a name that is refused, or somebody else's
 _QUESTION = re.compile(r"[?？]\s*\Z|吗\s*[?？]?\Z")
 
 
@@ -80,6 +84,8 @@ def field_in(text: str) -> Field | None:
     for file, names, pattern in _rules():
         for found in reversed(list(pattern.finditer(text))):
             value = found["value"].strip(" '’.-")
+            if _NOT_SO.search(text[: found.start()]):
+                continue
             if value and not _NO_NAME.fullmatch(value):
                 return Field(file, names, value)
     return None

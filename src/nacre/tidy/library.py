@@ -62,6 +62,9 @@ class Library:
         slug = one.said.project
         if not slug or one.said.group or about_the_user(one):
             return self.general
+        return self._project(slug)
+
+    def _project(self, slug: str) -> Book:
         if slug not in self._projects:
             place = next(
                 (said.place for said in reversed(self.trail.captured) if said.place and _is(said.place, slug)), slug
@@ -71,6 +74,13 @@ class Library:
                 self.room.workspace, self.room.workspace.project(slug), self.room.config.memory, start
             )
         return self._projects[slug]
+
+    def book(self, shown: str) -> Book:
+        """The MEMORY.md of this name; a project's may have gone meanwhile."""
+        parts = shown.split("/")
+        if len(parts) == 3 and parts[0] == "projects" and parts[2] == "MEMORY.md" and slug_of(parts[1]) == parts[1]:
+            return self._project(parts[1])
+        return self.general
 
     def shelf(self, home: Book) -> list[tuple[Book, Line, Known]]:
         """Every entry that a statement for this file is held against: all, its own file's and the general ones first."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from nacre.text.sentences import clauses
 from nacre.tidy.candidates import Candidate
 from nacre.tidy.fields import field_in
 from nacre.tidy.library import OwnField
@@ -37,7 +38,13 @@ def set_field(night: Night, one: Candidate) -> bool:
     night.step("set", own.file, reason, story)
     night.notes = [note for note in night.notes if not note.startswith(f"{own.file} {own.name}: ")]
     night.notes.append(f"{own.file} {story}")
-    return True
+    return not _says_more(one.text, wanted.value)
+
+
+def _says_more(text: str, value: str) -> bool:
+    """Whether a statement tells more than the name: that is offered like any other."""
+    rest = [clause for clause in clauses(text) if value not in clause]
+    return any(len(clause) > (24 if clause.isascii() else 8) for clause in rest)
 
 
 def _id(own: OwnField, value: str | None) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import replace
 
 from nacre.errors import NacreError
@@ -16,7 +16,7 @@ from nacre.tidy.days import Day, Said
 from nacre.tidy.fields import IDENTITY, USER
 from nacre.tidy.room import Room
 from nacre.vault import weekly
-from nacre.vault.ledger import Record
+from nacre.vault.ledger import Record, identity
 from nacre.vault.markdown import open_document
 from nacre.vault.review import Item
 from nacre.vault.trail import Trail, mark_of
@@ -36,8 +36,13 @@ def seen(trail: Trail, records: Iterable[Record], asked: Iterable[Item]) -> Seen
     return found | {one.said for one in asked if one.said}
 
 
-def offered(room: Room, known: Seen, trail: Trail) -> tuple[list[Said], list[Said], list[Problem]]:
-    """Lines that are new to long-term memory, oldest first; all lines of the last days; and trouble with the files."""
+def offered(
+    room: Room, known: Seen, trail: Trail, entries: Container[str] = ()
+) -> tuple[list[Said], list[Said], list[Problem]]:
+    """Lines that are new to long-term memory, oldest first; all lines of the last days; and trouble with the files.
+
+    `entries` are the ids of the ledger: a line of a digest that it knows was put there from MEMORY.md.
+    """
     today = room.clock.today()
     recent = today - dt.timedelta(days=room.config.tidy.daily_days)
     listed = days.days(room.workspace, today)
@@ -59,6 +64,7 @@ def offered(room: Room, known: Seen, trail: Trail) -> tuple[list[Said], list[Sai
         if (one.day, one.mark) not in known
         and one.mark not in pressed
         and one.mark not in standing
+        and identity(one.words) not in entries
         and not _STORY.match(one.words)
     ]
     return sorted(new, key=lambda one: one.day), lately, list(listed.problems)

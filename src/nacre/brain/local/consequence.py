@@ -19,11 +19,12 @@ if TYPE_CHECKING:
 _LIMIT = {"en": 110, "zh": 48}
 Rule = tuple[str, Callable[[re.Match[str]], str]]
 
+_HERE = frozenset(("here", "there", "now", "yet", "again", "anymore"))
 _STOP = r"(?:[,;.!?](?!\d)|\s(?:because|since|so|otherwise|or else|unless|but|which)\b|$)"
 _ENGLISH: tuple[Rule, ...] = (
     (
         rf"\buse[sd]?\s+(?P<new>[^,;.]+?),?\s+(?:not|never|instead of|rather than)\s+(?P<old>[^,;.]+?){_STOP}",
-        lambda m: f"the agent would use {m['old']} instead of {m['new']}",
+        lambda m: "" if m["old"].lower() in _HERE else f"the agent would use {m['old']} instead of {m['new']}",
     ),
     (
         rf"\b(?P<new>[\w./@-]+(?:\s[\w./@-]+)?)\s+(?:instead of|rather than)\s+(?P<old>[^,;.]+?){_STOP}",
@@ -71,7 +72,9 @@ _CHINESE: tuple[Rule, ...] = (
         lambda m: f"助手不会做到：{m[0].strip()}",
     ),
 )
-_NAMED = re.compile(r"[A-Z][\w.-]+(?:\s[A-Z][\w.-]+)*")
+_NAMED = re.compile(
+    r"(?!(?:The|This|That|My|Our|All|Any|Ask|Use|For|If|When|We|Our|A|An|Theres|There)\b)[A-Z][\w.-]+(?:\s[A-Z][\w.-]+)*"
+)
 _VALUE = re.compile(r"\d|`|[A-Za-z][\w.-]*[/_.-]\w|[\w.-]+@[\w.-]+|\b[A-Z][\w.+-]+")
 _SUBJECT = re.compile(
     r"\A(?P<subject>(?:(?:the|our|my|this|all|every|each|any)\s+)?[\w'’./@-]+(?:\s[\w'’./@-]+){0,5}?)\s+"
@@ -93,7 +96,9 @@ def _rules(language: str) -> tuple[tuple[re.Pattern[str], Callable[[re.Match[str
 def without_it(judged: Judged, kind: str) -> str | None:
     """What would go wrong without the statement; none where nothing specific would."""
     language, text = judged.language, judged.text
-    rule = next((told(found) for pattern, told in _rules(language) if (found := pattern.search(text))), None)
+    rule = next(
+        (said for pattern, told in _rules(language) if (found := pattern.search(text)) and (said := told(found))), None
+    )
     told = rule or _by_kind(judged, kind)
     return shorten(" ".join(told.split()), language, _LIMIT[language]) if told else None
 
@@ -137,7 +142,7 @@ def _subject(text: str, language: str) -> str | None:
 
 
 _PLACES = frozenset(
-    "in on at from to with without before after between by for under over during inside outside into".split()
+    "in on at from to with without before after between by for under over during inside outside into as like than until till".split()
 )
 _THINGS = frozenset("any a an the my our his her their your these those this that".split())
 

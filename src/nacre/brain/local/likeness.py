@@ -33,7 +33,7 @@ _LATIN = re.compile(r"[A-Za-z][\w.+-]*")
 
 # What each language says when something is no longer as it was, holds only once, is not certain, or is denied.
 _CHANGE = {
-    "en": r"\b(?:now|no longer|any ?more|moved?|switch\w*|instead|chang\w+|replac\w+|new|gone|drop\w*|stopp?\w*|ended|retired|over"
+    "en": r"\b(?:now|no longer|any ?more|mov(?:e|es|ed|ing)|switch\w*|instead|chang\w+|replac\w+|new|gone|drop\w*|stopp?\w*|ended|retired|over"
     r"|used to|from now|as of|bump\w+|raised?|renamed?|left|closed|expired|cancel\w*|upgrad\w+|takes over|took over|becam?e\w*)\b",
     "zh": r"现在|不再|改成|改用|换成|换了|换到|改到|改为|已经|停了|没了|取消|升级|升到|搬|调到|涨到|降到|退|离职|接手|作废|过期|早就|不用了|了$|起$|起，"
     r"|如今|新|下线|从.{1,12}(?:换|改|升|迁|搬)|别再|不做了",
@@ -56,6 +56,10 @@ _RECURRING = {
     "en": r"\b(?:every|each|weekly|monthly|nightly|daily|yearly|quarterly|biweekly)\b|\b(?:mon|tues|wednes|thurs|fri|satur|sun)days\b",
     "zh": r"每(?:天|周|月|年|晚|早|次|个|季|隔|逢|星期|两周)|逢(?:周|星期)|例会|例行|定期",
 }
+_PERMITS = {
+    "en": r"\b(?:ok(?:ay)?|fine|allowed|permitted|welcome|may|can)\b(?! not)|(?:ban|rule) (?:is|was) (?:lifted|dropped)|no longer (?:forbidden|banned)",
+    "zh": r"可以|允许|放开|解禁|不用再|随便|都行|没关系",
+}
 _UNSURE = {
     "en": r"\?|\b(?:i think|not sure|maybe|apparently|heard|said|says|claims?|supposedly|might|reckons?|swears?)\b",
     "zh": r"[?？]|吗|好像|听说|说是|不确定|可能|记得是|应该是|据说|到底",
@@ -64,6 +68,7 @@ _DENIAL = {
     "en": r"\b(?:no|not|never|without|none|nothing|don'?t|doesn'?t|isn'?t|won'?t|can'?t|cannot|stop|avoid)\b|n't",
     "zh": r"不|没|别|无|勿|禁",
 }
+_BAN = {"en": r"\b(?:never|don'?t|do not|must not|no)\b", "zh": r"不要|别|不许|不准|禁止|不能"}
 _FROM_TO = {
     "en": r"\b(?:to|from|instead of|rather than|in place of|replaces?|over to)\b",
     "zh": r"从|换|改|代替|取代|转到|迁",
@@ -72,18 +77,19 @@ _FROM_TO = {
 _LEAVES_NEXT = {
     "en": r"\b(?:(?:mov|switch|migrat|chang|convert|port|transition)\w*(?:\s[\w./-]+){0,4}\s(?:away\s)?from|from(?=\s\S+(?:\s\S+){0,3}\sto\s)|instead of"
     r"|rather than|no more|no longer (?:use|using|on|with|at|in)?|dropp?(?:ed|ing)?|replac(?:es?|ed|ing)|stopp?(?:ed|ing)?(?: using)?|ditch\w*|retir\w+"
-    r"|left|leaving|the old|away from|gave up|given up|done with|used to)\b",
-    "zh": r"从(?=.{1,16}?(?:换|改|升|迁|搬|切|转|变|调|挪))|别再|别用|别叫|不用|不再|不叫|旧的?|老的|原来的?|代替|取代|而不是|不走|停用|弃用|放弃|退掉|砍掉",
+    r"|left|leaving|the old|away from|gave up|given up|done with|used to)\b|,\s*not\b",
+    "zh": r"从(?=.{1,16}?(?:换|改|升|降|涨|减|迁|搬|切|转|变|调|挪))|别再|别用|别叫|不用|不再|不叫|旧的?|老的|原来的?|代替|取代|而不是|不走|停用|弃用|放弃|退掉|砍掉",
 }
 _GONE = {
     "en": r"\b(?:(?:is|are|was|were|has|have|'s)\s+(?:now\s+)?(?:gone|dead|out|over|closed|retired|off|left|no longer|deleted|cancell?ed|expired|switched off)"
-    r"|left|no longer|does(?:n't| not) (?:do|work|use|run|hold)|retired|quit|anymore|any more)\b",
-    "zh": r"不做了?|作废|下线|取消|停了|没了|离职|走了|不用了|不干了|退了|退掉|废了|失效|过期|已经?退|全删|删了",
+    r"|left|leaves|no longer|does(?:n't| not) (?:do|work|use|run|hold)|retired|quit|anymore|any more|(?:was|were|is|are|got) (?:dropped|lifted|removed|scrapped))\b",
+    "zh": r"不做了?|辞职|退休|调走|作废|下线|取消|停了|没了|离职|走了|不用了|不干了|退了|退掉|废了|失效|过期|已经?退|全删|删了",
 }
 # And what stands before these has another value from now on.
 _BECOMES = {
-    "en": r"\b(?:moves?|moved|chang\w+|becomes?|became|goes to|went to|is now|are now|now (?:runs?|lives?|does|is|at|on))\b",
-    "zh": r"换成|换了|换到|改成|改到|改为|改用|升到|升级|迁到|搬到|挪到|调到|调成|现在是|现在用|现在叫",
+    "en": r"\b(?:moves?|moved|chang\w+|becomes?|became|goes to|went to|is now|are now|now (?:runs?|lives?|listens?|does|is|at|on|goes)"
+    r"|(?:was|were|is|are|got) (?:upgraded|downgraded|moved|switched|raised|lowered|renamed)|upgraded to|switched to)\b",
+    "zh": r"换成|换了|换到|交给|降到|涨到|改从|改由|改成|改到|改为|改用|升到|升级|迁到|搬到|挪到|调到|调成|现在是|现在用|现在叫",
 }
 _REACH = {"en": 28, "zh": 12}  # characters
 _OPPOSITES = {
@@ -349,12 +355,26 @@ def parts_ways(old: Statement, new: Statement) -> bool:
     """Whether both name a value of one kind, and not the same: another number, weekday, name, or the opposite."""
     names_gone = {name for name in old.names if name not in new.text.lower()}
     names_new = {name for name in new.names if name not in old.text.lower()}
+    return other_value(old, new) or bool(names_gone and names_new)
+
+
+def other_value(old: Statement, new: Statement) -> bool:
+    """Another number, another weekday, the opposite, a denial, or a ban that is lifted."""
     return (
         bool(old.numbers - new.numbers and new.numbers - old.numbers)
         or bool(old.weekdays - new.weekdays and new.weekdays - old.weekdays)
-        or bool(names_gone and names_new)
         or _opposed(old, new, new.language)
+        or lifts_a_ban(old, new)
         or says(_DENIAL, old.text, new.language) != says(_DENIAL, new.text, new.language)
+    )
+
+
+def lifts_a_ban(old: Statement, new: Statement) -> bool:
+    """Whether the old statement forbids and the new one permits."""
+    return (
+        says(_DENIAL, old.text, new.language)
+        and says(_PERMITS, new.text, new.language)
+        and not says(_BAN, new.text, new.language)
     )
 
 
