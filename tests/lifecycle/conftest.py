@@ -73,13 +73,13 @@ FILES = {
     + "\n",
 }
 
+OVERTAKEN = "memory/weekly/2026-02-09.md:6"  # where the statement stands that it superseded
 WHERE = {  # where the fact stands, in any wording
     "MEMORY.md:4",
     "projects/shop/MEMORY.md:4",
     "memory/2026-03-18.md:4",
     "memory/archive/2026/2026-02-10.md:4",
     "memory/weekly/2026-02-09.md:3",
-    "memory/weekly/2026-02-09.md:6",
     "memory/review.md:3",
     "memory/tools.md:3",
     "memory_fs/warm/talk.md:5",

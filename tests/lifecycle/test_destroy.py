@@ -132,3 +132,54 @@ def test_a_great_memory_is_sampled_evenly(root: Path, monkeypatch: pytest.Monkey
     words = destroy.sample(Workspace(root), Config())
     assert 30 < len(words) <= 50
     assert any("number 39" in one for one in words)
+
+
+def test_nothing_goes_through_a_link(full: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    (outside / "empty").mkdir(parents=True)
+    (outside / "layers" / "hot").mkdir(parents=True)
+    for name in ("MEMORY.md", "layers/hot/a.md", "empty/MEMORY.md"):
+        (outside / name).write_text("- somebody's\n", "utf8")
+    (full / "projects" / "x").symlink_to(outside)
+    (full / "way").symlink_to(outside)
+    before = everything(outside)
+    made = destroy.plan(Workspace(full), Config(tiers=TierSettings(path="way/layers")))
+    assert not any("x/" in one.shown or "way" in one.shown for one in made.doomed)
+    destroy.apply(made)
+    assert everything(outside) == before
+    (full / "projects" / "x").unlink()
+    (full / "projects" / "shop" / "README.md").unlink()
+    (full / "projects" / "shop").rmdir()
+    (full / "projects").rmdir()
+    (full / "projects").symlink_to(outside)
+    (outside / "hollow").mkdir()
+    destroy.apply(destroy.plan(Workspace(full), Config()))
+    assert everything(outside) == before
+    assert (outside / "hollow").is_dir()
+
+
+def test_a_folder_that_became_a_link_after_the_plan_is_not_followed(full: Path, tmp_path: Path) -> None:
+    made = destroy.plan(Workspace(full), Config())
+    (full / "projects" / "shop").rename(tmp_path / "shop")
+    (full / "projects" / "shop").symlink_to(tmp_path / "shop")
+    destroy.apply(made)
+    assert (tmp_path / "shop" / "MEMORY.md").exists()
+
+
+def test_of_a_folder_that_was_named_for_layers_only_the_layers_go(full: Path) -> None:
+    (full / "src" / "hot").mkdir()
+    (full / "src" / "hot" / "a.md").write_text("A talk\n", "utf8")
+    destroy.apply(destroy.plan(Workspace(full), Config(tiers=TierSettings(path="src"))))
+    assert sorted(path.name for path in (full / "src").iterdir()) == ["main.py"]
+
+
+def test_a_file_that_is_kept_on_purpose_is_told_and_counts_for_nothing_left(full: Path) -> None:
+    own = f"# Me\n\n- {FACT}\n- I was born on a ship in the Baltic\n"
+    (full / "USER.md").write_text(own, "utf8")
+    workspace = Workspace(full)
+    words = destroy.sample(workspace, Config())
+    made = destroy.plan(workspace, Config())
+    assert next(one.reason for one in made.doomed if one.shown == "MEMORY.md") == "long-term memory; USER.md is kept"
+    destroy.apply(made)
+    assert destroy.left(made, words) == ()
+    assert (full / "USER.md").read_text("utf8") == own

@@ -7,14 +7,28 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.lifecycle.conftest import BULLET, FACT, FILES, NOW, OLDER, WHERE, everything, killed_at, lay_out, ledger_of
+from tests.lifecycle.conftest import (
+    BULLET,
+    FACT,
+    FILES,
+    NOW,
+    OLDER,
+    OVERTAKEN,
+    WHERE,
+    everything,
+    killed_at,
+    lay_out,
+    ledger_of,
+)
 
+from nacre.cli.main import run
 from nacre.errors import BadInput, ChangedOutside, NotFound
 from nacre.lifecycle import forget
 from nacre.lifecycle.lines import everywhere
 from nacre.lifecycle.target import find
 from nacre.memory import Memory
 from nacre.vault.ledger import identity
+from nacre.vault.trail import mark_of
 from nacre.vault.undo import undo
 
 
@@ -31,18 +45,18 @@ def test_a_fact_goes_from_every_place_in_every_wording(memory: Memory, root: Pat
             gone = {int(place.rpartition(":")[2]) for place in WHERE if place.startswith(f"{name}:")}
             kept = [line for number, line in enumerate(text.splitlines(keepends=True), 1) if number not in gone]
             assert after[name].decode() == "".join(kept)
-    for words in (FACT, BULLET, OLDER):
+    for words in (FACT, BULLET):
         assert memory.search(words, mode="text", min_score=0) == [] or all(
             words.casefold() not in hit.snippet.casefold() for hit in memory.search(words, mode="text", min_score=0)
         )
 
 
 def test_each_line_says_why_it_goes(memory: Memory) -> None:
-    report = memory.forget(identity(FACT), dry_run=True)
+    report = memory.forget(identity(FACT), dry_run=True, similar=True)
     reasons = {one.line.place: one.reason for one in report.plan.going}
     assert reasons["MEMORY.md:4"] == "the same words"
     assert reasons["memory/2026-03-18.md:4"] == "what it was learned from"
-    assert reasons["memory/weekly/2026-02-09.md:6"] == "superseded by it"
+    assert reasons[OVERTAKEN] == "superseded by it"
 
 
 def test_a_dry_run_touches_nothing(memory: Memory, root: Path) -> None:
@@ -53,7 +67,7 @@ def test_a_dry_run_touches_nothing(memory: Memory, root: Path) -> None:
 
 
 def test_the_ledger_loses_the_words_and_keeps_a_tombstone_without_any(memory: Memory, root: Path) -> None:
-    memory.forget("MEMORY.md:4")
+    memory.forget("MEMORY.md:4", similar=True)
     lines = ledger_of(root)
     text = json.dumps(lines, ensure_ascii=False)
     assert "pnpm" not in text
@@ -121,7 +135,7 @@ def test_what_only_looks_like_it_is_listed_and_stays(memory: Memory, root: Path)
     path = root / "memory" / "2026-03-19.md"
     path.write_text(f"# 2026-03-19\n\n## 08:00 note\n- Reminder: {FACT}, says Lin\n- Walk the dog\n", "utf8")
     report = memory.forget("MEMORY.md:4")
-    assert [one.line.place for one in report.plan.alike] == ["memory/2026-03-19.md:4"]
+    assert [one.line.place for one in report.plan.alike] == ["memory/2026-03-19.md:4", OVERTAKEN]
     assert FACT in path.read_text("utf8")
 
 
@@ -285,3 +299,89 @@ def test_checkpoints_that_lie_elsewhere_are_reached_and_the_users_library_is_not
     assert FACT in (library / "own.md").read_text("utf8")
     assert report.purged
     assert [(one.path, one.line) for one in report.purged.left] == [(str(library / "own.md"), 1)]
+
+
+def test_what_a_fact_superseded_is_another_statement_and_stays_unless_similar_is_said(
+    memory: Memory, root: Path
+) -> None:
+    report = memory.forget("MEMORY.md:4")
+    assert {one.line.place: one.reason for one in report.plan.alike} == {OVERTAKEN: "superseded by it"}
+    assert OLDER in (root / "memory" / "weekly" / "2026-02-09.md").read_text("utf8")
+    assert identity(OLDER) not in report.plan.ids
+
+
+def test_a_statement_that_was_overtaken_by_an_entry_is_told_from_words_that_were_put_better(root: Path) -> None:
+    fact, better, other = "The gate opens at nine", "Gate opens at nine sharp now", "The gate opens at eight o'clock"
+    lines = [
+        {"id": identity(fact), "at": NOW, "verdict": "merged", "text": fact, "into": identity(better)},
+        {"id": identity(other), "at": NOW, "verdict": "superseded", "text": other, "by": identity(better)},
+        {"id": identity(better), "at": NOW, "verdict": "admitted", "text": better, "supersedes": identity(fact)},
+    ]
+    (root / "memory" / "ledger.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), "utf8")
+    (root / "MEMORY.md").write_text(f"# M\n\n- {better}\n- {fact}\n- {other}\n", "utf8")
+    with Memory.open(root, now=NOW) as memory:
+        report = memory.forget("MEMORY.md:3")
+    assert places(report.plan) == {"MEMORY.md:3", "MEMORY.md:4"}
+    assert ("MEMORY.md:5", "superseded by it") in {(one.line.place, one.reason) for one in report.plan.alike}
+
+
+def test_an_item_with_nested_lines_is_the_same_only_with_the_same_nested_lines(memory: Memory, root: Path) -> None:
+    day, other, flat = (root / "memory" / f"2026-03-{number}.md" for number in ("14", "15", "16"))
+    day.write_text("# 2026-03-14\n\n- Done\n  - moved the billing database\n- Stays\n", "utf8")
+    kept = "# 2026-03-15\n\n- Done\n  - signed the lease\n"
+    other.write_text(kept, "utf8")
+    flat.write_text("# 2026-03-16\n\n- Done - moved the billing database\n- Done\n", "utf8")
+    report = memory.forget("memory/2026-03-14.md:3")
+    assert places(report.plan) == {"memory/2026-03-14.md:3", "memory/2026-03-16.md:3"}
+    assert {one.line.place for one in report.plan.alike} == {"memory/2026-03-15.md:3", "memory/2026-03-16.md:4"}
+    assert other.read_text("utf8") == kept
+    assert identity("Done") not in report.plan.ids
+
+
+@pytest.mark.parametrize("words", ["Done", "Use pnpm", "已完成", "用 pnpm"])
+def test_few_words_are_forgotten_only_where_they_were_pointed_at(memory: Memory, root: Path, words: str) -> None:
+    for number in ("14", "15"):
+        (root / "memory" / f"2026-03-{number}.md").write_text(f"# 2026-03-{number}\n\n- {words}\n", "utf8")
+    report = memory.forget("memory/2026-03-14.md:3", dry_run=True)
+    assert places(report.plan) == {"memory/2026-03-14.md:3"}
+    assert [one.line.place for one in report.plan.alike] == ["memory/2026-03-15.md:3"]
+    with pytest.raises(BadInput, match="may mean 2 things"):
+        memory.forget(words)
+    with pytest.raises(BadInput, match="may mean 2 things"):
+        memory.forget(identity(words))
+
+
+def test_few_words_still_go_from_the_log_that_the_ledger_says_they_were_learned_from(root: Path) -> None:
+    words = "Use pnpm"
+    source = {"day": "2026-03-14", "bullet": mark_of(f"- {words}")}
+    entry = {"id": identity(words), "at": NOW, "verdict": "admitted", "text": words, "source": source}
+    (root / "memory" / "ledger.jsonl").write_text(json.dumps(entry) + "\n", "utf8")
+    (root / "MEMORY.md").write_text(f"# M\n\n- {words}\n", "utf8")
+    for number in ("14", "15"):
+        (root / "memory" / f"2026-03-{number}.md").write_text(f"# 2026-03-{number}\n\n- {words}\n", "utf8")
+    with Memory.open(root, now=NOW) as memory:
+        both = {"MEMORY.md:3", "memory/2026-03-14.md:3"}
+        assert places(memory.forget("MEMORY.md:3", dry_run=True).plan) == both
+        assert places(memory.forget("memory/2026-03-14.md:3", dry_run=True).plan) == both
+        assert places(memory.forget("memory/2026-03-15.md:3", dry_run=True).plan) == {"memory/2026-03-15.md:3"}
+
+
+def test_a_single_thing_that_only_a_search_found_is_not_taken(memory: Memory, root: Path) -> None:
+    (root / "memory" / "review.md").unlink()
+    before = everything(root)
+    with pytest.raises(BadInput, match=r"may mean this(?s:.*)MEMORY\.md:6"):
+        memory.forget("the billing team of Maria")
+    assert everything(root) == before
+
+
+def test_the_command_lists_a_lone_search_hit_and_takes_it_only_with_all(
+    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("NACRE_WORKSPACE", str(root))
+    asked = ["forget", "the billing team of Maria", "--json"]
+    (root / "memory" / "review.md").unlink()
+    assert run(asked) == 2
+    assert [one["path"] for one in json.loads(capsys.readouterr().out)["candidates"]] == ["MEMORY.md"]
+    assert "Maria" in (root / "MEMORY.md").read_text("utf8")
+    assert run([*asked, "--all"]) == 0
+    assert "Maria" not in (root / "MEMORY.md").read_text("utf8")

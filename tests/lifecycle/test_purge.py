@@ -84,7 +84,7 @@ def test_an_index_that_cannot_be_cleaned_is_made_anew(root: Path, monkeypatch: p
     with Memory.open(root, now=NOW) as memory:
         memory.index()
         monkeypatch.setattr("nacre.lifecycle.purge.scrub", busy)
-        report = memory.forget("MEMORY.md:4", purge=True)
+        report = memory.forget("MEMORY.md:4", purge=True, similar=True)
         assert report.purged
         assert report.purged.left == ()
         assert held(root) == []
@@ -183,3 +183,35 @@ def test_the_index_of_sessions_is_told_from_our_own_files(
     assert report.purged
     assert {Path(one.path).name.partition("-")[0] for one in report.purged.left} == {"sessions.sqlite"}
     assert all("transcript" in one.reason for one in report.purged.left)
+
+
+def test_words_between_marks_and_short_words_within_a_line_are_told(memory: Memory, root: Path) -> None:
+    path = root / "memory" / "2026-03-10.md"
+    path.write_text(
+        "# 2026-03-10\n\n- The Zanzibar vault opens with kestrel-77\n- The [Zanzibar](http://z) **vault** opens with `kestrel-77`\n"
+        "- PIN is 4711\n- note to self: the PIN is 4711, keep it\n",
+        "utf8",
+    )
+    for place, left in (("memory/2026-03-10.md:3", 3), ("memory/2026-03-10.md:4", 4)):
+        report = memory.forget(place, purge=True)
+        assert report.purged
+        assert [(one.path, one.line) for one in report.purged.left] == [("memory/2026-03-10.md", left)]
+        assert ("memory/2026-03-10.md", "says it among other things") in {
+            (one.line.path, one.reason) for one in report.plan.alike
+        }
+
+
+def test_an_item_with_nested_lines_is_purged_later_by_its_id(memory: Memory, root: Path) -> None:
+    path = root / "memory" / "2026-03-10.md"
+    path.write_text("# 2026-03-10\n\n- Done\n  - moved the billing database\n- Stays\n", "utf8")
+    memory.forget("memory/2026-03-10.md:3")
+    assert b"moved the billing" in b"".join(traces_of(root))
+    report = memory.forget(identity("Done - moved the billing database"), purge=True)
+    assert report.purged
+    assert report.purged.left == ()
+    assert b"moved the billing" not in b"".join(traces_of(root))
+
+
+def traces_of(root: Path) -> list[bytes]:
+    """Everything that stands below the workspace, unpacked."""
+    return [content for path in traces.below(root) for _, content in traces.contents(path.read_bytes())]

@@ -98,3 +98,28 @@ def test_many_words_are_found_as_each_by_itself(words: list[str], data: bytes) -
     many = Words([*words, *(f"padding {number} that nobody ever wrote down" for number in range(100))])
     alone = [word for word in dict.fromkeys(words) if Words([word]).found(content)]
     assert sorted(many.found(content)) == sorted(alone)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The **spare** key lies under the _blue_ `flowerpot`",
+        "~~The spare key~~ lies under [the blue](https://example.org/a_b) flowerpot",
+        "[see](The spare key lies under the blue flowerpot)",
+    ],
+)
+def test_marks_of_markdown_hide_nothing(text: str) -> None:
+    assert Words([ENGLISH]).found(f"- x\n- {text}.\n".encode()) == [ENGLISH]
+    assert Words([text]).found(f"- {ENGLISH}\n".encode()) == ([] if text.startswith("[see]") else [text])
+
+
+def test_short_words_that_say_something_are_found_within_a_line_and_not_within_a_word() -> None:
+    for words, text in (
+        ("PIN is 4711", "the **PIN** is 4711, yes"),
+        ("密码是海豚", "他说密码是海豚。"),
+        ("77-81", "code 77-81"),
+    ):
+        assert Words([words]).found(f"- {text}\n".encode()) == [words]
+    assert Words(["PIN is 4711"]).found(b"the spin is 47110") == []
+    assert Words(["PIN is 4711"]).found(b"pin is 47110") == []
+    assert not Words(["PIN is 4711"]).hold("the PIN is 4711, yes")

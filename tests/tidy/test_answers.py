@@ -146,7 +146,7 @@ def test_a_dry_run_tells_the_steps_and_changes_nothing(nights: Nights) -> None:
     with nights.memory() as memory:
         (item,) = memory.questions()
         (step,) = memory.answer([Answer(item.id, ACCEPT)], dry_run=True)
-    assert (step.action, step.detail) == ("add", VITEST)
+    assert (step.action, step.detail) == ("replace", VITEST)
     assert step.reason
     assert nights.files() == before
 

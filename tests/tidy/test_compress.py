@@ -520,3 +520,28 @@ def check_a_run(room: Room, expected: dict[str, str], gone: set[str]) -> None:
 
 def weeks(workspace: Workspace) -> list[Path]:
     return sorted(workspace.weekly.glob("*.md")) if workspace.weekly.is_dir() else []
+
+
+def test_thousands_of_lines_of_one_week_are_told_apart_by_a_look_up(
+    room: Room, lay: Lay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lay("2026-03-03", "".join(f"- [Task] item {number % 1500} of the list\n" for number in range(3000)))
+    lay("2026-03-04", "".join(f"- [Task] Item {number}, of the list!\n" for number in range(1500)))
+    asked = 0
+
+    def counted(text: str) -> str:
+        nonlocal asked
+        asked += 1
+        return plain(text)
+
+    plain = compress._plain
+    monkeypatch.setattr(compress, "_plain", counted)
+    assert Counter(step.action for step in compress.plan(room).steps) == {"add": 1500, "say once": 1500}
+    assert asked < 20_000
+
+
+def test_a_line_without_end_is_judged_by_its_beginning_and_pressed_whole(room: Room, lay: Lay, tidy: Tidy) -> None:
+    long = "always use pnpm not npm " * 20_000 + "end"
+    lay("2026-03-03", f"- {long}\n")
+    assert tidy() == ()
+    assert f"{long} (src: 2026-03-03)\n" in week(room)

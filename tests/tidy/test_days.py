@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.tidy.conftest import Lay
 
 from nacre.errors import NacreError
-from nacre.tidy.days import LONGEST_PROSE, days, read, said
+from nacre.tidy.days import LONGEST_JUDGED, LONGEST_PROSE, days, judged_part, read, said
 from nacre.tidy.room import Room
 from nacre.vault.trail import mark_of
 
@@ -159,3 +159,11 @@ def test_any_bytes_are_a_log_whose_statements_are_single_lines_that_say_somethin
         assert "\n" not in one.words
         assert any(sign.isalnum() for sign in one.words)
         assert 1 <= one.line <= data.count(b"\n") + 1
+
+
+@pytest.mark.parametrize("text", ["word " * 1000, "x" * 5000, "\u6211" * 5000])
+def test_of_a_statement_without_end_the_beginning_is_judged(text: str) -> None:
+    part = judged_part(text)
+    assert len(part) <= LONGEST_JUDGED
+    assert text.startswith(part.removesuffix("\u2026"))
+    assert judged_part(text[:LONGEST_JUDGED]) == text[:LONGEST_JUDGED]

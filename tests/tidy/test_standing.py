@@ -5,7 +5,11 @@ from __future__ import annotations
 import pytest
 from tests.tidy.nights import CHINESE_RULE, RULE, SAFETY, VITEST, Nights, actions
 
-from nacre.vault.ledger import identity
+from nacre.config import Config
+from nacre.tidy import standing
+from nacre.tidy.book import Book
+from nacre.tidy.room import Room
+from nacre.vault.ledger import Standing, identity
 
 
 @pytest.mark.parametrize("line", [SAFETY, CHINESE_RULE])
@@ -129,3 +133,24 @@ def test_a_rewritten_line_keeps_its_marker_its_marks_and_its_line_end(nights: Ni
     nights.log("2026-03-19", VITEST)
     nights.tidy()
     assert nights.text() == f"# Mine\r\n\r\n1) {VITEST} <!-- importance: 8 -->\r\n2) mine\r\n"
+
+
+def test_a_file_written_anew_is_compared_without_holding_each_line_against_each_entry(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = [f"note {number} alpha beta gamma delta {number % 7}" for number in range(200)]
+    known = {identity(text): Standing(identity(text), "adopted", text, ()) for text in old}
+    room.workspace.longterm.write_text("# M\n\n" + "".join(f"- {text} too\n" for text in old), "utf8")
+    asked: list[str] = []
+
+    def counted(one: str, other: str) -> float:
+        asked.append(other)
+        return likeness(one, other)
+
+    likeness = standing._likeness
+    monkeypatch.setattr(standing, "_likeness", counted)
+    found = standing.compare([Book(room.workspace, room.workspace.longterm, Config().memory)], known)
+    assert [(line.words, was.text) for _, line, was in found.edited] == [(f"{text} too", text) for text in old]
+    assert not found.adopted
+    assert not found.gone
+    assert len(asked) <= 4 * len(old)

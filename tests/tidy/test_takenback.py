@@ -52,3 +52,13 @@ def test_the_owners_word_supersedes_and_the_first_value_may_come_back(nights: Ni
     nights.log("2026-03-23", VITEST, session="cccccccc")
     nights.tidy("2026-03-24")
     assert nights.kept() == [VITEST]
+
+
+def test_what_was_taken_out_by_hand_does_not_come_back_in_other_words(nights: Nights) -> None:
+    nights.log("2026-03-19", RULE)
+    nights.tidy()
+    nights.lay("MEMORY.md", nights.text().replace(f"- {RULE}\n", ""))
+    nights.log("2026-03-20", "Use pnpm and never npm, in every repository please", session="bbbbbbbb")
+    nights.tidy("2026-03-21")
+    assert nights.kept() == []
+    assert nights.ledger()[-1]["failed"] == "novel"

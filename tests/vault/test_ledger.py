@@ -89,3 +89,31 @@ def test_recalls_are_appended_and_read(workspace: Workspace, clock: Clock) -> No
     assert [problem.line for problem in found.problems] == [3, 4]
     recalls.write(workspace, [one], durable=False)
     assert recalls.read(workspace).recalls == (one, two, one)
+
+
+@pytest.mark.parametrize(
+    ("told", "kept"),
+    [
+        ({"text": [1]}, {"text": None}),
+        ({"text": 5, "section": {}, "brain": True}, {"text": None, "section": None, "brain": None}),
+        (
+            {"valid_from": 5, "valid_to": 7, "supersedes": [1]},
+            {"valid_from": None, "valid_to": None, "supersedes": None},
+        ),
+        ({"confidence": "high"}, {"confidence": None}),
+        ({"confidence": float("nan")}, {"confidence": None}),
+        ({"confidence": 10**400}, {"confidence": None}),
+        ({"confidence": 1}, {"confidence": 1}),
+        ({"source": {"day": [1], "bullet": {}, "session": "a"}}, {"source": {"session": "a"}}),
+        ({"tests": {"broad": "yes", "novel": 0.5}}, {"tests": {"novel": 0.5}}),
+        ({"tests": 3, "source": "x"}, {"tests": {}, "source": {}}),
+    ],
+)
+def test_a_field_of_the_wrong_kind_is_passed_over_and_the_line_kept(
+    workspace: Workspace, told: dict[str, object], kept: dict[str, object]
+) -> None:
+    line = {"id": "aaaaaaaaaa", "at": "2026-01-01", "verdict": "admitted"} | told
+    workspace.ledger.write_text(json.dumps(line) + "\n", "utf8")
+    (record,) = ledger.read(workspace).records
+    assert {name: getattr(record, name) for name in kept} == kept
+    assert not record.more

@@ -17,6 +17,7 @@ from nacre.vault.markdown import (
     insert_lines,
     replace_lines,
     set_field,
+    words_of,
 )
 
 PIECES = st.sampled_from(
@@ -164,3 +165,24 @@ def test_lines_that_do_not_exist_are_not_found() -> None:
         delete_lines(doc_of("a\nb\n"), 1, 3)
     with pytest.raises(BadInput):
         replace_lines(doc_of("a\n"), 1, 1, ["b\nc"])
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a <!-- b --> c", "a c"),
+        ("a<!-- b -->c <!--d-->", "a c"),
+        ("a <!-- never closed", "a <!-- never closed"),
+        ("a --> b <!-- c", "a --> b <!-- c"),
+        ("a <!-- over\ntwo lines --> b", "a <!-- over two lines --> b"),
+        ("<!-- a <!-- b --> c -->", "c -->"),
+        ("<!--> a -->", ""),
+    ],
+)
+def test_comments_are_no_words(text: str, words: str) -> None:
+    assert words_of(text) == words
+
+
+def test_openings_without_end_are_gone_over_once() -> None:
+    many = "<!-- " * 200_000
+    assert words_of("--> " + many) == ("--> " + many).strip()

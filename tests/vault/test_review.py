@@ -109,3 +109,35 @@ def test_whatever_a_question_says_it_is_one_question_and_can_be_dropped(
     assert found[0] == ONE
     change(workspace, clock, drop=(odd.id,))
     assert review.read(workspace) == [ONE]
+
+
+def test_a_note_that_nests_without_end_or_names_no_id_is_no_question(workspace: Workspace, clock: Clock) -> None:
+    deep = "[" * 100_000 + "]" * 100_000
+    workspace.review.write_text(
+        f'- x <!-- nacre:{{"id":"a","kind":"full","x":{deep}}} -->\n- y <!-- nacre:{{"id":[1],"kind":"full"}} -->\n'
+    )
+    before = workspace.review.read_bytes()
+    assert review.read(workspace) == []
+    change(workspace, clock, Item("b", CLASH, "text", "why"), drop=("a",))
+    assert workspace.review.read_bytes().startswith(before)
+    assert [one.id for one in review.read(workspace)] == ["b"]
+
+
+def test_bytes_that_are_no_utf_8_stay_and_hide_no_question(workspace: Workspace, clock: Clock) -> None:
+    workspace.review.write_bytes(b"- caf\xe9\r\n")
+    assert review.read(workspace) == []
+    change(workspace, clock, Item("a", CLASH, "one", "why"), Item("b", CLASH, "\u4e2d", "why"))
+    assert [one.text for one in review.read(workspace)] == ["one", "\u4e2d"]
+    change(workspace, clock, drop=("a", "b"))
+    assert workspace.review.read_bytes() == b"- caf\xe9\r\n\n"
+
+
+def test_a_folder_in_the_place_of_the_file_asks_nothing(workspace: Workspace, clock: Clock) -> None:
+    workspace.review.mkdir()
+    assert review.read(workspace) == []
+    change(workspace, clock)
+
+
+def test_a_line_of_nothing_but_openings_is_read_at_once(workspace: Workspace) -> None:
+    workspace.review.write_text("- } --> " + "<!-- nacre:{" * 100_000)
+    assert review.read(workspace) == []

@@ -58,7 +58,7 @@ def forget(
 def _chooser(*, every: bool, as_json: bool) -> Choose:
     def choose(targets: Sequence[Target], certain: bool) -> Sequence[Target]:
         asks = sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty() and not as_json
-        if every or (len(targets) == 1 and (certain or not asks)):
+        if every or (len(targets) == 1 and certain):
             return targets
         if asks:
             return _asked(targets)
@@ -66,10 +66,11 @@ def _chooser(*, every: bool, as_json: bool) -> Choose:
             print_json({"candidates": [_target(one) for one in targets]})
         else:
             table(_row(one) for one in targets)
+        fits = "1 thing may fit" if len(targets) == 1 else f"{len(targets)} things fit"
         note(
             say(
-                f"{len(targets)} things fit and nothing was forgotten. Name one by its id, or take them all with --all.",
-                f"有 {len(targets)} 项符合，未忘记任何内容。请用 id 指定一项，或用 --all 全部选择。",
+                f"{fits} and nothing was forgotten. Name one by its id or FILE:LINE, or take all that is listed with --all.",
+                f"有 {len(targets)} 项符合，未忘记任何内容。请用 id 或“文件:行号”指定一项，或用 --all 选择列出的全部内容。",
             )
         )
         raise click.exceptions.Exit(2)

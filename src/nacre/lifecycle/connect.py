@@ -22,28 +22,48 @@ class Fact:
     ids: Mapping[str, str]
     marks: Mapping[str, str]
     normal: Mapping[str, str]  # its wordings, as tombstones know them, with the same reasons
-    beside: Mapping[str, str] = field(default_factory=dict)  # ids that are only akin to it
+    beside: Mapping[str, str] = field(default_factory=dict)  # ids and marks that are only akin to it
+    named: Line | None = None  # the line that the user pointed at
+    origins: frozenset[tuple[str, str]] = (
+        frozenset()
+    )  # days and marks of the bullets that the ledger says it was made of
+    entries: frozenset[str] = frozenset()  # ids of the entries that the ledger says were made of the named line
 
     def reason(self, line: Line) -> str | None:
-        """Why a line belongs to the fact; None when it does not."""
-        told = (self.ids.get(known) for known in line.ids)
+        """Why a line belongs to the fact; None when it does not. Few words prove nothing: they are said of many things."""
+        if self.named and (line.path, line.start, line.end) == (self.named.path, self.named.start, self.named.end):
+            return same_words()
+        return self._worded(line) if line.is_telling or self._is_proven(line) else None
+
+    def _worded(self, line: Line) -> str | None:
+        told = (self.ids.get(known) for known in sorted(line.ids))
         marked = (self.marks.get(mark) for mark in line.marks)
-        worded = (self.normal.get(form) for form in line.normal)
-        return next((reason for reason in (*told, *marked, *worded) if reason), None)
+        return next((reason for reason in (*told, *marked, self.normal.get(line.normal)) if reason), None)
+
+    def _is_proven(self, line: Line) -> bool:
+        """Whether the ledger, rather than its words, ties a line to the fact."""
+        learned = line.layer == "longterm" and bool(line.ids & self.entries)
+        return learned or any((line.day, mark) in self.origins for mark in line.marks)
 
     def akin(self, line: Line) -> str | None:
-        """Why a line is like the fact without belonging to it, as far as the ledger knows."""
-        return next((self.beside[known] for known in line.ids if known in self.beside), None)
+        """Why a line is like the fact without belonging to it: as far as the ledger knows, or by its words alone."""
+        if reason := next((self.beside[one] for one in (*sorted(line.ids), *line.marks) if one in self.beside), None):
+            return reason
+        own = {line.own, line.normal}
+        if own & self.normal.keys() or (self.named and self.named.own in own):
+            return say("the same words in another place", "别处的相同文字")
+        return None
 
 
 def same_words() -> str:
     return say("the same words", "相同的内容")
 
 
-def connected(target: Target, known: Mapping[str, Standing], *, older: bool = True) -> Fact:
+def connected(target: Target, known: Mapping[str, Standing], *, older: bool = True, superseded: bool = False) -> Fact:
     """The fact that a target is part of. `known` is what the ledger says of every entry.
 
-    With `older` what it superseded or took in belongs to it too.
+    With `older` what was merged into it belongs to it too. What it superseded is another statement, and only akin to it unless
+    `superseded` says otherwise.
     """
     ids = {target.id: same_words()}
     marks: dict[str, str] = {}
@@ -55,16 +75,20 @@ def connected(target: Target, known: Mapping[str, Standing], *, older: bool = Tr
     if target.line:
         ids |= dict.fromkeys(target.line.ids, same_words())
         marks |= dict.fromkeys(target.line.marks, same_words())
-        forms |= dict.fromkeys(target.line.normal, same_words())
+        forms[target.line.normal] = same_words()
     _learned_from(ids, marks, known)
     own = set(ids)
-    if older:
-        _older(ids, marks, known)
-    beside = _above(own, ids, known)
+    overtaken = _older(ids, marks, known, superseded=superseded) if older else {}
+    beside = {one: reason for one, reason in overtaken.items() if one not in ids and one not in marks}
+    beside |= _above(own, ids, known)
     for entry, reason in ids.items():
         if entry in known and (text := known[entry].text):
             forms.setdefault(normal(text), reason)
-    return Fact(target.id, target.words, ids, marks, forms, beside)
+    day = target.line.day if target.line else None
+    sources = {one.id: (one.source.get("day", ""), one.source.get("bullet", "")) for one in map(known.get, ids) if one}
+    proven = {entry: source for entry, source in sources.items() if all(source) and day in (None, source[0])}
+    entries = frozenset(proven) if day else frozenset()
+    return Fact(target.id, target.words, ids, marks, forms, beside, target.line, frozenset(proven.values()), entries)
 
 
 def choices(targets: Sequence[Target], known: Mapping[str, Standing]) -> tuple[Target, ...]:
@@ -88,26 +112,43 @@ def _learned_from(ids: dict[str, str], marks: dict[str, str], known: Mapping[str
             marks.setdefault(bullet, say("what it was learned from", "它的来源"))
 
 
-def _older(ids: dict[str, str], marks: dict[str, str], known: Mapping[str, Standing]) -> None:
-    """What was merged into the fact or superseded by it, and what that was made of."""
-    merged, superseded = say("merged into it", "已并入它"), say("superseded by it", "已被它取代")
+def _older(
+    ids: dict[str, str], marks: dict[str, str], known: Mapping[str, Standing], *, superseded: bool
+) -> dict[str, str]:
+    """What was merged into the fact, and what that was made of. What it superseded too, or else only returned: ids and marks."""
+    merged, overtaken = say("merged into it", "已并入它"), say("superseded by it", "已被它取代")
     inside: dict[str, dict[str, str]] = {}
     for one in known.values():
-        if one.into:
-            inside.setdefault(one.into, {})[one.id] = superseded if one.verdict == "superseded" else merged
+        if into := one.into or _overtaker(one):
+            inside.setdefault(into, {})[one.id] = overtaken if _overtaker(one) else merged
+    akin: dict[str, str] = {}
     waiting = list(ids)
     while waiting:
         current = waiting.pop()
         found = dict(inside.get(current, {}))
         if (newer := known.get(current)) and newer.supersedes:
-            found[newer.supersedes] = superseded
+            found.setdefault(newer.supersedes, overtaken)
         for entry, reason in found.items():
             if entry in ids:
                 continue
+            made = known.get(entry)
+            bullet = made.source.get("bullet") if made else None
+            if reason == overtaken and not superseded:
+                akin |= dict.fromkeys(filter(None, (entry, bullet)), reason)
+                continue
             ids[entry] = reason
             waiting.append(entry)
-            if (made := known.get(entry)) and (bullet := made.source.get("bullet")):
+            if bullet:
                 marks.setdefault(bullet, reason)
+    return akin
+
+
+def _overtaker(one: Standing) -> str | None:
+    """The entry that overtook this one as another statement; none where its words were only put differently."""
+    last = one.records[-1]
+    if one.verdict != "superseded" or not (by := last.more.get("by")):
+        return None
+    return one.into or str(by)
 
 
 def _above(own: set[str], ids: dict[str, str], known: Mapping[str, Standing]) -> dict[str, str]:

@@ -27,6 +27,7 @@ from nacre.words import say
 
 SAMPLE = 10_000  # lines whose words are looked for afterwards
 _ATTEMPTS = 5
+KEPT = "USER.md"  # searched as memory, but the user's own: it stays, and what it holds is nothing left over
 _PLAIN = ("MEMORY.md", "SESSION-STATE.md", "refcount.json", "promote_report.md")
 
 
@@ -64,29 +65,47 @@ def plan(workspace: Workspace, config: Config, *, tiers: bool = False) -> Destro
     root = workspace.root
     found: list[Path] = [root / name for name in _PLAIN]
     found += sorted(workspace.projects.glob("*/MEMORY.md"))
+    default = workspace.tiers(None)
     layers = workspace.tiers(config.tiers.path)
     inside = root in Path(os.path.normpath(layers)).parents
     found += [workspace.memory]
     if inside:
-        found.append(layers)
-    elif tiers:
+        # In a folder that the user named there may be more than layers.
+        found += (
+            [layers] if os.path.normpath(layers) == os.path.normpath(default) else [layers / tier for tier in TIERS]
+        )
+    elif tiers and not layers.is_symlink():
         found += [layers / tier for tier in TIERS]
         found.append(workspace.refcount(config.tiers.path))
     found += [_cached_index(workspace), workspace.machine]
-    doomed = [_doomed(workspace, path) for path in dict.fromkeys(found) if os.path.lexists(path)]
-    kept = layers if not inside and not tiers and any((layers / tier).is_dir() for tier in TIERS) else None
+    doomed = [_doomed(workspace, path) for path in dict.fromkeys(found) if _is_reached(root, path)]
+    kept = (
+        layers
+        if not inside and (not tiers or layers.is_symlink()) and any((layers / tier).is_dir() for tier in TIERS)
+        else None
+    )
     return DestroyPlan(workspace, tuple(doomed), _without_block(workspace), kept)
+
+
+def _is_reached(root: Path, path: Path) -> bool:
+    """Whether something stands there, and no link of the workspace leads to it: what lies behind one is somebody else's."""
+    above = path.parents
+    inside = above[: above.index(root)] if root in above else []
+    return os.path.lexists(path) and not any(folder.is_symlink() for folder in inside)
 
 
 def _doomed(workspace: Workspace, path: Path) -> Doomed:
     sizes = [one.lstat().st_size for one in _everything(path)]
-    reason = say("long-term memory", "长期记忆") if path.name == "MEMORY.md" else _reasons().get(path.name, "")
+    reason = _reasons().get(path.name, "")
+    if path == workspace.longterm and os.path.lexists(workspace.root / KEPT):
+        reason = say(f"long-term memory; {KEPT} is kept", f"长期记忆；{KEPT} 予以保留")
     shown = workspace.relative(path) + ("/" if _is_folder(path) else "")
     return Doomed(path, shown, len(sizes), sum(sizes), reason)
 
 
 def _reasons() -> dict[str, str]:
     return {
+        "MEMORY.md": say("long-term memory", "长期记忆"),
         "memory": say("logs, digests, notes, ledger, backups", "日志、周报、笔记、账本、备份"),
         **dict.fromkeys(("memory_fs", *TIERS), say("checkpoints", "检查点")),
         "SESSION-STATE.md": say("working memory", "工作记忆"),
@@ -130,7 +149,9 @@ def _without_block(workspace: Workspace) -> bytes | None:
 
 def sample(workspace: Workspace, config: Config) -> tuple[str, ...]:
     """The words of the memory's lines, as many as can be looked for: those that could stand nowhere else by chance."""
-    found = dict.fromkeys(line.words for line in everywhere(workspace, config) if _is_telling(line.words))
+    found = dict.fromkeys(
+        line.words for line in everywhere(workspace, config) if line.path != KEPT and _is_telling(line.words)
+    )
     step = max(1, -(-len(found) // SAMPLE))
     return tuple(found)[::step]
 
@@ -149,10 +170,11 @@ def apply(made: DestroyPlan) -> None:
         if made.agents is not None:
             _write_agents(workspace.root / "AGENTS.md", made.agents)
         for one in made.doomed:
-            if one.path != workspace.machine:
+            if one.path != workspace.machine and _is_reached(workspace.root, one.path):
                 _remove(one.path)
         _remove(workspace.machine)
-    for folder in (*sorted(workspace.projects.glob("*")), workspace.projects):
+    projects = workspace.projects
+    for folder in (*sorted(projects.glob("*")), projects) if _is_folder(projects) else ():
         if _is_folder(folder) and not any(folder.iterdir()):
             folder.rmdir()
     atomic.clean_stale(workspace.root)
@@ -187,7 +209,8 @@ def left(made: DestroyPlan, words: Iterable[str]) -> tuple[Left, ...]:
     state = (user_config_folder(), _cached_index(made.workspace).parent)
     roots = [made.workspace.root, *(one for one in state if one.is_dir())]
     found = traces.scan(roots, wanted, skip=[made.kept_tiers] if made.kept_tiers else [])
-    places = (Left(made.workspace.relative(one.path), one.line, _why_left(one)) for one in found)
+    kept = made.workspace.root / KEPT
+    places = (Left(made.workspace.relative(one.path), one.line, _why_left(one)) for one in found if one.path != kept)
     return tuple(dict.fromkeys(places))
 
 

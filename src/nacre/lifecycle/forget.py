@@ -10,8 +10,9 @@ from typing import Any
 
 from nacre.capture.forgotten import vectors_of
 from nacre.lifecycle.connect import Fact, connected
-from nacre.lifecycle.lines import Line, lines_of, read, without
+from nacre.lifecycle.lines import Line, is_telling, lines_of, read, without
 from nacre.lifecycle.target import Room, Target, lines_at
+from nacre.lifecycle.traces import unmarked
 from nacre.model.plan import Plan, Step
 from nacre.text.tokens import tokens
 from nacre.vault import atomic, jsonl, ledger, tombstones
@@ -24,7 +25,7 @@ from nacre.words import say
 LOOKED_AT = 20  # hits that may say the same in other words
 OVERLAP = 0.6  # of the words of two lines, from which on they look alike
 COSINE = 0.75
-SHORTEST = 12  # characters; of less than that, a longer line does not say the same because it holds it
+SHORTEST = 12  # characters; of less than that and few words, a longer line does not say the same because it holds it
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ def plan(room: Room, targets: Sequence[Target], lines: Sequence[Line], *, simila
     records = ledger.read(room.workspace).records
     known = ledger.standing(records)
     stones = tombstones.load(room.workspace)
-    facts = tuple(_whole(connected(target, known), stones) for target in targets)
+    facts = tuple(_whole(connected(target, known, superseded=similar), stones) for target in targets)
     going: dict[tuple[str, int, int], Going] = {}
     for line in lines:
         reason = next((reason for fact in facts if (reason := fact.reason(line))), None)
@@ -105,8 +106,9 @@ def _alike(room: Room, facts: Iterable[Fact], lines: Sequence[Line]) -> Iterable
     """Lines that may say one of the facts in other words, which nothing proves."""
     found: dict[tuple[str, int, int], Going] = {}
     for fact in facts:
+        said = {normal(unmarked(form)) for form in fact.normal if len(form) >= SHORTEST or is_telling(form)} - {""}
         for line in lines:
-            reason = fact.akin(line) or _holds(fact, line)
+            reason = fact.akin(line) or _holds(said, line)
             if reason and line.words:
                 found.setdefault(_span(line), Going(line, reason))
         if not fact.words:
@@ -120,9 +122,9 @@ def _alike(room: Room, facts: Iterable[Fact], lines: Sequence[Line]) -> Iterable
     return found.values()
 
 
-def _holds(fact: Fact, line: Line) -> str | None:
-    own = normal(line.words)
-    held = any(len(form) >= SHORTEST and form in own for form in fact.normal)
+def _holds(said: Collection[str], line: Line) -> str | None:
+    own = normal(unmarked(line.words))
+    held = any(form in own for form in said)
     return say("says it among other things", "其中提到了它") if held else None
 
 
@@ -166,7 +168,7 @@ def _wordings(
                 add(told.text, entry, fact.id)
     for gone in going:
         owner = next((fact.id for fact in facts if fact.reason(gone.line)), facts[0].id)
-        add(gone.line.words, gone.line.id, owner)
+        add(gone.line.whole, gone.line.id, owner)
     return tuple(found.values())
 
 

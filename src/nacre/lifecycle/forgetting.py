@@ -14,6 +14,7 @@ from nacre.lifecycle.purge import PurgePlan, PurgeReport
 from nacre.lifecycle.target import Found, Room, Target, find
 from nacre.vault import ledger
 from nacre.vault.lock import lock
+from nacre.vault.tombstones import normal
 from nacre.words import say
 
 Choose = Callable[[Sequence[Target], bool], Sequence[Target]]
@@ -39,7 +40,7 @@ def forgetting(
     dry_run: bool = False,
 ) -> ForgetReport:
     """Forget what is meant; with `purging` from history, backups and the index's bytes as well."""
-    lines, targets = _meant(room, wanted, choose)
+    lines, targets = _meant(room, wanted, choose or _named_only(wanted))
     if not dry_run:
         with lock(room.workspace):  # from looking to writing
             made = forget.plan(room, targets, lines, similar=similar)
@@ -73,9 +74,20 @@ def _meant(room: Room, wanted: str, choose: Choose | None) -> tuple[list[Line], 
     targets = choices(found.targets, ledger.standing(ledger.read(room.workspace).records))
     if choose:
         return lines, choose(targets, found.certain)
-    if len(targets) > 1:
+    if len({normal(target.words) for target in targets}) > 1:
         raise several(wanted, Found(targets, found.certain))
     return lines, targets
+
+
+def _named_only(wanted: str) -> Choose:
+    """Where nobody chooses, what a search found is not taken for what is meant, even if it is one thing."""
+
+    def choose(targets: Sequence[Target], certain: bool) -> Sequence[Target]:
+        if len(targets) > 1 or not certain:
+            raise several(wanted, Found(tuple(targets), certain))
+        return targets
+
+    return choose
 
 
 def one_target(room: Room, wanted: str) -> tuple[list[Line], Target]:
@@ -89,9 +101,16 @@ def several(wanted: str, found: Found) -> BadInput:
         f"\n  {target.id}  {target.line.place if target.line else 'ledger'}  {target.words[:100]}"
         for target in found.targets
     )
+    if len(found.targets) == 1:
+        return BadInput(
+            say(
+                f'"{wanted}" may mean this; name it by its id or place:{listed}',
+                f"“{wanted}”可能指以下内容；请用 id 或位置指定：{listed}",
+            )
+        )
     return BadInput(
         say(
-            f'"{wanted}" may mean {len(found.targets)} things; name one by its id:{listed}',
-            f"“{wanted}”可能指 {len(found.targets)} 项内容；请用 id 指定其中一项：{listed}",
+            f'"{wanted}" may mean {len(found.targets)} things; name one by its id or place:{listed}',
+            f"“{wanted}”可能指 {len(found.targets)} 项内容；请用 id 或位置指定其中一项：{listed}",
         )
     )

@@ -21,6 +21,9 @@ from nacre.vault.workspace import DAY_NAME, Workspace
 _QUOTE = re.compile(r"\A\s*(?:>\s*)+")
 _CLOCK = re.compile(r"\A\[\d{1,2}:\d{2}\]\s+")  # before a decision in SESSION-STATE.md
 _BREAK = re.compile(r"\n\s*(?:[-*+]|\d{1,9}[.)])\s")
+_HAN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+_WORD = re.compile(r"\w+")
+ENOUGH_WORDS, ENOUGH_HAN = 3, 6  # from which on words stand for one thing wherever they are met
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -41,22 +44,32 @@ class Line:
     @cached_property
     def marks(self) -> frozenset[str]:
         """Its marks in the trail."""
-        return frozenset(mark_of(f"- {form}") for form in {self.words, self.whole} if form)
+        return frozenset({mark_of(f"- {self.whole}")} if self.whole else ())
 
     @cached_property
     def ids(self) -> frozenset[str]:
         """Its ids in the ledger."""
-        return frozenset(identity(form) for form in {self.words, self.whole, self.text} if form)
+        return frozenset(identity(form) for form in {self.whole, self.text} if form)
 
     @cached_property
-    def normal(self) -> frozenset[str]:
-        """Its words as tombstones know them."""
-        return frozenset(normal(form) for form in {self.words, self.whole} if form)
+    def normal(self) -> str:
+        """What it says with what is nested in it, as tombstones know it."""
+        return normal(self.whole)
+
+    @cached_property
+    def own(self) -> str:
+        """What it says itself, as tombstones know it."""
+        return normal(self.words)
+
+    @cached_property
+    def is_telling(self) -> bool:
+        """Whether its words stand for one thing; "Done" is said of many."""
+        return is_telling(self.whole)
 
     @property
     def id(self) -> str:
         """The id by which the ledger knows it, or would."""
-        return identity(self.text if self.layer == "longterm" else self.words)
+        return identity(self.text if self.layer == "longterm" else self.whole)
 
     @property
     def day(self) -> str | None:
@@ -67,6 +80,12 @@ class Line:
     @property
     def place(self) -> str:
         return f"{self.path}:{self.start}"
+
+
+def is_telling(words: str) -> bool:
+    """Whether these are words enough to be known again by: three, or six Chinese characters, or some of both."""
+    han = len(_HAN.findall(words))
+    return len(_WORD.findall(_HAN.sub(" ", words))) / ENOUGH_WORDS + han / ENOUGH_HAN >= 1
 
 
 def everywhere(workspace: Workspace, config: Config) -> Iterator[Line]:

@@ -73,7 +73,7 @@ def plan(room: Room, forgotten: ForgetPlan) -> PurgePlan:
     workspace = room.workspace
     ids = frozenset(forgotten.ids)
     stones = tombstones.load(workspace).only(ids)
-    said = {one.words for one in forgotten.wordings} | {one.line.words for one in forgotten.going}
+    said = {one.words for one in forgotten.wordings} | {one.line.whole for one in forgotten.going}
     said |= {fact.words for fact in forgotten.facts}
     kept = dict(_kept(workspace))
     backups = _backups(workspace)
@@ -115,6 +115,7 @@ def _recognised(data: bytes, stones: Tombstones, ids: frozenset[str]) -> set[str
         elif line.strip():
             texts.append(line)
     if stones and texts:
+        texts += [line.whole for line in lines_of("", Path(), "note", data) if line.whole != line.words]
         found |= {text for text, met in zip(texts, stones.exactly(texts), strict=True) if met}
     return {words for one in found if (words := bare_words(one))}
 
@@ -131,7 +132,9 @@ def _gone(workspace: Workspace, path: Path, facts: Sequence[Fact], said: Iterabl
     """The lines of a backup that say what was forgotten."""
     forms = {normal(one) for one in said if one}
     found = lines_of(workspace.relative(path), path, "longterm", read(path))
-    return tuple(line for line in found if line.normal & forms or any(fact.reason(line) for fact in facts))
+    return tuple(
+        line for line in found if (line.is_telling and line.normal in forms) or any(fact.reason(line) for fact in facts)
+    )
 
 
 def _sessions(workspace: Workspace, marks: set[str], ids: Iterable[str]) -> tuple[Session, ...]:

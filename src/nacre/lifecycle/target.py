@@ -64,9 +64,9 @@ def find(room: Room, wanted: str, lines: Sequence[Line]) -> Found:
         return Found(_by_id(room, wanted, lines))
     if at := _by_place(room, wanted, lines):
         return Found(at)
-    same = [line for line in lines if normal(wanted) in line.normal]
-    if same:
-        return Found(_distinct(same[:1]))
+    asked = normal(wanted)
+    if same := [line for line in lines if line.words and line.normal == asked]:
+        return Found(_distinct(same))
     return Found(_by_query(room, wanted, lines), certain=False)
 
 
@@ -79,7 +79,7 @@ def _by_id(room: Room, wanted: str, lines: Sequence[Line]) -> tuple[Target, ...]
         _must_be_ours(room, path)
         raise _no_line(f"{path}:{first}")
     if standing := [line for line in lines if wanted in line.ids or wanted in line.marks]:
-        return _distinct(standing[:1])
+        return _distinct(standing if all(line.normal == standing[0].normal for line in standing) else standing[:1])
     known = ledger.standing(ledger.read(room.workspace).records).get(wanted)
     if known:
         return (Target(known.id, known.text or ""),)
@@ -158,10 +158,10 @@ def _by_query(room: Room, wanted: str, lines: Sequence[Line]) -> tuple[Target, .
 
 
 def _distinct(lines: Iterable[Line]) -> tuple[Target, ...]:
-    """The lines as targets, each wording once."""
+    """The lines as targets, each wording once; one of few words is meant in each place by itself."""
     found: dict[str, Target] = {}
     for line in lines:
-        found.setdefault(normal(line.words), Target(line.id, line.words, line))
+        found.setdefault(line.normal if line.is_telling else line.place, Target(line.id, line.whole, line))
     return tuple(found.values())
 
 

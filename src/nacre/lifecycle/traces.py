@@ -24,6 +24,7 @@ _FEW = 64  # words; up to so many it is faster to look for each
 DISTINCTIVE = 16  # bytes; words shorter than that may stand anywhere, and count only as a line of their own
 _WINDOW = 8  # bytes that are compared first, all words at once
 _SIGNS = re.compile(r"\A[\s>*+#-]*(?:\[[^\]]{1,12}\]\s*)?|[\s.,;:!?。，；：！？…\"”]+\Z")
+_MARKS = re.compile(r"\]\([^()\n]{0,1000}\)|[*_`~\[\]]")  # of Markdown, with where a link leads
 _STREAM = re.compile(rb"\x78[\x01\x5e\x9c\xda]")  # how zlib begins
 
 
@@ -38,7 +39,7 @@ class Trace:
 
 
 class Words:
-    """Words to look for, whatever their case and the space between them."""
+    """Words to look for, whatever their case, the space and the marks of Markdown between them."""
 
     def __init__(self, words: Iterable[str]) -> None:
         import numpy as np
@@ -60,23 +61,35 @@ class Words:
     def found(self, data: bytes) -> list[str]:
         """Which of the words stand in the bytes."""
         met = [self._short[form] for form in self._lines(data)] if self._short else []
-        squeezed = squeeze(data)
-        if len(self._long) <= _FEW:
-            met += [one for forms in self._long.values() for form, one in forms if form in squeezed]
-            return list(dict.fromkeys(met))
-        for head, at in self._candidates(squeezed):
-            met += [one for form, one in self._long[head] if squeezed.startswith(form, at)]
+        text = data.decode("utf-8", "replace")
+        for squeezed in dict.fromkeys((_squeezed(text), _squeezed(unmarked(text)))):
+            met += [one for form, one in self._short.items() if _is_phrase(form) and _stands(form, squeezed)]
+            met += self._long_in(squeezed)
         return list(dict.fromkeys(met))
 
     def hold(self, text: str) -> bool:
-        """Whether any of the words stand in a text."""
-        return bool(self.found(text.encode("utf-8", "replace")))
+        """Whether any of the words stand in a text: short ones only as a line of it."""
+        data = text.encode("utf-8", "replace")
+        forms = (_squeezed(text), _squeezed(unmarked(text)))
+        return any(True for _ in self._lines(data)) or any(self._long_in(form) for form in forms)
+
+    def _long_in(self, squeezed: bytes) -> list[str]:
+        if len(self._long) <= _FEW:
+            return [one for forms in self._long.values() for form, one in forms if form in squeezed]
+        return [
+            one
+            for head, at in self._candidates(squeezed)
+            for form, one in self._long[head]
+            if squeezed.startswith(form, at)
+        ]
 
     def _lines(self, data: bytes) -> Iterator[bytes]:
+        """The short words that are a line of their own."""
         for line in data.split(b"\n"):
-            bare = squeeze(_SIGNS.sub("", line.decode("utf-8", "replace")).encode())
-            if bare in self._short:
-                yield bare
+            bare = _SIGNS.sub("", line.decode("utf-8", "replace"))
+            for form in {_squeezed(bare), _squeezed(_SIGNS.sub("", unmarked(bare)))}:
+                if form in self._short:
+                    yield form
 
     def _candidates(self, data: bytes) -> Iterator[tuple[bytes, int]]:
         """Places where the first bytes of some words stand. All windows are compared at once: there may be thousands of words."""
@@ -103,16 +116,48 @@ def _windows(data: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint64]:
     return found
 
 
-def squeeze(data: bytes) -> bytes:
-    """The bytes as they are compared: case folded, space of any length as one."""
-    return " ".join(data.decode("utf-8", "replace").casefold().split()).encode()
+def _squeezed(text: str) -> bytes:
+    """A text as it is compared: case folded, space of any length as one."""
+    return " ".join(text.casefold().split()).encode("utf-8", "replace")
+
+
+def unmarked(text: str) -> str:
+    """A text without the marks of Markdown: emphasis, code, links."""
+    return _MARKS.sub("", text)
+
+
+def _is_phrase(form: bytes) -> bool:
+    """Whether short words say enough to be looked for within a line: several words, a number, some Chinese."""
+    text = form.decode("utf-8", "replace")
+    letters = [sign for sign in text if sign.isalnum()]
+    wide = sum(sign > "\u2e7f" for sign in letters)
+    return wide >= 4 or sum(map(str.isdigit, letters)) >= 4 or (len(text.split()) >= 2 and len(letters) >= 6)
+
+
+def _stands(form: bytes, data: bytes) -> bool:
+    """Whether short words stand somewhere, not as a part of longer ones."""
+    at = data.find(form)
+    while at >= 0:
+        end = at + len(form)
+        if not (_joined(data[at - 1 : at], form[:1]) or _joined(form[-1:], data[end : end + 1])):
+            return True
+        at = data.find(form, at + 1)
+    return False
+
+
+def _joined(one: bytes, other: bytes) -> bool:
+    return one.isalnum() and other.isalnum()
 
 
 def _forms(words: str) -> set[bytes]:
     """The words as they may stand in a file: as they are, and as JSON writes them in two ways."""
     bare = _SIGNS.sub("", words)
-    spelled = (bare, json.dumps(bare, ensure_ascii=False)[1:-1], json.dumps(bare)[1:-1])
-    return {form for one in spelled if (form := squeeze(one.encode("utf-8", "replace")))}
+    spelled = (
+        form
+        for one in (bare, _SIGNS.sub("", unmarked(bare)))
+        for form in (one, json.dumps(one, ensure_ascii=False)[1:-1], json.dumps(one)[1:-1])
+    )
+    return {form for one in spelled if (form := _squeezed(one))}
 
 
 def scan(roots: Iterable[Path], words: Words, *, skip: Iterable[Path] = ()) -> Iterator[Trace]:

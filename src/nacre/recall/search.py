@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import time
 from collections.abc import Mapping
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from nacre.clock import Clock
@@ -23,7 +25,8 @@ from nacre.recall.question import Question
 from nacre.recall.snippet import snippet
 from nacre.recall.timing import weigh_time
 from nacre.text.language import cjk_count
-from nacre.text.stamps import stamp_of
+from nacre.text.stamps import LABELS, stamp_of
+from nacre.text.tokens import tokens
 from nacre.words import say
 
 if TYPE_CHECKING:
@@ -215,18 +218,35 @@ def _hits(
 
 
 def _without_copies(scored: list[Scored], changes: Mapping[int, float]) -> list[Scored]:
-    """Of entries that say the same to the letter only the best; of equally good ones the newest."""
+    """Of entries that say the same to the letter only the best; of equally good ones the newest. A day's line and its copy in the
+    week's digest differ in their label and source alone."""
 
     def final(one: Scored) -> float:
         return one.score + changes[one.candidate.id]
 
     newest: dict[str, Scored] = {}
     for one in scored:
-        held = newest.setdefault(one.candidate.body, one)
+        body = _unlabelled(one.candidate.body)
+        held = newest.setdefault(body, one)
         if (one.candidate.date or "") > (held.candidate.date or "") and final(one) >= 0.9 * final(held):
-            newest[one.candidate.body] = one
+            newest[body] = one
     kept = {one.candidate.id for one in newest.values()}
     return [one for one in scored if one.candidate.id in kept]
+
+
+@cache
+def _labels() -> tuple[str, ...]:
+    return tuple(" ".join(tokens(label)) + " " for label in LABELS)
+
+
+_SOURCE = re.compile(r" src \d{4}_\d{2}_\d{2}(?: \d+)*$")
+
+
+def _unlabelled(body: str) -> str:
+    """The tokens of an entry without those of its label and of its source note."""
+    bare = _SOURCE.sub("", body.strip())
+    label = next((label for label in _labels() if bare.startswith(label)), "")
+    return bare[len(label) :]
 
 
 def _own_heading(heading: str, scope: Scope) -> str:

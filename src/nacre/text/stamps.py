@@ -15,6 +15,10 @@ _WHEN = re.compile(
     r"(?:\d{4}-\d{2}-\d{2}(?=[T\s|,]|$)|T?\d{1,2}:\d{2}(?::\d{2})?(?:\.\d+)?(?!\d)|(?:session|project|group):[^\s|]+|\d+ messages?\b"
     r"|(?:note|continued|UTC|GMT|Z)(?!\w)|[+-]\d{2}:?\d{2}|\(?(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*\)?(?!\w)|[\s|,])+"
 )
+LABELS = (
+    *("PREF", "PROJ", "TECH", "LESSON", "PEOPLE", "TEMP"),
+    *("决策", "发现", "偏好", "任务", "Decision", "Discovery", "Preference", "Task"),
+)
 _LABEL = re.compile(r"\[([A-Z]{4,6}|决策|发现|偏好|任务|Decision|Discovery|Preference|Task)\]\s*")
 _SOURCE = re.compile(r"\(src:\s*(\d{4}-\d{2}-\d{2})\)\s*$")
 _PROJECT = re.compile(r"project:\s*([^\s|*][^|]*)")

@@ -16,6 +16,7 @@ from nacre.tidy.library import Library
 from nacre.tidy.planned import DistilPlan
 from nacre.tidy.room import Room
 from nacre.vault import atomic, ledger, trail
+from nacre.vault.append import REDACT, guarded
 from nacre.vault.ledger import Record, Standing
 from nacre.vault.longterm import Edit
 from nacre.vault.markdown import Document, document
@@ -171,14 +172,17 @@ def _write_note(op: Operation, one: AdoptPlan) -> None:
     """The moved lines under the headings they stood under, in the order of the file; those that a run which was killed had put
     there already are not put there again."""
     before = atomic.read_bytes(one.note)
-    text = (before or b"").decode("utf-8", "replace")
+    text = (before or b"").decode("utf-8", "surrogateescape")
     moving = [moved for moved in one.moving if f"\n{moved.text.rstrip()}\n" not in text.replace("\r\n", "\n")]
     text = text or say(f"# From {one.shown}\n\nWhat did not fit into it.\n", f"# 移自 {one.shown}\n\n放不下的内容。\n")
     for section in dict.fromkeys(moved.section for moved in moving):
         text += f"\n## {section or one.shown}\n\n"
-        text += "".join(
-            moved.text if moved.text.endswith("\n") else moved.text + "\n"
-            for moved in moving
-            if moved.section == section
-        )
-    rewrite(op, one.note, text.encode(), read=atomic.digest(before) if before is not None else None, log=True)
+        parts = (guarded(moved.text, REDACT).rstrip("\n") for moved in moving if moved.section == section)
+        text += "".join(f"{part}\n" for part in parts)
+    rewrite(
+        op,
+        one.note,
+        text.encode("utf-8", "surrogateescape"),
+        read=atomic.digest(before) if before is not None else None,
+        log=True,
+    )

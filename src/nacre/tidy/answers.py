@@ -107,7 +107,14 @@ def _offered(desk: _Answering, item: Item, answer: Answer) -> None:
         return
     book = _book(desk, item)
     kind = str(item.about.get("type") or "TECH")
-    old = book.find(str(item.about.get("against", "")))
+    old = book.find(str(item.about.get("against", ""))) if item.kind == review.CLASH else None
+    if old and old.words not in item.why:  # the file may have come with a clone, or been edited
+        raise BadInput(
+            say(
+                f"It would take the place of “{old.words}”, which the question does not name; nothing was done.",
+                f"它会取代“{old.words}”，而问题中并未提到；未做任何改动。",
+            )
+        )
     supersedes = None
     if old:
         book.replace(old, words)

@@ -15,6 +15,7 @@ from nacre.vault.ledger import identity
 from nacre.vault.longterm import Kept
 from nacre.vault.markdown import Document, delete_lines, document, open_document, replace_lines
 from nacre.vault.workspace import Workspace
+from nacre.words import say
 
 _BULLET = len("- \n")
 _AIR, _HEADING = 3, 200  # lines and bytes that a new section may take beside its entry
@@ -40,13 +41,22 @@ class Line:
 class Book:
     """One file, as read and as it shall become."""
 
-    def __init__(self, workspace: Workspace, path: Path, settings: MemorySettings, start: str | None = None) -> None:
+    def __init__(
+        self,
+        workspace: Workspace,
+        path: Path,
+        settings: MemorySettings,
+        start: str | None = None,
+        *,
+        closed: bool = False,
+    ) -> None:
         self.workspace = workspace
         self.path = path
         self.shown = workspace.relative(path)
         self.settings = settings
         self.start = start
-        self.before: Document | None = open_document(path)
+        self.closed = closed  # cannot be read: it shows no line and takes none
+        self.before: Document | None = None if closed else open_document(path)
         self.doc: Document | None = self.before
         self._lines: tuple[Line, ...] | None = None
 
@@ -62,8 +72,8 @@ class Book:
 
     @property
     def over(self) -> bool:
-        """Whether the file as it was found breaks its limits: then nothing is added to it."""
-        return limits.size_of(self.before.data if self.before else None).over(self.settings)
+        """Whether the file as it was found breaks its limits, or cannot be read: then nothing is added to it."""
+        return self.closed or limits.size_of(self.before.data if self.before else None).over(self.settings)
 
     @property
     def changed(self) -> bool:
@@ -74,6 +84,13 @@ class Book:
 
     def add(self, text: str, kind: str) -> str:
         """Add an entry and return its section. Raises `MemoryFull` when there is no room."""
+        if self.closed:
+            raise MemoryFull(
+                say(
+                    f"{self.shown} cannot be read, so nothing is added to it. Mend or remove it.",
+                    f"{self.shown} 无法读取，因此不会向其中添加内容。请修复或移除它。",
+                )
+            )
         edit = longterm.plan_add(
             self.workspace, self.path, self.doc, text, type=kind, settings=self.settings, start=self.start
         )
@@ -121,6 +138,8 @@ class Book:
 
     def _plainly(self, text: str) -> bool | None:
         """Whether it fits, where the sizes alone tell; else the addition is to be tried."""
+        if self.closed:
+            return False
         if self.doc is None:
             return None
         words = " ".join(text.split())

@@ -113,7 +113,7 @@ def _runs(said: Said, read: Sequence[tuple[Piece, Judged]]) -> Iterator[list[tup
     """The pieces that last, those of one matter together."""
     if said.label == "TEMP" and said.session is None:
         return  # the user or an agent wrote by hand that it is passing
-    if said.session is None and said.label and any(_lasts(piece, judged) for piece, judged in read):
+    if said.session is None and said.label in TYPES and any(_lasts(piece, judged) for piece, judged in read):
         yield [one for one in read if not _BLACKED_OUT.search(one[0].text)]  # written down on purpose: it stays whole
         return
     run: list[tuple[Piece, Judged]] = []
@@ -172,7 +172,7 @@ def _support(said: Said, run: Sequence[Piece], tested: Tested) -> float:
     found = 0.0
     if any(piece.announced for piece in run):
         found += 0.8
-    if said.session is None and said.label:
+    if said.session is None and said.label in TYPES:
         found += 1.0  # somebody wrote it into the log as a memory of this type
     if all(piece.agents for piece in run):
         found -= AGENTS

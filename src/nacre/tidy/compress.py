@@ -225,12 +225,18 @@ def _say_once(week: _Week, mine: Sequence[Said], old: Sequence[str], alike: Alik
     """Take in what neither the digest nor an earlier statement says."""
     places = alike(old, [one.words for one in mine])
     said: list[str] = []
+    plain: dict[
+        str, str
+    ] = {}  # the same by their plain words, where these alone tell: a look-up, however many there are
     for one, place in zip(mine, places, strict=True):
         again = None if place is None else old[place]
-        if again is None and said and (later := alike(said, [one.words])[0]) is not None:
+        if again is None and alike is same_words:
+            again = plain.get(_plain(one.words))
+        elif again is None and said and (later := alike(said, [one.words])[0]) is not None:
             again = said[later]
         if again is None:
             said.append(one.words)
+            plain[_plain(one.words)] = one.words
             week.entering.append(one)
         else:
             week.repeated.append((one, again))
@@ -252,7 +258,7 @@ def _labels(room: Room, said: Sequence[Said]) -> dict[str, str]:
     texts = list(dict.fromkeys(one.words for one in said))
     if not texts:
         return {}
-    judged = categories(room.judge(), texts)
+    judged = categories(room.judge(), [days.judged_part(text) for text in texts])
     return {text: LABELS[category][language_of(text) == "zh"] for text, category in zip(texts, judged, strict=True)}
 
 

@@ -31,6 +31,7 @@ NEAR = {"en": 0.25, "zh": 0.4}  # likeness under which two statements are not of
 _FUNCTION = frozenset(
     "的了是在我你他她它们有和与及也都就还吗呢吧啊个为之而或被把给对从到要会能可以不没很再又这那上下里后前先一二两三用做说看次时候"
 )
+_TELLING = 0.45  # and to tell what it is about, where both share much else
 _RARE = 0.55  # how rare a word must be, beside one that we do not know at all, to be what a statement turns on
 SURE = 0.75  # odds above which another value alone is enough
 
@@ -133,7 +134,8 @@ def _turns_on(old: Statement, new: Statement, words: frozenset[str]) -> bool:
     if any(word not in weights.rarity or any(sign.isdigit() for sign in word) for word in words - _parts(old, new)):
         return True  # a name or a number
     common = _in_common(old, new)
-    return len(common) > 2 or (len(common) > 1 and _has_name(words, new))
+    telling = any(weights.rarity.get(word, weights.rarest) >= _TELLING * weights.rarest for word in words)
+    return (len(common) > 2 and telling) or (len(common) > 1 and _has_name(words, new))
 
 
 def _has_name(words: Collection[str], new: Statement) -> bool:

@@ -25,6 +25,7 @@ from nacre.words import say
 
 CATEGORIES = ("决策", "发现", "偏好", "任务", "Decision", "Discovery", "Preference", "Task")
 LONGEST_PROSE = 400  # characters of a paragraph that go into the digest
+LONGEST_JUDGED = 2_000  # characters of a statement that are looked at to tell what it is
 _NAME = re.compile(r"(\d{4}-\d{2}-\d{2})\.md")
 _FOLDER = re.compile(r"\d{4}(?:-\d{2})?")
 _BOX = re.compile(r"\A\[[ xX]\]\s+")
@@ -224,6 +225,14 @@ def _shortened(text: str) -> str:
         return head[: fitting[-1]]
     space = head.rfind(" ", LONGEST_PROSE // 2, LONGEST_PROSE - 1)
     return (head[:space] if space > 0 else head[:-1]) + "…"
+
+
+def judged_part(words: str) -> str:
+    """As much of a statement as is taken apart and judged; of a longer one its beginning, up to the end of a word."""
+    if len(words) <= LONGEST_JUDGED:
+        return words
+    space = words.rfind(" ", LONGEST_JUDGED // 2, LONGEST_JUDGED)
+    return words[: space if space > 0 else LONGEST_JUDGED - 1] + "…"
 
 
 def _no_real_day(shown: str) -> Problem:

@@ -64,8 +64,10 @@ def _adopt(night: Night) -> None:
 
 
 def _ready(night: Night, said: Sequence[Said], stones: tombstones.Tombstones) -> list[Candidate]:
-    """The candidates of some lines, without what is forgotten, in the order in which they were said."""
-    found = candidates(said, night.room.judge(), night.library.agents_word)
+    """The candidates of some lines, without what is forgotten, in the order in which they were said. Of what was said in a group only
+    the owner's words count, and only where capture vouches for them."""
+    owners = [one for one in said if not one.group or (one.day, one.mark) in night.library.owners_word]
+    found = candidates(owners, night.room.judge(), night.library.agents_word)
     if stones:
         gone = stones.matches([one.text for one in found], [_signs(one) for one in found])
         found = [one for one, forgotten in zip(found, gone, strict=True) if not forgotten]
@@ -109,7 +111,9 @@ def _offer(night: Night, one: Candidate) -> None:
     verdict = _verdict(one, overtakes, same)
     repeats = next((stand for stand in stands if stand.kind == "same"), None)
     unclear = next((stand for stand in stands if stand.kind == "unclear"), None)
-    if not verdict.admitted:
+    if verdict.admitted and _is_unwanted(night, one):
+        deeds.refuse(night, one, replace(verdict, admitted=False, failed=("novel",)))
+    elif not verdict.admitted:
         _refuse(night, one, verdict, [(shelf[stand.place][:2], stand) for stand in overtakes])
     elif takenback.mark(one.id) in night.asked_before:
         questions.about_taken_back(night, one, verdict, home)
@@ -121,6 +125,14 @@ def _offer(night: Night, one: Candidate) -> None:
         questions.about_clash(night, one, verdict, *shelf[unclear.place][:2], unclear.why)
     else:
         deeds.admit(night, one, verdict, home)
+
+
+def _is_unwanted(night: Night, one: Candidate) -> bool:
+    """Whether the user took this very thing out of memory, in whatever words."""
+    from nacre.brain.local.relation import relations, says_the_same
+
+    gone = night.unwanted
+    return any(says_the_same(gone[near.place], one.core, near) for near in relations(gone, one.core))
 
 
 def _verdict(one: Candidate, overtakes: Sequence[Stand], same: float) -> Verdict:

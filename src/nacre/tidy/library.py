@@ -6,11 +6,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 from nacre.brain.local.pieces import pieces
 from nacre.brain.local.wording import joined
 from nacre.errors import NacreError
 from nacre.model.plan import Plan
+from nacre.model.problem import Problem
 from nacre.tidy import admit
 from nacre.tidy.admit import Tested
 from nacre.tidy.book import Book, Line
@@ -21,6 +23,7 @@ from nacre.tidy.fields import Field, value_of, with_value
 from nacre.tidy.room import Room
 from nacre.tidy.route import about_the_user
 from nacre.vault import longterm, recalls
+from nacre.vault.atomic import real_target
 from nacre.vault.longterm import Edit
 from nacre.vault.markdown import Document, document, open_document
 from nacre.vault.trail import Trail
@@ -45,9 +48,12 @@ class Library:
         self.trail = trail
         settings = room.config.memory
         self.general = Book(room.workspace, room.workspace.longterm, settings, longterm.template(settings))
+        self.problems: list[
+            Problem
+        ] = []  # files of projects that cannot be read; nothing of theirs is touched or added to
         self._projects: dict[str, Book] = {}
         for path in sorted(room.workspace.projects.glob("*/MEMORY.md")):
-            self._projects[path.parent.name] = Book(room.workspace, path, settings)
+            self._projects[path.parent.name] = self._opened(path)
         self._tested: dict[str, Tested] = {}
         self._known: dict[str, Known] = {}
         self._shelves: dict[str, tuple[Document | None, list[tuple[Book, Line, Known]]]] = {}
@@ -55,7 +61,19 @@ class Library:
 
     @property
     def books(self) -> list[Book]:
-        return [self.general, *self._projects.values()]
+        return [self.general, *(book for book in self._projects.values() if not book.closed)]
+
+    def _opened(self, path: Path, start: str | None = None) -> Book:
+        """The file of a project; one that cannot be read, or lies elsewhere, is closed, and the others go on without it."""
+        workspace, settings = self.room.workspace, self.room.config.memory
+        try:
+            real_target(path, workspace.root)
+            book = Book(workspace, path, settings, start)
+            _ = book.lines  # decoded now, not in the middle of the night
+        except NacreError as trouble:
+            self.problems.append(Problem("unreadable", str(trouble), workspace.relative(path), severity="error"))
+            return Book(workspace, path, settings, start, closed=True)
+        return book
 
     def home(self, one: Candidate) -> Book:
         """The file that a statement goes to: its project's, unless it is about the user."""
@@ -70,9 +88,7 @@ class Library:
                 (said.place for said in reversed(self.trail.captured) if said.place and _is(said.place, slug)), slug
             )
             start = longterm.project_template(slug, place, settings=self.room.config.memory)
-            self._projects[slug] = Book(
-                self.room.workspace, self.room.workspace.project(slug), self.room.config.memory, start
-            )
+            self._projects[slug] = self._opened(self.room.workspace.project(slug), start)
         return self._projects[slug]
 
     def book(self, shown: str) -> Book:
@@ -149,6 +165,12 @@ class Library:
     def pressed(self) -> dict[str, set[str]]:
         """By day: the marks of the lines that stand in a digest."""
         return self.trail.entered()
+
+    @cached_property
+    def owners_word(self) -> frozenset[tuple[str, str]]:
+        """The lines of the logs, by day and mark, that capture took from the owner's own messages."""
+        told = ((one.day, mark) for one in self.trail.captured for mark in one.bullets)
+        return frozenset(told) - self.agents_word
 
     @cached_property
     def agents_word(self) -> frozenset[tuple[str, str]]:

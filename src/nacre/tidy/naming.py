@@ -16,8 +16,8 @@ from nacre.words import say
 
 def set_field(night: Night, one: Candidate) -> bool:
     """Whether the candidate was such a fact, and its file has a field for it."""
-    wanted = field_in(one.text)
-    own = night.library.field(wanted) if wanted and not one.said.group else None
+    wanted = None if one.agents or one.said.group else field_in(one.text)  # only the owner gives names, in private
+    own = night.library.field(wanted) if wanted else None
     if wanted is None or own is None:
         return False
     known = _id(own, wanted.value)

@@ -6,7 +6,9 @@ import datetime as dt
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 
+from nacre.brain.local.likeness import Statement
 from nacre.model.plan import Plan, Step
 from nacre.model.problem import Problem
 from nacre.model.verdict import Verdict
@@ -23,6 +25,8 @@ from nacre.vault import ledger, review, trail
 from nacre.vault.ledger import Record, Standing
 from nacre.vault.review import Item
 from nacre.vault.trail import Offered
+
+MOST_UNWANTED = 200  # entries taken out by hand that are remembered, the newest
 
 
 class Night:
@@ -116,6 +120,13 @@ class Night:
         faded = fading.reason(line.words, begun, self.today, self.lately) or ""
         sure = min(0.99, ((was.confidence if was else None) or 0.5) + 0.05 * self.repeats[line.id])
         return Worth(sure, self.library.recalls(line), faded, max(age, 0))
+
+    @cached_property
+    def unwanted(self) -> list[Statement]:
+        """What the user took out of a MEMORY.md by hand: it does not come back in other words."""
+        gone = [one for one in self.known.values() if one.verdict == "forgotten" and one.text]
+        mine = [one.text or "" for one in gone if one.records[-1].more.get("by") == "hand"][-MOST_UNWANTED:]
+        return [self.library.tested(text).statement for text in mine]
 
     def nearly_same(self, lines: Sequence[Line]) -> list[tuple[Line, Line]]:
         """Two of the lines that say the same, if there are."""

@@ -44,7 +44,7 @@ def offered(
     `entries` are the ids of the ledger: a line of a digest that it knows was put there from MEMORY.md.
     """
     today = room.clock.today()
-    recent = today - dt.timedelta(days=room.config.tidy.daily_days)
+    recent = dt.date.fromordinal(max(1, today.toordinal() - room.config.tidy.daily_days))
     listed = days.days(room.workspace, today)
     entered = trail.entered()
     new: list[Said] = []
@@ -63,6 +63,7 @@ def offered(
         for one in _digests(room)
         if (one.day, one.mark) not in known
         and one.mark not in pressed
+        and mark_of(one.words) not in pressed  # a label that is no type of ours stands in front of the words
         and one.mark not in standing
         and identity(one.words) not in entries
         and not _STORY.match(one.words)
@@ -103,5 +104,5 @@ def _digests(room: Room) -> Iterator[Said]:
 
 
 def _without_secrets(one: Said) -> Said:
-    """A log that somebody wrote by hand may hold a secret; no file that is made of it may."""
-    return replace(one, words=redact(one.words).text)
+    """A log that somebody wrote by hand may hold a secret; no file that is made of it may. A line without end is cut."""
+    return replace(one, words=days.judged_part(redact(one.words).text))

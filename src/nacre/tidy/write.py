@@ -11,17 +11,17 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from nacre.clock import monday
-from nacre.errors import NacreError
+from nacre.errors import BadInput, NacreError
 from nacre.model.plan import Plan
 from nacre.model.problem import Problem
 from nacre.text.language import language_of
 from nacre.text.stamps import real_day
 from nacre.tidy.compress import LABELS
+from nacre.tidy.fields import IDENTITY, USER
 from nacre.tidy.planned import Demoted, DistilPlan
 from nacre.tidy.room import Room
 from nacre.vault import atomic, daily, ledger, limits, longterm, review, trail, weekly
 from nacre.vault.append import REDACT, guarded
-from nacre.vault.ledger import Record
 from nacre.vault.longterm import Edit
 from nacre.vault.markdown import document, open_document
 from nacre.vault.operation import Operation
@@ -105,11 +105,13 @@ def _into_digest(room: Room, op: Operation, one: Demoted) -> Problem | None:
     words = guarded(one.text, REDACT)
     line = f"[{label}] {words} (src: {day.isoformat()})"
     try:
-        if doc and any(words in found.text for found in weekly.lines(doc)):
+        if doc and any(mark_of(found.text) == mark_of(line) for found in weekly.lines(doc)):
             return None
         begun = doc or document(path, f"# {monday(day).isoformat()}\n".encode())
         rewrite(op, path, weekly.add(begun, day.isoformat(), one.project, [line]), read=doc.hash if doc else None)
     except NacreError as trouble:
+        # The digest cannot take it; nothing that leaves MEMORY.md may be lost, so it goes into today's log.
+        daily.notes(room.workspace, room.clock, "tidy", [f"[{label}] {words}"], config=room.config)
         return Problem("week left as it is", str(trouble), room.workspace.relative(path))
     return None
 
@@ -127,12 +129,13 @@ def _promise(room: Room, planned: DistilPlan) -> None:
             {"path": room.workspace.relative(edit.path), "read": edit.read, "text": edit.data.decode("utf-8")}
             for edit in planned.edits
         ],
-        "records": [{**asdict(record), "more": dict(record.more)} for record in planned.records],
+        "records": [ledger.as_json(record) for record in planned.records],
         "offered": [asdict(one) for one in planned.offered],
         "notes": planned.notes,
         "settled": planned.settled,
     }
-    atomic.write(_file(room), json.dumps(told, ensure_ascii=False).encode("utf-8", "replace"), mode=0o600)
+    data = json.dumps(told, ensure_ascii=False).encode("utf-8", "replace")
+    atomic.write(_file(room), data, mode=0o600, root=room.workspace.root)
 
 
 def recover(room: Room, op: Operation) -> int:
@@ -142,13 +145,18 @@ def recover(room: Room, op: Operation) -> int:
     if data is None:
         return 0
     promised = _promised(room, data)
+    if too_much_lost(room, promised):
+        promised = DistilPlan()  # no plan of ours
     states = {edit.path: _state(edit) for edit in promised.edits}
     if promised.edits and _WRITTEN not in states.values():
         _file(room).unlink(missing_ok=True)
         return 0
     for edit in promised.edits:
         if states[edit.path] == _UNTOUCHED:
-            _put(room, op, edit)
+            try:
+                _put(room, op, edit)
+            except NacreError:
+                states[edit.path] = _OVERTAKEN  # it cannot be written: tonight's plan sees what stands there
     lost = {room.workspace.relative(path) for path, state in states.items() if state == _OVERTAKEN}
     known = {(one.id, one.at, one.verdict) for one in ledger.read(room.workspace).records}
     missing = tuple(
@@ -166,16 +174,23 @@ def _promised(room: Room, data: bytes) -> DistilPlan:
         told = json.loads(data)
         return DistilPlan(
             edits=tuple(
-                Edit(room.workspace.inside(one["path"]), one["read"], one["text"].encode(), Plan())
-                for one in told["files"]
+                Edit(_of_memory(room, one["path"]), one["read"], one["text"].encode(), Plan()) for one in told["files"]
             ),
-            records=tuple(Record(**one) for one in told["records"]),
-            settled=tuple(told["settled"]),
-            notes=tuple(told["notes"]),
-            offered=tuple(Offered(one["day"], tuple(one["bullets"])) for one in told["offered"]),
+            records=tuple(record for one in told["records"] if (record := ledger.record_from(one))),
+            settled=tuple(str(one) for one in told["settled"]),
+            notes=tuple(str(one) for one in told["notes"]),
+            offered=tuple(Offered(str(one["day"]), tuple(map(str, one["bullets"]))) for one in told["offered"]),
         )
-    except (ValueError, KeyError, TypeError, AttributeError, NacreError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, NacreError):
         return DistilPlan()
+
+
+def _of_memory(room: Room, shown: str) -> Path:
+    """A file that distilling writes: a promise that came with a clone must not name any other."""
+    path = room.workspace.inside(shown)
+    if limits.is_longterm(room.workspace, path) or shown in (IDENTITY, USER):
+        return path
+    raise BadInput(say(f"{shown} is no file of long-term memory.", f"{shown} 不是长期记忆文件。"))
 
 
 _UNTOUCHED, _WRITTEN, _OVERTAKEN = "untouched", "written", "overtaken"

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from nacre.model.problem import Problem
 from nacre.words import say
+
+LARGEST = 500_000_000  # bytes; no file of ours grows so long
 
 
 class Row(NamedTuple):
@@ -30,14 +34,40 @@ def dump(value: Mapping[str, Any]) -> str:
 def read(path: Path, shown: str) -> Rows:
     """All objects of the file; a broken line is a problem with its number. `shown` is the path as users know it."""
     try:
-        data = path.read_bytes()
+        if path.is_symlink() and not _stays_near(path):
+            return _unreadable(
+                shown,
+                say(
+                    f"{shown} is a link that leads elsewhere; it is not read.", f"{shown} 是指向别处的链接，不会读取。"
+                ),
+            )
+        # A pipe would keep us waiting for ever, a device would never end.
+        about = path.stat()
+        if not stat.S_ISREG(about.st_mode):
+            return _unreadable(
+                shown, say(f"{shown} is no ordinary file; it is not read.", f"{shown} 不是普通文件，不会读取。")
+            )
+        if about.st_size > LARGEST:
+            return _unreadable(shown, say(f"{shown} is too large to be read.", f"{shown} 过大，无法读取。"))
+        with path.open("rb") as file:
+            data = file.read(LARGEST + 1)
     except FileNotFoundError:
         return Rows((), ())
     except OSError as trouble:
         reason = trouble.strerror or str(trouble)
-        sentence = say(f"{shown} cannot be read: {reason}.", f"{shown} 无法读取：{reason}。")
-        return Rows((), (Problem("unreadable", sentence, shown, severity="error"),))
+        return _unreadable(shown, say(f"{shown} cannot be read: {reason}.", f"{shown} 无法读取：{reason}。"))
     return parse(data, shown)
+
+
+def _stays_near(link: Path) -> bool:
+    """Whether a link leads to a place in the folder that holds its own: for a file of memory that is the workspace."""
+    near, target = os.path.realpath(link.parent.parent), os.path.realpath(link)
+    return target.startswith(os.path.join(near, ""))
+
+
+def _unreadable(shown: str, sentence: str) -> Rows:
+    remedy = say("move it away, or put the real file in its place", "请将其移走，或换回真正的文件")
+    return Rows((), (Problem("unreadable", sentence, shown, remedy=remedy, severity="error"),))
 
 
 def parse(data: bytes, shown: str) -> Rows:

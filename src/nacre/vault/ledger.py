@@ -40,6 +40,7 @@ class Record:
 
 
 _FIELDS = tuple(one.name for one in fields(Record) if one.name != "more")
+_TEXTS = ("text", "section", "failed", "without_it", "brain", "valid_from", "valid_to", "supersedes")
 _ALWAYS = ("id", "at", "verdict", "text", "valid_to", "supersedes")
 
 
@@ -52,11 +53,11 @@ def write(op: Operation, *records: Record, on_secret: OnSecret = REFUSE) -> None
     """Append records in one write; part of the operation, so that undoing it takes the lines back as well."""
     if not records:
         return
-    lines = [jsonl.dump(_guarded(_as_json(record), on_secret)) for record in records]
+    lines = [jsonl.dump(_guarded(as_json(record), on_secret)) for record in records]
     append(op, op.workspace.ledger, "".join(lines), on_secret=on_secret)
 
 
-def _as_json(record: Record) -> dict[str, Any]:
+def as_json(record: Record) -> dict[str, Any]:
     if record.verdict not in VERDICTS:
         raise BadInput(
             say(
@@ -106,11 +107,29 @@ def read(workspace: Workspace) -> Ledger:
 def _record(value: dict[str, Any]) -> Record | None:
     if not all(isinstance(value.get(name), str) for name in ("id", "at", "verdict")):
         return None
-    known = {name: value[name] for name in _FIELDS if name in value}
-    for name in ("tests", "source"):
-        if not isinstance(known.get(name, {}), dict):
-            del known[name]
+    known = {name: value[name] for name in ("id", "at", "verdict")}
+    known |= {name: value[name] for name in _TEXTS if isinstance(value.get(name), str)}
+    for name, right in (("tests", _is_number), ("source", _is_plain)):
+        if isinstance(told := value.get(name), dict):
+            known[name] = {key: one for key, one in told.items() if right(one)}
+    if _is_number(value.get("confidence")):
+        known["confidence"] = value["confidence"]
     return Record(**known, more={name: one for name, one in value.items() if name not in _FIELDS})
+
+
+def _is_number(value: object) -> bool:
+    """Whether it is a number that can be shown and compared: not NaN, nor one without end."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and -1e9 < value < 1e9
+
+
+def _is_plain(value: object) -> bool:
+    return isinstance(value, str) or _is_number(value)
+
+
+def record_from(value: object) -> Record | None:
+    """A record as `as_json` told it; none when it is not one of ours."""
+    record = _record(value) if isinstance(value, dict) else None
+    return record if record and record.verdict in VERDICTS else None
 
 
 IN_MEMORY = ("admitted", "adopted", "restored")

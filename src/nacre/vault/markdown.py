@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -14,7 +14,6 @@ from nacre.vault.atomic import digest, read_bytes
 from nacre.words import say
 
 _BULLET = re.compile(r"([ \t]*)([-*+]|\d{1,9}[.)])([ \t]+)(?=\S)")
-_COMMENT = re.compile(r"<!--.*?-->")
 _SMALL = 16_384  # bytes
 _PLACEHOLDER = re.compile(r"\s*[_*]\(.*\)[_*]\s*")
 
@@ -139,7 +138,23 @@ class Document:
 
 def words_of(text: str) -> str:
     """What a line says: without comments such as OpenClaw's `<!-- importance: 8 -->`, on one line."""
-    return " ".join(_COMMENT.sub(" ", text).split())
+    return " ".join(without_comments(text).split())
+
+
+def without_comments(text: str, opening: str = "<!--", closing: str = "-->", instead: str = " ") -> str:
+    """The text with something else for every comment that is closed on its own line; goes over it once."""
+    if opening not in text or closing not in text:
+        return text
+    return "\n".join("".join(_around(line, opening, closing, instead)) for line in text.split("\n"))
+
+
+def _around(line: str, opening: str, closing: str, instead: str) -> Iterator[str]:
+    at = 0
+    while (start := line.find(opening, at)) >= 0 and (end := line.find(closing, start + len(opening))) >= 0:
+        yield line[at:start]
+        yield instead
+        at = end + len(closing)
+    yield line[at:]
 
 
 def document(path: Path, data: bytes) -> Document:

@@ -12,6 +12,8 @@ from nacre.words import say
 _FOLDERS = ("", "history", "history/blobs", "index", "inbox")
 _FILES = (
     "config.toml",
+    "key",
+    "distil.json",
     "lock",
     "history/operations.jsonl",
     "index/index.sqlite",

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from nacre.errors import NacreError
 from nacre.guard.sanitise import one_line
 from nacre.vault.append import REDACT, guarded
-from nacre.vault.markdown import Document, document, open_document, words_of
+from nacre.vault.atomic import digest, read_bytes
+from nacre.vault.markdown import Document, document, without_comments, words_of
 from nacre.vault.operation import Operation
 from nacre.vault.rewrite import rewrite
 from nacre.vault.workspace import Workspace
@@ -18,7 +19,7 @@ from nacre.words import say
 
 CLASH, DOUBT, FULL, ADOPTED, FADED = "clash", "doubt", "full", "adopted", "faded"
 KINDS = (CLASH, DOUBT, FULL, ADOPTED, FADED)
-_ABOUT = re.compile(r"<!-- nacre:(\{.*?\}) -->")
+_OPENING, _CLOSING = "<!-- nacre:{", "} -->"
 _HEAD = """# Review
 
 > What long-term memory could not decide alone. `nacre review` asks about each; lines that you delete here are left as they are.
@@ -48,22 +49,25 @@ class Item:
 
 def read(workspace: Workspace) -> list[Item]:
     """The questions that are open, in the order of the file."""
-    doc = open_document(workspace.review)
-    return [] if doc is None else _items(doc)
+    try:
+        data = read_bytes(workspace.review)
+    except NacreError:
+        return []  # a folder or a pipe stands there: `change` says so when there is something to write
+    return _items(_readable(workspace, data)) if data else []
+
+
+def _readable(workspace: Workspace, data: bytes) -> Document:
+    """The file line by line as it stands; bytes that are not UTF-8 are shown as such, and hide no question."""
+    return document(workspace.review, data.decode("utf-8", "replace").encode())
 
 
 def _items(doc: Document) -> list[Item]:
     found: list[Item] = []
     for item in doc.items:
-        if not (match := _ABOUT.search(item.text)):
-            continue
-        try:
-            about = json.loads(match[1])
-        except ValueError:
-            continue
-        if isinstance(about, dict) and isinstance(about.get("id"), str) and about.get("kind") in KINDS:
+        about = _about(item.text)
+        if isinstance(about.get("id"), str) and about.get("kind") in KINDS:
             why = " ".join(line.strip(" -") for line in item.text.split("\n")[1:] if line.strip())
-            words = _ABOUT.sub("", item.text.split("\n")[0]).strip()
+            words = without_comments(item.text.split("\n")[0], _OPENING, _CLOSING, "").strip()
             known = about.pop("id"), about.pop("kind")
             found.append(Item(*known, words, why, about))
     return found
@@ -72,16 +76,21 @@ def _items(doc: Document) -> list[Item]:
 def change(op: Operation, *, add: Sequence[Item] = (), drop: Iterable[str] = ()) -> None:
     """Put questions in and take answered ones out, by id; everything else in the file stays as it is."""
     workspace = op.workspace
-    doc = open_document(workspace.review) or document(workspace.review, b"")
     gone = set(drop)
-    lines = list(doc.lines)
+    if not add and not gone:
+        return
+    old = read_bytes(workspace.review)
+    doc = _readable(workspace, old or b"")
+    lines = (old or b"").decode("utf-8", "surrogateescape").split("\n")
+    lines = [line + "\n" for line in lines[:-1]] + lines[-1:]
     here: set[str] = set()
     for item in reversed(doc.items):
-        match = _ABOUT.search(item.text)
-        known = _id_of(match[1]) if match else None
+        known = _about(item.text).get("id")
+        if not isinstance(known, str):
+            continue
         if known in gone:
             del lines[item.start - 1 : item.end]
-        elif known:
+        else:
             here.add(known)
     text = "".join(lines)
     new = [item for item in dict.fromkeys(one.id for one in add) if item not in here]
@@ -90,19 +99,23 @@ def change(op: Operation, *, add: Sequence[Item] = (), drop: Iterable[str] = ())
         text = text or _HEAD
         text += ("" if text.endswith("\n") else "\n") + ("" if text.rstrip().endswith("-->") or not text else "\n")
         text += "".join(_written(by_id[one]) for one in new)
-    data = text.encode()
-    if data == doc.data:
-        return
-    existing = open_document(workspace.review)
-    rewrite(op, workspace.review, data, read=existing.hash if existing else None)
+    data = text.encode("utf-8", "surrogateescape")
+    if data != (old or b""):
+        rewrite(op, workspace.review, data, read=None if old is None else digest(old))
 
 
-def _id_of(about: str) -> str | None:
-    try:
-        value = json.loads(about)
-    except ValueError:
-        return None
-    return value.get("id") if isinstance(value, dict) else None
+def _about(text: str) -> dict[str, Any]:
+    """What the note behind a question tells; nothing where there is none, or none that can be read."""
+    for line in text.split("\n"):
+        start = line.find(_OPENING)
+        end = line.find(_CLOSING, start)
+        if 0 <= start < end:
+            try:
+                value = json.loads(line[start + len(_OPENING) - 1 : end + 1])
+            except (ValueError, RecursionError):
+                return {}
+            return value if isinstance(value, dict) else {}
+    return {}
 
 
 def _written(item: Item) -> str:

@@ -12,12 +12,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from nacre.errors import NacreError
 from nacre.text.stamps import bare_words
 from nacre.vault import jsonl
 from nacre.vault.append import REDACT, append
 from nacre.vault.logfile import append_bytes, lines_for, tail_of
 from nacre.vault.operation import Operation
 from nacre.vault.workspace import Workspace
+from nacre.words import say
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,7 @@ def write(op: Operation, lines: Iterable[Captured | Pressed | Offered]) -> None:
     """Append to the trail; part of the operation, so that undoing it takes the lines back as well."""
     text = "".join(jsonl.dump(_as_json(one)) for one in lines)
     if text:
+        _refuse_traps(op.workspace)
         append(op, op.workspace.trail, text, on_secret=REDACT)
 
 
@@ -88,7 +91,15 @@ def note(workspace: Workspace, lines: Iterable[Offered]) -> None:
     """Append to the trail what is no change to be undone."""
     text = "".join(jsonl.dump(_as_json(one)) for one in lines)
     if text:
+        _refuse_traps(workspace)
         append_bytes(workspace.trail, lines_for(tail_of(workspace.trail), text), root=workspace.root)
+
+
+def _refuse_traps(workspace: Workspace) -> None:
+    """A pipe in the place of the file would keep us waiting for ever."""
+    path = workspace.trail
+    if path.exists() and not path.is_file():
+        raise NacreError(say(f"{path} is not an ordinary file; move it away.", f"{path} 不是普通文件；请将其移走。"))
 
 
 def _as_json(one: Captured | Pressed | Offered) -> dict[str, Any]:

@@ -291,11 +291,14 @@ def said_to_change(old: Statement, new: Statement) -> frozenset[str]:
 _END = re.compile(r"[;；。!！?？]|\.(?=\s)")
 
 
+_PHRASE = re.compile(r"\s(?:in|on|for|at|because|since|with|when|so|by|as)\s")  # where the thing that was named ends
+
+
 def _after(new: Statement, kind: dict[str, str]) -> list[str]:
     """What stands right after such words, up to the end of the sentence."""
     reach = _REACH[new.language]
     found = (new.text[one.end() : one.end() + reach] for one in _pattern(kind[new.language]).finditer(new.text))
-    return [_END.split(part)[0] for part in found]
+    return [_PHRASE.split(_END.split(part)[0])[0] for part in found]
 
 
 def _before(new: Statement, kind: dict[str, str]) -> list[str]:

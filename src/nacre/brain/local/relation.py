@@ -24,6 +24,9 @@ VECTOR_SCALE = 3.0
 NEAREST = 6  # how many remembered statements a new one is compared with in full
 
 
+_SHARED, _RARE = 0.65, 0.7  # of the words of the shorter statement; how rare a word is that names the matter
+
+
 @dataclass(frozen=True)
 class Weights:
     """What training left behind for one language, with embeddings or without."""
@@ -94,7 +97,7 @@ def design(pairs: Sequence[tuple[Statement, Statement]], weights: Weights) -> Ar
 
 
 SAME, SAME_VALUE, NEW_VALUE = (
-    0.42,
+    0.45,
     0.32,
     0.7,
 )  # odds above which it says the same: usually, with a value in common, with a new one
@@ -102,8 +105,25 @@ SAME, SAME_VALUE, NEW_VALUE = (
 
 def says_the_same(old: Statement, new: Statement, near: Relation) -> bool:
     """Whether a statement tells nothing that the remembered one does not. A value of its own must be outweighed."""
+    if _swapped(old, new):
+        return False
     needed = NEW_VALUE if adds_a_value(old, new) else SAME_VALUE if shares_a_value(old, new) else SAME
     return near.same >= needed and near.same >= near.clash
+
+
+def _swapped(old: Statement, new: Statement) -> bool:
+    """Whether two statements are one sentence about two things: nearly all words in common, and a rare one for a rare one."""
+    before, after = set(old.words), set(new.words)
+    if new.language != "en" or len(before & after) < _SHARED * min(len(before), len(after)):
+        return False
+    weights = load(new.language, "bare")
+
+    def rare(words: set[str]) -> bool:
+        return any(
+            weights.rarity.get(word, weights.rarest) >= _RARE * weights.rarest for word in words if len(word) > 2
+        )
+
+    return rare(before - after) and rare(after - before)
 
 
 def relations(known: Sequence[Statement], new: Statement) -> list[Relation]:
