@@ -73,7 +73,7 @@ class Night:
             tuple(self.demoted),
             tuple(self.notes),
             tuple(offered),
-            tuple(self.problems),
+            (*self.problems, *self.library.problems),
         )
 
     def step(self, action: str, path: str, reason: str, detail: str = "") -> None:
