@@ -87,7 +87,7 @@ def card(scores: dict[tuple[str, str], dict[str, float]], hands: dict[tuple[str,
         "",
         (
             "How a new statement stands to a remembered one is learnt from the pairs, an update and a contradiction counting as one clash. These pairs are hard on"
-            " purpose: paraphrases without a word in common, and neighbours that differ in one. In *zh* the fifth holds few clashes that say so in words."
+            " purpose: paraphrases without a word in common, and neighbours that differ in one."
         ),
         "",
         "| | en full | en bare | zh full | zh bare |",

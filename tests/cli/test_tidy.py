@@ -172,7 +172,9 @@ def test_questions_are_listed_where_nobody_watches(nacre: Nacre, root: Path, cla
     assert done.stdout.startswith(f"{clash['id']}  [clash] {VITEST}\n")
     assert JEST in done.stdout
     before = files(root)
-    assert nacre("review", "--accept", clash["id"], "--dry-run").stdout == f"add  MEMORY.md: {VITEST}\n"
+    shown = nacre("review", "--accept", clash["id"], "--dry-run").stdout
+    assert shown.startswith(f"replace  MEMORY.md: {VITEST}\n")
+    assert JEST in shown
     assert files(root) == before
     assert f"[冲突] {VITEST}" in nacre("review", NACRE_LANGUAGE="zh").stdout
 

@@ -124,7 +124,7 @@ def test_the_limits_hold_for_whoever_writes(op: Operation, workspace: Workspace)
 def test_a_file_over_the_limits_may_only_shrink(op: Operation, workspace: Workspace) -> None:
     over = b"- x\n" * 100
     workspace.longterm.write_bytes(over)
-    with pytest.raises(MemoryFull, match="shorten it"):
+    with pytest.raises(MemoryFull, match="review --adopt"):
         rewrite(op, workspace.longterm, over.replace(b"- x", b"- y", 1), read=atomic.digest(over))
     shorter = over[: 4 * 90]
     rewrite(op, workspace.longterm, shorter, read=atomic.digest(over))

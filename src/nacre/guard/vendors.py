@@ -278,6 +278,11 @@ PREFIXED: tuple[tuple[str, str, str], ...] = (
 # Shapes that are known by their middle or end: kind, what must be found in the text first (it begins with a plain character,
 # so that looking for it costs next to nothing), the whole expression.
 SHAPED: tuple[tuple[str, str, str], ...] = (
+    (
+        "anthropic key",
+        "sk-ant-api",
+        r"[A-Za-z0-9_-]{1,80}?sk-ant-api\d\d-[A-Za-z0-9_-]{20,}",
+    ),  # glued to a word before it
     ("openai key", "T3BlbkFJ", r"[A-Za-z0-9_-]{16,120}T3BlbkFJ[A-Za-z0-9_-]{16,120}"),
     ("azure key", "JQQJ99", r"[A-Za-z0-9]{50,60}JQQJ99[A-Z][A-Za-z0-9]{16,40}={0,2}"),
     ("azure key", "AzSe", r"[A-Za-z0-9]{40,}AzSe[A-D][A-Za-z0-9]{4,10}={0,2}"),
