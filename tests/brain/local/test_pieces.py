@@ -60,7 +60,7 @@ def test_a_line_of_the_agent_is_the_agents(line: str) -> None:
         ("Rule: never push to main on a Friday", "Never push to main on a Friday"),
         ("One more lesson learned: back up first", "Back up first"),
         ("定个规矩：周五不上线", "周五不上线"),
-        ("血的教训：上线前先备份", "上线前先备份"),
+        ("教训：上线前先备份", "上线前先备份"),
     ],
 )
 def test_a_rule_that_is_called_one_is_told_without_the_announcement(line: str, rule: str) -> None:

@@ -73,7 +73,7 @@ _CHINESE: tuple[Rule, ...] = (
     ),
 )
 _NAMED = re.compile(
-    r"(?!(?:The|This|That|My|Our|All|Any|Ask|Use|For|If|When|We|Our|A|An|Theres|There)\b)[A-Z][\w.-]+(?:\s[A-Z][\w.-]+)*"
+    r"(?!(?:The|This|That|My|Our|All|Any|Ask|Use|For|If|When|We|Our|A|An|There)\b)[A-Z][\w.-]+(?:\s[A-Z][\w.-]+)*"
 )
 _VALUE = re.compile(r"\d|`|[A-Za-z][\w.-]*[/_.-]\w|[\w.-]+@[\w.-]+|\b[A-Z][\w.+-]+")
 _SUBJECT = re.compile(
