@@ -1,0 +1,63 @@
+"""Settings: what there is to set, and what is in force here."""
+
+from __future__ import annotations
+
+from nacre.config.loading import (
+    Known,
+    checked,
+    known_settings,
+    load,
+    parse_value,
+    read_toml,
+    user_config_file,
+    user_config_folder,
+)
+from nacre.config.settings import (
+    ArchiveSettings,
+    CacheSettings,
+    Config,
+    ContextSettings,
+    DecaySettings,
+    EmbedSettings,
+    FlushSettings,
+    HistorySettings,
+    IndexSettings,
+    MemorySettings,
+    PromoteSettings,
+    SearchSettings,
+    SourceSettings,
+    SourcesSettings,
+    StateSettings,
+    SyncSettings,
+    TidySettings,
+    TierSettings,
+)
+
+__all__ = [
+    "ArchiveSettings",
+    "CacheSettings",
+    "Config",
+    "ContextSettings",
+    "DecaySettings",
+    "EmbedSettings",
+    "FlushSettings",
+    "HistorySettings",
+    "IndexSettings",
+    "Known",
+    "MemorySettings",
+    "PromoteSettings",
+    "SearchSettings",
+    "SourceSettings",
+    "SourcesSettings",
+    "StateSettings",
+    "SyncSettings",
+    "TidySettings",
+    "TierSettings",
+    "checked",
+    "known_settings",
+    "load",
+    "parse_value",
+    "read_toml",
+    "user_config_file",
+    "user_config_folder",
+]

@@ -1,0 +1,215 @@
+"""Every setting with its default and its meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from nacre.model.problem import Problem
+
+
+def setting(
+    default: Any,
+    meaning: str,
+    *,
+    shared: bool = False,
+    choices: tuple[str, ...] = (),
+    least: float = 0,
+    most: float | None = None,
+) -> Any:
+    """A setting with its meaning; `shared` ones may also come from the workspace's own file. Numbers have bounds."""
+    about = {"meaning": meaning, "shared": shared, "choices": choices, "least": least, "most": most}
+    if isinstance(default, list | dict):
+        return field(default_factory=lambda: type(default)(default), metadata=about)
+    return field(default=default, metadata=about)
+
+
+@dataclass(frozen=True, eq=False)  # not compared; halves what making the class costs
+class MemorySettings:
+    max_lines: int = setting(80, "most lines of a MEMORY.md")
+    max_bytes: int = setting(5120, "most bytes of a MEMORY.md")
+
+
+@dataclass(frozen=True, eq=False)  # not compared; halves what making the class costs
+class TierSettings:
+    path: str | None = setting(None, "where the checkpoint layers lie; default memory_fs in the workspace")
+    hot: str = setting("3h", "how long a checkpoint stays in hot after it was made or last recalled", shared=True)
+    warm: str = setting("7d", "at what age a checkpoint gets a summary in gist; until then it is warm", shared=True)
+    gist: str = setting("30d", "the oldest that a summary in gist becomes before it is forgotten", shared=True)
+    forget_after: str = setting("14d", "how long without a recall until a checkpoint is forgotten", shared=True)
+    delete_after: str = setting("30d", "how long a forgotten checkpoint lies until it is deleted", shared=True)
+
+
+@dataclass(frozen=True, eq=False)  # not compared; halves what making the class costs
+class PromoteSettings:
+    week: int = setting(3, "recalls within 7 days that nominate a checkpoint for promotion", shared=True, least=1)
+    fortnight: int = setting(5, "recalls within 14 days that nominate it", shared=True, least=1)
+    total: int = setting(8, "recalls in all that nominate it", shared=True, least=1)
+
+
+@dataclass(frozen=True, eq=False)  # not compared; halves what making the class costs
+class StateSettings:
+    max_entries: int = setting(20, "most lines of each section of SESSION-STATE.md", shared=True, least=1, most=200)
+    max_chars: int = setting(500, "most characters of one line of SESSION-STATE.md", shared=True, least=40, most=5000)
+
+
+@dataclass(frozen=True, eq=False)  # not compared; halves what making the class costs
+class CacheSettings:
+    path: str | None = setting(None, "where a session's cache lies; default the user's runtime or temp folder")
+    max_age: str = setting("24h", "how long what a session cached is kept")
+
+
+@dataclass(frozen=True, eq=False)  # not compared; halves what making the class costs
+class ContextSettings:
+    enabled: bool = setting(default=True, meaning="give new sessions what they should know")
+    budget: int = setting(6000, "most tokens that a new session is given", shared=True, least=50, most=200_000)
+    log: bool = setting(default=True, meaning="keep what was given last, for nacre context --last")
+
+
+@dataclass(frozen=True, eq=False)  # not compared; halves what making the class costs
+class FlushSettings:
+    enabled: bool = setting(
+        default=True, meaning="ask the agent to write down what lasts before its context is compacted"
+    )
+    soft_threshold_tokens: int = setting(4000, "how many tokens before the reserve the flush begins", shared=True)
+    reserve_tokens: int = setting(20_000, "tokens of the context window that are kept free for compaction", shared=True)
+    prompt: str | None = setting(None, "the user prompt of the flush, instead of ours; the safety rules are added")
+    system_prompt: str | None = setting(
+        None, "the system prompt of the flush, instead of ours; the safety rules are added"
+    )
+
+
+@dataclass(frozen=True, eq=False)  # not compared; halves what making the class costs
+class DecaySettings:
+    max_lines: int = setting(200, "lines of MEMORY.md from which nacre decay sets in", shared=True, least=1)
+    max_files: int = setting(50, "daily logs from which nacre decay sets in", shared=True, least=1)
+    keep_days: int = setting(90, "how many days daily logs stay before nacre decay archives them", shared=True, least=1)
+
+
+@dataclass(frozen=True, eq=False)  # not compared; halves what making the class costs
+class SyncSettings:
+    lookback: str = setting(
+        "4h", "how long a lone remark waits for the talk to go on, and how far back a run looks at least"
+    )
+    first: str = setting("30d", "how far back the first run looks, when --since does not say")
+    min_user_messages: int = setting(
+        2, "how often the user must have spoken for a session to count", shared=True, least=1
+    )
+    min_bullets: int = setting(
+        3, "fewest lines for a session, where there is enough to say", shared=True, least=1, most=10
+    )
+    max_bullets: int = setting(10, "most lines for a session", shared=True, least=1, most=50)
+
+
+@dataclass(frozen=True, eq=False)  # not compared; halves what making the class costs
+class TidySettings:
+    time: str = setting("03:00", "when the nightly tidying begins")
+    retention: str = setting(
+        "weekly",
+        "what becomes of old daily logs: pressed into weeks, or kept and archived by nacre decay",
+        shared=True,
+        choices=("weekly", "decay"),
+    )
+    daily_days: int = setting(
+        7, "how many days a daily log stays as it is before it is pressed into its week", shared=True, least=1
+    )
+
+
+@dataclass(frozen=True, eq=False)  # not compared; halves what making the class costs
+class ArchiveSettings:
+    layout: str = setting(
+        "year", "how pressed logs are filed: archive/2026/ or archive/2026-02/", shared=True, choices=("year", "month")
+    )
+    compress: bool = setting(default=False, meaning="whether nacre decay compresses the logs it archives", shared=True)
+    backups: list[int] = setting(
+        [7, 5, 12], "of how many days, weeks and months the last backup of each MEMORY.md is kept"
+    )
+
+
+@dataclass(frozen=True, eq=False)  # not compared; halves what making the class costs
+class SourceSettings:
+    enabled: bool = setting(default=True, meaning="whether this agent's talks are captured")
+    path: str | None = setting(None, "where this agent keeps its transcripts; default its usual place")
+    exclude: list[str] = setting([], "projects, folders or chats to leave out; * and ? stand for any letters")
+
+
+@dataclass(frozen=True, eq=False)  # not compared; halves what making the class costs
+class SourcesSettings:
+    openclaw: SourceSettings = field(default_factory=SourceSettings)
+    claude_code: SourceSettings = field(default_factory=SourceSettings)
+    codex: SourceSettings = field(default_factory=SourceSettings)
+    cursor: SourceSettings = field(default_factory=SourceSettings)
+    gemini: SourceSettings = field(default_factory=SourceSettings)
+    opencode: SourceSettings = field(default_factory=SourceSettings)
+
+
+@dataclass(frozen=True, eq=False)  # not compared; halves what making the class costs
+class IndexSettings:
+    extra_paths: list[dict[str, str]] = setting(
+        [],
+        "folders or files to search besides the workspace: ['~/notes'] or [{path, pattern}]",
+    )
+    chunk_tokens: int = setting(400, "about how long a passage is, in tokens", shared=True, least=50)
+    chunk_overlap: int = setting(80, "how many tokens neighbouring passages share", shared=True)
+    sessions: bool = setting(default=False, meaning="index the redacted transcripts too, as corpus sessions of search")
+
+
+@dataclass(frozen=True, eq=False)  # not compared; halves what making the class costs
+class SearchSettings:
+    max_results: int = setting(10, "how many results a search returns", shared=True, least=1, most=1000)
+    min_score: float | None = setting(
+        None, "lowest score shown; unset: the learned point below which Nacre abstains", shared=True
+    )
+    decay: str = setting("tie", "what age does to a score", shared=True, choices=("tie", "multiply", "off"))
+    half_life_days: float = setting(30.0, "after how many days the weight of age has halved", shared=True, least=0.01)
+    mmr_lambda: float = setting(0.7, "relevance (1) against variety (0) of the results", shared=True, most=1)
+    vector_weight: float | None = setting(None, "weight of meaning; unset: learned", shared=True)
+    text_weight: float | None = setting(None, "weight of words; unset: learned", shared=True)
+    snippet_chars: int = setting(700, "most characters of a snippet", shared=True)
+
+
+@dataclass(frozen=True, eq=False)  # not compared; halves what making the class costs
+class EmbedSettings:
+    provider: str = setting(
+        "auto",
+        "who makes the vectors",
+        choices=("auto", "local", "openai", "gemini", "voyage", "mistral", "ollama", "none"),
+    )
+    model: str | None = setting(None, "model name for a provider over HTTP")
+    base_url: str | None = setting(None, "address of an OpenAI-compatible server")
+    key_file: str | None = setting(None, "file that holds the provider's key, when it is not in the environment")
+    batch: int = setting(64, "texts sent or computed together", least=1)
+
+
+@dataclass(frozen=True, eq=False)  # not compared; halves what making the class costs
+class HistorySettings:
+    enabled: bool = setting(default=True, meaning="keep preimages, so that every change can be undone")
+
+
+@dataclass(frozen=True, eq=False)  # not compared; halves what making the class costs
+class Config:
+    timezone: str | None = setting(
+        None, "the user's time zone, such as Asia/Shanghai; default the system's", shared=True
+    )
+    language: str = setting("auto", "language of messages", shared=True, choices=("auto", "en", "zh"))
+    workspace: str | None = setting(None, "the workspace to use when none is named")
+    agents: dict[str, str] = setting({}, "agents by name, each with the path of its workspace")
+    memory: MemorySettings = field(default_factory=MemorySettings)
+    sync: SyncSettings = field(default_factory=SyncSettings)
+    tidy: TidySettings = field(default_factory=TidySettings)
+    archive: ArchiveSettings = field(default_factory=ArchiveSettings)
+    sources: SourcesSettings = field(default_factory=SourcesSettings)
+    tiers: TierSettings = field(default_factory=TierSettings)
+    promote: PromoteSettings = field(default_factory=PromoteSettings)
+    state: StateSettings = field(default_factory=StateSettings)
+    cache: CacheSettings = field(default_factory=CacheSettings)
+    context: ContextSettings = field(default_factory=ContextSettings)
+    flush: FlushSettings = field(default_factory=FlushSettings)
+    decay: DecaySettings = field(default_factory=DecaySettings)
+    index: IndexSettings = field(default_factory=IndexSettings)
+    search: SearchSettings = field(default_factory=SearchSettings)
+    embed: EmbedSettings = field(default_factory=EmbedSettings)
+    history: HistorySettings = field(default_factory=HistorySettings)
+    origins: Mapping[str, str] = field(default_factory=dict, metadata={"derived": True})
+    problems: tuple[Problem, ...] = field(default=(), metadata={"derived": True})

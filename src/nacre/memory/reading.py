@@ -1,0 +1,126 @@
+"""Finding and reading what is in memory, and the index that this rests on."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nacre.memory import asking
+from nacre.memory.held import Held
+from nacre.memory.indexes import IndexReport
+from nacre.recall.filters import Filters, checked
+
+if TYPE_CHECKING:
+    from nacre.index.update import Progress, TextReport
+    from nacre.model.hit import Hit, SearchReport
+    from nacre.recall.read import Excerpt
+
+
+class Reading(Held):
+    """What a listener may ask."""
+
+    def index(self, *, progress: Progress | None = None, full: bool = False) -> IndexReport:
+        """Bring text and vectors up to date with the files and the settings, and wait."""
+        return self._indexes.index(progress=progress, full=full)
+
+    def update(self, *, progress: Progress | None = None, full: bool = False) -> TextReport:
+        """Bring the text of the index up to date. A new generation takes over at once when no vectors are to be made."""
+        return self._indexes.update(progress=progress, full=full)
+
+    def embed(self, *, progress: Progress | None = None) -> IndexReport:
+        """Make the vectors that are missing, then let what was built take over."""
+        return self._indexes.embed(progress=progress)
+
+    def waiting(self) -> tuple[int, int]:
+        """How many files and transcripts differ from the index, and how many passages have no vector yet."""
+        return self._indexes.waiting()
+
+    def search(
+        self,
+        query: str,
+        limit: int | None = None,
+        *,
+        min_score: float | None = None,
+        now: str | dt.date | dt.datetime | None = None,
+        since: str | None = None,
+        until: str | None = None,
+        layers: Sequence[str] | None = None,
+        mode: str = "hybrid",
+        type: str | None = None,  # noqa: A002 - the word users know
+        tag: str | None = None,
+        path: str | None = None,
+        project: str | None = None,
+        corpus: str = "memory",
+    ) -> list[Hit]:
+        """The passages that answer, best first; none when nothing does. `min_score=0` ranks and never abstains."""
+        report = self.ask(
+            query,
+            limit,
+            min_score=min_score,
+            now=now,
+            mode=mode,
+            corpus=corpus,
+            filters=self.filters(
+                since=since, until=until, layers=layers, type=type, tag=tag, path=path, project=project
+            ),
+        )
+        return list(report.hits)
+
+    def filters(
+        self,
+        *,
+        since: str | None = None,
+        until: str | None = None,
+        layers: Sequence[str] | None = None,
+        type: str | None = None,  # noqa: A002 - the word users know
+        tag: str | None = None,
+        path: str | None = None,
+        project: str | None = None,
+    ) -> Filters:
+        """Filters as users give them; a day may be a date, or a length of time before now such as "7d"."""
+        days = asking.day_of(since, self.clock), asking.day_of(until, self.clock)
+        return checked(Filters(*days, tuple(layers or ()), type=type, tag=tag, path=path, project=project))
+
+    def ask(
+        self,
+        query: str,
+        limit: int | None = None,
+        *,
+        min_score: float | None = None,
+        now: str | dt.date | dt.datetime | None = None,
+        mode: str = "hybrid",
+        filters: Filters | None = None,
+        corpus: str = "memory",
+    ) -> SearchReport:
+        """`search` with how it was come by: mode, model, fallback, whether we abstained."""
+        from nacre.recall.corpora import answer, merged
+        from nacre.recall.question import understand
+
+        clock = self.clock.at(now)
+        asked = asking.asked(
+            self.config, clock, self.scope, limit=limit, min_score=min_score, mode=mode, filters=filters
+        )
+        question = understand(query, clock.today())
+        return merged([answer(one, question, asked) for one in self._indexes.corpora(corpus)], asked.limit)
+
+    def get(self, path: str, start_line: int | None = None, lines: int = 20) -> Excerpt:
+        """Lines of a memory file, or of a session as search names it. The path may name them itself: `memory/x.md:12`,
+        `memory/x.md#L3-L9`."""
+        from nacre.recall.read import place, read, read_session
+
+        bare, named, count = place(path)
+        if bare.startswith("sessions/") and (sessions := self.sessions):
+            wanted = sessions, bare, start_line or named or 1, count or lines, self.clock.fixed
+            if excerpt := sessions.store.safely(lambda: read_session(*wanted)):
+                return excerpt
+        keeper = self.keeper
+        seen = (keeper.store, keeper.current()) if self.scope.group is not None else None
+        return read(self.workspace, self.config, self.scope, bare, start_line or named or 1, count or lines, seen)
+
+    def project_here(self) -> str | None:
+        """The project whose folder the current one lies in, by the path named at the head of its MEMORY.md."""
+        from nacre.vault.projects import project_of
+
+        return project_of(self.workspace, Path.cwd())

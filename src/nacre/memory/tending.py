@@ -1,0 +1,138 @@
+"""Looking after what is in memory: tidying, deciding, forgetting, fading, taking back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from nacre.memory.reading import Reading
+
+if TYPE_CHECKING:
+    from nacre.lifecycle.forgetting import Choose, ForgetReport
+    from nacre.lifecycle.pin import PinPlan
+    from nacre.lifecycle.target import Room
+    from nacre.lifecycle.why import Why
+    from nacre.model.plan import Step
+    from nacre.model.verdict import Verdict
+    from nacre.tidy.adopt import AdoptPlan
+    from nacre.tidy.answers import Answer
+    from nacre.tidy.room import Room as Desk
+    from nacre.tidy.run import TidyReport
+    from nacre.vault.review import Item
+    from nacre.vault.undo import UndoPlan
+
+
+class Tending(Reading):
+    """What is done with memories afterwards."""
+
+    def judge(self, text: str, existing: Sequence[str] | None = None) -> Verdict:
+        """The four-way test alone: would this text be admitted to long-term memory beside what exists? Writes nothing.
+
+        Without `existing`, what stands in MEMORY.md counts.
+        """
+        from nacre.tidy.admit import judged_alone
+        from nacre.vault import longterm
+
+        if existing is None and self.scope.group is not None:
+            existing = []
+        if existing is None:
+            here = longterm.read(self.workspace.longterm)
+            existing = [entry.words for entry in here.entries] if here else []
+        return judged_alone(self.brain, text, existing)
+
+    def _desk(self) -> Desk:
+        from nacre.tidy.room import Room as Desk
+
+        self._must_be_private()
+        return Desk(self.workspace, self.clock, self.config, lambda: self.brain)
+
+    def tidy(self, *, dry_run: bool = False) -> TidyReport:
+        """Press old days into weeks, distil what lasts into MEMORY.md, archive; then bring the index up to date."""
+        from nacre.tidy.run import run
+
+        report = run(self._desk(), dry_run=dry_run)
+        if report.changed and not dry_run:
+            self.index()
+        return report
+
+    def questions(self) -> list[Item]:
+        """What long-term memory could not decide alone; `answer` takes the user's word on it."""
+        from nacre.vault import review
+
+        self._must_be_private()
+        return review.read(self.workspace)
+
+    def answer(self, answers: list[Answer], *, dry_run: bool = False) -> tuple[Step, ...]:
+        """Carry out the user's answers to `questions`."""
+        from nacre.tidy.answers import give
+
+        steps = give(self._desk(), answers, dry_run=dry_run)
+        if not dry_run:
+            self.index()
+        return steps
+
+    def adopting(self) -> list[AdoptPlan]:
+        """For each MEMORY.md that is over its limits: what would move where. Writes nothing."""
+        from nacre.tidy.adopt import plan
+
+        return plan(self._desk())
+
+    def adopt(self, planned: Sequence[AdoptPlan]) -> None:
+        """Carry out what `adopting` planned, with the user's consent."""
+        from nacre.tidy.adopt import apply
+
+        apply(self._desk(), planned)
+        self.index()
+
+    def undo(self, count: int = 1, *, only: int | None = None, dry_run: bool = False) -> UndoPlan:
+        """Take the last changes back, or one by its number. What left long-term memory with it is not added again unasked."""
+        from nacre.tidy.takenback import undone
+        from nacre.vault.undo import plan
+
+        if dry_run:
+            return plan(self.workspace, self.config, count, only=only)
+        return undone(self.workspace, self.clock, self.config, count, only=only)
+
+    def forget(
+        self,
+        id_or_query: str,
+        *,
+        purge: bool = False,
+        dry_run: bool = False,
+        similar: bool = False,
+        choose: Choose | None = None,
+    ) -> ForgetReport:
+        """Take a fact out of memory, with every line that says it: by the id of a hit, by `path:line`, or by words that fit one
+        thing alone. `choose` is asked where they fit several."""
+        from nacre.lifecycle.forgetting import forgetting
+
+        report = forgetting(self._room(), id_or_query, choose=choose, similar=similar, purging=purge, dry_run=dry_run)
+        if report.purged and report.purged.rebuilt:
+            self.index()
+        return report
+
+    def pin(self, id: str, *, off: bool = False, dry_run: bool = False) -> PinPlan:  # noqa: A002 - the word users know
+        """Keep an entry of a MEMORY.md whatever happens, or no longer."""
+        from nacre.lifecycle import pin
+        from nacre.lifecycle.forgetting import one_target
+
+        lines, target = one_target(room := self._room(), id)
+        made = pin.plan(room, target, lines, off=off)
+        if not dry_run:
+            pin.apply(room, made)
+        return made
+
+    def why(self, id: str) -> Why:  # noqa: A002 - the word users know
+        """Where a memory comes from: the lines, the session and the message behind it, and what the ledger tells."""
+        from nacre.lifecycle.forgetting import one_target
+        from nacre.lifecycle.why import why
+
+        lines, target = one_target(room := self._room(), id)
+        return why(room, target, lines)
+
+    def _room(self) -> Room:
+        """What forgetting, pinning and asking why work with; none of it is for a group."""
+        from nacre.lifecycle.target import Room
+
+        self._must_be_private()
+        return Room(self.workspace, self.clock, self.config, lambda: self.keeper, self.search)

@@ -1,0 +1,161 @@
+"""Taking new things into memory: notes, talks, checkpoints, what other tools kept."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from nacre.memory.reading import Reading
+
+if TYPE_CHECKING:
+    from nacre.capture.imports.plan import ImportReport
+    from nacre.capture.imports.survey import Importable
+    from nacre.capture.survey import Found
+    from nacre.capture.sync import Progress as SyncProgress
+    from nacre.capture.sync import SyncReport
+    from nacre.guard.secrets import Redaction
+    from nacre.model.bullet import Bullet
+    from nacre.model.entry import Entry
+
+
+@dataclass(frozen=True)
+class Written:
+    """Where something was put, and whether that changed anything."""
+
+    path: str
+    changed: bool
+
+
+class Writing(Reading):
+    """What comes in."""
+
+    def remember(self, text: str, type: str | None = None, *, dry_run: bool = False) -> Entry:  # noqa: A002 - the word users know
+        """Write one thing down in today's log, at once. A secret is refused."""
+        from nacre.vault import daily
+
+        self._must_be_private()
+        if dry_run:
+            from nacre.model.entry import Entry
+
+            kind, words = daily.checked(text, type)
+            return Entry(words, self.workspace.relative(self.workspace.day(self.clock.today())), 0, kind)
+        from nacre.capture.forgotten import lift
+        from nacre.vault.operation import operation
+
+        with operation(self.workspace, self.clock, "remember", self.config) as op:
+            entry = daily.note(self.workspace, self.clock, text, type, config=self.config)
+            lift(op, entry.text)
+        return entry
+
+    def sync(
+        self,
+        *,
+        since: str | None = None,
+        exclude: Sequence[str] = (),
+        progress: SyncProgress | None = None,
+        dry_run: bool = False,
+    ) -> SyncReport:
+        """Read what was said since the last time and write it into the daily logs; then bring the index up to date."""
+        from nacre.capture.run import run
+
+        self._must_be_private()
+        report = run(
+            self.workspace,
+            self.config,
+            self.clock,
+            lambda: self.brain,
+            since=since,
+            exclude=exclude,
+            progress=progress,
+            dry_run=dry_run,
+        )
+        if report.sections and not dry_run:
+            self.index()
+        return report
+
+    def extract(self, text: str, *, write: bool = False) -> list[Bullet]:
+        """What of a text is worth remembering, as lines with their types; written into today's log when asked for."""
+        from nacre.capture.forgotten import not_forgotten
+        from nacre.capture.told import told
+        from nacre.vault import tombstones
+
+        found = not_forgotten(tombstones.load(self.workspace), told(text, self.clock, self.brain))
+        if write and found:
+            from nacre.vault import daily
+
+            daily.notes(self.workspace, self.clock, "extract", [one.line for one in found], config=self.config)
+        return found
+
+    def untyped(self, *, apply: bool = False) -> list[Entry]:
+        """The lines of notes that have no type, with the one each would get, or now has when asked for."""
+        from nacre.capture.classify import give_types, untyped
+
+        found = untyped(self.workspace, self.brain)
+        return give_types(self.workspace, self.clock, self.config, found) if apply and found else found
+
+    def checkpoint(
+        self, session: str | None = None, *, text: str | None = None, title: str | None = None, dry_run: bool = False
+    ) -> Written:
+        """Write a whole conversation to the hot layer: a session, by the beginning of its id or the last one; or a text."""
+        from nacre.capture.checkpoint import of_session, of_text
+        from nacre.capture.run import setting_of
+        from nacre.vault import checkpoints
+
+        setting = setting_of(self.workspace, self.config, self.clock, lambda: self.brain)
+        made = of_session(setting, session) if text is None else of_text(setting, text, title)
+        if dry_run:
+            place = self.workspace.tiers(self.config.tiers.path) / "hot" / made.name
+            return Written(self.workspace.relative(place), changed=False)
+        path, changed = checkpoints.write(self.workspace, self.clock, made.name, made.text, self.config)
+        return Written(self.workspace.relative(path), changed)
+
+    def survey(self, since: str | None = None, *, exclude: Sequence[str] = ()) -> list[Found]:
+        """The agents, projects and chats that `sync` would capture, with counts. Writes nothing."""
+        from nacre.capture.run import moment_of, setting_of
+        from nacre.capture.survey import survey
+
+        setting = setting_of(self.workspace, self.config, self.clock, lambda: self.brain, exclude=exclude)
+        return survey(setting, moment_of(since, self.clock) if since is not None else None)
+
+    def import_(
+        self, what: str, *, since: str | None = None, progress: SyncProgress | None = None, dry_run: bool = False
+    ) -> ImportReport:
+        """Take in existing memories: a path, or an agent's name. Nothing is overwritten; doing it again changes nothing."""
+        from nacre.capture.imports.run import import_
+
+        self._must_be_private()
+        parts = (self.workspace, self.config, self.clock, lambda: self.brain)
+        report = import_(what, *parts, since=since, progress=progress, dry_run=dry_run)
+        if report.wrote and not dry_run:
+            self.index()
+        return report
+
+    def importable(self) -> list[Importable]:
+        """What on this machine `import_` could take in, with counts. Writes nothing."""
+        from nacre.capture.imports.survey import survey
+
+        return survey(self.workspace, self.config, self.clock)
+
+    def synced(self) -> dt.datetime | None:
+        """When what was said was last captured; none before the first time."""
+        from nacre.capture.cursors import load
+
+        return load(self.workspace).synced
+
+    def classify(self, text: str) -> str:
+        """The kind of memory that a statement is: PREF, PROJ, TECH, LESSON, PEOPLE or TEMP."""
+        return self.brain.read([text])[0].best("type")
+
+    def category(self, text: str) -> str:
+        """What a statement is in a weekly digest: decision, discovery, preference or task."""
+        from nacre.tidy.compress import categories
+
+        return categories(self.brain, [text])[0]
+
+    def redact(self, text: str) -> Redaction:
+        """The text without its secrets, and what kinds were found where."""
+        from nacre.guard.secrets import redact
+
+        return redact(text)
