@@ -81,10 +81,12 @@ class Held:
         with self._loading:
             if self._brain is None:
                 from nacre.brain.local.judge import Judge
+                from nacre.brain.local.kept import KeptVectors
                 from nacre.embed.local import LocalEmbedder
 
                 embedder = LocalEmbedder()
-                self._brain = Judge(embedder if embedder.models() else None)
+                kept = KeptVectors(self.workspace.index / "statements.npz")
+                self._brain = Judge(embedder if embedder.models() else None, kept)
             return self._brain
 
     def embedder(self) -> tuple[Embedder | None, str | None]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from nacre.brain.local.pieces import pieces
 from nacre.brain.local.wording import joined
@@ -28,6 +29,9 @@ from nacre.vault.longterm import Edit
 from nacre.vault.markdown import Document, document, open_document
 from nacre.vault.trail import Trail
 from nacre.vault.workspace import slug_of
+
+if TYPE_CHECKING:
+    from nacre.brain.local.judge import Judged
 
 
 @dataclass(frozen=True)
@@ -133,6 +137,16 @@ class Library:
         if new:
             self._tested |= dict(zip(new, admit.tested(self.room.judge(), new), strict=True))
 
+    def judged(self) -> Iterator[Judged]:
+        """The entries that stand there now, and their parts, as far as anything was held against them."""
+        for words in dict.fromkeys(line.words for book in self.books for line in book.lines):
+            if words in self._known:
+                yield from (one.judged for one in self._parts_of(words))
+
+    def _parts_of(self, words: str) -> list[Tested]:
+        texts = [words, *(piece.text for piece in pieces(words))]
+        return [self._tested[text] for text in dict.fromkeys(texts) if text in self._tested]
+
     def tested(self, words: str) -> Tested:
         self._test([words])
         return self._tested[words]
@@ -179,6 +193,8 @@ class Library:
 
     def recalls(self, line: Line) -> int:
         """How often an entry was given out: recalls that cover its line in its file."""
+        if not self._recalled:
+            return 0
         book = next((book for book in self.books if line in book.lines), None)
         return sum(
             count

@@ -74,6 +74,7 @@ class Night:
             tuple(self.notes),
             tuple(offered),
             (*self.problems, *self.library.problems),
+            tuple(self.library.judged()),
         )
 
     def step(self, action: str, path: str, reason: str, detail: str = "") -> None:
@@ -130,13 +131,14 @@ class Night:
 
     def nearly_same(self, lines: Sequence[Line]) -> list[tuple[Line, Line]]:
         """Two of the lines that say the same, if there are."""
-        from nacre.brain.local.relation import relations, says_the_same
+        from nacre.brain.local.relation import are_close, relations, says_the_same
 
         read = [self.library.tested(line.words).statement for line in lines]
         for place, one in enumerate(read):
-            for near in relations(read[:place], one):
-                if says_the_same(read[near.place], one, near):
-                    return [(lines[near.place], lines[place])]
+            close = [other for other in range(place) if are_close(read[other], one)]
+            for near in relations([read[other] for other in close], one):
+                if says_the_same(read[close[near.place]], one, near):
+                    return [(lines[close[near.place]], lines[place])]
         return []
 
 

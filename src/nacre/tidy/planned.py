@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from nacre.model.plan import Plan, Step
 from nacre.model.problem import Problem
@@ -10,6 +11,9 @@ from nacre.vault.ledger import Record
 from nacre.vault.longterm import Edit
 from nacre.vault.review import Item
 from nacre.vault.trail import Offered
+
+if TYPE_CHECKING:
+    from nacre.brain.local.judge import Judged
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,7 @@ class DistilPlan:
     notes: tuple[str, ...] = ()  # for today's log
     offered: tuple[Offered, ...] = ()  # what need not be looked at again
     problems: tuple[Problem, ...] = ()
+    judged: tuple[Judged, ...] = ()  # the entries that were held against the new lines
 
     @property
     def steps(self) -> tuple[Step, ...]:

@@ -52,6 +52,8 @@ def run(room: Room, *, dry_run: bool = False, progress: Progress | None = None) 
         left += archive.apply(room, op, moved)
         thinned = backups.plan(room)
         left += backups.apply(room, op, thinned)
+    if distilled.judged:
+        room.judge().keep(distilled.judged)
     problems = (*pressed.problems, *distilled.problems)
     phases = ((COMPRESS, pressed.steps), (DISTIL, distilled.steps), (ARCHIVE, (*moved.plan.steps, *thinned.plan.steps)))
     return _report(phases, problems, left, recovered=recovered)

@@ -40,7 +40,8 @@ class Record:
 
 
 _FIELDS = tuple(one.name for one in fields(Record) if one.name != "more")
-_TEXTS = ("text", "section", "failed", "without_it", "brain", "valid_from", "valid_to", "supersedes")
+_KNOWN = frozenset(_FIELDS)
+_TEXTS = _KNOWN - {"tests", "source", "confidence"}
 _ALWAYS = ("id", "at", "verdict", "text", "valid_to", "supersedes")
 
 
@@ -107,14 +108,13 @@ def read(workspace: Workspace) -> Ledger:
 def _record(value: dict[str, Any]) -> Record | None:
     if not all(isinstance(value.get(name), str) for name in ("id", "at", "verdict")):
         return None
-    known = {name: value[name] for name in ("id", "at", "verdict")}
-    known |= {name: value[name] for name in _TEXTS if isinstance(value.get(name), str)}
+    known: dict[str, Any] = {name: one for name, one in value.items() if name in _TEXTS and isinstance(one, str)}
     for name, right in (("tests", _is_number), ("source", _is_plain)):
         if isinstance(told := value.get(name), dict):
             known[name] = {key: one for key, one in told.items() if right(one)}
     if _is_number(value.get("confidence")):
         known["confidence"] = value["confidence"]
-    return Record(**known, more={name: one for name, one in value.items() if name not in _FIELDS})
+    return Record(**known, more={name: one for name, one in value.items() if name not in _KNOWN})
 
 
 def _is_number(value: object) -> bool:

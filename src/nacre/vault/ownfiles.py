@@ -17,6 +17,7 @@ _FILES = (
     "lock",
     "history/operations.jsonl",
     "index/index.sqlite",
+    "index/statements.npz",
     "cursors.json",
     "imports.json",
     "pauses.json",

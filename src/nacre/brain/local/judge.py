@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from nacre.brain.local.kept import KeptVectors
     from nacre.embed.local import LocalEmbedder
     from nacre.embed.protocol import ModelId
 
@@ -43,8 +44,9 @@ class Judged:
 class Judge:
     """The classifiers with the local models, where these are installed; with the structure of sentences alone, where not."""
 
-    def __init__(self, embedder: LocalEmbedder | None) -> None:
+    def __init__(self, embedder: LocalEmbedder | None, kept: KeptVectors | None = None) -> None:
         self._embedder = embedder
+        self.kept = kept
         models = {model.hash: model for model in embedder.models()} if embedder else {}
         self._models: dict[str, ModelId] = {}
         for language in LANGUAGES:
@@ -96,4 +98,15 @@ class Judge:
         model = self._models.get(language)
         if model is None or self._embedder is None:
             return None, classifier.load(language, "bare")
-        return self._embedder.embed(model, texts), classifier.load(language, "full")
+        made = self.kept.embed(self._embedder, model, texts) if self.kept else self._embedder.embed(model, texts)
+        return made, classifier.load(language, "full")
+
+    def keep(self, judged: Iterable[Judged]) -> None:
+        """Remember what these mean for the next run, and nothing else."""
+        if self.kept is None or not self._models:
+            return
+        every = list(judged)
+        for language, model in self._models.items():
+            rows = [(one.text, one.vector) for one in every if one.language == language and one.vector is not None]
+            self.kept.want(model.hash, rows)
+        self.kept.save()

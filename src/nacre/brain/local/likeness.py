@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from nacre.text.tokens import STOP_HAN, STOP_WORDS, tokens
@@ -107,7 +107,12 @@ def _pattern(source: str) -> re.Pattern[str]:
 
 
 def says(kind: dict[str, str], text: str, language: str) -> bool:
-    return _pattern(kind[language]).search(text) is not None
+    return _holds(kind[language], text)
+
+
+@lru_cache(maxsize=16_384)  # the same entries are compared with every new line
+def _holds(source: str, text: str) -> bool:
+    return _pattern(source).search(text) is not None
 
 
 def tells_a_change(text: str, language: str) -> bool:
@@ -137,6 +142,10 @@ class Statement:
     names: frozenset[str]
     weekdays: frozenset[str]
     vector: npt.NDArray[np.float32] | None = None
+
+    @cached_property
+    def word_set(self) -> frozenset[str]:
+        return frozenset(self.words)
 
 
 def statement(text: str, language: str, vector: npt.NDArray[np.float32] | None = None) -> Statement:
@@ -209,16 +218,14 @@ NAMES = (
 def compare(old: Statement, new: Statement, rarity: dict[str, float], rarest: float) -> list[float]:
     """The features of a pair, in the order of `NAMES`. Without vectors meaning is told by shared words."""
 
-    def weight(words: set[str]) -> float:
-        return sum(rarity.get(word, rarest) for word in words)
+    def weight(words: frozenset[str]) -> float:
+        return sum([rarity.get(word, rarest) for word in words])
 
     language = new.language
-    before, after = set(old.words), set(new.words)
-    shared = before & after
-    every = max(weight(before | after), 1e-6)
-    meaning = (
-        float(old.vector @ new.vector) if old.vector is not None and new.vector is not None else weight(shared) / every
-    )
+    before, after = old.word_set, new.word_set
+    shared, together = before & after, before | after
+    in_common, every = weight(shared), max(weight(together), 1e-6)
+    meaning = float(old.vector @ new.vector) if old.vector is not None and new.vector is not None else in_common / every
     lost = {name for name in old.names if name not in new.text.lower()}
     added = {name for name in new.names if name not in old.text.lower()}
     other_number = bool(old.numbers - new.numbers and new.numbers - old.numbers)
@@ -229,11 +236,11 @@ def compare(old: Statement, new: Statement, rarity: dict[str, float], rarest: fl
     found: list[float | bool] = [
         meaning,
         meaning**2,
-        weight(shared) / every,
-        weight(shared) / max(weight(before), 1e-6),
-        weight(shared) / max(weight(after), 1e-6),
+        in_common / every,
+        in_common / max(weight(before), 1e-6),
+        in_common / max(weight(after), 1e-6),
         max((rarity.get(word, rarest) for word in shared), default=0.0) / rarest,
-        len(shared) / max(len(before | after), 1),
+        len(shared) / max(len(together), 1),
         len(set(old.words[:4]) & after) / 4,
         len(set(old.words[:3]) & set(new.words[:4])) / 3,
         bool(old.numbers & new.numbers),
@@ -322,7 +329,7 @@ def fills_otherwise(old: Statement, new: Statement) -> bool:
 def _shared(old: Statement, new: Statement, near: list[str]) -> frozenset[str]:
     """Words of both in these places; in Chinese a lone character is none."""
     words = {word for part in near for word in tokens(part)} - STOP_WORDS - STOP_HAN
-    return frozenset(word for word in words & set(old.words) if new.language == "en" or len(word) > 1 or word.isascii())
+    return frozenset(word for word in words & old.word_set if new.language == "en" or len(word) > 1 or word.isascii())
 
 
 def holds_once(text: str, language: str) -> bool:
@@ -383,11 +390,15 @@ def lifts_a_ban(old: Statement, new: Statement) -> bool:
 
 def _opposed(old: Statement, new: Statement, language: str) -> bool:
     """Whether one says "before" where the other says "after"."""
-    left: str | set[str] = old.text if language == "zh" else set(re.findall(r"[a-z]+", old.text.lower()))
-    right: str | set[str] = new.text if language == "zh" else set(re.findall(r"[a-z]+", new.text.lower()))
-    for pair in _OPPOSITES[language].split():
-        one, other = pair.split("/")
-        for first, second in ((one, other), (other, one)):
-            if first in left and second not in left and second in right and first not in right:
-                return True
-    return False
+    left, right = _poles(old.text, language), _poles(new.text, language)
+    return any(-pole in right and pole not in right and -pole not in left for pole in left)
+
+
+@lru_cache(maxsize=8192)
+def _poles(text: str, language: str) -> frozenset[int]:
+    """Which words of which opposites a text has: the number of the pair for the first of the two, negative for the second."""
+    held: str | set[str] = text if language == "zh" else set(re.findall(r"[a-z]+", text.lower()))
+    pairs = enumerate((pair.split("/") for pair in _OPPOSITES[language].split()), start=1)
+    return frozenset(
+        sign * number for number, pair in pairs for sign, word in zip((1, -1), pair, strict=True) if word in held
+    )

@@ -113,12 +113,12 @@ def says_the_same(old: Statement, new: Statement, near: Relation) -> bool:
 
 def _swapped(old: Statement, new: Statement) -> bool:
     """Whether two statements are one sentence about two things: nearly all words in common, and a rare one for a rare one."""
-    before, after = set(old.words), set(new.words)
+    before, after = old.word_set, new.word_set
     if new.language != "en" or len(before & after) < _SHARED * min(len(before), len(after)):
         return False
     weights = load(new.language, "bare")
 
-    def rare(words: set[str]) -> bool:
+    def rare(words: frozenset[str]) -> bool:
         return any(
             weights.rarity.get(word, weights.rarest) >= _RARE * weights.rarest for word in words if len(word) > 2
         )
@@ -140,20 +140,31 @@ def relations(known: Sequence[Statement], new: Statement) -> list[Relation]:
     return found
 
 
+CLOSE = 0.45  # of meaning or of words in common: statements further apart than this never say the same
+
+
+def are_close(one: Statement, other: Statement) -> bool:
+    """Whether it is worth asking how two statements stand to each other: a glance before the look."""
+    if one.vector is not None and other.vector is not None and one.language == other.language:
+        return float(one.vector @ other.vector) >= CLOSE
+    words, others = one.word_set, other.word_set
+    return len(words & others) >= CLOSE * min(len(words), len(others))
+
+
 def _wordly(one: Statement) -> Statement:
     return statement(one.text, "zh")
 
 
 def _nearest(known: Sequence[Statement], new: Statement, *, own: bool) -> list[int]:
-    words = set(new.words)
+    words = new.word_set
 
     def nearness(place: int) -> float:
         one = known[place]
-        shared = len(words & set(one.words)) / max(len(words | set(one.words)), 1)
+        shared = len(words & one.word_set) / max(len(words | one.word_set), 1)
         meaning = float(one.vector @ new.vector) if own and one.vector is not None and new.vector is not None else 0.0
         return meaning + shared
 
     fitting = [place for place, one in enumerate(known) if (one.language == new.language) == own]
     if not own:
-        fitting = [place for place in fitting if len(words & set(known[place].words)) > 1]
+        fitting = [place for place in fitting if len(words & known[place].word_set) > 1]
     return sorted(fitting, key=nearness, reverse=True)[:NEAREST]
