@@ -45,6 +45,7 @@ class Night:
         self.trail = trail.read(room.workspace)
         self.library = Library(room, self.trail)
         self.asked_before = {mark for one in self.trail.offered for mark in one.bullets if ":" in mark}
+        self.told_apart: set[tuple[str, str]] = set()  # lines that were compared, and do not say the same
         self.lately: list[Said] = []
         self.deferred: set[tuple[str, str]] = set()  # lines that are offered again when there is room
         self.steps: list[Step] = []
@@ -135,10 +136,15 @@ class Night:
 
         read = [self.library.tested(line.words).statement for line in lines]
         for place, one in enumerate(read):
-            close = [other for other in range(place) if are_close(read[other], one)]
+            close = [
+                other
+                for other in range(place)
+                if (read[other].text, one.text) not in self.told_apart and are_close(read[other], one)
+            ]
             for near in relations([read[other] for other in close], one):
                 if says_the_same(read[close[near.place]], one, near):
                     return [(lines[close[near.place]], lines[place])]
+            self.told_apart.update((read[other].text, one.text) for other in close)
         return []
 
 

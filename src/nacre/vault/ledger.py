@@ -108,13 +108,21 @@ def read(workspace: Workspace) -> Ledger:
 def _record(value: dict[str, Any]) -> Record | None:
     if not all(isinstance(value.get(name), str) for name in ("id", "at", "verdict")):
         return None
-    known: dict[str, Any] = {name: one for name, one in value.items() if name in _TEXTS and isinstance(one, str)}
-    for name, right in (("tests", _is_number), ("source", _is_plain)):
-        if isinstance(told := value.get(name), dict):
-            known[name] = {key: one for key, one in told.items() if right(one)}
-    if _is_number(value.get("confidence")):
-        known["confidence"] = value["confidence"]
-    return Record(**known, more={name: one for name, one in value.items() if name not in _KNOWN})
+    known: dict[str, Any] = {}
+    more: dict[str, Any] = {}
+    for name, one in value.items():
+        if name in _TEXTS:
+            if isinstance(one, str):
+                known[name] = one
+        elif name not in _KNOWN:
+            more[name] = one
+        elif name == "confidence":
+            if _is_number(one):
+                known[name] = one
+        elif isinstance(one, dict):
+            right = _is_number if name == "tests" else _is_plain
+            known[name] = {key: told for key, told in one.items() if right(told)}
+    return Record(**known, more=more)
 
 
 def _is_number(value: object) -> bool:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 LARGEST = 64_000_000  # bytes; a file of vectors that is larger is none of ours
 MOST = 8000  # vectors of one model that are kept
+FRESH = 1000  # vectors of this run that are at hand: a line is looked at whole, in pieces, and again when it is offered
 
 
 class KeptVectors:
@@ -28,18 +29,28 @@ class KeptVectors:
         self._path = path
         self._known: dict[str, dict[bytes, Vectors]] | None = None  # by the model's hash, then by the text's
         self._wanted: dict[str, dict[bytes, Vectors]] = {}
+        self._fresh: dict[tuple[str, bytes], Vectors] = {}
 
     def embed(self, embedder: Embedder, model: ModelId, texts: Sequence[str]) -> Vectors:
         """The vectors of the texts; only those that are not known are made."""
         import numpy as np
 
-        known = self._read().get(model.hash, {})
-        keys = [key_of(text) for text in texts]
-        new = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
-        made = dict(zip(new, embedder.embed(model, list(new.values())), strict=True)) if new else {}
         if not texts:
             return np.empty((0, model.dims), np.float32)
-        return np.stack([made[key] if key in made else known[key] for key in keys])
+        known = self._read().get(model.hash, {})
+        keys = [key_of(text) for text in texts]
+        found = {key: row for key in keys if (row := known.get(key, self._fresh.get((model.hash, key)))) is not None}
+        if new := {key: text for key, text in zip(keys, texts, strict=True) if key not in found}:
+            made = dict(zip(new, embedder.embed(model, list(new.values())), strict=True))
+            self._remember(model.hash, made)
+            found |= made
+        return np.stack([found[key] for key in keys])
+
+    def _remember(self, model: str, made: dict[bytes, Vectors]) -> None:
+        if len(self._fresh) > FRESH:
+            self._fresh.clear()
+        if len(made) <= FRESH:
+            self._fresh |= {(model, key): row for key, row in made.items()}
 
     def want(self, model: str, statements: Iterable[tuple[str, Vectors]]) -> None:
         """Keep these for the next time. What nobody wants is dropped by `save`."""
