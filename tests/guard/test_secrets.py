@@ -263,3 +263,13 @@ def test_importing_the_guard_compiles_nothing_and_loads_nothing_heavy() -> None:
     )
     said = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, encoding="utf-8")
     assert said.stdout.strip() == "0 []"
+
+
+@pytest.mark.parametrize("value", ["supersecret99", "hunter2supersecret99", "secret123", "mytoken2024"])
+def test_a_password_that_speaks_of_itself_is_one_all_the_same(value: str) -> None:
+    assert value not in redact(f"password: {value}").text
+
+
+@pytest.mark.parametrize("name", ["user_password", "password2", "oauth20"])
+def test_the_name_of_a_password_is_none(name: str) -> None:
+    assert name in redact(f"password: {name}").text

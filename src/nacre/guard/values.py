@@ -193,8 +193,10 @@ def can_be_password(value: str, *, quoted: bool) -> bool:
 
 
 def _carries_a_twist(value: str) -> bool:
-    """Password123! is a password, user_password and passwordField are names."""
-    return classes(value) >= 3 and bool(re.search(r"\d", value))
+    """Password123! and supersecret99 are passwords; user_password, passwordField and token2 are names."""
+    return bool(pattern(r"(?i)(?<!auth)\d{2,}$").search(value)) or (
+        classes(value) >= 3 and bool(re.search(r"\d", value))
+    )
 
 
 TERMS = (
