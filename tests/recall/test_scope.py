@@ -6,6 +6,8 @@ import pytest
 
 from nacre.errors import BadInput, NotFound
 from nacre.memory import Memory
+from nacre.recall.filters import Scope
+from nacre.recall.read import read
 
 PRIVATE = ("pnpm", "Typst", "Lin", "deadline", "PostgreSQL", "Oslo", "oven", "Eleventy", "short")
 
@@ -73,3 +75,99 @@ def test_neither_a_private_heading_nor_a_number_of_lines_shows_in_a_group(tmp_pa
     assert memory.search("budget", mode="text", min_score=0) == []
     with pytest.raises(NotFound, match="no memory file"):
         memory.get("MEMORY.md:500")
+
+
+PUBLIC = "---\npublic: true\n---\n"
+STAMP = "08:00 session:aa | 3 messages | group:team"
+
+
+def seen_by_the_team(root: Path) -> str:
+    """Everything that the group can search, read and be given."""
+    memory = Memory.open(root, scope="group:team", now="2026-02-10T12:00")
+    hits = memory.search("walrus 海象", mode="text", min_score=0)
+    read = [memory.get(hit.path, hit.start_line, 50).text for hit in hits]
+    return "\n".join([*map(repr, hits), *read, memory.context(query="walrus").text])
+
+
+def lay_out(root: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text, encoding="utf8")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("MEMORY.md", "USER.md", "projects/shop/MEMORY.md", "memory/2026-02-10.md", "memory/weekly/2026-02-09.md"),
+        *("memory/archive/2026/2026-01-05.md", "memory_fs/hot/x.md", "memory_fs/gist/x.md", "memory/MEMORY.md"),
+    ],
+)
+def test_memory_logs_and_checkpoints_are_not_made_public_by_what_they_say(tmp_path: Path, path: str) -> None:
+    lay_out(tmp_path, {"memory/x.md": "x\n", path: f"{PUBLIC}# M\n\n- The walrus is private 海象\n"})
+    assert "private" not in seen_by_the_team(tmp_path)
+    assert "private" in Memory.open(tmp_path).get(path).text
+
+
+def test_only_the_log_of_a_day_has_sections_of_a_group(tmp_path: Path) -> None:
+    talk = f"# Talk\n\n## {STAMP}\n- The walrus is private\n"
+    lay_out(tmp_path, dict.fromkeys(("memory/2026-02-10-talk.md", "memory/archive/notes.md", "memory/x.md"), talk))
+    assert "private" not in seen_by_the_team(tmp_path)
+    lay_out(tmp_path, {"memory/2026-02-10.md": f"# Log\n\n## {STAMP}\n- The walrus is ours\n"})
+    assert "ours" in seen_by_the_team(tmp_path)
+
+
+def test_a_private_section_stays_private_below_one_of_the_group(tmp_path: Path) -> None:
+    inner = "### 09:00 session:bb | 2 messages\n- The walrus is private\n"
+    lay_out(tmp_path, {"memory/2026-02-10.md": f"## {STAMP}\n- The walrus is ours\n\n{inner}"})
+    assert "private" not in seen_by_the_team(tmp_path)
+    assert "ours" in seen_by_the_team(tmp_path)
+
+
+def test_a_link_makes_no_private_file_look_like_a_log_or_a_note(tmp_path: Path) -> None:
+    lay_out(tmp_path, {"MEMORY.md": f"{PUBLIC}# M\n\n## {STAMP}\n- The walrus is private\n", "memory/x.md": "x\n"})
+    lay_out(tmp_path, {"SESSION-STATE.md": f"# S\n\n## {STAMP}\n- The walrus is private\n"})
+    (tmp_path / "memory" / "2026-02-10.md").symlink_to("../MEMORY.md")
+    (tmp_path / "memory" / "2026-02-09.md").symlink_to("../SESSION-STATE.md")
+    (tmp_path / "memory" / "note.md").symlink_to("../MEMORY.md")
+    (tmp_path / "memory" / "folder").symlink_to("../projects")
+    lay_out(tmp_path, {"projects/shop/2026-02-10.md": f"## {STAMP}\n- The walrus is private\n"})
+    assert "private" not in seen_by_the_team(tmp_path)
+
+
+def test_a_note_that_gives_way_to_a_link_of_the_same_words_is_no_longer_shown(tmp_path: Path) -> None:
+    note = tmp_path / "memory" / "note.md"
+    lay_out(tmp_path, {"memory/note.md": f"{PUBLIC}The walrus was public\n"})
+    assert "was public" in seen_by_the_team(tmp_path)
+    note.rename(tmp_path / "IDENTITY.md")
+    note.symlink_to("../IDENTITY.md")
+    assert "was public" not in seen_by_the_team(tmp_path)
+
+
+def test_a_private_heading_that_looks_like_a_stamp_does_not_show(tmp_path: Path) -> None:
+    above = f"# plans > {STAMP} > private plans"
+    lay_out(tmp_path, {"memory/2026-02-10.md": f"{above}\n\n## {STAMP}\n- The walrus is ours\n"})
+    assert "private" not in seen_by_the_team(tmp_path)
+    assert Memory.open(tmp_path, scope="group:team").search("plans", mode="text", min_score=0) == []
+
+
+def test_the_lines_of_a_file_that_changed_since_it_was_indexed_are_not_taken_for_others(tmp_path: Path) -> None:
+    log = tmp_path / "memory" / "2026-02-10.md"
+    lay_out(tmp_path, {"memory/2026-02-10.md": f"## {STAMP}\n- The walrus is ours\n"})
+    memory = Memory.open(tmp_path, scope="group:team")
+    seen = memory.keeper.store, memory.keeper.current()
+    log.write_text(f"## 07:00 note\n- The walrus is private\n\n{log.read_text('utf8')}", encoding="utf8")
+    with pytest.raises(NotFound):
+        read(memory.workspace, memory.config, Scope("team"), "memory/2026-02-10.md", 1, 50, seen)
+    assert memory.get("memory/2026-02-10.md", 1, 50).text == "- The walrus is ours"
+
+
+def test_what_an_older_version_indexed_is_not_believed(tmp_path: Path) -> None:
+    lay_out(tmp_path, {"MEMORY.md": "# M\n\n- The walrus is private\n", "memory/x.md": f"{PUBLIC}The walrus is ours\n"})
+    owner = Memory.open(tmp_path)
+    owner.update()
+    db = owner.keeper.store.db
+    db.execute("update chunks set audience = '*'")
+    db.execute("update generations set settings = replace(settings, '\"chunker\": ', '\"chunker\": -')")
+    owner.close()
+    assert "private" not in seen_by_the_team(tmp_path)
+    assert "ours" in seen_by_the_team(tmp_path)

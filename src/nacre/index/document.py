@@ -8,6 +8,7 @@ import re
 from typing import Any, NamedTuple
 
 from nacre.guard.secrets import redact
+from nacre.index.audience import PUBLIC, may_be_public, own_headings
 from nacre.text.blocks import FRONT, blocks
 from nacre.text.chunk import chunks, passages
 from nacre.text.stamps import (
@@ -25,8 +26,6 @@ from nacre.text.tokens import tokens
 from nacre.vault.workspace import DAY_NAME
 
 _PROJECT = re.compile(r"projects/([^/]+)/")
-PUBLIC = "*"
-_LOGS = ("daily", "archive")  # where sections are stamped with the group they belong to
 _LONGEST_TAG = 100
 _LONGEST_FRONT = 20_000  # characters of frontmatter that are parsed
 
@@ -48,8 +47,11 @@ class Part(NamedTuple):
     context: str  # the words of the headings, which belong to the meaning
 
 
-def read(path: str, layer: str, data: bytes, *, size: int, overlap: int) -> list[Part]:
-    """The chunks of a file. Bytes that are not UTF-8 are replaced for search; the file itself is never touched."""
+def read(path: str, layer: str, data: bytes, *, size: int, overlap: int, private: bool = False) -> list[Part]:
+    """The chunks of a file. Bytes that are not UTF-8 are replaced for search; the file itself is never touched.
+
+    A `private` one is for the owner alone, whatever it says of itself.
+    """
     lines = data.decode("utf-8", errors="replace").removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
     front = _frontmatter(lines)
     day = DAY_NAME.fullmatch(path.rpartition("/")[2])
@@ -59,7 +61,7 @@ def read(path: str, layer: str, data: bytes, *, size: int, overlap: int) -> list
     owner = _PROJECT.match(path)
     every_item = layer in ("longterm", "daily", "weekly", "archive")
     file_tags = _front_tags(front)
-    public = PUBLIC if front.get("public") is True else None
+    public = PUBLIC if front.get("public") is True and may_be_public(path, layer) else None
     title = front.get("title")
     named = title if isinstance(title, str) else "" if layer == "longterm" else _words_of_name(path)
     parts: list[Part] = []
@@ -68,7 +70,8 @@ def read(path: str, layer: str, data: bytes, *, size: int, overlap: int) -> list
         if layer == "longterm" and all(line.startswith(">") for line in chunk.text.split("\n")):
             continue  # the rules at the head of the file are not memories
         stamp = _stamp(chunk.headings, layer)
-        telling = [heading for heading in chunk.headings if not is_structural(heading)]
+        group, own = own_headings(path, layer, chunk.headings)
+        telling = [heading for heading in own if not is_structural(heading)]
         heading = " > ".join(chunk.headings)
         # A secret that somebody wrote by hand stays in the file, which is theirs; it is not indexed and never handed out.
         text = redact(chunk.text).text
@@ -88,7 +91,7 @@ def read(path: str, layer: str, data: bytes, *, size: int, overlap: int) -> list
                 date=day_of or within or file_date,
                 stamp=stamp,
                 project=stamp.project or (owner[1] if owner else None),
-                audience=(stamp.group if layer in _LOGS else None) or public,
+                audience=None if private else group or public,
                 label=label_of(chunk.text),
                 tags=tuple(dict.fromkeys((*file_tags, *tags_in(chunk.text)))),
                 context=redact(

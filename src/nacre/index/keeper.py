@@ -17,8 +17,9 @@ _PROOF = "watching"
 class Keeper:
     """Answers which generation to search, after making sure that it has missed no write."""
 
-    def __init__(self, workspace: Workspace, config: Config, store: Store) -> None:
+    def __init__(self, workspace: Workspace, config: Config, store: Store, *, for_group: bool = False) -> None:
         self.workspace = workspace
+        self.for_group = for_group
         self.config = config
         self.store = store
         self._feed = ChangeFeed()
@@ -33,7 +34,12 @@ class Keeper:
         return wanted_settings(self.config)
 
     def current(self, progress: Progress | None = None) -> Generation:
-        """The generation that answers, fresh: a search never misses a file that changed before it was asked."""
+        """The generation that answers, fresh: a search never misses a file that changed before it was asked.
+
+        A group does not get answers from one that an older version made: what is whose may have been told otherwise then.
+        """
+        if self.for_group and self.outdated():
+            self.finish()
         with self._lock:
             live = self.store.live()  # another process may have let a new generation take over
             known = (self.store.epoch, live)

@@ -128,14 +128,14 @@ def _take_in(db: sqlite3.Connection, generation: Generation, file: _Prepared, re
         if row:
             rows.remove(db, generation, row[0])
         return
-    import hashlib
-
     from nacre.index import document  # only a changed file pays for the machinery of chunks
+    from nacre.index.audience import digest, is_itself
 
     report.read += 1
-    digest = hashlib.blake2b(file.data, digest_size=16).digest()
-    facts = (one.layer, one.size, one.mtime, one.ctime, one.inode, file.read_at, digest)
-    if row and row[1] == digest and row[2] == one.layer:
+    private = not is_itself(one.path, one.full)
+    known = digest(file.data, private=private)
+    facts = (one.layer, one.size, one.mtime, one.ctime, one.inode, file.read_at, known)
+    if row and row[1] == known and row[2] == one.layer:
         db.execute(_REFRESH, (*facts, row[0]))
         return
     if row:
@@ -146,7 +146,12 @@ def _take_in(db: sqlite3.Connection, generation: Generation, file: _Prepared, re
         number = db.execute(f"{made} returning id", (generation.id, one.path, *facts)).fetchone()[0]
     report.changed += 1
     parts = document.read(
-        one.path, one.layer, file.data, size=generation.chunk_tokens, overlap=generation.chunk_overlap
+        one.path,
+        one.layer,
+        file.data,
+        size=generation.chunk_tokens,
+        overlap=generation.chunk_overlap,
+        private=private,
     )
     rows.replace(db, generation, number, one.layer, parts, lambda part: document.heading_tokens(part, one.path))
     report.chunks += len(parts)

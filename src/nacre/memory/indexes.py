@@ -64,7 +64,8 @@ class Indexes:
                 from nacre.index.keeper import Keeper
                 from nacre.index.store import Store, index_file
 
-                self._keeper = Keeper(self.workspace, self.config, Store(index_file(self.workspace.index)))
+                store = Store(index_file(self.workspace.index))
+                self._keeper = Keeper(self.workspace, self.config, store, for_group=self.group)
             return self._keeper
 
     @property

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 from nacre.config import Config
 from nacre.errors import BadInput, NotFound
 from nacre.guard.secrets import redact
+from nacre.index.audience import digest
 from nacre.index.store import Generation, Store
 from nacre.recall.filters import Filters, Scope, condition
 from nacre.vault.files import LARGEST, memory_files
+from nacre.vault.packed import PACKED, unpack
 from nacre.vault.workspace import Workspace
 from nacre.words import say
 
@@ -69,14 +71,14 @@ def read(
             raise BadInput(
                 say(f"{path} is too large to be a note (over 10 MB).", f"{path} 太大（超过 10 MB）,不像是笔记。")
             )
-        every = (
-            full.read_bytes().decode("utf-8", errors="replace").removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
-        )
+        data = full.read_bytes()
+        text = (unpack(data, path) if full.suffix == PACKED else data).decode("utf-8", errors="replace")
+        every = text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
     except OSError as trouble:
         raise _missing(path) from trouble
     if every and every[-1] == "":
         every.pop()
-    allowed = _visible_lines(scope, path, seen) if scope.group is not None else None
+    allowed = _visible_lines(scope, path, data, seen) if scope.group is not None else None
     return _excerpt(path, every, start, lines, allowed)
 
 
@@ -136,7 +138,8 @@ def _file(workspace: Workspace, config: Config, path: str) -> Path:
         full = workspace.inside(path)
     except (OSError, ValueError) as trouble:
         raise _missing(path[:200]) from trouble
-    if full.suffix != ".md" or workspace.machine in full.parents:
+    readable = full.suffix == ".md" or (full.name.endswith(f".md{PACKED}") and workspace.archive in full.parents)
+    if not readable or workspace.machine in full.parents:
         raise _missing(path)
     return full
 
@@ -145,14 +148,15 @@ def _missing(path: str) -> NotFound:
     return NotFound(say(f"There is no memory file {path}.", f"没有名为 {path} 的记忆文件。"))
 
 
-def _visible_lines(scope: Scope, path: str, seen: tuple[Store, Generation] | None) -> set[int]:
-    """The lines of a file that a group may see: those of chunks stamped for it, and public ones."""
+def _visible_lines(scope: Scope, path: str, data: bytes, seen: tuple[Store, Generation] | None) -> set[int]:
+    """The lines of a file that a group may see: those of chunks stamped for it, and public ones. None of a file that is no
+    longer what the index read: the numbers would be those of other lines."""
     if seen is None:
         return set()
     store, generation = seen
     sql, values = condition(scope, Filters(), None)
     rows = store.db.execute(
-        f"select c.first, c.last from chunks c join files f on f.id = c.file where f.generation = ? and f.path = ? and {sql}",
-        (generation.id, path, *values),
+        f"select c.first, c.last from chunks c join files f on f.id = c.file where f.generation = ? and f.path = ? and f.hash = ? and {sql}",
+        (generation.id, path, digest(data), *values),
     )
     return {number for first, last in rows for number in range(first, last + 1)}

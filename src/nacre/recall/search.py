@@ -249,11 +249,12 @@ def _unlabelled(body: str) -> str:
     return bare[len(label) :]
 
 
-def _own_heading(heading: str, scope: Scope) -> str:
-    """The heading from the one that is stamped for the group inwards: what stands above it is private."""
+def own_heading(heading: str, scope: Scope) -> str:
+    """The heading from the one that is stamped for the group inwards: what stands above it is private, also where its words
+    look like a stamp."""
     parts = heading.split(" > ")
-    first = next((at for at, part in enumerate(parts) if stamp_of(part).group == scope.group), len(parts))
-    return " > ".join(parts[first:])
+    stamped = (at for at in range(len(parts) - 1, -1, -1) if stamp_of(parts[at]).group == scope.group)
+    return " > ".join(parts[next(stamped, len(parts)) :])
 
 
 def _hit(db: sqlite3.Connection, one: Scored, change: float, score: float, words: frozenset[str], asked: Asked) -> Hit:
@@ -282,7 +283,7 @@ def _hit(db: sqlite3.Connection, one: Scored, change: float, score: float, words
         end_line=last,
         score=round(score, 4),
         snippet=snippet(text, words, asked.settings.snippet_chars),
-        heading=_own_heading(heading, asked.scope) if asked.scope.group is not None and audience != "*" else heading,
+        heading=own_heading(heading, asked.scope) if asked.scope.group is not None and audience != "*" else heading,
         layer=layer,
         date=date,
         project=project,
