@@ -24,7 +24,7 @@ def test_a_conversation_is_told_with_who_said_what_when(desk: Desk) -> None:
     made = of_session(desk.setting("2026-03-03"), "61871d67")
     assert made.name == "2026-03-02-0900-61871d67-6666.md"
     assert made.text == (
-        f"# move the shop to v2\n\nsession:{SESSION} | claude-code | 2026-03-02 09:00 | /work/shop\n\n"
+        f"# move the shop to v2\n\nsession:{SESSION} | claude-code | 2026-03-02 09:00 – 2026-03-02 09:05 | /work/shop\n\n"
         "**User** 2026-03-02 09:00\n\nmove the shop to v2\n\n**Agent** 2026-03-02 09:05\n\ndone, 41 tests pass\n"
     )
 

@@ -107,10 +107,12 @@ def rendered(session: Session, given: Setting) -> Checkpoint:
     messages = redacted(silence.kept(with_the_owner(session.messages))) or [replace(session.messages[0], text="…")]
     spoken = [one for one in messages if one.speaker is Speaker.OWNER] or messages
     language = language_of(" ".join(one.text for one in spoken))
-    local = given.clock.local(messages[0].at)
+    local, last = (given.clock.local(one.at) for one in (messages[0], messages[-1]))
     title = _first_line(spoken[0].text)
     lines = [f"# {title}", ""]
-    about = f"session:{kept(session.id)} | {session.agent} | {local:%Y-%m-%d %H:%M}"
+    # From this line the layers know how old the talk is: a talk that went on is as young as its last message.
+    until = f" – {last:%Y-%m-%d %H:%M}" if f"{last:%Y-%m-%d %H:%M}" > f"{local:%Y-%m-%d %H:%M}" else ""
+    about = f"session:{kept(session.id)} | {session.agent} | {local:%Y-%m-%d %H:%M}{until}"
     lines += [about + (f" | {session.cwd}" if session.cwd else ""), ""]
     for message in messages:
         lines += _block(message, given, language)

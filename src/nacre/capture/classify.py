@@ -28,7 +28,7 @@ def untyped(workspace: Workspace, judge: Judge) -> list[Entry]:
     Under the heading of a session a line without a type is work that was asked for or done: it needs none.
     """
     found: list[tuple[str, Item]] = [
-        (workspace.relative(doc.path), item) for doc in _logs(workspace) for item in doc.items if _wants(item)
+        (workspace.relative(doc.path), item) for doc in _logs(workspace) for item in doc.items if wants(item)
     ]
     kinds = [one.best("type") for one in judge.read([item.words for _, item in found])]
     return [Entry(item.words, path, item.start, kind) for (path, item), kind in zip(found, kinds, strict=True)]
@@ -61,9 +61,9 @@ def give_types(workspace: Workspace, clock: Clock, config: Config, entries: Sequ
 def counted(workspace: Workspace, judge: Judge) -> Counter[str]:
     """How many bullets of the daily logs are of each type: the one they carry, or would get; "-" is work, which needs none."""
     items = [item for doc in _logs(workspace) for item in doc.items if item.words and item.depth == 0]
-    open_ones = [item for item in items if _wants(item)]
+    open_ones = [item for item in items if wants(item)]
     counts = Counter(one.best("type") for one in judge.read([item.words for item in open_ones]))
-    return counts + Counter(_label(item) or "-" for item in items if not _wants(item))
+    return counts + Counter(_label(item) or "-" for item in items if not wants(item))
 
 
 def _holds_secret(line: bytes) -> bool:
@@ -85,7 +85,8 @@ def _text(path: Path) -> bytes | None:
     return data
 
 
-def _wants(item: Item) -> bool:
+def wants(item: Item) -> bool:
+    """Whether a bullet of a log is one that should carry a type and does not."""
     return bool(item.words) and item.depth == 0 and not stamp_of(item.section).session and _label(item) is None
 
 

@@ -39,6 +39,7 @@ class Restore:
     read: str | None
     data: bytes | None
     mode: int | None = None
+    modified: int | None = None  # the file time of what is moved back
 
 
 @dataclass(frozen=True)
@@ -133,6 +134,8 @@ def _carry_out(op: Operation, path: Path, before: bytes | None, one: Restore) ->
         rewrite.take_away(op, path, before or b"")
     elif before is None:
         atomic.write(path, one.data, mode=one.mode)
+        if one.modified is not None:
+            atomic.keep_time(path, one.modified)
     else:
         rewrite.write_over(op, path, before, one.data)
 
@@ -156,6 +159,7 @@ class _Files:
         self.now: dict[str, bytes | None] = {}
         self.then: dict[str, bytes | None] = {}
         self.modes: dict[str, int | None] = {}
+        self.times: dict[str, int | None] = {}
 
     def read(self, path: str) -> bytes | None:
         if path not in self.then:
@@ -173,7 +177,8 @@ class _Files:
         # The layers may lie below a hidden folder, such as OpenClaw's own; what counts is where a file lies in them.
         parts = real.relative_to(tiers).parts if tiers in real.parents else Path(path).parts
         hidden = any(part.startswith(".") and part != ".gitignore" for part in parts)
-        ours = path == ".gitignore" or path.endswith((".md", ".jsonl")) or ".md.bak-" in path
+        packed = path.startswith("memory/archive/") and path.endswith(".md.gz")
+        ours = path == ".gitignore" or path.endswith((".md", ".jsonl")) or ".md.bak-" in path or packed
         outside = atomic.real(self.workspace.root) not in real.parents and tiers not in real.parents
         if outside or hidden or not ours:
             raise PathEscape(
@@ -185,7 +190,13 @@ class _Files:
 
     def restores(self) -> tuple[Restore, ...]:
         return tuple(
-            Restore(path, None if (now := self.now[path]) is None else atomic.digest(now), data, self.modes.get(path))
+            Restore(
+                path,
+                None if (now := self.now[path]) is None else atomic.digest(now),
+                data,
+                self.modes.get(path),
+                self.times.get(path),
+            )
             for path, data in self.then.items()
             if data != self.now[path]
         )
@@ -238,7 +249,11 @@ class _Files:
         if moved is None or self.read(change.path) is not None:
             raise _in_the_way(change.path if moved is not None else to)
         self.then[change.path], self.then[to] = moved, None
-        self.modes[change.path] = (self.workspace.root / to).stat().st_mode & 0o7777
+        if to in self.modes:  # it comes back within this undo, and goes on
+            self.modes[change.path], self.times[change.path] = self.modes[to], self.times.get(to)
+        else:
+            about = (self.workspace.root / to).stat()
+            self.modes[change.path], self.times[change.path] = about.st_mode & 0o7777, about.st_mtime_ns
         return [Step("move back", to, _reason(one), change.path)]
 
 

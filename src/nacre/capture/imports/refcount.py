@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,13 +13,11 @@ from nacre.errors import BadInput
 from nacre.model.plan import Step
 from nacre.sources.transcript import moment
 from nacre.vault import atomic
+from nacre.vault.refcount import COUNTS, FIELDS, FLAGS, NAME, is_number, understood, written
 from nacre.vault.workspace import Workspace
 from nacre.words import say
 
-NAME = "refcount.json"
-_COUNTS = ("total", "7d")
-_FLAGS = ("user_marked", "summarized", "promoted")
-_FIELDS = {*_COUNTS, *_FLAGS, "timestamps", "created"}
+__all__ = ["NAME", "is_one", "merged", "plan"]
 
 
 def plan(
@@ -30,7 +27,7 @@ def plan(
     found = content_of(path)
     if not isinstance(found, Content):
         raise BadInput(f"{path}: {found.reason}")
-    theirs = _understood(path, found.data)
+    theirs = understood(path, found.data)
     if not is_one(theirs):
         raise BadInput(
             say(
@@ -41,13 +38,13 @@ def plan(
         )
     target = workspace.refcount(config.tiers.path)
     before = atomic.read_bytes(target)
-    ours = {} if before is None else _understood(target, before)
+    ours = {} if before is None else understood(target, before)
     after = merged(ours, {(renamed or {}).get(key, key): value for key, value in theirs.items()})
     shown = workspace.relative(target)
     if after == ours:
         reason = say("every count is there already", "所有计数均已存在")
         return ImportPlan((Step(SKIP, shown, reason, shown_path(path, home)),))
-    data = (_written(after) + "\n").encode()
+    data = written(after)
     changed = sum(ours.get(key) != value for key, value in after.items())
     reason = say(f"recalls of {changed} checkpoints", f"{changed} 个检查点的召回次数")
     step = Step(CREATE if before is None else CHANGE, shown, reason, shown_path(path, home))
@@ -59,7 +56,7 @@ def is_one(told: Any) -> bool:
     if not isinstance(told, dict):
         return False
     entries = [value for value in told.values() if isinstance(value, dict)]
-    return not told or any(_FIELDS & value.keys() for value in entries)
+    return not told or any(FIELDS & value.keys() for value in entries)
 
 
 def merged(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str, Any]:
@@ -77,11 +74,11 @@ def merged(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str, Any]
 def _joined(ours: dict[str, Any], theirs: dict[str, Any]) -> dict[str, Any]:
     joined = theirs | ours  # what only one of them knows is kept; else ours stands
     joined = {name: joined[name] for name in (*ours, *(name for name in theirs if name not in ours))}
-    for name in _COUNTS:
-        known = [one[name] for one in (ours, theirs) if _is_number(one.get(name))]
+    for name in COUNTS:
+        known = [one[name] for one in (ours, theirs) if is_number(one.get(name))]
         if known:
             joined[name] = max(known)
-    for name in _FLAGS:
+    for name in FLAGS:
         if name in joined:
             joined[name] = ours.get(name) is True or theirs.get(name) is True or joined[name]
     moments = [one["timestamps"] for one in (ours, theirs) if isinstance(one.get("timestamps"), list)]
@@ -98,28 +95,3 @@ def _union(ours: list[Any], theirs: list[Any]) -> list[Any]:
     if any(one is None for one in when):
         return every
     return [value for _, value in sorted(zip(when, every, strict=True), key=lambda one: str(one[0]))]
-
-
-def _written(counts: dict[str, Any]) -> str:
-    text = json.dumps(counts, ensure_ascii=False, indent=1)
-    return text if text.isascii() or text.encode("utf-8", "ignore").decode() == text else json.dumps(counts, indent=1)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _understood(path: Path, data: bytes) -> dict[str, Any]:
-    try:
-        told = json.loads(data.decode("utf-8-sig"))
-        json.dumps(told, indent=1)  # what nests too deep to be read may still be too deep to be written
-    except (ValueError, RecursionError) as trouble:
-        raise BadInput(
-            say(
-                f"{path} is not valid JSON: {trouble}. Mend it or move it away.",
-                f"{path} 不是有效的 JSON：{trouble}。请修正或移走该文件。",
-            )
-        ) from trouble
-    if not isinstance(told, dict):
-        raise BadInput(say(f"{path} holds no counts by checkpoint.", f"{path} 中没有按检查点记录的次数。"))
-    return told

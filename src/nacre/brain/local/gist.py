@@ -1,0 +1,238 @@
+"""A checkpoint in a few lines: its title, its tags, and the sentences of it that tell what was asked, settled, found and left."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from nacre.brain.local.wording import only_blacked_out, shorten, tidy
+from nacre.guard.sanitise import clean, one_line
+from nacre.model.session import Speaker
+from nacre.text.keywords import tags as tags_of
+from nacre.text.language import language_of
+from nacre.text.sentences import sentences
+from nacre.text.tokens import tokens
+
+if TYPE_CHECKING:
+    from nacre.brain.local.judge import Judge
+
+LEAST, MOST = 3, 8  # lines of a summary
+FEW = 4  # sentences up to which a text is its own summary
+_SENTENCES_A_LINE = 2  # of which one line comes, as long as there are few
+_TITLE = 80  # characters
+_UNTITLED = "checkpoint"
+_WHOLE = (
+    90_000  # characters that are read sentence by sentence; of a longer text both ends, and between them what has a cue
+)
+_JUDGED = 40  # sentences that the classifiers are asked about: the likeliest ones
+_NEVER = -10.0  # the weight of what is not told
+_SAME = 0.7  # share of words by which a sentence repeats another
+
+_FRONT = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
+_ABOUT = re.compile(r"(?m)^session:\S+ \| .*$\n?")
+_BLOCK = re.compile(r"(?m)^\*\*(User|Agent|Other|用户|助手|他人)(?: \([^)\n]*\))?\*\* \d{4}-\d\d-\d\d \d\d:\d\d[ \t]*$")
+_HEADING = re.compile(r"(?m)^#{1,6}[ \t]+(\S.*)$")
+_NOT_PROSE = re.compile(r"(?m)^\s*(?:\||>|<!--|\[?\^?\w+\]?:\s*http|[-=*_]{3,}\s*$|!\[).*$")
+_MARKS = re.compile(r"\A[#>*\s-]+")
+_FENCE = re.compile(r"(?m)^\s*(?:```|~~~).*$")
+# A long line that goes on in the next was wrapped for width, not ended.
+_WRAPPED = re.compile(r"(?<=\S)(?<![。！？.!?:：|])\n(?=[^\s#>|*+`~-])(?!\d{1,2}[.)])")
+_SPEAKERS = {"User": Speaker.OWNER, "用户": Speaker.OWNER, "Agent": Speaker.AGENT, "助手": Speaker.AGENT}
+
+_SETTLED = re.compile(
+    r"\b(?:decid\w+|decision|agreed|settled|chose|choose|we(?:'ll| will) (?:use|go|keep|move)|from now on|always|never|instead of|rather than|switch\w* to"
+    r"|stick\w* (?:to|with)|conclusion|rule|must(?:n't)?|approved|rejected)\b"
+    r"|决定|定了|定下|敲定|就用|改用|改成|改为|采用|选用|以后|一律|不再|统一|结论|约定|规定|必须|确定|批准|否决|换成|别用|不要用",
+    re.IGNORECASE,
+)
+_FOUND = re.compile(
+    r"\b(?:done|finished|fixed|solved|works now|passes|passed|deployed|released|merged|root cause|the cause|because|turned out|caused by|found|failed|crashed"
+    r"|measured|result\w*|completed|shipped|freed|broke)\b"
+    r"|完成|修好|修复|解决|通过|上线|部署好|发布|原因|因为|结果|发现|导致|失败|崩|测得|查到|搞定|腾出|已经",
+    re.IGNORECASE,
+)
+_LEFT = re.compile(
+    r"\b(?:todo|to do|next step|next up|pending|still (?:need|open|to)|open question|remaining|blocked|waiting (?:for|on)|not yet|deadline|by (?:mon|tues|wednes|thurs|fri|satur|sun)day"
+    r"|due|follow[- ]up|tomorrow|needs? to)\b"
+    r"|待办|待定|还没|尚未|下一步|接下来|未完成|未解决|等待|截止|明天|下周|之前要|需要|跟进|遗留",
+    re.IGNORECASE,
+)
+_CUES = (_SETTLED, _FOUND, _LEFT)
+_FIGURE = re.compile(r"\d{2,}|\d[.:]\d|[A-Za-z]\w*[_/.]\w+|`[^`]+`")
+
+
+@dataclass(frozen=True)
+class Gist:
+    """A summary; every line is a sentence of the original, or the beginning of a long one."""
+
+    title: str
+    tags: tuple[str, ...]
+    lines: tuple[str, ...]
+    language: str
+
+
+class _Said(NamedTuple):
+    text: str
+    speaker: Speaker
+    turn: int
+    place: int  # in the whole text
+
+
+def summary(text: str, judge: Judge | None) -> Gist:
+    """The gist of a checkpoint or of any Markdown. Without classifiers the structure of the sentences decides."""
+    body = _ABOUT.sub("", _FRONT.sub("", clean(text).lstrip("\ufeff"), count=1), count=1)
+    title, body = _titled(body)
+    body = _shortened(body)
+    said = _said(body)
+    language = language_of(" ".join(one.text for one in said[:200]) or title)
+    plain = _BLOCK.sub("", body)
+    words = tags_of(f"# {title}\n\n{plain}", 6)
+    if not said:
+        return Gist(
+            title or _UNTITLED, tuple(words), tuple(shorten(one, language) for one in _any_lines(plain)), language
+        )
+    chosen = said if len(said) <= FEW else _chosen(said, _weights(said, judge))
+    return Gist(title or _UNTITLED, tuple(words), tuple(_line(one.text, language) for one in chosen), language)
+
+
+def rendered(gist: Gist) -> str:
+    """The summary as the file of its layer."""
+    label = "标签" if gist.language == "zh" else "Tags"
+    parts = [f"# {gist.title}", ""]
+    if gist.tags:
+        parts += [f"{label}: {', '.join(gist.tags)}", ""]
+    return "\n".join([*parts, *(f"- {line}" for line in gist.lines)]).rstrip("\n") + "\n"
+
+
+def _titled(body: str) -> tuple[str, str]:
+    """The title, and the text without it where it was a heading: the first one, or else the first line."""
+    lines = body.lstrip("\n").split("\n", 1)
+    if found := _HEADING.match(lines[0]):
+        return _short(found[1]), lines[1] if len(lines) > 1 else ""
+    found = _HEADING.search(body[:2000])
+    first = next(iter(_any_lines(body[:20_000])), "")
+    return _short(found[1] if found else first), body
+
+
+def _short(line: str) -> str:
+    line = one_line(line).strip("#* ")
+    return line if len(line) <= _TITLE else line[: _TITLE - 1].rstrip() + "…"
+
+
+def _shortened(body: str) -> str:
+    """A text that can be read in a moment: of a very long one its beginning, its end, and the lines between with a cue."""
+    if len(body) <= _WHOLE:
+        return body
+    head, middle, tail = body[: _WHOLE // 3], body[_WHOLE // 3 : -_WHOLE // 3], body[-_WHOLE // 3 :]
+    kept: list[str] = []
+    room = _WHOLE // 3
+    step = max(1, len(middle) // (8 * room))  # a book is sampled evenly, not read to its first third
+    for line in (one[:2000] for one in middle.split("\n")[::step]):
+        if _BLOCK.match(line) or (len(line) > 12 and any(cue.search(line) for cue in _CUES)):
+            kept.append(line)
+            room -= len(line) + 1
+        if room < 0:
+            break
+    return "\n".join([head, *kept, tail])
+
+
+def _said(body: str) -> list[_Said]:
+    """The sentences of a talk with who says them; of any other text as if one person did."""
+    from nacre.brain.local.dialogue import own_words
+
+    marks = list(_BLOCK.finditer(body))
+    if not marks:
+        texts = sentences(_unwrapped(_HEADING.sub("", _NOT_PROSE.sub("", body))))
+        return [_Said(one, Speaker.OWNER, place, place) for place, one in enumerate(_worthy(texts))]
+    found: list[_Said] = []
+    ends = [*(mark.start() for mark in marks[1:]), len(body)]
+    for turn, (mark, end) in enumerate(zip(marks, ends, strict=True)):
+        speaker = _SPEAKERS.get(mark[1], Speaker.OTHER)
+        for one in _worthy(sentences(_HEADING.sub("", own_words(body[mark.end() : end])))):
+            found.append(_Said(one, speaker, turn, len(found)))
+    return found
+
+
+def _unwrapped(body: str) -> str:
+    """A text whose paragraphs were broken for width, with each on one line."""
+    if max((len(line) for line in body[:20_000].split("\n")), default=0) < 60:
+        return body  # short lines are a list, a poem or notes: each says something of its own
+    return _WRAPPED.sub(lambda match: "" if match.string[match.start() - 1] > "\u3000" else " ", body)
+
+
+def _worthy(texts: Sequence[str]) -> list[str]:
+    """Without greetings, thanks and what was blacked out."""
+    return [one for one in texts if _size(one) >= 4 and not only_blacked_out(one)]
+
+
+def _size(text: str) -> int:
+    """About how many words a sentence has; a Han character is half a word."""
+    return len(text.split()) if text.isascii() else len(tokens(text)) // 3 + text.count(" ")
+
+
+def _any_lines(body: str) -> list[str]:
+    """The first lines of a text without a sentence: a list of names, a piece of code."""
+    lines = (one_line(_MARKS.sub("", line)) for line in _FENCE.sub("", body).splitlines())
+    return [line for line in lines if any(one.isalnum() for one in line)][:LEAST]
+
+
+def _line(text: str, language: str) -> str:
+    bare = one_line(text)
+    if bare.count("**") % 2:  # a sentence taken out of what was set in bold
+        bare = bare.replace("**", "")
+    return shorten(tidy(bare, language_of(bare)), language) or bare
+
+
+def _weights(said: Sequence[_Said], judge: Judge | None) -> dict[int, float]:
+    """How much each sentence tells: by its cues, and for the likeliest ones by the classifiers."""
+    found = {one.place: _cued(one, said) for one in said}
+    if judge is None:
+        return found
+    from nacre.brain.local import offrecord
+    from nacre.brain.local.dialogue import Sentence
+    from nacre.brain.local.worth import worth
+    from nacre.guard.silence import asks_for_silence
+
+    # A wish for silence is always among them: what it covers must not be told.
+    best = sorted(found, key=lambda place: (not asks_for_silence(said[place].text), place > 0, -found[place]))
+    distinct = list({said[place].text: place for place in reversed(best)}.values())[::-1]
+    likely = [said[place] for place in sorted(distinct[:_JUDGED])]
+    talk = [Sentence(one.text, one.speaker, one.turn, 0, 1, str(one.turn), to_owner=True) for one in likely]
+    judged = judge.read([one.text for one in talk])
+    hidden = offrecord.hidden(talk, judged)
+    told = zip(likely, worth(talk, judged), strict=True)
+    weights = {one.place: found[one.place] + 2 * chance for at, (one, chance) in enumerate(told) if at not in hidden}
+    return {place: weights.get(place, _NEVER) for place in found}
+
+
+def _cued(one: _Said, said: Sequence[_Said]) -> float:
+    weight = sum(1.0 for cue in _CUES if cue.search(one.text))
+    weight += min(len(_FIGURE.findall(one.text)), 3) * 0.3
+    weight += 0.5 if one.speaker is Speaker.OWNER else 0.0
+    weight -= 0.8 if one.text.rstrip().endswith(("?", "？")) else 0.0
+    weight -= 1.0 if one.speaker is Speaker.OTHER else 0.0
+    size = _size(one.text)
+    weight -= 0.6 if size < 6 or size > 60 else 0.0
+    return weight + (0.3 if one.place in (0, len(said) - 1) else 0.0)
+
+
+def _chosen(said: Sequence[_Said], weights: dict[int, float]) -> list[_Said]:
+    """The beginning, the best of what was settled, found and left open, then the best of the rest; in the text's order."""
+    wanted = min(MOST, max(1 + len(_CUES), len(said) // _SENTENCES_A_LINE + 1))
+    ranked = sorted(said, key=lambda one: (-weights[one.place], one.place))
+    first = next((one for one in said if one.speaker is Speaker.OWNER and weights[one.place] > _NEVER), said[0])
+    leading = [first]
+    for cue in _CUES:
+        with_cue = [one for one in ranked if cue.search(one.text) and weights[one.place] >= 0]
+        # Of what is left open the last word counts: the rest may have been done since.
+        leading += sorted(with_cue[:3], key=lambda one: -one.place)[:1] if cue is _LEFT else with_cue[:1]
+    kept: list[tuple[_Said, set[str]]] = []
+    for one in (*leading, *ranked):
+        words = set(tokens(one.text))
+        if len(kept) >= wanted:
+            break
+        if weights[one.place] > _NEVER and not any(len(words & other) >= _SAME * len(words) for _, other in kept):
+            kept.append((one, words))
+    return sorted((one for one, _ in kept), key=lambda one: one.place)

@@ -1,0 +1,186 @@
+"""refcount.json: how often and when each checkpoint was recalled. What other tools wrote into it is kept as it is."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nacre.clock import Clock
+from nacre.config import Config
+from nacre.errors import BadInput
+from nacre.vault import atomic
+from nacre.vault.operation import Operation
+from nacre.vault.rewrite import rewrite
+from nacre.vault.workspace import Workspace
+from nacre.words import say
+
+NAME = "refcount.json"
+COUNTS = ("total", "7d")
+FLAGS = ("user_marked", "summarized", "promoted")
+FIELDS = frozenset({*COUNTS, *FLAGS, "timestamps", "created"})
+FORGOTTEN = "forgotten"  # when a checkpoint came to lie in that layer
+SUMMARY_OF = "summary_of"  # the beginning of the hash of the text that the summary was made of
+WEEK = 7 * 86400
+LARGEST = 100_000_000  # bytes
+
+Entry = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Every entry by the place of its checkpoint, such as "warm/x.md", and the hash of the file that was read."""
+
+    entries: Mapping[str, Any]
+    hash: str | None
+
+
+def read(workspace: Workspace, config: Config) -> Counts:
+    """The counts of a workspace; `BadInput` where they cannot be understood: then nobody may write over them."""
+    path = workspace.refcount(config.tiers.path)
+    if path.is_symlink() and atomic.real(workspace.root) not in atomic.real(path).parents:
+        raise BadInput(
+            say(
+                f"{path} is a link that leads elsewhere; put the real file in its place.",
+                f"{path} 是指向别处的链接；请换回真正的文件。",
+            )
+        )
+    if path.is_file() and path.stat().st_size > LARGEST:
+        raise BadInput(say(f"{path} is too large to be read; move it away.", f"{path} 过大，无法读取；请将其移走。"))
+    data = atomic.read_bytes(path)
+    if data is None:
+        return Counts({}, None)
+    return Counts(understood(path, data), atomic.digest(data))
+
+
+def write(op: Operation, counts: Counts, entries: Mapping[str, Any]) -> None:
+    """Put other entries in the place of those that were read; the file is left alone where they are the same."""
+    if entries != counts.entries:
+        rewrite(op, op.workspace.refcount(op.config.tiers.path), written(entries), read=counts.hash)
+
+
+def understood(path: Path, data: bytes) -> dict[str, Any]:
+    try:
+        told = json.loads(data.decode("utf-8-sig"))
+        json.dumps(told, indent=1)  # what nests too deep to be read may still be too deep to be written
+    except (ValueError, RecursionError) as trouble:
+        raise BadInput(
+            say(
+                f"{path} is not valid JSON: {trouble}. Mend it or move it away.",
+                f"{path} 不是有效的 JSON：{trouble}。请修正或移走该文件。",
+            )
+        ) from trouble
+    if not isinstance(told, dict):
+        raise BadInput(say(f"{path} holds no counts by checkpoint.", f"{path} 中没有按检查点记录的次数。"))
+    return told
+
+
+def written(entries: Mapping[str, Any]) -> bytes:
+    text = json.dumps(entries, ensure_ascii=False, indent=1)
+    plain = text.isascii() or text.encode("utf-8", "ignore").decode() == text
+    return ((text if plain else json.dumps(entries, indent=1)) + "\n").encode()
+
+
+def new(created: int) -> Entry:
+    """The entry of a checkpoint that was never recalled."""
+    return {"total": 0, "7d": 0, "timestamps": [], **dict.fromkeys(FLAGS, False), "created": created}
+
+
+def whole(entry: Mapping[str, Any], created: int) -> Entry:
+    """The entry with every field that it lacks."""
+    listed = entry.get("timestamps")
+    return {**new(created), "total": len(listed) if isinstance(listed, list) else 0, **entry}
+
+
+def is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def moment(value: object, clock: Clock) -> float | None:
+    """A time as tools write it, in seconds since 1970: seconds, milliseconds or ISO 8601; None for anything else."""
+    try:
+        if isinstance(value, str):
+            seconds = clock.at(dt.datetime.fromisoformat(value.strip())).now().timestamp()
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            seconds = float(value) / 1000 if abs(value) > 1e11 else float(value)
+            dt.datetime.fromtimestamp(seconds, dt.UTC)
+        else:
+            return None
+    except (ValueError, OverflowError, OSError):
+        return None
+    return seconds if seconds >= 0 else None
+
+
+def moments(entry: Mapping[str, Any], clock: Clock) -> list[float]:
+    """When it was recalled, as far as that can be understood."""
+    listed = entry.get("timestamps")
+    found = (moment(one, clock) for one in listed) if isinstance(listed, list) else ()
+    return [one for one in found if one is not None]
+
+
+def with_recalls(entry: Mapping[str, Any], seconds: Counter[int], clock: Clock) -> tuple[Entry, list[int]]:
+    """The entry with every recall that it did not know, and which these were. The same again adds nothing.
+
+    `seconds` tells how many recalls each second had: two of the same second are two.
+    """
+    listed = entry.get("timestamps", [])
+    if not isinstance(listed, list):
+        return dict(entry), []  # somebody else's idea of a list: kept
+    known = Counter(int(one) for one in moments(entry, clock))
+    added = sorted((seconds - known).elements())
+    if not added:
+        return dict(entry), []
+    before = entry.get("total", len(listed))
+    after = {**entry, "timestamps": [*listed, *added]}
+    if is_number(before):
+        after["total"] = before + len(added)
+    return after, added
+
+
+def with_week(entry: Mapping[str, Any], now: float, clock: Clock) -> Entry:
+    """The entry with its recalls of the last seven days counted anew."""
+    return {**entry, "7d": sum(now - WEEK < one <= now for one in moments(entry, clock))}
+
+
+def together(first: Mapping[str, Any], second: Mapping[str, Any]) -> Entry:
+    """Two entries that turn out to be about one checkpoint: each counted recalls of its own."""
+    both: Entry = {**second, **first}
+    for name in COUNTS:
+        if is_number(first.get(name)) and is_number(second.get(name)):
+            both[name] = first[name] + second[name]
+    for name in FLAGS:
+        if name in both:
+            both[name] = bool(first.get(name)) or bool(second.get(name))
+    lists = [one["timestamps"] for one in (first, second) if isinstance(one.get("timestamps"), list)]
+    if len(lists) == 2:
+        both["timestamps"] = [*lists[0], *lists[1]]
+    times = [one["created"] for one in (first, second) if is_number(one.get("created"))]
+    if times:
+        both["created"] = min(times)
+    return both
+
+
+def put(entries: dict[str, Any], key: str, entry: Any) -> None:
+    """Add an entry; where one stands already, two checkpoints turned out to be the same."""
+    known = entries.get(key)
+    if isinstance(known, dict) and isinstance(entry, Mapping):
+        entries[key] = together(known, entry)
+    elif entry is not None and key not in entries:
+        entries[key] = entry
+
+
+def moved(entries: Mapping[str, Any], keys: Sequence[str], key: str, entry: Mapping[str, Any]) -> dict[str, Any]:
+    """The entries with one in the place of those under some keys."""
+    after: dict[str, Any] = {}
+    for known, value in entries.items():
+        if known not in keys:
+            put(after, known, value)
+        elif known == keys[0]:
+            put(after, key, entry)
+    if not keys:
+        put(after, key, entry)
+    return after

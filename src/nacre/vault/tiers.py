@@ -1,0 +1,291 @@
+"""The four layers on disk: which checkpoints lie where, what belongs together, and how it moves without writing over anything."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import count
+from pathlib import Path
+
+from nacre.config import Config
+from nacre.model.problem import Problem
+from nacre.vault import atomic
+from nacre.vault.files import LARGEST, TIERS
+from nacre.vault.operation import Operation
+from nacre.vault.rewrite import changed, move, remove
+from nacre.vault.workspace import Workspace
+from nacre.words import say
+
+HOT, WARM, GIST, FORGOTTEN = TIERS
+_SUMMARY = ".gist.md"
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A Markdown file of a layer, as the walk saw it. `name` is its path below the layer, with "/"."""
+
+    layer: str
+    name: str
+    path: Path
+    size: int = -1
+    modified: int = 0  # nanoseconds since 1970
+
+    @property
+    def place(self) -> str:
+        return f"{self.layer}/{self.name}"
+
+    @property
+    def is_summary(self) -> bool:
+        return is_summary(self.layer, self.name)
+
+    @property
+    def stem(self) -> str:
+        return stem_of(self.name)
+
+
+def is_summary(layer: str, name: str) -> bool:
+    return layer == GIST or name.endswith(_SUMMARY)
+
+
+def stem_of(name: str) -> str:
+    """A checkpoint and its summary go by one name: `x.md` and `x.gist.md`."""
+    return name.removesuffix(_SUMMARY) if name.endswith(_SUMMARY) else name.removesuffix(".md")
+
+
+def place_of(layer: str, stem: str, *, summary: bool) -> str:
+    """Where a file of a family lies when the family is in a layer: in gist the original stays in warm."""
+    if layer == GIST:
+        return f"{GIST if summary else WARM}/{stem}.md"
+    return f"{layer}/{stem}{_SUMMARY if summary else '.md'}"
+
+
+@dataclass(frozen=True)
+class Family:
+    """A checkpoint and its summary; one of them may be missing."""
+
+    stem: str
+    original: Checkpoint | None = None
+    summary: Checkpoint | None = None
+
+    @property
+    def pieces(self) -> tuple[Checkpoint, ...]:
+        return tuple(one for one in (self.summary, self.original) if one)
+
+    @property
+    def lead(self) -> Checkpoint:
+        """The file whose content counts, and under whose place the recalls are counted."""
+        lead = self.original or self.summary
+        assert lead is not None
+        return lead
+
+    @property
+    def layer(self) -> str:
+        if self.original and self.summary and (self.original.layer, self.summary.layer) == (WARM, GIST):
+            return GIST
+        return self.lead.layer
+
+
+def listed(workspace: Workspace, config: Config) -> list[Checkpoint]:
+    """Every checkpoint and summary of the layers, those of hot first."""
+    return survey(workspace, config)[0]
+
+
+def survey(workspace: Workspace, config: Config) -> tuple[list[Checkpoint], list[Problem]]:
+    """Every checkpoint and summary, and what lies among them that Nacre leaves alone."""
+    root = workspace.tiers(config.tiers.path)
+    inside = atomic.real(workspace.root)
+    if not config.tiers.path and root.is_symlink() and inside not in atomic.real(root).parents:
+        return [], [_left(workspace, root, say("is a link that leads out of the workspace", "是指向工作区之外的链接"))]
+    found: list[Checkpoint] = []
+    problems: list[Problem] = []
+    for layer in TIERS:
+        folder = root / layer
+        if folder.is_symlink() and not {atomic.real(root), inside} & set(atomic.real(folder).parents):
+            problems.append(_left(workspace, folder, say("is a link that leads elsewhere", "是指向别处的链接")))
+            continue
+        for name, full in sorted(_markdown(str(folder))):
+            seen = _seen(layer, name, full)
+            if isinstance(seen, Checkpoint):
+                found.append(seen)
+            else:
+                problems.append(_left(workspace, Path(full), seen))
+    return found, problems
+
+
+def of_name(workspace: Workspace, config: Config, name: str) -> list[Checkpoint]:
+    """What goes by a checkpoint's name, in any layer: looked up, not searched for."""
+    root, found = workspace.tiers(config.tiers.path), []
+    for layer in TIERS:
+        for summary in (False, True):
+            lies, _, below = place_of(layer, stem_of(name), summary=summary).partition("/")
+            full = os.path.join(root, lies, below)
+            seen = _seen(lies, below, full) if os.path.lexists(full) else ""
+            if isinstance(seen, Checkpoint) and seen not in found:
+                found.append(seen)
+    return found
+
+
+def _markdown(folder: str) -> Iterator[tuple[str, str]]:
+    """Each Markdown file by its name below the folder, and its full path; links to folders are not followed."""
+    for place, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if name[0] != "."]
+        below = "" if place == folder else f"{os.path.relpath(place, folder)}/".replace(os.sep, "/")
+        for name in names:
+            if name[0] != "." and name.endswith(".md"):
+                yield below + name, os.path.join(place, name)
+
+
+def _seen(layer: str, name: str, full: str) -> Checkpoint | str:
+    """The file, or why it is left alone."""
+    if not name.isprintable():  # neither history nor a terminal could name it
+        return say("has a name that is no readable text; rename it", "的文件名不是可读文本；请重命名")
+    try:
+        about = os.lstat(full)
+    except OSError as trouble:
+        reason = trouble.strerror or str(trouble)
+        return say(f"cannot be read: {reason}", f"无法读取：{reason}")
+    if stat.S_ISLNK(about.st_mode):
+        return say("is a link; put the real file in its place", "是链接；请换成真正的文件")
+    if not stat.S_ISREG(about.st_mode):
+        return say("is no ordinary file; move it away", "不是普通文件；请将其移走")
+    if about.st_size > LARGEST:
+        size = LARGEST // 1_000_000
+        return say(f"is larger than {size} MB; move it away or divide it", f"大于 {size} MB；请移走或拆分")
+    return Checkpoint(layer, name, Path(full), about.st_size, about.st_mtime_ns)
+
+
+def _left(workspace: Workspace, path: Path, why: str) -> Problem:
+    shown = workspace.relative(path)
+    if not shown.isprintable():
+        shown = "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in shown)
+    return Problem("left alone", say(f"{shown} {why}; it stays where it is.", f"{shown} {why}；保持原位。"), shown)
+
+
+def families(checkpoints: Iterable[Checkpoint]) -> list[Family]:
+    """What belongs together. Files of one name in two layers are two checkpoints, unless one is the other's lost summary."""
+    by_stem: dict[str, list[Checkpoint]] = {}
+    for one in checkpoints:
+        by_stem.setdefault(one.stem, []).append(one)
+    return [family for stem, pieces in by_stem.items() for family in _divided(stem, pieces)]
+
+
+def _divided(stem: str, pieces: list[Checkpoint]) -> list[Family]:
+    # The summary that lies in gist itself is the one that counts, should there be another beside the original.
+    summaries = sorted((one for one in pieces if one.is_summary), key=lambda one: (one.layer != GIST, one.name))
+    found: list[Family] = []
+    for original in (one for one in pieces if not one.is_summary):
+        near = next((one for one in summaries if _home(one) == original.layer), None)
+        if near:
+            summaries.remove(near)
+        found.append(Family(stem, original, near))
+    if len(found) == 1 and found[0].summary is None and summaries:  # a move that was cut short
+        found[0] = replace(found[0], summary=summaries.pop(0))
+    return found + [Family(stem, None, one) for one in summaries]
+
+
+def _home(one: Checkpoint) -> str:
+    return WARM if one.layer == GIST else one.layer
+
+
+@dataclass(frozen=True)
+class Deed:
+    """One file on its way: to a place where nothing stands, or away because `to` holds the same bytes already."""
+
+    piece: Checkpoint
+    to: Path
+    is_there: bool = False
+
+
+@dataclass(frozen=True)
+class Settled:
+    """A family in the layer where it is to lie, and what has to be done for that."""
+
+    family: Family
+    deeds: tuple[Deed, ...]
+
+
+class Shelf:
+    """The layers as they will be once everything that was settled so far is done."""
+
+    def __init__(self, workspace: Workspace, config: Config) -> None:
+        self.root = workspace.tiers(config.tiers.path)
+        self._changed: dict[Path, Path | None] = {}  # place → the file whose bytes will stand there
+
+    def settle(self, family: Family, layer: str, *, with_summary: bool = False) -> Settled:
+        """Give a family its places in a layer; under another number where its name is taken by something else.
+
+        `with_summary` keeps a place for a summary that is still to be made.
+        """
+        if not with_summary and all(
+            one.place == place_of(layer, family.stem, summary=one.is_summary) for one in family.pieces
+        ):
+            return Settled(family, ())
+        for number in count(1):
+            stem = family.stem if number == 1 else f"{family.stem}-{number}"
+            if with_summary and self._standing(self.root / place_of(layer, stem, summary=True)) is not None:
+                continue
+            after = [self._placed(one, layer, stem) for one in family.pieces]
+            if all(self._fits(one, to.path) for one, to in zip(family.pieces, after, strict=True)):
+                break
+        deeds: list[Deed] = []
+        for one, to in zip(family.pieces, after, strict=True):
+            if one.path != to.path:
+                deeds.append(Deed(one, to.path, is_there=self._standing(to.path) is not None))
+                self._changed |= {to.path: self._standing(to.path) or self._standing(one.path), one.path: None}
+        summary = next((one for one in after if one.is_summary), None)
+        original = next((one for one in after if not one.is_summary), None)
+        return Settled(Family(stem, original, summary), tuple(deeds))
+
+    def clear(self, family: Family) -> None:
+        """The family will be gone."""
+        self._changed |= dict.fromkeys((one.path for one in family.pieces), None)
+
+    def _placed(self, one: Checkpoint, layer: str, stem: str) -> Checkpoint:
+        place = place_of(layer, stem, summary=one.is_summary)
+        lies, _, name = place.partition("/")
+        return replace(one, layer=lies, name=name, path=self.root / place)
+
+    def _standing(self, place: Path) -> Path | None:
+        if place in self._changed:
+            return self._changed[place]
+        return place if os.path.lexists(place) else None
+
+    def _fits(self, one: Checkpoint, to: Path) -> bool:
+        standing = self._standing(to)
+        return one.path == to or standing is None or _same_bytes(one.path, standing)
+
+
+def _same_bytes(one: Path, other: Path) -> bool:
+    try:
+        if other.is_symlink() or not other.is_file() or one.stat().st_size != other.stat().st_size:
+            return False
+        return one.read_bytes() == other.read_bytes()
+    except OSError:
+        return False
+
+
+def carry_out(op: Operation, deed: Deed) -> None:
+    """Move the file, or take it away beside its double; `ChangedOutside` when something is no longer as it was seen."""
+    data = content(op.workspace, deed.piece)
+    if not deed.is_there:
+        move(op, deed.piece.path, deed.to, read=atomic.digest(data))
+        return
+    if atomic.read_bytes(deed.to) != data:
+        raise changed(op.workspace.relative(deed.to))
+    remove(op, deed.piece.path, read=atomic.digest(data))
+
+
+def content(workspace: Workspace, piece: Checkpoint) -> bytes:
+    """The bytes of a file that is still what the walk saw."""
+    data = atomic.read_bytes(piece.path)
+    if data is None or len(data) != piece.size or piece.path.stat().st_mtime_ns != piece.modified:
+        raise changed(workspace.relative(piece.path))
+    return data
+
+
+def seen_again(piece: Checkpoint) -> Checkpoint:
+    """The file as it is now, after it was changed on purpose."""
+    about = piece.path.stat()
+    return replace(piece, size=about.st_size, modified=about.st_mtime_ns)

@@ -1,0 +1,169 @@
+"""Which checkpoints lie in the layers, what belongs together, and how a checkpoint that has sunk comes back."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from nacre.clock import Clock
+from nacre.config import Config, TierSettings
+from nacre.errors import ChangedOutside
+from nacre.vault import checkpoints
+from nacre.vault.history import history
+from nacre.vault.operation import operation
+from nacre.vault.tiers import Checkpoint, Family, Shelf, carry_out, families, listed, place_of, survey
+from nacre.vault.undo import undo
+from nacre.vault.workspace import Workspace
+
+CONFIG = Config()
+
+
+def put(workspace: Workspace, *places: str, text: str = "# x\n") -> None:
+    for place in places:
+        path = workspace.tiers(None) / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf8")
+
+
+def places(workspace: Workspace) -> list[str]:
+    return [one.place for one in listed(workspace, CONFIG)]
+
+
+def of(*given: str) -> list[Family]:
+    return families(at(place) for place in given)
+
+
+def at(place: str) -> Checkpoint:
+    layer, _, name = place.partition("/")
+    return Checkpoint(layer, name, Path("/") / place)
+
+
+def told(found: list[Family]) -> list[tuple[str, str, str | None, str | None]]:
+    def place(one: Checkpoint | None) -> str | None:
+        return one.place if one else None
+
+    return [(one.stem, one.layer, place(one.original), place(one.summary)) for one in found]
+
+
+def test_markdown_of_the_four_layers_is_listed_hot_first_and_nothing_else(workspace: Workspace) -> None:
+    put(workspace, "warm/b.md", "warm/a.md", "hot/深/c.md", "gist/a.md", "forgotten/d.gist.md")
+    put(workspace, "hot/.hidden.md", "hot/.git/x.md", "hot/x.txt", "cold/x.md", "x.md")
+    assert places(workspace) == ["hot/深/c.md", "warm/a.md", "warm/b.md", "gist/a.md", "forgotten/d.gist.md"]
+
+
+def test_without_layers_there_is_nothing(workspace: Workspace) -> None:
+    assert survey(workspace, CONFIG) == ([], [])
+
+
+@pytest.mark.parametrize("layer", ["hot", "warm", "gist", "forgotten"])
+@pytest.mark.parametrize("stem", ["x", "深/支付", "x.gist.y", "a b"])
+def test_a_place_tells_what_lies_there(layer: str, stem: str) -> None:
+    for summary in (True, False):
+        place = place_of(layer, stem, summary=summary)
+        one = at(place)
+        assert (one.stem, one.is_summary) == (stem, summary)
+
+
+def test_a_checkpoint_and_its_summary_are_one_family_in_every_layer() -> None:
+    assert told(of("hot/x.md", "hot/x.gist.md")) == [("x", "hot", "hot/x.md", "hot/x.gist.md")]
+    assert told(of("warm/x.md", "warm/x.gist.md")) == [("x", "warm", "warm/x.md", "warm/x.gist.md")]
+    assert told(of("warm/x.md", "gist/x.md")) == [("x", "gist", "warm/x.md", "gist/x.md")]
+    assert told(of("gist/x.md")) == [("x", "gist", None, "gist/x.md")]
+
+
+def test_a_summary_that_was_left_behind_belongs_to_its_original() -> None:
+    assert told(of("hot/x.gist.md", "warm/x.md")) == [("x", "warm", "warm/x.md", "hot/x.gist.md")]
+    assert told(of("gist/x.md", "hot/x.md")) == [("x", "hot", "hot/x.md", "gist/x.md")]
+
+
+def test_files_of_one_name_in_two_layers_are_two_checkpoints() -> None:
+    assert told(of("hot/x.md", "warm/x.md", "gist/x.md")) == [
+        ("x", "hot", "hot/x.md", None),
+        ("x", "gist", "warm/x.md", "gist/x.md"),
+    ]
+
+
+def test_of_two_summaries_the_other_stands_for_itself() -> None:
+    assert told(of("warm/x.md", "warm/x.gist.md", "gist/x.md")) == [
+        ("x", "gist", "warm/x.md", "gist/x.md"),
+        ("x", "warm", None, "warm/x.gist.md"),
+    ]
+
+
+def test_nothing_is_moved_over_what_came_meanwhile(workspace: Workspace, clock: Clock) -> None:
+    put(workspace, "hot/x.md")
+    (family,) = families(listed(workspace, CONFIG))
+    (deed,) = Shelf(workspace, CONFIG).settle(family, "warm").deeds
+    put(workspace, "warm/x.md", text="# another\n")
+    with operation(workspace, clock, "test") as op, pytest.raises(ChangedOutside):
+        carry_out(op, deed)
+    (workspace.tiers(None) / "warm/x.md").unlink()
+    os.utime(workspace.tiers(None) / "hot/x.md", (1, 1))
+    with operation(workspace, clock, "test") as op, pytest.raises(ChangedOutside):
+        carry_out(op, deed)
+    assert places(workspace) == ["hot/x.md"]
+
+
+def test_a_double_is_taken_away_only_while_its_other_is_there(workspace: Workspace, clock: Clock) -> None:
+    put(workspace, "hot/x.md", "warm/x.md")
+    (family,) = (one for one in families(listed(workspace, CONFIG)) if one.layer == "hot")
+    (deed,) = Shelf(workspace, CONFIG).settle(family, "warm").deeds
+    assert deed.is_there
+    put(workspace, "warm/x.md", text="# edited\n")
+    with operation(workspace, clock, "test") as op, pytest.raises(ChangedOutside):
+        carry_out(op, deed)
+    assert places(workspace) == ["hot/x.md", "warm/x.md"]
+
+
+def test_a_folder_in_the_place_of_a_file_is_in_the_way(workspace: Workspace) -> None:
+    put(workspace, "hot/x.md", "warm/x.md/inner.txt")
+    (family,) = families(listed(workspace, CONFIG))
+    assert Shelf(workspace, CONFIG).settle(family, "warm").family.lead.place == "warm/x-2.md"
+
+
+# A talk that goes on after its checkpoint has sunk.
+
+
+def test_a_talk_that_goes_on_brings_its_checkpoint_back_with_its_summary_and_counts(
+    workspace: Workspace, clock: Clock
+) -> None:
+    put(workspace, "warm/x.md", "gist/x.md")
+    counts = workspace.refcount(None)
+    counts.write_text('{"warm/x.md": {"total": 3}, "other": 1}', "utf8")
+    path, changed = checkpoints.write(workspace, clock, "x.md", "# x\n\nand more\n", CONFIG)
+    assert (path, changed) == (workspace.tiers(None) / "hot/x.md", True)
+    assert path.read_text("utf8") == "# x\n\nand more\n"
+    assert places(workspace) == ["hot/x.gist.md", "hot/x.md"]
+    assert json.loads(counts.read_text("utf8")) == {"hot/x.md": {"total": 3}, "other": 1}
+    assert [one.command for one in history(workspace).operations] == ["checkpoint"]
+    undo(workspace, clock)
+    assert places(workspace) == ["warm/x.md", "gist/x.md"]
+    assert json.loads(counts.read_text("utf8")) == {"warm/x.md": {"total": 3}, "other": 1}
+
+
+def test_the_same_again_stays_where_it_has_sunk_to_but_not_in_forgotten(workspace: Workspace, clock: Clock) -> None:
+    put(workspace, "warm/x.md")
+    assert checkpoints.write(workspace, clock, "x.md", "# x\n", CONFIG) == (workspace.tiers(None) / "warm/x.md", False)
+    assert places(workspace) == ["warm/x.md"]
+    put(workspace, "forgotten/y.md")
+    workspace.refcount(None).write_text('{"forgotten/y.md": {"forgotten": 5, "total": 1}}', "utf8")
+    assert checkpoints.write(workspace, clock, "y.md", "# x\n", CONFIG) == (workspace.tiers(None) / "hot/y.md", True)
+    assert json.loads(workspace.refcount(None).read_text("utf8")) == {"hot/y.md": {"total": 1}}
+
+
+def test_with_broken_counts_a_checkpoint_is_written_all_the_same(workspace: Workspace, clock: Clock) -> None:
+    put(workspace, "warm/x.md")
+    workspace.refcount(None).write_text("{", "utf8")
+    checkpoints.write(workspace, clock, "x.md", "# new\n", CONFIG)
+    assert places(workspace) == ["hot/x.md"]
+    assert workspace.refcount(None).read_text("utf8") == "{"
+
+
+def test_layers_elsewhere(workspace: Workspace, clock: Clock, tmp_path: Path) -> None:
+    config = replace(CONFIG, tiers=TierSettings(path=str(tmp_path / "fs")))
+    path, _ = checkpoints.write(workspace, clock, "x.md", "# x\n", config)
+    assert [one.path for one in listed(workspace, config)] == [path] == [tmp_path / "fs/hot/x.md"]
