@@ -1,0 +1,249 @@
+"""SESSION-STATE.md, working memory, as it stands: five sections, whatever language their headings are in."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from nacre.clock import Clock
+from nacre.errors import BadInput
+from nacre.guard.finding import pattern
+from nacre.vault import atomic
+from nacre.vault.markdown import Document, Item, Section, document, words_of
+from nacre.vault.workspace import Workspace
+from nacre.words import language, say
+
+TASK, CONTEXT, DECISIONS, PENDING, BLOCKERS = SECTIONS = ("task", "context", "decisions", "pending", "blockers")
+LARGEST = 1_000_000  # bytes; what is longer is no working memory
+TITLE = ("Session State", "会话状态")
+HEADINGS: Mapping[str, tuple[str, str]] = {  # as a new file has them
+    TASK: ("Current Task", "当前任务"),
+    CONTEXT: ("Key Context", "关键上下文"),
+    DECISIONS: ("Recent Decisions", "近期决策"),
+    PENDING: ("Pending", "待办事项"),
+    BLOCKERS: ("Blockers", "阻塞项"),
+}
+_CALLED = {  # as users and their agents call them too, best first
+    TASK: ("task", "active task", "任务", "进行中的任务"),
+    CONTEXT: ("context", "上下文", "关键信息"),
+    DECISIONS: ("decisions", "decision", "decide", "key decisions", "最近决策", "近期决定", "决策", "决定"),
+    PENDING: ("pending actions", "pending items", "pending tasks", "todo", "to do", "待办", "待处理"),
+    BLOCKERS: ("blocker", "blocked", "阻塞", "阻碍", "障碍"),
+}
+_DAY = re.compile(r"[ \t]*<!--[ \t]*day:[ \t]*(\d{4}-\d{2}-\d{2})[ \t]*-->[ \t]*")
+_TIMED = re.compile(r"\[(?:(\d{4}-\d{2}-\d{2})[ T])?(\d{1,2}:\d{2})\]\s*")
+_BOX = r"\[([ xX])\]\s*"
+_KEY = r"(.+?)\s*[:：]\s*(.*)"
+# What would be Markdown at the beginning of a line, and must stay text there.
+_SIGNS = (
+    r"#{1,6}(?=\s|\Z)|>|`{3,}|~{3,}|[-+*](?=\s|\Z)|[-=]+\s*\Z|(?:[-*_]\s*){3,}\Z|<(?=[A-Za-z/!?])|\[[ xX]\](?=\s|\Z)"
+)
+_NUMBER = r"(\d{1,9})(\\?)([.)])(?=\s|\Z)"
+
+
+class Line(NamedTuple):
+    """An entry of a section. It goes from line `start` to `end`, both counted from 1."""
+
+    words: str  # what it says, without its time, its box or its key
+    start: int
+    end: int
+    key: str = ""
+    time: str = ""
+    day: str = ""  # as the line itself tells it
+    done: bool = False
+
+
+class State(NamedTuple):
+    """Working memory as read (the hash of it; None: there is no file yet, and the document is the one that would be made).
+
+    `written` is the day on which the file was last changed.
+    """
+
+    document: Document
+    read: str | None
+    written: dt.date | None = None
+
+
+def path_of(workspace: Workspace) -> Path:
+    """Where working memory lies; `PathEscape` when a link leads out of the workspace."""
+    return workspace.inside(workspace.relative(workspace.state))
+
+
+def read(workspace: Workspace, clock: Clock) -> State:
+    """The file as it stands. One that cannot be edited is left alone with a sentence that says why."""
+    path = path_of(workspace)
+    try:
+        about = path.stat()
+    except OSError:
+        about = None
+    if about and about.st_size > LARGEST:
+        raise BadInput(
+            say(
+                f"{path.name} is larger than {LARGEST // 1_000_000} MB, so Nacre leaves it alone. Shorten it, or move it away.",
+                f"{path.name} 超过 {LARGEST // 1_000_000} MB，Nacre 不会改动它。请精简，或将其移走。",
+            )
+        )
+    data = atomic.read_bytes(path)
+    if data is None or not data.strip():
+        return State(document(path, template()), None if data is None else atomic.digest(data))
+    doc = document(path, data)
+    assert doc.text  # a file that is no UTF-8 says so here
+    moment = dt.datetime.fromtimestamp(about.st_mtime, dt.UTC) if about else None
+    return State(doc, doc.hash, clock.local(moment).date() if moment else None)
+
+
+def template() -> bytes:
+    """A new file, in the language that Nacre speaks."""
+    chinese = language() == "zh"
+    return "".join([f"# {TITLE[chinese]}\n", *(f"## {names[chinese]}\n" for names in HEADINGS.values())]).encode()
+
+
+def name_of(wanted: str) -> str | None:
+    """The section that a word of the user's means; None when it is none of the five."""
+    for name in SECTIONS:
+        if _plain(wanted) in (name, *map(_plain, HEADINGS[name]), *_CALLED[name]):
+            return name
+    return None
+
+
+def section(doc: Document, name: str) -> Section | None:
+    """The section of the file, by the best of the headings that it may have."""
+    titles = {_plain(one.title): one for one in reversed(doc.sections) if one.level}
+    for wanted in (*map(_plain, HEADINGS[name]), *_CALLED[name]):
+        if wanted in titles:
+            return titles[wanted]
+    return None
+
+
+def heading_for(doc: Document, name: str) -> str:
+    """The heading that a missing section gets: in the language of the others."""
+    titles = {one.title for one in doc.sections}
+    known = [chinese for pair in (TITLE, *HEADINGS.values()) for chinese in (False, True) if pair[chinese] in titles]
+    return HEADINGS[name][known[0] if known else language() == "zh"]
+
+
+def lines(doc: Document, name: str) -> tuple[Line, ...]:
+    """The entries of a section, oldest first."""
+    found = section(doc, name)
+    if not found:
+        return ()
+    items = [item for item in doc.items if found.start <= item.start <= found.end]
+    return tuple(line for item in items if (line := _line(name, item)).words or line.key)
+
+
+def _line(name: str, item: Item) -> Line:
+    words = words_of(item.text)
+    if name == DECISIONS and (timed := _TIMED.match(words)):
+        return Line(plain(words[timed.end() :]), item.start, item.end, time=timed[2], day=timed[1] or "")
+    if name == PENDING and (box := pattern(_BOX).match(words)):
+        return Line(plain(words[box.end() :]), item.start, item.end, done=box[1] != " ")
+    if name == CONTEXT and (pair := pattern(_KEY).fullmatch(plain(words))):
+        return Line(pair[2], item.start, item.end, key=pair[1])
+    return Line(plain(words), item.start, item.end)
+
+
+def task_lines(doc: Document) -> tuple[int, ...]:
+    """The numbers of the lines that say what the task is; comments and blank lines are not among them."""
+    found = section(doc, TASK)
+    if not found:
+        return ()
+    numbers: list[int] = []
+    for block in doc.blocks:
+        inside = found.start + found.headings <= block.start <= found.end
+        if inside and not doc.bare[block.start - 1].lstrip().startswith("<!--"):
+            numbers += range(block.start, block.end + 1)
+    return tuple(numbers)
+
+
+def task(doc: Document) -> str:
+    """What is being done now; empty when nothing is."""
+    said = (doc.bare[number - 1].strip() for number in task_lines(doc))
+    first, *rest = list(said) or [""]
+    return " ".join([plain(first.removeprefix("- ")), *rest]).strip()
+
+
+def day_mark(doc: Document) -> tuple[int, dt.date] | None:
+    """The line that says of which day the times without a date are, and that day."""
+    for number, line in enumerate(doc.bare, start=1):
+        if match := _DAY.fullmatch(line):
+            try:
+                return number, dt.date.fromisoformat(match[1])
+            except ValueError:
+                continue
+    return None
+
+
+def day_line(day: dt.date) -> str:
+    return f"<!-- day: {day.isoformat()} -->"
+
+
+def as_plain(state: State) -> dict[str, Any]:
+    """Everything that the file says, as plain values."""
+    doc = state.document
+    mark = day_mark(doc)
+    of_mark = mark[1].isoformat() if mark else None
+    decisions = [
+        {"at": f"{day} {one.time}" if (day := one.day or of_mark) and one.time else one.time or None, "text": one.words}
+        for one in lines(doc, DECISIONS)
+    ]
+    return {
+        TASK: task(doc) or None,
+        CONTEXT: [{"key": one.key, "value": one.words} for one in lines(doc, CONTEXT)],
+        DECISIONS: decisions,
+        PENDING: [one.words for one in lines(doc, PENDING) if not one.done],
+        BLOCKERS: [one.words for one in lines(doc, BLOCKERS)],
+    }
+
+
+def body(doc: Document, wanted: str) -> str | None:
+    """What stands in a section, by one of our names for it or by its own heading; None when there is none."""
+    name = name_of(wanted)
+    found = section(doc, name) if name else _titled(doc, wanted)
+    if not found:
+        return "" if name else None
+    inside = [line for line in doc.bare[found.start + found.headings - 1 : found.end] if line.strip()]
+    return "".join(f"{line}\n" for line in inside)
+
+
+def _titled(doc: Document, wanted: str) -> Section | None:
+    return next((one for one in doc.sections if one.level and _plain(one.title) == _plain(wanted)), None)
+
+
+def as_text(words: str, *, first: bool = True) -> str:
+    """The words as they are written: no sign at their beginning, and no comment, is taken for Markdown."""
+    safe = words.replace("<!--", "&lt;!--")
+    if first and pattern(_SIGNS).match(safe):
+        return "\\" + safe
+    if first and safe[:1].isdecimal() and pattern(_NUMBER).match(safe):
+        return pattern(_NUMBER).sub(r"\1\\\3", safe, count=1)
+    return safe
+
+
+def plain(written: str) -> str:
+    """The words that were written so."""
+    words = written.replace("&lt;!--", "<!--")
+    if words.startswith("\\") and pattern(_SIGNS).match(words[1:]):
+        return words[1:]
+    number = pattern(_NUMBER).match(words) if words[:1].isdecimal() else None
+    return number[1] + number[3] + words[number.end() :] if number and number[2] else words
+
+
+def same(one: str, other: str) -> bool:
+    """Whether two lines say the same, but for case and spaces."""
+    return one.casefold().split() == other.casefold().split()
+
+
+def stuck(doc: Document, title: str) -> BadInput:
+    return BadInput(
+        say(
+            f"“{title}” in {doc.path.name} cannot be changed: a code fence or comment there is never closed. Close it first.",
+            f"无法修改 {doc.path.name} 的“{title}”：其中有未闭合的代码块或注释。请先将其闭合。",
+        )
+    )
+
+
+def _plain(title: str) -> str:
+    return " ".join(re.sub(r"[\W_]+", " ", title).casefold().split())
