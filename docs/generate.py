@@ -73,15 +73,15 @@ def _meaning(one: Known) -> str:
 
 
 _COMMANDS = """\
-Results go to stdout, progress and notes to stderr. Everything that reads takes `--json`; `init`, `remember`, `undo`, `config set`
-and the three commands of the index take `--dry-run`. `--workspace`, `--now`, `--agent` and `--scope` may stand before or after the
-verb, or come from the environment as `NACRE_WORKSPACE` and so on; any other option can be given as `NACRE_COMMAND_OPTION`, such as
-`NACRE_SEARCH_LIMIT=3`. `python -m nacre` is the same as `nacre`.
+Results go to stdout, progress and notes to stderr. Everything that reads takes `--json`; everything that changes memory or settings
+takes `--dry-run`, but for `up`, `trust`, `models install` and `doctor --fix`. `--workspace`, `--now`, `--agent` and `--scope` may stand
+before or after the verb, or come from the environment as `NACRE_WORKSPACE` and so on; any other option can be given as
+`NACRE_COMMAND_OPTION`, such as `NACRE_SEARCH_LIMIT=3`. `python -m nacre` is the same as `nacre`.
 
 | exit code | meaning |
 |---|---|
 | 0 | done; a search that found nothing is done too |
-| 1 | failed: the sentence says what, and what to do |
+| 1 | failed: the sentence says what, and what to do; also a `recall` or `cache get` that found nothing |
 | 2 | an argument, query, setting or path that cannot be used |
 | 3 | partly done; the sentence says what was not |
 | 10 | no workspace |
@@ -110,6 +110,8 @@ _VARIABLES = """\
 | `NACRE_AGENT` | the agent whose workspace to work on |
 | `NACRE_SCOPE` | who listens: `main` or `group:NAME` |
 | `OPENCLAW_WORKSPACE` | the workspace, when neither `--workspace` nor `NACRE_WORKSPACE` names one |
+| `OPENCLAW_SESSION_ID` | the session of `checkpoint`, `refresh`, `flush` and `cache`, when none is named |
+| `NACRE_SESSION`, `CLAUDE_CODE_SESSION_ID`, `CLAUDE_SESSION_ID` | the session of `cache`, when none is named |
 | `NACRE_CONFIG_FILE` | the user's settings file |
 | `NACRE_MODELS_PATH` | the folder of the embedding models |
 | `NACRE_PYTHON` | the Python that `./start` and `./test` make their environment with |

@@ -9,7 +9,7 @@ import shutil
 import tempfile
 from collections import Counter
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 from unittest import mock
 
 import hypothesis.strategies as st
@@ -332,8 +332,8 @@ class Nights(RuleBasedStateMachine):
     def user_edits_meanwhile(self, told: str) -> None:
         """MEMORY.md is changed after the night was planned: nothing is lost, and the next run succeeds."""
 
-        def planned(room: Room, *, careful: bool = False) -> DistilPlan:
-            found = distil_plan(room, careful=careful)
+        def planned(room: Room, **given: Any) -> DistilPlan:
+            found = distil_plan(room, **given)
             _append(self, told)
             return found
 

@@ -282,7 +282,7 @@ def test_a_rewrite_that_would_lose_more_than_a_quarter_is_refused(
 
 def test_a_night_that_would_overturn_too_much_asks_instead(nights: Nights, monkeypatch: pytest.MonkeyPatch) -> None:
     nights.entries(*filler(8))
-    monkeypatch.setattr(distil, "plan", lambda room, *, careful=False: losing(nights, 4))
+    monkeypatch.setattr(distil, "plan", lambda room, **given: losing(nights, 4))
     before = nights.files()
     report = nights.tidy()
     assert not report.changed

@@ -24,7 +24,7 @@ def test_a_new_workspace_has_everything_and_is_trusted(tmp_path: Path, clock: Cl
     root = tmp_path / "deep" / "ws"
     workspace = create.init(root, clock, trust_folder=settings)
     assert workspace.longterm.read_text() == template()
-    assert (root / ".gitignore").read_text() == ".nacre/\nmemory/archive/*MEMORY.md.bak-*\n"
+    assert (root / ".gitignore").read_text() == ".nacre/\nmemory/archive/*.md.bak-*\n"
     assert workspace.memory.is_dir()
     assert stat.S_IMODE(workspace.machine.stat().st_mode) == 0o700
     assert is_trusted(root, settings)
@@ -59,7 +59,7 @@ def test_what_the_user_has_is_kept(tmp_path: Path, clock: Clock, settings: Path)
     (root / "AGENTS.md").write_bytes(b"# My rules\r\nno end")
     create.init(root, clock, language="zh", trust_folder=settings)
     assert (root / "MEMORY.md").read_bytes() == b"mine\r\n" * 200
-    assert (root / ".gitignore").read_bytes() == b"*.pyc\r\n/.nacre\r\nmemory/archive/*MEMORY.md.bak-*\r\n"
+    assert (root / ".gitignore").read_bytes() == b"*.pyc\r\n/.nacre\r\nmemory/archive/*.md.bak-*\r\n"
     data = (root / "AGENTS.md").read_bytes()
     assert data.startswith(b"# My rules\r\nno end\r\n\r\n<!-- nacre:begin -->\r\n")
     assert b"\n" not in data.replace(b"\r\n", b"")

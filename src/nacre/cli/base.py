@@ -18,6 +18,7 @@ from nacre.words import say
 
 if TYPE_CHECKING:
     from nacre.memory import Memory
+    from nacre.model.problem import Problem
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,7 @@ def open_memory(invocation: Invocation, *, for_groups: bool = False) -> Memory:
     memory = Memory.open(
         invocation.workspace, now=invocation.now, agent=invocation.agent, scope=invocation.scope or "main"
     )
-    _tell_what_was_passed_over(memory)
+    tell_what_was_passed_over(memory.problems)
     return memory
 
 
@@ -105,7 +106,7 @@ def open_all(invocation: Invocation, *, for_groups: bool = False) -> Iterator[Me
     for memory in Memory.open_all(
         invocation.workspace, now=invocation.now, agent=invocation.agent, scope=invocation.scope or "main"
     ):
-        _tell_what_was_passed_over(memory)
+        tell_what_was_passed_over(memory.problems)
         yield memory
 
 
@@ -114,15 +115,15 @@ def owner_only(invocation: Invocation, *, for_groups: bool = False) -> None:
     if not for_groups and (invocation.scope or "main") != "main":
         raise BadInput(
             say(
-                "In a group only search and get answer; run this command without --scope.",
-                "在群组范围内只能使用 search 和 get；请去掉 --scope 再运行。",
+                "In a group only search, get and context answer; run this command without --scope.",
+                "在群组范围内只能使用 search、get 和 context；请去掉 --scope 再运行。",
             )
         )
 
 
-def _tell_what_was_passed_over(memory: Memory) -> None:
+def tell_what_was_passed_over(problems: Iterable[Problem]) -> None:
     """A workspace nearer by that is not trusted: the user may have meant that one."""
-    for problem in memory.problems:
+    for problem in problems:
         if problem.kind == "not trusted":
             note(f"{problem.message} {problem.remedy}".strip())
 

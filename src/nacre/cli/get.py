@@ -16,7 +16,11 @@ from nacre.words import say
 @click.pass_obj
 def get(invocation: Invocation, path: str, lines: int, start: int | None, *, as_json: bool) -> None:
     """Read lines of a memory file, or of a session, as search names them."""
-    excerpt = open_memory(invocation, for_groups=True).get(path, start, lines)
+    memory = open_memory(invocation, for_groups=True)
+    excerpt = memory.get(path, start, lines)
+    for problem in memory.problems:
+        if problem.kind == "not counted":
+            note(problem.message)
     if as_json:
         print_json(
             {

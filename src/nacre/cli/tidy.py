@@ -42,7 +42,7 @@ def _show(report: TidyReport, *, verbose: bool) -> None:
     for phase, step in report.steps:
         quiet = step.action in ("refuse", "say once", "merge")
         if verbose or (sys.stdout.isatty() and phase == "distil" and not quiet):
-            click.echo(f"{_word(step.action):>10}  {step.path}: {step.detail}\n{'':>12}{step.reason}")
+            click.echo(f"{word(step.action):>10}  {step.path}: {step.detail}\n{'':>12}{step.reason}")
     click.echo(summary(report))
 
 
@@ -69,7 +69,8 @@ def summary(report: TidyReport) -> str:
     return f"memory-tidy {done}" + say(": ", "：") + say(", ", "，").join(parts) + say(".", "。")
 
 
-def _word(action: str) -> str:
+def word(action: str) -> str:
+    """What a step does, for people."""
     return {
         "add": say("add", "新增"),
         "say once": say("say once", "不重复"),

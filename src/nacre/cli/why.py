@@ -55,11 +55,14 @@ def _parts(link: Link) -> tuple[str, ...]:
         "daily": say("day", "日志"),
         "note": say("note", "笔记"),
         "session": say("session", "会话"),
+        "checkpoint": say("checkpoint", "检查点"),
         "message": say("message", "消息"),
     }
     place = f"{link.path}:{link.line}" if link.line else ""
     if link.kind == "session" and link.path:
         place = shown_path(Path(link.path))
+    elif link.kind == "checkpoint":
+        place = link.path
     return kinds[link.kind], place, link.date or "", link.about if link.about != link.date else ""
 
 

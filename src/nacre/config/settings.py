@@ -2,11 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, FrozenInstanceError, field
+from typing import TYPE_CHECKING, Any
 
 from nacre.model.problem import Problem
+
+if TYPE_CHECKING:
+    from dataclasses import dataclass as settings
+else:
+
+    def settings(**_how: bool) -> Callable[[type], type]:
+        """A frozen dataclass whose constructor is not generated: that for so many classes would cost every command dearly."""
+        return _made
+
+
+def _made(kind: type) -> type:
+    from dataclasses import dataclass
+
+    kind.__doc__ = kind.__doc__ or kind.__name__  # else one is made of the constructor, at a price
+    kind.__init__, kind.__setattr__, kind.__repr__ = _take, _refuse, _shown  # type: ignore[method-assign, assignment, misc]
+    return dataclass(init=False, repr=False, eq=False)(kind)
+
+
+def _take(self: Any, **given: Any) -> None:
+    for name, about in self.__dataclass_fields__.items():
+        default = about.default if about.default_factory is MISSING else about.default_factory()
+        self.__dict__[name] = given.pop(name, default)
+    if given:
+        raise TypeError(f"{type(self).__name__} has no setting {next(iter(given))!r}")
+
+
+def _shown(self: Any) -> str:
+    return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.__dict__.items())})"
+
+
+def _refuse(_self: object, name: str, _value: object) -> None:
+    raise FrozenInstanceError(f"cannot assign to field {name!r}")
 
 
 def setting(
@@ -25,13 +57,13 @@ def setting(
     return field(default=default, metadata=about)
 
 
-@dataclass(frozen=True, eq=False)  # not compared; halves what making the class costs
+@settings(frozen=True)
 class MemorySettings:
     max_lines: int = setting(80, "most lines of a MEMORY.md")
     max_bytes: int = setting(5120, "most bytes of a MEMORY.md")
 
 
-@dataclass(frozen=True, eq=False)  # not compared; halves what making the class costs
+@settings(frozen=True)
 class TierSettings:
     path: str | None = setting(None, "where the checkpoint layers lie; default memory_fs in the workspace")
     hot: str = setting("3h", "how long a checkpoint stays in hot after it was made or last recalled", shared=True)
@@ -41,33 +73,33 @@ class TierSettings:
     delete_after: str = setting("30d", "how long a forgotten checkpoint lies until it is deleted", shared=True)
 
 
-@dataclass(frozen=True, eq=False)  # not compared; halves what making the class costs
+@settings(frozen=True)
 class PromoteSettings:
     week: int = setting(3, "recalls within 7 days that nominate a checkpoint for promotion", shared=True, least=1)
     fortnight: int = setting(5, "recalls within 14 days that nominate it", shared=True, least=1)
     total: int = setting(8, "recalls in all that nominate it", shared=True, least=1)
 
 
-@dataclass(frozen=True, eq=False)  # not compared; halves what making the class costs
+@settings(frozen=True)
 class StateSettings:
     max_entries: int = setting(20, "most lines of each section of SESSION-STATE.md", shared=True, least=1, most=200)
     max_chars: int = setting(500, "most characters of one line of SESSION-STATE.md", shared=True, least=40, most=5000)
 
 
-@dataclass(frozen=True, eq=False)  # not compared; halves what making the class costs
+@settings(frozen=True)
 class CacheSettings:
     path: str | None = setting(None, "where a session's cache lies; default the user's runtime or temp folder")
     max_age: str = setting("24h", "how long what a session cached is kept")
 
 
-@dataclass(frozen=True, eq=False)  # not compared; halves what making the class costs
+@settings(frozen=True)
 class ContextSettings:
     enabled: bool = setting(default=True, meaning="give new sessions what they should know")
     budget: int = setting(6000, "most tokens that a new session is given", shared=True, least=50, most=200_000)
     log: bool = setting(default=True, meaning="keep what was given last, for nacre context --last")
 
 
-@dataclass(frozen=True, eq=False)  # not compared; halves what making the class costs
+@settings(frozen=True)
 class FlushSettings:
     enabled: bool = setting(
         default=True, meaning="ask the agent to write down what lasts before its context is compacted"
@@ -80,14 +112,14 @@ class FlushSettings:
     )
 
 
-@dataclass(frozen=True, eq=False)  # not compared; halves what making the class costs
+@settings(frozen=True)
 class DecaySettings:
     max_lines: int = setting(200, "lines of MEMORY.md from which nacre decay sets in", shared=True, least=1)
     max_files: int = setting(50, "daily logs from which nacre decay sets in", shared=True, least=1)
     keep_days: int = setting(90, "how many days daily logs stay before nacre decay archives them", shared=True, least=1)
 
 
-@dataclass(frozen=True, eq=False)  # not compared; halves what making the class costs
+@settings(frozen=True)
 class SyncSettings:
     lookback: str = setting(
         "4h", "how long a lone remark waits for the talk to go on, and how far back a run looks at least"
@@ -102,7 +134,7 @@ class SyncSettings:
     max_bullets: int = setting(10, "most lines for a session", shared=True, least=1, most=50)
 
 
-@dataclass(frozen=True, eq=False)  # not compared; halves what making the class costs
+@settings(frozen=True)
 class TidySettings:
     time: str = setting("03:00", "when the nightly tidying begins")
     retention: str = setting(
@@ -116,7 +148,7 @@ class TidySettings:
     )
 
 
-@dataclass(frozen=True, eq=False)  # not compared; halves what making the class costs
+@settings(frozen=True)
 class ArchiveSettings:
     layout: str = setting(
         "year", "how pressed logs are filed: archive/2026/ or archive/2026-02/", shared=True, choices=("year", "month")
@@ -127,14 +159,14 @@ class ArchiveSettings:
     )
 
 
-@dataclass(frozen=True, eq=False)  # not compared; halves what making the class costs
+@settings(frozen=True)
 class SourceSettings:
     enabled: bool = setting(default=True, meaning="whether this agent's talks are captured")
     path: str | None = setting(None, "where this agent keeps its transcripts; default its usual place")
     exclude: list[str] = setting([], "projects, folders or chats to leave out; * and ? stand for any letters")
 
 
-@dataclass(frozen=True, eq=False)  # not compared; halves what making the class costs
+@settings(frozen=True)
 class SourcesSettings:
     openclaw: SourceSettings = field(default_factory=SourceSettings)
     claude_code: SourceSettings = field(default_factory=SourceSettings)
@@ -144,7 +176,7 @@ class SourcesSettings:
     opencode: SourceSettings = field(default_factory=SourceSettings)
 
 
-@dataclass(frozen=True, eq=False)  # not compared; halves what making the class costs
+@settings(frozen=True)
 class IndexSettings:
     extra_paths: list[dict[str, str]] = setting(
         [],
@@ -155,7 +187,7 @@ class IndexSettings:
     sessions: bool = setting(default=False, meaning="index the redacted transcripts too, as corpus sessions of search")
 
 
-@dataclass(frozen=True, eq=False)  # not compared; halves what making the class costs
+@settings(frozen=True)
 class SearchSettings:
     max_results: int = setting(10, "how many results a search returns", shared=True, least=1, most=1000)
     min_score: float | None = setting(
@@ -169,7 +201,7 @@ class SearchSettings:
     snippet_chars: int = setting(700, "most characters of a snippet", shared=True)
 
 
-@dataclass(frozen=True, eq=False)  # not compared; halves what making the class costs
+@settings(frozen=True)
 class EmbedSettings:
     provider: str = setting(
         "auto",
@@ -182,12 +214,12 @@ class EmbedSettings:
     batch: int = setting(64, "texts sent or computed together", least=1)
 
 
-@dataclass(frozen=True, eq=False)  # not compared; halves what making the class costs
+@settings(frozen=True)
 class HistorySettings:
     enabled: bool = setting(default=True, meaning="keep preimages, so that every change can be undone")
 
 
-@dataclass(frozen=True, eq=False)  # not compared; halves what making the class costs
+@settings(frozen=True)
 class Config:
     timezone: str | None = setting(
         None, "the user's time zone, such as Asia/Shanghai; default the system's", shared=True

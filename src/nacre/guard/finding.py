@@ -34,6 +34,7 @@ def pattern(expression: str, flags: int = 0) -> re.Pattern[str]:
     return re.compile(expression, flags)
 
 
+LONG_RUN = r"(?<![A-Za-z0-9_])[A-Za-z0-9_-]{15,}"  # in which whatever a machine makes is found
 MARK = r"\[redacted: [a-z0-9 -]{1,40}\]"
 
 

@@ -5,20 +5,10 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator
 
-from nacre.guard.addresses import logins, webhooks
-from nacre.guard.assignments import assignments
-from nacre.guard.blocks import blocks
-from nacre.guard.commands import commands
-from nacre.guard.fields import elements, login_pairs, pairs
-from nacre.guard.finding import MARK, Findings, any_of, lowered, pattern
-from nacre.guard.following import following
-from nacre.guard.headers import headers, signed_tokens
+from nacre.guard.finding import LONG_RUN, MARK, Findings, any_of, lowered, pattern
 from nacre.guard.languages import SCRIPT_HINTS, other_scripts
 from nacre.guard.names import HINTS
-from nacre.guard.numbers import numbers
 from nacre.guard.prose import USED, english
-from nacre.guard.tables import tables
-from nacre.guard.tokens import LONG_RUN, tokens
 
 # Words of sentences and commands that may give a secret away without naming it.
 SPOKEN_HINTS = (
@@ -33,24 +23,37 @@ BEFORE, AFTER = 300, 1_300
 
 
 def scan(text: str) -> Findings:
-    """Every secret in a folded text; findings may overlap."""
+    """Every secret in a folded text; findings may overlap. What an ordinary sentence does not need is not even loaded."""
     if "[redacted: " in text:
         # The kind that a mark names announces nothing.
         text = pattern(MARK).sub(lambda match: "[redacted" + "·" * (len(match.group()) - 10) + "]", text)
     # Everything a machine makes is a long run of letters and digits; ordinary sentences have none.
     if pattern(LONG_RUN).search(text):
+        from nacre.guard.addresses import webhooks
+        from nacre.guard.blocks import blocks
+        from nacre.guard.headers import signed_tokens
+        from nacre.guard.tokens import tokens
+
         yield from blocks(text)
         if "eyJ" in text:
             yield from signed_tokens(text)
         yield from tokens(text)
         yield from webhooks(text)
     elif "PRIVATE KEY" in text:
+        from nacre.guard.blocks import blocks
+
         yield from blocks(text)
     if "://" in text or "jdbc:" in text:
+        from nacre.guard.addresses import logins
+
         yield from logins(text)
     if "</" in text:
+        from nacre.guard.fields import elements
+
         yield from elements(text)
     if pattern(r"\d{3}").search(text):
+        from nacre.guard.numbers import numbers
+
         yield from numbers(text)
     lower = lowered(text)
     named = set(_begins(lower, HINTS))
@@ -58,6 +61,18 @@ def scan(text: str) -> Findings:
     foreign = set() if text.isascii() else set(_begins(text, SCRIPT_HINTS))
     if not (named or spoken or foreign):
         return
+    yield from _in_lines(text, lower, named, spoken, foreign)
+
+
+def _in_lines(text: str, lower: str, named: set[int], spoken: set[int], foreign: set[int]) -> Findings:
+    """What stands in the lines that begin at these places, or follows from them."""
+    from nacre.guard.assignments import assignments
+    from nacre.guard.commands import commands
+    from nacre.guard.fields import login_pairs, pairs
+    from nacre.guard.following import following
+    from nacre.guard.headers import headers
+    from nacre.guard.tables import tables
+
     lines = text.split("\n")
     offsets = [0]
     for line in lines:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from nacre.guard.finding import Finding, Findings, pattern
+from nacre.guard.finding import LONG_RUN, Finding, Findings, pattern
 from nacre.guard.values import changes, classes, is_hex, is_made_up, is_random, is_uuid
 from nacre.guard.vendors import PREFIXED, SHAPED
 
@@ -20,7 +20,6 @@ KNOWN_IDS = frozenset(
 PUBLISHABLE = ("pk_live_", "pk_test_", "sb_publishable_", "phc_")
 # No token is longer; without an end a text of nothing but beginnings would be read again for each.
 LONGEST = 5_000
-LONG_RUN = r"(?<![A-Za-z0-9_])[A-Za-z0-9_-]{15,}"
 
 
 @cache

@@ -10,7 +10,7 @@ from typing import Any
 
 from nacre.capture.forgotten import vectors_of
 from nacre.lifecycle.connect import Fact, connected
-from nacre.lifecycle.lines import Line, is_telling, lines_of, read, without
+from nacre.lifecycle.lines import Line, is_telling, lines_of, read, without, write
 from nacre.lifecycle.target import Room, Target, lines_at
 from nacre.lifecycle.traces import unmarked
 from nacre.model.plan import Plan, Step
@@ -186,7 +186,7 @@ def apply(room: Room, made: ForgetPlan) -> None:
         contents = [(lines, _still(room, lines)) for lines in files.values()]
         bury(op, made)
         for lines, data in contents:
-            rewrite(op, lines[0].full, without(data, lines), read=atomic.digest(data), log=True)
+            write(op, lines[0].full, data, without(data, lines))
 
 
 def _still(room: Room, lines: Sequence[Line]) -> bytes:

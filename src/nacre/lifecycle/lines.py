@@ -9,17 +9,21 @@ from functools import cached_property
 from pathlib import Path
 
 from nacre.config import Config
+from nacre.errors import NacreError
 from nacre.text.blocks import HEADING, ITEM, TEXT
 from nacre.text.stamps import bare_words, label_of
+from nacre.vault import atomic, packed, skills
 from nacre.vault.files import memory_files
 from nacre.vault.ledger import identity
 from nacre.vault.markdown import Document, Item, document, words_of
+from nacre.vault.operation import Operation
+from nacre.vault.rewrite import changed, put, rewrite
 from nacre.vault.tombstones import normal
 from nacre.vault.trail import mark_of
 from nacre.vault.workspace import DAY_NAME, Workspace
 
 _QUOTE = re.compile(r"\A\s*(?:>\s*)+")
-_CLOCK = re.compile(r"\A\[\d{1,2}:\d{2}\]\s+")  # before a decision in SESSION-STATE.md
+_CLOCK = re.compile(r"\A\[(?:\d{4}-\d{2}-\d{2}[ T])?\d{1,2}:\d{2}\]\s+")  # before a decision in SESSION-STATE.md
 _BREAK = re.compile(r"\n\s*(?:[-*+]|\d{1,9}[.)])\s")
 _HAN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 _WORD = re.compile(r"\w+")
@@ -74,7 +78,7 @@ class Line:
     @property
     def day(self) -> str | None:
         """The day of the log that it stands in."""
-        found = DAY_NAME.fullmatch(self.path.rpartition("/")[2])
+        found = DAY_NAME.fullmatch(self.path.rpartition("/")[2].removesuffix(packed.PACKED))
         return found[1] if found and self.layer in ("daily", "archive") else None
 
     @property
@@ -99,17 +103,34 @@ def files(workspace: Workspace, config: Config) -> Iterator[tuple[str, Path, str
     for found in memory_files(workspace, config):
         if found.layer != "extra":
             yield found.path, Path(found.full), found.layer
-    for path in (workspace.review, workspace.state, workspace.root / "promote_report.md"):
+    lessons = (skills.retrospect(workspace, name) for name in skills.skills(workspace))
+    for path in (workspace.review, workspace.state, workspace.root / "promote_report.md", *lessons):
         if path.is_file():
             yield workspace.relative(path), path, "working"
+    for path in sorted(workspace.archive.glob("*/*.md.gz")):
+        if path.is_file() and not path.is_symlink():
+            yield workspace.relative(path), path, "archive"
 
 
 def read(path: Path) -> bytes:
-    """A file's bytes; nothing where it is gone or cannot be read, which doctor says."""
+    """A file's bytes, those of a compressed log unpacked; nothing where it is gone or cannot be read, which doctor says."""
     try:
-        return path.read_bytes()
-    except OSError:
+        data = path.read_bytes()
+        return packed.unpack(data, path.name) if path.suffix == packed.PACKED else data
+    except (OSError, NacreError):
         return b""
+
+
+def write(op: Operation, path: Path, before: bytes, after: bytes) -> None:
+    """Put other content into a file that still holds what `read` gave; a compressed log stays one."""
+    if path.suffix != packed.PACKED:
+        rewrite(op, path, after, read=atomic.digest(before), log=True)
+        return
+    op.place(path)
+    stored = atomic.read_bytes(path) or b""
+    if read(path) != before:
+        raise changed(op.workspace.relative(path))
+    put(op, path, stored, packed.pack(after))
 
 
 def lines_of(path: str, full: Path, layer: str, data: bytes) -> Iterator[Line]:

@@ -20,7 +20,7 @@ from nacre.lifecycle.lines import Line, lines_of, read, without
 from nacre.lifecycle.target import Room
 from nacre.lifecycle.traces import Trace, Words
 from nacre.text.stamps import bare_words
-from nacre.vault import atomic, blobs, ledger, tombstones, trail
+from nacre.vault import atomic, blobs, given, ledger, tombstones, trail
 from nacre.vault.files import memory_files
 from nacre.vault.history import history
 from nacre.vault.lock import lock
@@ -75,12 +75,12 @@ def plan(room: Room, forgotten: ForgetPlan) -> PurgePlan:
     stones = tombstones.load(workspace).only(ids)
     said = {one.words for one in forgotten.wordings} | {one.line.whole for one in forgotten.going}
     said |= {fact.words for fact in forgotten.facts}
-    kept = dict(_kept(workspace))
+    kept = list(_kept(workspace))
     backups = _backups(workspace)
-    for text in (*kept.values(), *(read(path) for path in backups)):
+    for text in (*(data for _, data in kept), *(read(path) for path in backups)):
         said |= _recognised(text, stones, ids)
     words = Words(one for one in said if one)
-    held = tuple(name for name, data in kept.items() if words.found(data)) if words else ()
+    held = tuple(dict.fromkeys(name for name, data in kept if words.found(data))) if words else ()
     undoes = tuple(
         one.id
         for one in history(workspace).operations
@@ -96,7 +96,8 @@ def _kept(workspace: Workspace) -> Iterator[tuple[str, bytes]]:
     for path in traces.below(workspace.history / "blobs"):
         name = path.parent.name + path.name
         with contextlib.suppress(NacreError):
-            yield name, blobs.load(workspace.history, name)
+            for _, content in traces.contents(blobs.load(workspace.history, name)):  # a compressed log is kept as one
+                yield name, content
 
 
 def _backups(workspace: Workspace) -> list[Path]:
@@ -164,6 +165,7 @@ def apply(room: Room, made: PurgePlan) -> PurgeReport:
                     rewrite(op, path, without(data, remaining), read=atomic.digest(data))
             redact(op, made.ids, words.hold)
         _empty_history(workspace, words)
+        given.take_out(workspace, words.hold)
         for folder in _folders(room):
             atomic.clean_stale(folder)
     standing = tuple(_in_files(room, words)) if words else tuple(_by_hash(room, made.ids))
@@ -184,9 +186,8 @@ def _still_there(path: Path, lines: Sequence[Line], data: bytes) -> list[Line]:
 
 def _empty_history(workspace: Workspace, words: Words) -> None:
     """Delete every earlier content that holds the words, those of this very operation too."""
-    for name, data in _kept(workspace):
-        if words.found(data):
-            atomic.remove(workspace.history / "blobs" / name[:2] / name[2:])
+    for name in {name for name, data in _kept(workspace) if words.found(data)}:
+        atomic.remove(workspace.history / "blobs" / name[:2] / name[2:])
 
 
 def _folders(room: Room) -> set[Path]:

@@ -110,7 +110,7 @@ def _by_place(room: Room, wanted: str, lines: Sequence[Line]) -> tuple[Target, .
     if first is None:
         return ()
     shown = room.workspace.relative(Path(path).expanduser()) if Path(path).expanduser().is_absolute() else path
-    if not shown.endswith(".md"):
+    if not shown.endswith((".md", ".md.gz")):
         return ()
     _must_be_ours(room, shown)
     inside = lines_at(lines, shown, first, first + (count or 1) - 1)

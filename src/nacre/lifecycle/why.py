@@ -34,7 +34,7 @@ _ORDER = ("longterm", "weekly", "daily", "archive")
 class Link:
     """One step of the way back. `path` is a file of memory, or a transcript; `text` the words as they stand there."""
 
-    kind: str  # "longterm", "weekly", "daily", "note", "session" or "message"
+    kind: str  # "longterm", "weekly", "daily", "note", "checkpoint", "session" or "message"
     path: str = ""
     line: int | None = None
     date: str | None = None
@@ -99,9 +99,18 @@ def _by_heading(lines: Iterable[Line], entries: Iterable[Standing]) -> tuple[lis
         stamp = stamp_of(line.section)
         if line.day and stamp.session:
             sessions.setdefault(stamp.session, Link("session", date=line.day, about=stamp.session))
+    promoted: dict[str, Link] = {}
     for entry in entries:
         if session := entry.source.get("session"):
             sessions.setdefault(session, Link("session", date=entry.source.get("day"), about=session))
+        if path := entry.source.get("checkpoint"):
+            promoted[path] = Link("checkpoint", redact(path).text, date=entry.source.get("day"))
+    if promoted:
+        ends = say(
+            "It was promoted from this checkpoint, which may have moved to another layer since.",
+            "它由此检查点晋升而来；该检查点此后可能已移到其他层。",
+        )
+        return [*promoted.values(), *sessions.values()], ends
     if sessions:
         ends = say(
             "Which of its messages it was is not recorded: it was captured before Nacre kept a trail.",

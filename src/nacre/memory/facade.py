@@ -12,6 +12,7 @@ from nacre.memory.writing import Writing
 
 if TYPE_CHECKING:
     from nacre.embed.protocol import Embedder
+    from nacre.memory.refreshing import Refreshed
 
 
 class Memory(Writing, Tending):
@@ -59,3 +60,11 @@ class Memory(Writing, Tending):
         several = () if path or agent else opening.several_agents()
         for one in several or (agent,):
             yield cls.open(path, now=now, agent=one, scope=scope)
+
+    def refresh(
+        self, session: str | None = None, *, apply: bool = False, budget: int | None = None, dry_run: bool = False
+    ) -> Refreshed:
+        """Put the talk that goes on into the hot layer, organise, promote, and give a fresh context."""
+        from nacre.memory.refreshing import refresh
+
+        return refresh(self, session, apply=apply, budget=budget, dry_run=dry_run)

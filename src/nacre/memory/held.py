@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from nacre.embed.protocol import Embedder
     from nacre.index.keeper import Keeper
     from nacre.index.sessions import SessionKeeper
+    from nacre.memory.working import Working
     from nacre.model.problem import Problem
     from nacre.recall.meaning import MeaningSource
 
@@ -88,6 +89,14 @@ class Held:
                 kept = KeptVectors(self.workspace.index / "statements.npz")
                 self._brain = Judge(embedder if embedder.models() else None, kept)
             return self._brain
+
+    @property
+    def state(self) -> Working:
+        """Working memory, SESSION-STATE.md: the owner's alone."""
+        from nacre.memory.working import Working
+
+        self._must_be_private()
+        return Working(self.workspace, self.config, self.clock)
 
     def embedder(self) -> tuple[Embedder | None, str | None]:
         """Who makes the vectors and, where something is missing or sent away, a line about it."""

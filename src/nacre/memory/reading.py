@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nacre.errors import NacreError
 from nacre.memory import asking
 from nacre.memory.held import Held
 from nacre.memory.indexes import IndexReport
@@ -15,6 +17,8 @@ from nacre.recall.filters import Filters, checked
 if TYPE_CHECKING:
     from nacre.index.update import Progress, TextReport
     from nacre.model.hit import Hit, SearchReport
+    from nacre.recall.layered import RecallReport
+    from nacre.recall.pack import ContextPack
     from nacre.recall.read import Excerpt
 
 
@@ -105,9 +109,9 @@ class Reading(Held):
         question = understand(query, clock.today())
         return merged([answer(one, question, asked) for one in self._indexes.corpora(corpus)], asked.limit)
 
-    def get(self, path: str, start_line: int | None = None, lines: int = 20) -> Excerpt:
+    def get(self, path: str, start_line: int | None = None, lines: int = 20, *, via: str = "get") -> Excerpt:
         """Lines of a memory file, or of a session as search names it. The path may name them itself: `memory/x.md:12`,
-        `memory/x.md#L3-L9`."""
+        `memory/x.md#L3-L9`. Outside groups a reading counts as a recall; `via` tells which way it went."""
         from nacre.recall.read import place, read, read_session
 
         bare, named, count = place(path)
@@ -115,9 +119,56 @@ class Reading(Held):
             wanted = sessions, bare, start_line or named or 1, count or lines, self.clock.fixed
             if excerpt := sessions.store.safely(lambda: read_session(*wanted)):
                 return excerpt
-        keeper = self.keeper
-        seen = (keeper.store, keeper.current()) if self.scope.group is not None else None
-        return read(self.workspace, self.config, self.scope, bare, start_line or named or 1, count or lines, seen)
+        seen = (self.keeper.store, self.keeper.current()) if self.scope.group is not None else None
+        excerpt = read(self.workspace, self.config, self.scope, bare, start_line or named or 1, count or lines, seen)
+        if self.scope.group is None:
+            from nacre.recall import counting
+
+            extent = excerpt.start_line, excerpt.end_line
+            trouble = counting.count(self.workspace, self.config, self.clock, excerpt.path, extent, via)
+            if trouble and not any(one.kind == trouble.kind for one in self.problems):
+                self.problems = (*self.problems, trouble)
+        return excerpt
+
+    def recall(self, query: str, *, limit: int = 3, dry_run: bool = False) -> RecallReport:
+        """What the checkpoints know: hot, warm, gist, forgotten, as far as the first layer that answers.
+
+        What is found becomes young again at once: it moves to a younger layer and is counted. `dry_run` only looks.
+        """
+        from nacre.recall import layered
+
+        self._must_be_private()
+        report = layered.recall(self.workspace, self.config, query, limit)
+        if dry_run or not report.found:
+            return report
+        from nacre.lifecycle.rotate import rotated
+        from nacre.recall import counting
+
+        files = [file for one in report.found for file in one.files]
+        try:
+            report = layered.moved(report, rotated(self.workspace, self.clock, self.config, files))
+        except NacreError as trouble:  # locked, or read-only: the answer is worth more than its place
+            report = layered.unmoved(report, trouble)
+        uncounted = counting.count_recalled(self.workspace, self.clock, report.found, query)
+        return dataclasses.replace(report, problems=(*report.problems, uncounted)) if uncounted else report
+
+    def context(
+        self,
+        budget: int | None = None,
+        *,
+        query: str | None = None,
+        project: str | None = None,
+        all_files: bool = False,
+        mode: str = "text",
+        noted: bool = True,
+    ) -> ContextPack:
+        """What a new session is given, within a budget of tokens; a group only what is its own or public.
+
+        `query` adds what answers it; `noted` keeps the pack for `nacre context --last`. Nothing of it counts as recalled: it was given, not asked for.
+        """
+        from nacre.memory.giving import give
+
+        return give(self, budget, query=query, project=project, all_files=all_files, mode=mode, noted=noted)
 
     def project_here(self) -> str | None:
         """The project whose folder the current one lies in, by the path named at the head of its MEMORY.md."""

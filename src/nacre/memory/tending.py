@@ -6,16 +6,23 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from nacre.memory.reading import Reading
+from nacre.words import say
 
 if TYPE_CHECKING:
+    from nacre.lifecycle.flush import Flush
+    from nacre.lifecycle.flushanswer import Taken
+    from nacre.lifecycle.flushcheck import Checked
     from nacre.lifecycle.forgetting import Choose, ForgetReport
+    from nacre.lifecycle.organise import OrganiseReport
     from nacre.lifecycle.pin import PinPlan
+    from nacre.lifecycle.promote import PromotePlan
     from nacre.lifecycle.target import Room
     from nacre.lifecycle.why import Why
     from nacre.model.plan import Step
     from nacre.model.verdict import Verdict
     from nacre.tidy.adopt import AdoptPlan
     from nacre.tidy.answers import Answer
+    from nacre.tidy.decay import DecayReport
     from nacre.tidy.room import Room as Desk
     from nacre.tidy.run import TidyReport
     from nacre.vault.review import Item
@@ -55,6 +62,17 @@ class Tending(Reading):
             self.index()
         return report
 
+    def organise(self, *, dry_run: bool = False) -> OrganiseReport:
+        """Bring every checkpoint into the layer where its age and its recalls put it; then bring the index up to date."""
+        from nacre.lifecycle.organise import by_brain, organise
+
+        self._must_be_private()
+        summarise = by_brain(lambda: self.brain)
+        report = organise(self.workspace, self.clock, self.config, summarise, dry_run=dry_run)
+        if report.steps and not dry_run:
+            self.index()
+        return report
+
     def questions(self) -> list[Item]:
         """What long-term memory could not decide alone; `answer` takes the user's word on it."""
         from nacre.vault import review
@@ -89,6 +107,7 @@ class Tending(Reading):
         from nacre.tidy.takenback import undone
         from nacre.vault.undo import plan
 
+        self._must_be_private()
         if dry_run:
             return plan(self.workspace, self.config, count, only=only)
         return undone(self.workspace, self.clock, self.config, count, only=only)
@@ -129,6 +148,72 @@ class Tending(Reading):
 
         lines, target = one_target(room := self._room(), id)
         return why(room, target, lines)
+
+    def flush(
+        self,
+        tokens: int | None = None,
+        window: int | None = None,
+        *,
+        session: str = "default",
+        compactions: int | None = None,
+        dry_run: bool = False,
+    ) -> Flush:
+        """Whether the turn before compaction is due, with the prompts for it; without counts only the prompts. Never for a group."""
+        from nacre.lifecycle import flush
+
+        if self.scope.group is not None:
+            return flush.Flush(flush.GROUP, say("In a group nothing is written down.", "群组范围内不作记录。"))
+        place = self.workspace, self.clock, self.config
+        if tokens is None or window is None:
+            return flush.hindrance(*place) or flush.Flush("prompts", "", 0, *flush.handed_out(*place))
+        return flush.ask(*place, tokens, window, session=session, compactions=compactions, dry_run=dry_run)
+
+    def flush_answer(self, text: str, *, session: str = "default", dry_run: bool = False) -> Taken:
+        """Take the agent's answer to the turn before compaction into today's log."""
+        from nacre.lifecycle.flushanswer import take
+
+        self._must_be_private()
+        return take(self.workspace, self.clock, self.config, text, session=session, dry_run=dry_run)
+
+    def flush_check(self, *, session: str = "default", restore: bool = False) -> tuple[Checked, tuple[str, ...]]:
+        """Which reference files changed since a session got the prompts; those that were brought back, where asked for."""
+        from nacre.lifecycle import flushcheck
+
+        self._must_be_private()
+        checked = flushcheck.check(self.workspace, self.clock, session)
+        back = flushcheck.restore(self.workspace, self.clock, self.config, checked.touched) if restore else ()
+        return checked, back
+
+    def decay(self, *, promote_only: bool = False, dry_run: bool = False) -> DecayReport:
+        """Promote what lasts in the oldest logs and archive them, where `tidy.retention` is "decay"."""
+        from nacre.tidy.decay import run
+
+        report = run(self._desk(), promote_only=promote_only, dry_run=dry_run)
+        if report.changed and not dry_run:
+            self.index()
+        return report
+
+    def promote(self, *, apply: bool = False, dry_run: bool = False) -> PromotePlan:
+        """Nominate checkpoints that were recalled often, and write promote_report.md; with `apply`, carry out what it proposes."""
+        from nacre.lifecycle import promote, promotereport
+        from nacre.vault.operation import operation
+
+        desk = self._desk()
+        if dry_run:
+            return promote.plan(desk)
+        with operation(self.workspace, self.clock, "promote", self.config) as op:
+            made = promote.apply(desk, op) if apply else promote.plan(desk)
+            promotereport.write(op, self.promote_report(made, applied=apply))
+        if apply and made.promoted:
+            self.index()
+        return made
+
+    def promote_report(self, made: PromotePlan, *, applied: bool = False) -> str:
+        """What `promote` found, as Markdown."""
+        from nacre.lifecycle.promotereport import report
+
+        when = self.clock.now().isoformat(sep=" ", timespec="minutes")[:16]
+        return report(made, self.workspace, when, applied=applied)
 
     def _room(self) -> Room:
         """What forgetting, pinning and asking why work with; none of it is for a group."""

@@ -85,6 +85,8 @@ class Writing(Reading):
         if write and found:
             from nacre.vault import daily
 
+            self._must_be_private()
+
             daily.notes(self.workspace, self.clock, "extract", [one.line for one in found], config=self.config)
         return found
 
@@ -92,6 +94,7 @@ class Writing(Reading):
         """The lines of notes that have no type, with the one each would get, or now has when asked for."""
         from nacre.capture.classify import give_types, untyped
 
+        self._must_be_private()
         found = untyped(self.workspace, self.brain)
         return give_types(self.workspace, self.clock, self.config, found) if apply and found else found
 
@@ -103,6 +106,7 @@ class Writing(Reading):
         from nacre.capture.run import setting_of
         from nacre.vault import checkpoints
 
+        self._must_be_private()
         setting = setting_of(self.workspace, self.config, self.clock, lambda: self.brain)
         made = of_session(setting, session) if text is None else of_text(setting, text, title)
         if dry_run:
@@ -116,6 +120,7 @@ class Writing(Reading):
         from nacre.capture.run import moment_of, setting_of
         from nacre.capture.survey import survey
 
+        self._must_be_private()
         setting = setting_of(self.workspace, self.config, self.clock, lambda: self.brain, exclude=exclude)
         return survey(setting, moment_of(since, self.clock) if since is not None else None)
 
@@ -136,6 +141,7 @@ class Writing(Reading):
         """What on this machine `import_` could take in, with counts. Writes nothing."""
         from nacre.capture.imports.survey import survey
 
+        self._must_be_private()
         return survey(self.workspace, self.config, self.clock)
 
     def synced(self) -> dt.datetime | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -14,9 +13,8 @@ from nacre.model.session import Kind, Session
 from nacre.sources.consent import folder, settings_of
 from nacre.sources.transcript import Places, Transcript
 from nacre.vault.agents import agents
+from nacre.vault.projects import folder_name
 from nacre.vault.workspace import Workspace
-
-_OTHER_TREE = re.compile(r"gitdir:\s*(.+?)[/\\]\.git[/\\]worktrees[/\\]")
 
 
 def places_of(config: Config, env: Mapping[str, str] | None = None, home: Path | None = None) -> Places:
@@ -57,7 +55,7 @@ def project_name(session: Session, known: Callable[[str], str | None], workspace
     cwd = folder(session.cwd).rstrip("/\\")
     if session.agent == "openclaw" or not cwd or cwd == workspace_root:
         return ""
-    return known(cwd) or _named(_repository(cwd))
+    return known(cwd) or folder_name(cwd)
 
 
 def listed_as(session: Session, project: str) -> str:
@@ -65,30 +63,3 @@ def listed_as(session: Session, project: str) -> str:
     if session.kind is Kind.GROUP:
         return redact(session.group).text or "group"
     return redact(project).text or "direct"
-
-
-def _named(folder: str) -> str:
-    """What a project is called by its folder; nothing for the home folder, where people talk about everything."""
-    return "" if folder == os.path.expanduser("~") else os.path.basename(folder.replace("\\", "/"))
-
-
-def _repository(folder: str) -> str:
-    """The root of the repository that holds a folder, where it exists on this machine; else the folder."""
-    place, home = folder, os.path.expanduser("~")
-    while os.path.isabs(place) and place not in (os.path.dirname(place), home):
-        sign = os.path.join(place, ".git")
-        if os.path.exists(sign):
-            return _main_tree(sign) or place
-        place = os.path.dirname(place)
-    return folder
-
-
-def _main_tree(sign: str) -> str | None:
-    """The main working tree of a repository, where `.git` is a file that says: this is but another tree of it."""
-    try:
-        with open(sign, encoding="utf-8", errors="replace") as file:
-            told = file.read(4096)
-    except OSError:  # a folder: the repository itself
-        return None
-    found = _OTHER_TREE.match(told)
-    return found[1] if found and os.path.isabs(found[1]) else None

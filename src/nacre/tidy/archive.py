@@ -63,7 +63,7 @@ def plan(room: Room, compressed: CompressPlan) -> ArchivePlan:
             continue
         try:
             week = compressed.weeks[log.day.date.isoformat()]
-            found = _move(room, log, week, archived.get(log.day.path.name, []))
+            found = destined(room, log, week, archived.get(log.day.path.name, []))
         except NacreError as trouble:
             problems.append(Problem("log left as it is", str(trouble), room.workspace.relative(log.day.path)))
             continue
@@ -72,21 +72,27 @@ def plan(room: Room, compressed: CompressPlan) -> ArchivePlan:
     return ArchivePlan(Plan(tuple(steps)), tuple(moves), tuple(problems))
 
 
-def _move(room: Room, log: Log, week: str, archived: Sequence[Log]) -> Move:
+def destined(room: Room, log: Log, week: str, archived: Sequence[Log]) -> Move:
+    """Where a log goes: behind what was archived of its day, else to a place of its own."""
     marks = frozenset(one.mark for one in log.said)
     if not archived:
-        date = log.day.date
-        folder = f"{date:%Y}" if room.config.archive.layout == "year" else f"{date:%Y-%m}"
-        return Move(log, room.workspace.archive / folder / log.day.path.name, week, marks)
+        return Move(log, place(room, log), week, marks)
     onto = min(archived, key=lambda one: one.day.path)  # where capture adds to the day as well
     old = expect(room.workspace, onto.day.path, onto.hash) or b""
     new = expect(room.workspace, log.day.path, log.hash) or b""
-    data = _joined(room, onto, old, new)
+    data = joined(room, onto, old, new)
     size = sum(one.size for one in archived) - onto.size + len(old if data is None else data)
     return Move(log, onto.day.path, week, marks, onto, data, size)
 
 
-def _joined(room: Room, onto: Log, old: bytes, new: bytes) -> bytes | None:
+def place(room: Room, log: Log) -> Path:
+    """Where a log goes of whose day nothing is archived yet."""
+    date = log.day.date
+    folder = f"{date:%Y}" if room.config.archive.layout == "year" else f"{date:%Y-%m}"
+    return room.workspace.archive / folder / log.day.path.name
+
+
+def joined(room: Room, onto: Log, old: bytes, new: bytes) -> bytes | None:
     """The archived log with the living one behind it; None when it ends with it already.
 
     The title of the day is not repeated, unless the first lines would come to stand under a heading of the archived log:
@@ -128,26 +134,27 @@ def _step(room: Room, one: Move) -> Step:
     return Step("move", shown(one.log.day.path), reason, shown(one.to))
 
 
-def apply(room: Room, op: Operation, planned: ArchivePlan) -> tuple[Problem, ...]:
-    """Move the logs; those that somebody changed meanwhile are left for the next run, and told."""
+def apply(room: Room, op: Operation, planned: ArchivePlan, *, pressed: bool = True) -> tuple[Problem, ...]:
+    """Move the logs; those that somebody changed meanwhile are left for the next run, and told. `pressed`: only those whose week
+    has taken them in."""
     if not planned.moves:
         return ()
     left: list[Problem] = []
-    joined: list[Pressed] = []
+    behind: list[Pressed] = []
     entered = trail.read(room.workspace).entered()
     for one in planned.moves:
         day = one.log.day.date.isoformat()
-        if not one.marks <= entered.get(day, set()):
+        if pressed and not one.marks <= entered.get(day, set()):
             continue  # its week was left, which has been told
         try:
             if one.onto is None:
                 move(op, one.log.day.path, one.to, read=one.log.hash)
             else:
                 _append(op, one, one.onto)
-                joined.append(Pressed(day, one.week, (), one.size))
+                behind += [Pressed(day, one.week, (), one.size)] if pressed else []
         except (ChangedOutside, PathEscape) as trouble:
             left.append(Problem("left for the next run", str(trouble), room.workspace.relative(one.log.day.path)))
-    trail.write(op, joined)
+    trail.write(op, behind)
     return tuple(left)
 
 

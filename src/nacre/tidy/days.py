@@ -65,6 +65,7 @@ class Said:
     heading: str
     line: int
     mark: str
+    checkpoint: str = ""  # the file of the layers that it stands in, where it was promoted from one
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from nacre.model.problem import Problem
@@ -20,6 +20,7 @@ from nacre.vault import tombstones
 from nacre.vault.ledger import Standing
 from nacre.words import say
 
+Only = Callable[[Said], bool]
 AT_ONCE = 400  # lines of the logs whose sentences are in memory together
 PROVEN = 0.3  # odds of lasting that a statement has which corrects a remembered one in so many words
 UPDATES = 1.0  # what speaks for a statement that corrects a remembered one: the stale line would mislead
@@ -28,11 +29,17 @@ ALSO = 0.3  # odds above which a statement that overtakes one entry overtakes an
 SURE = 0.7  # odds above which a clash is put to the user, though the statement itself would not be kept
 
 
-def plan(room: Room, *, careful: bool = False) -> DistilPlan:
-    """What tonight's lines would change; reads, and writes nothing. `careful`: nothing that stands there is touched without asking."""
+def plan(
+    room: Room, *, careful: bool = False, only: Only | None = None, said: Sequence[Said] | None = None
+) -> DistilPlan:
+    """What tonight's lines would change; reads, and writes nothing. `careful`: nothing that stands there is touched without asking.
+    `only`: which of the new lines are looked at. `said`: lines from elsewhere, looked at instead."""
     night = Night(room, careful=careful)
     known = seen(night.trail, night.before, night.asked)
     new, night.lately, problems = offered(room, known, night.trail, night.known)
+    if said is not None:
+        new = [one for one in said if (one.day, one.mark) not in known]
+    new = [one for one in new if only(one)] if only else new
     night.problems += problems
     _adopt(night)
     stones = tombstones.load(room.workspace)

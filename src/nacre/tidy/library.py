@@ -7,9 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from nacre.brain.local.judge import Meant
+from nacre.brain.local.likeness import Statement
 from nacre.brain.local.pieces import pieces
+from nacre.brain.local.relation import as_statement
 from nacre.brain.local.wording import joined
 from nacre.errors import NacreError
 from nacre.model.plan import Plan
@@ -29,9 +31,6 @@ from nacre.vault.longterm import Edit
 from nacre.vault.markdown import Document, document, open_document
 from nacre.vault.trail import Trail
 from nacre.vault.workspace import slug_of
-
-if TYPE_CHECKING:
-    from nacre.brain.local.judge import Judged
 
 
 @dataclass(frozen=True)
@@ -60,6 +59,7 @@ class Library:
             self._projects[path.parent.name] = self._opened(path)
         self._tested: dict[str, Tested] = {}
         self._known: dict[str, Known] = {}
+        self._statements: dict[str, Statement] = {}
         self._shelves: dict[str, tuple[Document | None, list[tuple[Book, Line, Known]]]] = {}
         self._files: dict[str, tuple[Document, Document]] = {}
 
@@ -125,30 +125,31 @@ class Library:
         """Take entries apart that were not looked at before, all in one go."""
         new = [line.words for line in lines if line.words not in self._known]
         parts = {words: [piece.text for piece in pieces(words)] for words in new}
-        texts = [*new, *(text for split in parts.values() if len(split) > 1 for text in split)]
-        self._test(texts)
+        self._understand([*new, *(text for split in parts.values() if len(split) > 1 for text in split)])
         for words in new:
             split = parts[words] if len(parts[words]) > 1 else []
-            statements = tuple(self._tested[text].statement for text in split)
-            self._known[words] = Known(self._tested[words].statement, statements)
+            self._known[words] = Known(self._statements[words], tuple(self._statements[text] for text in split))
 
-    def _test(self, texts: list[str]) -> None:
-        new = list(dict.fromkeys(text for text in texts if text not in self._tested))
+    def _understand(self, texts: Sequence[str]) -> None:
+        """Entries are compared with what is new, not judged again: what they mean is enough."""
+        new = list(dict.fromkeys(text for text in texts if text not in self._statements))
         if new:
-            self._tested |= dict(zip(new, admit.tested(self.room.judge(), new), strict=True))
+            meant = self.room.judge().meant(new)
+            self._statements |= {one.text: as_statement(one) for one in meant}
 
-    def judged(self) -> Iterator[Judged]:
+    def statements(self, texts: Sequence[str]) -> list[Statement]:
+        self._understand(texts)
+        return [self._statements[text] for text in texts]
+
+    def meant(self) -> Iterator[Meant]:
         """The entries that stand there now, and their parts, as far as anything was held against them."""
         for words in dict.fromkeys(line.words for book in self.books for line in book.lines):
-            if words in self._known:
-                yield from (one.judged for one in self._parts_of(words))
-
-    def _parts_of(self, words: str) -> list[Tested]:
-        texts = [words, *(piece.text for piece in pieces(words))]
-        return [self._tested[text] for text in dict.fromkeys(texts) if text in self._tested]
+            if known := self._known.get(words):
+                yield from (Meant(one.text, one.language, one.vector) for one in (known.whole, *known.parts))
 
     def tested(self, words: str) -> Tested:
-        self._test([words])
+        if words not in self._tested:
+            (self._tested[words],) = admit.tested(self.room.judge(), [words])
         return self._tested[words]
 
     def without_part(self, words: str, part: int | None) -> str | None:
@@ -164,8 +165,10 @@ class Library:
         return next(((book, line) for book in self.books if (line := book.find(known))), None)
 
     def source(self, said: Said) -> dict[str, str]:
-        """Where a statement comes from: day, session, the line of the log and the first message it rests on."""
+        """Where a statement comes from: day, session, the line of the log and the first message it rests on, or the checkpoint
+        that it was promoted from."""
         told = {"day": said.day, "session": said.session or "", "bullet": said.mark, "message": self._message(said)}
+        told["checkpoint"] = said.checkpoint
         return {name: value for name, value in told.items() if value}
 
     def _message(self, said: Said) -> str:

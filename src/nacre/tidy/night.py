@@ -75,7 +75,7 @@ class Night:
             tuple(self.notes),
             tuple(offered),
             (*self.problems, *self.library.problems),
-            tuple(self.library.judged()),
+            tuple(self.library.meant()),
         )
 
     def step(self, action: str, path: str, reason: str, detail: str = "") -> None:
@@ -128,13 +128,13 @@ class Night:
         """What the user took out of a MEMORY.md by hand: it does not come back in other words."""
         gone = [one for one in self.known.values() if one.verdict == "forgotten" and one.text]
         mine = [one.text or "" for one in gone if one.records[-1].more.get("by") == "hand"][-MOST_UNWANTED:]
-        return [self.library.tested(text).statement for text in mine]
+        return self.library.statements(mine)
 
     def nearly_same(self, lines: Sequence[Line]) -> list[tuple[Line, Line]]:
         """Two of the lines that say the same, if there are."""
         from nacre.brain.local.relation import are_close, relations, says_the_same
 
-        read = [self.library.tested(line.words).statement for line in lines]
+        read = self.library.statements([line.words for line in lines])
         for place, one in enumerate(read):
             close = [
                 other

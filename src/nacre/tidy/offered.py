@@ -22,7 +22,7 @@ from nacre.vault.review import Item
 from nacre.vault.trail import Trail, mark_of
 
 WEEKS = 5  # digests that are looked into for lines that came from no log
-_STORY = re.compile(rf"(?:{re.escape(IDENTITY)}|{re.escape(USER)}) [^:]+: ")  # our own note on a field that was set
+STORY = re.compile(rf"(?:{re.escape(IDENTITY)}|{re.escape(USER)}) [^:]+: ")  # our own note on a field that was set
 
 
 Seen = set[tuple[str, str]]
@@ -55,7 +55,7 @@ def offered(
         said = _said(day)
         if day.date >= recent:
             lately += said
-        new += [one for one in said if (one.day, one.mark) not in known and not _STORY.match(one.words)]
+        new += [one for one in said if (one.day, one.mark) not in known and not STORY.match(one.words)]
     pressed = {mark for marks in entered.values() for mark in marks}
     standing = {one.mark for one in new}
     new += [
@@ -66,7 +66,7 @@ def offered(
         and mark_of(one.words) not in pressed  # a label that is no type of ours stands in front of the words
         and one.mark not in standing
         and identity(one.words) not in entries
-        and not _STORY.match(one.words)
+        and not STORY.match(one.words)
     ]
     return sorted(new, key=lambda one: one.day), lately, list(listed.problems)
 

@@ -13,7 +13,7 @@ from nacre.vault.review import Item
 from nacre.vault.trail import Offered
 
 if TYPE_CHECKING:
-    from nacre.brain.local.judge import Judged
+    from nacre.brain.local.judge import Meant
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class DistilPlan:
     notes: tuple[str, ...] = ()  # for today's log
     offered: tuple[Offered, ...] = ()  # what need not be looked at again
     problems: tuple[Problem, ...] = ()
-    judged: tuple[Judged, ...] = ()  # the entries that were held against the new lines
+    meant: tuple[Meant, ...] = ()  # the entries that were held against the new lines
 
     @property
     def steps(self) -> tuple[Step, ...]:

@@ -75,12 +75,22 @@ def about_fading(night: Night) -> None:
                 ask(night, Item(line.id, review.FADED, line.words, closing, {"file": book.shown}))
 
 
+MOST = 100  # questions that wait for the user; nobody answers more
+
+
 def settle(night: Night) -> None:
-    """Questions about lines that are no longer there have answered themselves."""
+    """Questions about lines that are no longer there have answered themselves. The oldest of too many give way: what nobody
+    answered is left as it is, and is not asked again."""
     here = {line.id for book in night.library.books for line in book.lines}
     for one in night.asked:
         if one.kind in (review.FADED, review.ADOPTED) and one.id not in here:
             night.settled.append(one.id)
+    gone = set(night.settled)
+    waiting = [one for one in night.asked if one.id not in gone]
+    over = max(0, len(waiting) + len(night.asks) - MOST)
+    night.settled += [one.id for one in waiting[:over]]
+    if over > len(waiting):
+        night.asks = night.asks[over - len(waiting) :]
 
 
 def _item(night: Night, one: Candidate, kind: str, why: str, verdict: Verdict, about: dict[str, object]) -> Item:

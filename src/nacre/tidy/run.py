@@ -9,9 +9,13 @@ from dataclasses import dataclass, field
 from nacre.model.plan import Step
 from nacre.model.problem import Problem
 from nacre.tidy import archive, backups, compress, distil, write
+from nacre.tidy.compress import CompressPlan
+from nacre.tidy.days import Said
+from nacre.tidy.distil import Only
 from nacre.tidy.planned import DistilPlan
 from nacre.tidy.room import Room
 from nacre.vault.operation import operation
+from nacre.words import say
 
 COMPRESS, DISTIL, ARCHIVE = "compress", "distil", "archive"
 Progress = Callable[[str], None]
@@ -42,39 +46,52 @@ def run(room: Room, *, dry_run: bool = False, progress: Progress | None = None) 
     with operation(room.workspace, room.clock, "tidy", room.config) as op:
         recovered = write.recover(room, op)
         tell(COMPRESS)
-        pressed = compress.plan(room)
+        pressed = _pressed(room)
         left += compress.apply(room, op, pressed)
         tell(DISTIL)
-        distilled, refused = _distilled(room)
+        distilled, refused = distilled_with_care(room)
         left += [*refused, *write.apply(room, op, distilled)]
         tell(ARCHIVE)
         moved = archive.plan(room, pressed)
         left += archive.apply(room, op, moved)
         thinned = backups.plan(room)
         left += backups.apply(room, op, thinned)
-    if distilled.judged:
-        room.judge().keep(distilled.judged)
+    if distilled.meant:
+        room.judge().keep(distilled.meant)
     problems = (*pressed.problems, *distilled.problems)
     phases = ((COMPRESS, pressed.steps), (DISTIL, distilled.steps), (ARCHIVE, (*moved.plan.steps, *thinned.plan.steps)))
     return _report(phases, problems, left, recovered=recovered)
 
 
-def _distilled(room: Room) -> tuple[DistilPlan, tuple[Problem, ...]]:
+def _pressed(room: Room) -> CompressPlan:
+    """The plan for the weeks; none where the user chose to keep daily logs for `nacre decay`, which is told."""
+    if room.config.tidy.retention == "weekly":
+        return compress.plan(room)
+    sentence = say(
+        'tidy.retention is "decay": daily logs stay as they are, nothing is pressed into weeks or archived; "nacre decay" does that.',
+        "tidy.retention 为“decay”：每日日志保持原样，不压缩进周报，也不归档；归档由“nacre decay”进行。",
+    )
+    return CompressPlan(problems=(Problem("kept for decay", sentence, remedy="nacre decay"),))
+
+
+def distilled_with_care(
+    room: Room, only: Only | None = None, said: Sequence[Said] | None = None
+) -> tuple[DistilPlan, tuple[Problem, ...]]:
     """The plan of the night; one that would take out too much is made again with care, and asks instead. One that still would
     is not carried out at all, and is told."""
-    planned = distil.plan(room)
+    planned = distil.plan(room, only=only, said=said)
     if not write.too_much_lost(room, planned):
         return planned, ()
-    careful = distil.plan(room, careful=True)
+    careful = distil.plan(room, careful=True, only=only, said=said)
     problem = write.too_much_lost(room, careful)
     return (DistilPlan(problems=careful.problems), (problem,)) if problem else (careful, ())
 
 
 def _planned_only(room: Room, tell: Progress) -> TidyReport:
     tell(COMPRESS)
-    pressed = compress.plan(room)
+    pressed = _pressed(room)
     tell(DISTIL)
-    distilled, refused = _distilled(room)
+    distilled, refused = distilled_with_care(room)
     tell(ARCHIVE)
     moved, thinned = archive.plan(room, pressed), backups.plan(room)
     phases = ((COMPRESS, pressed.steps), (DISTIL, distilled.steps), (ARCHIVE, (*moved.plan.steps, *thinned.plan.steps)))

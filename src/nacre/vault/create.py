@@ -18,7 +18,7 @@ from nacre.vault.trust import is_trusted, trust
 from nacre.vault.workspace import Workspace
 from nacre.words import say
 
-IGNORED = (".nacre/", "memory/archive/*MEMORY.md.bak-*")
+IGNORED = (".nacre/", "memory/archive/*.md.bak-*")
 
 
 @dataclass(frozen=True)

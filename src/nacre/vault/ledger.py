@@ -41,6 +41,7 @@ class Record:
 
 _FIELDS = tuple(one.name for one in fields(Record) if one.name != "more")
 _KNOWN = frozenset(_FIELDS)
+_NOTHING: dict[str, Any] = dict.fromkeys(_FIELDS) | {"tests": {}, "source": {}}
 _TEXTS = _KNOWN - {"tests", "source", "confidence"}
 _ALWAYS = ("id", "at", "verdict", "text", "valid_to", "supersedes")
 
@@ -122,7 +123,10 @@ def _record(value: dict[str, Any]) -> Record | None:
         elif isinstance(one, dict):
             right = _is_number if name == "tests" else _is_plain
             known[name] = {key: told for key, told in one.items() if right(told)}
-    return Record(**known, more=more)
+    # There are tens of thousands after some years, and a frozen class sets each of its fields by a call.
+    record = object.__new__(Record)
+    record.__dict__.update(_NOTHING | known, more=more)
+    return record
 
 
 def _is_number(value: object) -> bool:

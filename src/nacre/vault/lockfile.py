@@ -20,7 +20,7 @@ def take(path: Path, deadline: float) -> str:
     """Make the stand-in ours and return the token that proves it; `Locked` when another holds it past the deadline."""
     stand_in = _stand_in(path)
     token = os.urandom(8).hex()
-    mine = json.dumps({"pid": os.getpid(), "host": host(), "boot": _boot(), "token": token}).encode()
+    mine = json.dumps({"pid": os.getpid(), "host": host(), "boot": boot(), "token": token}).encode()
     pause = 0.001
     while True:
         try:
@@ -63,7 +63,7 @@ def _is_stale(holder: dict[str, object]) -> bool:
     pid = holder.get("pid")
     if holder.get("host") != host() or not isinstance(pid, int):
         return False
-    return holder.get("boot") != _boot() or not is_alive(pid)
+    return holder.get("boot") != boot() or not is_alive(pid)
 
 
 def _is_old(stand_in: Path) -> bool:
@@ -91,7 +91,8 @@ def host() -> str:
     return os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", "")
 
 
-def _boot() -> str:
+def boot() -> str:
+    """What tells this run of the machine from the one before; empty where nothing does."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from difflib import SequenceMatcher
-
 
 def lines_of(data: bytes) -> list[bytes]:
     """Lines with their ends; only a newline ends one."""
@@ -14,6 +12,8 @@ def lines_of(data: bytes) -> list[bytes]:
 
 def merge(base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
     """`ours` with what leads from `base` to `theirs`; None when both touched the same lines."""
+    from difflib import SequenceMatcher
+
     if ours == base:
         return theirs
     old, mine = lines_of(base), lines_of(ours)

@@ -18,9 +18,12 @@ _FILES = (
     "history/operations.jsonl",
     "index/index.sqlite",
     "index/statements.npz",
+    "context.json",
     "cursors.json",
     "imports.json",
     "pauses.json",
+    "flush.json",
+    "flush.lock",
     "sync.lock",
 )
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from nacre.vault.workspace import Workspace
 
+_OTHER_TREE = re.compile(r"gitdir:\s*(.+?)[/\\]\.git[/\\]worktrees[/\\]")
 _PLACE = re.compile(r"^>?\s*(?:Project|项目)[:：]\s*(.+?)\s*$", re.MULTILINE)
 
 
@@ -39,3 +40,39 @@ def project_of(workspace: Workspace, folder: Path) -> str | None:
         if here == (real := os.path.realpath(place)) or here.startswith(real.rstrip(os.sep) + os.sep)
     ]
     return max(fitting)[1] if fitting else None
+
+
+def project_at(workspace: Workspace, folder: str) -> str:
+    """With which project a coding agent's talk in a folder is stamped; none in the workspace, where all is talked about."""
+    if os.path.realpath(folder) == os.path.realpath(workspace.root):
+        return ""
+    return project_of(workspace, Path(folder)) or folder_name(folder.rstrip("/\\"))
+
+
+def folder_name(folder: str) -> str:
+    """What a project is called that nobody named: by its repository or folder; nothing for the home folder, where people
+    talk about everything."""
+    place = _repository(folder)
+    return "" if place == os.path.expanduser("~") else os.path.basename(place.replace("\\", "/"))
+
+
+def _repository(folder: str) -> str:
+    """The root of the repository that holds a folder, where it exists on this machine; else the folder."""
+    place, home = folder, os.path.expanduser("~")
+    while os.path.isabs(place) and place not in (os.path.dirname(place), home):
+        sign = os.path.join(place, ".git")
+        if os.path.exists(sign):
+            return _main_tree(sign) or place
+        place = os.path.dirname(place)
+    return folder
+
+
+def _main_tree(sign: str) -> str | None:
+    """The main working tree of a repository, where `.git` is a file that says: this is but another tree of it."""
+    try:
+        with open(sign, encoding="utf-8", errors="replace") as file:
+            told = file.read(4096)
+    except OSError:  # a folder: the repository itself
+        return None
+    found = _OTHER_TREE.match(told)
+    return found[1] if found and os.path.isabs(found[1]) else None

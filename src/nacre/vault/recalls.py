@@ -8,7 +8,6 @@ from typing import Any
 from nacre.clock import Clock
 from nacre.model.problem import Problem
 from nacre.vault import jsonl
-from nacre.vault.append import REDACT, guarded
 from nacre.vault.logfile import append_bytes, lines_for, tail_of
 from nacre.vault.workspace import Workspace
 from nacre.words import say
@@ -38,12 +37,15 @@ def recall(
 
 
 def write(workspace: Workspace, recalls: list[Recall], *, durable: bool = True) -> None:
-    """Append them in one write. Not an operation: reading is nothing to undo."""
+    """Append them in one write. Not an operation: reading is nothing to undo, and must not wait for what operations need."""
+    from nacre.guard.sanitise import clean
+    from nacre.guard.secrets import redact
+
     if not recalls:
         return
     text = "".join(jsonl.dump(_line(one)) for one in recalls)
     path = workspace.recalls
-    append_bytes(path, lines_for(tail_of(path), guarded(text, REDACT)), root=workspace.root, durable=durable)
+    append_bytes(path, lines_for(tail_of(path), redact(clean(text)).text), root=workspace.root, durable=durable)
 
 
 def _line(one: Recall) -> dict[str, Any]:

@@ -36,11 +36,11 @@ def rewrite(op: Operation, path: Path, data: bytes, *, read: str | None, log: bo
     before = expect(op.workspace, path, read)
     safe = guard_added(before or b"", data)
     limits.check(op.workspace, path, before, safe, op.config.memory)
-    return _put(op, path, before, safe)
+    return put(op, path, before, safe)
 
 
-def _put(op: Operation, path: Path, before: bytes | None, data: bytes) -> str:
-    """Record and write bytes that were guarded."""
+def put(op: Operation, path: Path, before: bytes | None, data: bytes) -> str:
+    """Record and write bytes that were guarded, or are the user's own in another form."""
     if data == before:
         return atomic.digest(data)
     old = None if before is None else atomic.digest(before)

@@ -91,6 +91,10 @@ class Workspace:
     def pauses(self) -> Path:
         return self.machine / "pauses.json"
 
+    @property
+    def given(self) -> Path:
+        return self.machine / "context.json"
+
     def day(self, date: dt.date) -> Path:
         return self.memory / f"{date.isoformat()}.md"
 
@@ -117,7 +121,11 @@ class Workspace:
         if "\0" in relative:
             raise _escape(relative.replace("\0", "\\0"))
         path = Path(os.path.normpath(self.root / relative))
-        for candidate, root in ((path, self.root), (path.resolve(), self.root.resolve())):
+        real, inside = (
+            Path(os.path.realpath(path)),
+            Path(os.path.realpath(self.root)),
+        )  # unlike resolve, no error for a loop
+        for candidate, root in ((path, self.root), (real, inside)):
             if candidate != root and root not in candidate.parents:
                 raise _escape(relative)
         return path

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from nacre.brain.local import classifier
 from nacre.brain.local.classifier import HEADS, Weights
@@ -21,6 +21,14 @@ if TYPE_CHECKING:
 LANGUAGES = ("en", "zh")
 MANY = 1500  # sentences; embedding more than these would take longer than anybody waits for one talk
 AT_ONCE = 256  # sentences whose features are in memory together
+
+
+class Meant(NamedTuple):
+    """One sentence with its language and its vector."""
+
+    text: str
+    language: str
+    vector: npt.NDArray[np.float32] | None
 
 
 @dataclass(frozen=True)
@@ -70,6 +78,18 @@ class Judge:
                 found |= dict(zip(some, judged, strict=True))
         return [found[place] for place in range(len(texts))]
 
+    def meant(self, texts: Sequence[str]) -> list[Meant]:
+        """What sentences mean, without judging them: enough to compare what is remembered with something new."""
+        languages = [language_of(text) for text in texts]
+        found: dict[int, Meant] = {}
+        for language in LANGUAGES:
+            places = [place for place, one in enumerate(languages) if one == language]
+            mine = [texts[place] for place in places]
+            vectors, _ = self._vectors(mine, language) if mine else (None, None)
+            for at, place in enumerate(places):
+                found[place] = Meant(texts[place], language, None if vectors is None else vectors[at])
+        return [found[place] for place in range(len(texts))]
+
     def _of_language(self, texts: Sequence[str], language: str, *, plain: bool) -> list[Judged]:
         import numpy as np
 
@@ -101,11 +121,11 @@ class Judge:
         made = self.kept.embed(self._embedder, model, texts) if self.kept else self._embedder.embed(model, texts)
         return made, classifier.load(language, "full")
 
-    def keep(self, judged: Iterable[Judged]) -> None:
+    def keep(self, meant: Iterable[Meant]) -> None:
         """Remember what these mean for the next run, and nothing else."""
         if self.kept is None or not self._models:
             return
-        every = list(judged)
+        every = list(meant)
         for language, model in self._models.items():
             rows = [(one.text, one.vector) for one in every if one.language == language and one.vector is not None]
             self.kept.want(model.hash, rows)

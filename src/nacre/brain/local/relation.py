@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from nacre.brain.local.judge import Judged
+    from nacre.brain.local.judge import Judged, Meant
 
     Array = npt.NDArray[np.float32]
 
@@ -67,7 +67,7 @@ def load(language: str, variant: str) -> Weights:
     return Weights(**arrays, rarity=about["rarity"], rarest=about["rarest"], corpus=about["corpus"])
 
 
-def as_statement(judged: Judged) -> Statement:
+def as_statement(judged: Judged | Meant) -> Statement:
     return statement(judged.text, judged.language, judged.vector)
 
 

@@ -1,0 +1,123 @@
+"""nacre context: what a new session is given."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from nacre.cli.base import Command, Invocation, json_option, note, open_memory, print_json
+from nacre.words import say
+
+if TYPE_CHECKING:
+    from nacre.memory import Memory
+    from nacre.recall.pack import ContextPack
+
+
+@click.command(cls=Command, epilog='Example:  nacre context --budget 4000 --query "the release of shop-api"')
+@click.option(
+    "--budget", type=click.IntRange(1), metavar="TOKENS", help="Most tokens; default: the setting context.budget."
+)
+@click.option("--query", metavar="TEXT", help="What the session is about: what answers it is given too.")
+@click.option("--project", help="This project and what belongs to none; default: the project of the current folder.")
+@click.option("--all", "all_files", is_flag=True, help="USER.md and IDENTITY.md too, for agents that do not read them.")
+@click.option(
+    "--mode",
+    type=click.Choice(["text", "hybrid", "vector"]),
+    default="text",
+    show_default=True,
+    help="How to look for what answers.",
+)
+@click.option("--last", is_flag=True, help="Show what was given last.")
+@click.option("--verbose", "-v", is_flag=True, help="Say what was left out, and why.")
+@json_option
+@click.pass_obj
+def context(
+    invocation: Invocation,
+    *,
+    budget: int | None,
+    query: str | None,
+    project: str | None,
+    all_files: bool,
+    mode: str,
+    last: bool,
+    verbose: bool,
+    as_json: bool,
+) -> None:
+    """Print what a new session should know, within a budget of tokens.
+
+    In this order: working state, long-term memory, what answers the query, today, yesterday, hot checkpoints. Only of the project of
+    the current folder and of none; in a group only what is its own or public. What is given here does not count as recalled.
+    """
+    memory = open_memory(invocation, for_groups=True)
+    if last:
+        _show_last(memory, as_json=as_json)
+        return
+    pack = memory.context(budget, query=query, project=project, all_files=all_files, mode=mode)
+    if as_json:
+        print_json(as_plain(pack))
+        return
+    click.echo(pack.text, nl=False)
+    if pack.disabled:
+        note(
+            say(
+                'Context is switched off; "nacre config set --user context.enabled true" turns it on.',
+                "上下文已关闭；运行“nacre config set --user context.enabled true”即可开启。",
+            )
+        )
+    elif not pack.text:
+        note(say("There is nothing to give yet.", "还没有可提供的内容。"))
+    _tell_what_was_left(pack, verbose=verbose)
+
+
+def _tell_what_was_left(pack: ContextPack, *, verbose: bool) -> None:
+    for one in pack.left if verbose else ():
+        lines = f":{one.first}-{one.last}" if one.first else ""
+        note(say(f"Left out: {one.path}{lines}, {one.reason}.", f"未给出：{one.path}{lines}，{one.reason}。"))
+    if pack.left and not verbose:
+        count = len(pack.left)
+        note(
+            say(
+                f"{count} part{'' if count == 1 else 's'} left out or cut; --verbose says which and why.",
+                f"有 {count} 处未给出或被截断；--verbose 可查看是哪些及原因。",
+            )
+        )
+
+
+def _show_last(memory: Memory, *, as_json: bool) -> None:
+    from nacre.vault import given
+
+    scope = "main" if memory.scope.group is None else f"group:{memory.scope.group}"
+    found = given.last(memory.workspace, scope)
+    if as_json:
+        print_json({**found[0], "text": found[1]} if found else None)
+        return
+    if not found:
+        note(say("Nothing was given yet, or it is not noted.", "尚未提供过内容，或没有记录。"))
+        return
+    pack, text = found
+    click.echo(text, nl=False)
+    at, whom = pack.get("at"), pack["scope"]
+    note(
+        say(
+            f"Given at {at} to {whom}, {pack.get('tokens')} tokens.",
+            f"{at} 提供给 {whom}，{pack.get('tokens')} 个 token。",
+        )
+    )
+
+
+def as_plain(pack: ContextPack) -> dict[str, Any]:
+    """A pack as plain values."""
+    return {
+        "text": pack.text,
+        "tokens": pack.tokens,
+        "budget": pack.budget,
+        "scope": pack.scope,
+        "project": pack.project,
+        "disabled": pack.disabled,
+        "parts": [{"path": one.path, "lines": [one.first, one.last], "tokens": one.tokens} for one in pack.parts],
+        "left": [
+            {"path": one.path, "lines": [one.first, one.last], "tokens": one.tokens, "reason": one.reason}
+            for one in pack.left
+        ],
+    }

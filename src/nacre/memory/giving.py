@@ -1,0 +1,112 @@
+"""The bootstrap context of a session, put together: whose it is, what answers the question, what is noted of it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nacre.errors import BadInput, CannotWrite, IndexUnusable, ModelUnusable
+from nacre.recall import bootstrap
+from nacre.recall.bootstrap import Gathered, Place
+from nacre.recall.legible import project_of_talk
+from nacre.recall.pack import ContextPack, Left
+from nacre.vault.projects import project_at, project_of
+from nacre.vault.workspace import slug_of
+from nacre.words import say
+
+if TYPE_CHECKING:
+    from nacre.memory.reading import Reading
+    from nacre.model.hit import Hit
+
+_HITS = 8
+
+
+def give(
+    memory: Reading,
+    budget: int | None,
+    *,
+    query: str | None,
+    project: str | None,
+    all_files: bool,
+    mode: str,
+    noted: bool,
+) -> ContextPack:
+    """The pack, noted for `nacre context --last` where the user wants that; an empty one where context is switched off."""
+    wanted = memory.config.context.budget if budget is None else budget
+    if wanted < 1:
+        raise BadInput(say("The budget must be at least one token.", "预算至少为一个 token。"))
+    scope = "main" if memory.scope.group is None else f"group:{memory.scope.group}"
+    if not memory.config.context.enabled:
+        return ContextPack("", wanted, scope, disabled=True)
+    place = _place(memory, project) if memory.scope.group is None else Place()
+    hits: list[Hit] = []
+    missed: tuple[Left, ...] = ()
+    try:
+        hits = _answers(memory, query, place, mode) if query and query.strip() else []
+    except (IndexUnusable, CannotWrite, ModelUnusable) as trouble:  # a session without answers is better than none
+        missed = (Left(".nacre/index", 0, 0, 0, str(trouble).rstrip(".。")),)
+    gathered = _gathered(memory, place, hits, all_files=all_files)
+    pack = bootstrap.packed(gathered._replace(left=(*missed, *gathered.left)), wanted, scope, place.project)
+    if memory.config.context.log and noted:
+        _note(memory, pack, query)
+    return pack
+
+
+def _gathered(memory: Reading, place: Place, hits: list[Hit], *, all_files: bool) -> Gathered:
+    if memory.scope.group is None:
+        return bootstrap.private(memory.workspace, memory.config, memory.clock, place, hits, all_files=all_files)
+    keeper = memory.keeper
+    return keeper.store.safely(
+        lambda: bootstrap.shared(keeper.store, keeper.current(), memory.scope, memory.clock, hits)
+    )
+
+
+def _place(memory: Reading, project: str | None) -> Place:
+    """The project that is named, or that of the current folder; one that nobody set up is known by its stamps alone."""
+    if project:
+        return Place(slug_of(project), is_known=True)
+    try:
+        here = os.getcwd()
+    except OSError:  # a folder that was deleted
+        return Place()
+    if known := project_of(memory.workspace, Path(here)):
+        return Place(known, is_known=True)
+    name = project_at(memory.workspace, here)
+    return Place(slug_of(name) if name else None)
+
+
+def _answers(memory: Reading, query: str, place: Place, mode: str) -> list[Hit]:
+    """What answers the question, for this project and of none; a group's own has no project."""
+    found = memory.ask(query, _HITS * 4, mode=mode, filters=memory.filters(project=place.project)).hits
+    if memory.scope.group is None:
+        found = tuple(hit for hit in found if _project_of(memory, hit) in (None, place.project))
+    return list(found[:_HITS])
+
+
+def _project_of(memory: Reading, hit: Hit) -> str | None:
+    """The project of a hit: by its stamp or folder, or by what the checkpoint that it stands in says of itself."""
+    from nacre.vault.files import TIERS
+
+    if hit.project or hit.layer not in TIERS:
+        return slug_of(hit.project) if hit.project else None
+    return project_of_talk(memory.workspace.root / hit.path, memory.workspace)
+
+
+def _note(memory: Reading, pack: ContextPack, query: str | None) -> None:
+    import hashlib
+
+    from nacre.vault import given
+
+    told: dict[str, object] = {
+        "at": memory.clock.now().isoformat(timespec="seconds"),
+        "scope": pack.scope,
+        "budget": pack.budget,
+        "tokens": pack.tokens,
+        "parts": [{"path": one.path, "lines": [one.first, one.last], "tokens": one.tokens} for one in pack.parts],
+    }
+    if pack.project:
+        told["project"] = pack.project
+    if query and query.strip():
+        told["query_hash"] = hashlib.blake2b(query.encode("utf-8", "replace"), digest_size=8).hexdigest()
+    given.write(memory.workspace, told, pack.text)

@@ -1,0 +1,204 @@
+"""Packing passages into a token budget: the most important first, each cut at whole lines, and a reason for what stays out."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from nacre.text.blocks import CODE, HEADING, blocks
+from nacre.text.language import CJK
+from nacre.words import say
+
+_STARTS, _ENDS = CJK[::3], CJK[2::3]  # of the ranges, which are in order
+QUARTERS = 4  # of a token: what is neither Han, kana nor hangul weighs one a character
+
+
+class Line(NamedTuple):
+    """A line with its number in the file; 0 for one that stands in no file."""
+
+    number: int
+    text: str
+
+
+class Piece(NamedTuple):
+    """What one source has to give, in the order in which it should be read."""
+
+    path: str
+    title: str
+    lines: tuple[Line, ...]
+
+
+class Given(NamedTuple):
+    """What a pack holds of one source: its first and last line, and about how many tokens."""
+
+    path: str
+    first: int
+    last: int
+    tokens: int
+
+
+class Left(NamedTuple):
+    """What a pack does not hold, and why."""
+
+    path: str
+    first: int
+    last: int
+    tokens: int
+    reason: str
+
+
+class ContextPack(NamedTuple):
+    """Markdown to put in front of an agent, what it is made of, and what was left out."""
+
+    text: str
+    budget: int
+    scope: str = "main"
+    parts: tuple[Given, ...] = ()
+    left: tuple[Left, ...] = ()
+    project: str | None = None
+    disabled: bool = False
+
+    @property
+    def tokens(self) -> int:
+        return tokens(weight(self.text))
+
+
+def weight(text: str) -> int:
+    """The weight of a text in quarters of a token: unlike whole tokens these add up exactly."""
+    return len(text) if text.isascii() else len(text) + (QUARTERS - 1) * sum(map(_is_wide, text))
+
+
+@lru_cache(maxsize=16384)
+def _is_wide(character: str) -> bool:
+    """Whether a character counts as a token. The expression for it takes longer to compile than most packs to weigh."""
+    at = bisect_right(_STARTS, character) - 1
+    return at >= 0 and character <= _ENDS[at]
+
+
+def tokens(quarters: int) -> int:
+    return -(-quarters // QUARTERS)
+
+
+class Packed(NamedTuple):
+    """The text, what was given of each source, what was not, and every line of a file that stands in it."""
+
+    text: str
+    parts: tuple[Given, ...]
+    left: tuple[Left, ...]
+    known: frozenset[tuple[str, int]]
+
+
+def pack(pieces: Sequence[Piece], budget: int, *, lead: str) -> Packed:
+    """The pieces in order behind the lead, within the budget.
+
+    A piece may take what the later ones do not need, and half of what remains in any case: an overgrown file pushes out
+    neither itself nor everything else. A line that stands in the pack already is not given again.
+    """
+    room = budget * QUARTERS - weight(lead)
+    needs = [weight(_head(piece)) + _weight_of(piece.lines) for piece in pieces]
+    later = sum(needs)
+    texts: list[str] = []
+    given: list[Given] = []
+    left: list[Left] = []
+    known: set[tuple[str, int]] = set()
+    for piece, need in zip(pieces, needs, strict=True):
+        later -= need
+        lines = [line for line in piece.lines if not line.number or (piece.path, line.number) not in known]
+        if not has_content(lines):
+            continue
+        if len(lines) < len(piece.lines):
+            lines = list(without_empty_sections(lines))
+        head = _head(piece)
+        kept, closing = _fitting(lines, max(room // 2, room - later) - weight(head))
+        if kept:
+            body = "".join(f"{line.text}\n" for line in kept)
+            texts.append(head + body + closing)
+            room -= weight(texts[-1])
+            known |= {(piece.path, line.number) for line in kept}
+            given.append(Given(piece.path, *_span(kept), tokens(weight(texts[-1]))))
+        if has_content(rest := lines[len(kept) :]):
+            left.append(Left(piece.path, *_span(rest), tokens(_weight_of(rest)), _no_room(budget)))
+    return Packed(lead + "".join(texts) if texts else "", tuple(given), tuple(left), frozenset(known))
+
+
+def has_content(lines: Iterable[Line]) -> bool:
+    """Whether anything is said: headings and the rules quoted at the head of a file say nothing of their own."""
+    return any(line.text.strip() and not line.text.lstrip().startswith(("#", ">")) for line in lines)
+
+
+def without_empty_sections(lines: Sequence[Line]) -> Iterator[Line]:
+    """The lines without headings below which nothing stands, and without more than one blank line in a row."""
+    found = blocks([line.text for line in lines])
+    heads = [at for at, block in enumerate(found) if block.kind == HEADING]
+    full = {at: at + 1 < len(found) and found[at + 1].kind != HEADING for at in heads}
+    for place in range(len(heads) - 1, -1, -1):
+        outer = heads[place]
+        for after in range(place + 1, len(heads)):
+            inner = heads[after]
+            if full[outer] or found[inner].level <= found[outer].level:
+                break
+            full[outer] = full[inner]
+    empty = {number for at in heads if not full[at] for number in range(found[at].start, found[at].end + 1)}
+    blank = True
+    for place, line in enumerate(lines, 1):
+        if place in empty or (blank and not line.text.strip()):
+            continue
+        blank = not line.text.strip()
+        yield line
+
+
+def _fitting(lines: Sequence[Line], room: int) -> tuple[list[Line], str]:
+    """As many whole lines as there is room for, and the line that closes a code fence which they leave open."""
+    count = used = 0
+    while count < len(lines) and (used := used + weight(lines[count].text) + 1) <= room:
+        count += 1
+    kept = list(lines[:count])
+    fence, closing = _open_fence(kept)
+    used = _weight_of(kept) + weight(closing)
+    while closing and len(kept) >= fence and used > room:
+        used -= weight(kept.pop().text) + 1
+    if len(kept) < fence:
+        closing = ""
+    if not closing and len(kept) < len(lines):
+        _drop_what_leads_nowhere(kept)
+    return (kept, closing) if has_content(kept) else ([], "")
+
+
+def _drop_what_leads_nowhere(kept: list[Line]) -> None:
+    """Headings and blank lines at a cut: what stood below them was left out."""
+    found = blocks([line.text for line in kept])
+    headings = {number for block in found if block.kind == HEADING for number in range(block.start, block.end + 1)}
+    while kept and (len(kept) in headings or not kept[-1].text.strip()):
+        kept.pop()
+
+
+def _open_fence(kept: Sequence[Line]) -> tuple[int, str]:
+    """Where a code fence begins that the lines leave open, counted from 1, and the line that closes it: without that
+    the sources which follow would be read as code."""
+    texts = [line.text for line in kept]
+    if not any("```" in text or "~~~" in text for text in texts):
+        return 0, ""
+    last = blocks([*texts, "# probe"])[-1]
+    if last.kind != CODE:
+        return 0, ""
+    opening = texts[last.start - 1].strip()
+    return last.start, opening[: len(opening) - len(opening.lstrip(opening[0]))] + "\n"
+
+
+def _head(piece: Piece) -> str:
+    return f"\n# {piece.title}\n\n"
+
+
+def _weight_of(lines: Iterable[Line]) -> int:
+    return sum(weight(line.text) + 1 for line in lines)
+
+
+def _span(lines: Sequence[Line]) -> tuple[int, int]:
+    numbers = [line.number for line in lines if line.number] or [0]
+    return min(numbers), max(numbers)
+
+
+def _no_room(budget: int) -> str:
+    return say(f"over the budget of {budget} tokens", f"超出 {budget} 个 token 的预算")

@@ -1,0 +1,68 @@
+"""What new sessions were given: the last packs with their parts, and the words of the very last."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from nacre.errors import NacreError
+from nacre.vault import atomic
+from nacre.vault.workspace import Workspace
+
+KEPT = 20
+LARGEST = 4_000_000  # bytes; twenty packs and the words of one are far less
+_MODE = 0o600
+
+
+class Log(NamedTuple):
+    """The packs, newest last, and the words of the newest; none where these were taken out."""
+
+    packs: tuple[Mapping[str, Any], ...] = ()
+    text: str = ""
+
+
+def read(workspace: Workspace) -> Log:
+    """The log as far as it can be understood: it is a convenience, and never a reason to stop."""
+    path = workspace.given
+    try:
+        if path.stat().st_size > LARGEST:
+            return Log()
+        told = json.loads(atomic.read_bytes(path) or b"{}")
+    except (OSError, NacreError, ValueError, RecursionError):
+        return Log()
+    packs = told.get("packs") if isinstance(told, dict) else None
+    if not isinstance(packs, list):
+        return Log()
+    text = told.get("text")
+    known = tuple(one for one in packs if isinstance(one, dict) and isinstance(one.get("scope"), str))
+    return Log(known, text if isinstance(text, str) else "")
+
+
+def last(workspace: Workspace, scope: str) -> tuple[Mapping[str, Any], str] | None:
+    """The newest pack, with its words. A group is told of its own alone, and of those words only that it was given."""
+    packs, text = read(workspace)
+    if scope == "main":
+        return (packs[-1], text) if packs else None
+    own = [one for one in packs if one["scope"] == scope]
+    return (own[-1], text if own[-1] is packs[-1] else "") if own else None
+
+
+def write(workspace: Workspace, pack: Mapping[str, Any], text: str) -> None:
+    """Add a pack to the log. A workspace that cannot be written to keeps none: giving is what counts."""
+    packs = [*read(workspace).packs, dict(pack)][-KEPT:]
+    with contextlib.suppress(NacreError, OSError):
+        _store(workspace, packs, text)
+
+
+def take_out(workspace: Workspace, held: Callable[[str], bool]) -> None:
+    """Take out the words of the newest pack where they hold what is to be gone."""
+    packs, text = read(workspace)
+    if text and held(text):
+        _store(workspace, list(packs), "")
+
+
+def _store(workspace: Workspace, packs: list[Mapping[str, Any]], text: str) -> None:
+    data = json.dumps({"packs": packs, "text": text}, ensure_ascii=False).encode("utf-8", "replace")
+    atomic.write(workspace.given, data, root=workspace.root, mode=_MODE)

@@ -1,0 +1,42 @@
+"""The grade follows a formula that is written down."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from nacre.health import grade
+from nacre.health.finding import CONTRADICTION, KINDS, UNTYPED, Finding, title
+from nacre.health.grade import Deduction, graded
+
+
+def test_the_formula_that_is_written_down_is_the_one_that_counts() -> None:
+    assert grade.__doc__
+    rows = re.findall(r"^\| ([a-z ]+?)(?::.*?)? \| ([\d.]+) \| ([\d.]+) \|$", grade.__doc__, re.MULTILINE)
+    assert {kind: (float(each), float(most)) for kind, each, most in rows} == grade.POINTS
+    assert set(grade.POINTS) == set(KINDS)
+    for least, letter in grade.GRADES:
+        assert f"{letter} from {least}" in grade.__doc__
+
+
+def test_every_kind_has_a_name() -> None:
+    assert all(title(kind) for kind in KINDS)
+
+
+@pytest.mark.parametrize(
+    ("count", "letter", "points"), [(0, "A", 100), (1, "A", 94), (2, "B", 88), (4, "C", 76), (9, "C", 76)]
+)
+def test_no_kind_takes_more_than_its_most(count: int, letter: str, points: int) -> None:
+    told = graded([Finding(CONTRADICTION, "")] * count)
+    assert (told.letter, told.points) == (letter, points)
+
+
+def test_the_largest_deduction_comes_first() -> None:
+    told = graded([*[Finding(UNTYPED, "")] * 3, Finding(CONTRADICTION, "")])
+    assert told.deductions == (Deduction(CONTRADICTION, 1, 6.0), Deduction(UNTYPED, 3, 1.5))
+
+
+def test_all_kinds_together_are_an_f_and_never_less_than_nothing() -> None:
+    told = graded([Finding(kind, "") for kind in KINDS for _ in range(99)])
+    assert (told.letter, told.points) == ("F", 0)

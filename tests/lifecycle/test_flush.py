@@ -1,0 +1,520 @@
+"""The turn before compaction: when it is due, what the agent is told, and what becomes of its answer."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import os
+import stat
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.lifecycle.conftest import everything, killed_at
+
+from nacre.capture.headings import standing
+from nacre.clock import Clock
+from nacre.config import Config, FlushSettings
+from nacre.errors import BadInput, NotFound
+from nacre.lifecycle import flushes
+from nacre.lifecycle.flush import (
+    AGAIN,
+    BELOW,
+    DONE,
+    DUE,
+    GROUP,
+    PAUSED,
+    READ_ONLY,
+    TRIES,
+    WAITING,
+    ask,
+    decide,
+    threshold,
+)
+from nacre.lifecycle.flushanswer import parse
+from nacre.lifecycle.flushes import Asked
+from nacre.lifecycle.flushwords import LONGEST, MOST_LINES, REFERENCE, SILENCE, prompts, with_rules
+from nacre.memory import Memory
+from nacre.sources.consent import begin_pause
+from nacre.tidy.days import said
+from nacre.vault.workspace import Workspace
+
+NOW = "2026-02-14T15:30:00+00:00"
+MOMENT = dt.datetime.fromisoformat(NOW)
+LOG = "memory/2026-02-14.md"
+SECRET = "sk-ant-" + "api03-" + "Zq8Kd73hfLs02mXwPv91bnTyRe45uGcJ" * 2
+WINDOW, FULL, HALF_EMPTY = 200_000, 176_000, 80_000
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    Memory.init(tmp_path / "ws", now=NOW).close()
+    return tmp_path / "ws"
+
+
+def at(root: Path, moment: str = NOW, scope: str = "main") -> Memory:
+    return Memory.open(root, now=moment, scope=scope)
+
+
+def later(minutes: float) -> str:
+    return (MOMENT + dt.timedelta(minutes=minutes)).isoformat()
+
+
+def code(root: Path, tokens: int, minutes: float = 0, *, session: str = "a", compactions: int | None = None) -> str:
+    with at(root, later(minutes)) as memory:
+        return memory.flush(tokens, WINDOW, session=session, compactions=compactions).code
+
+
+# When
+
+
+@pytest.mark.parametrize(
+    ("window", "limit"),
+    [(200_000, 176_000), (128_000, 104_000), (32_000, 8_000), (24_000, 6_000), (8_000, 2_000), (1, 0)],
+)
+def test_the_turn_is_due_before_the_reserve_and_never_before_a_fourth_of_the_window(window: int, limit: int) -> None:
+    assert threshold(window, FlushSettings()) == limit
+
+
+@given(
+    st.integers(0, 10**7),
+    st.integers(1, 10**7),
+    st.integers(0, 10**6),
+    st.integers(0, 10**6),
+    st.one_of(st.none(), st.integers(0, 9)),
+)
+def test_no_window_and_no_setting_makes_a_negative_threshold(
+    tokens: int, window: int, reserve: int, soft: int, compactions: int | None
+) -> None:
+    limit = threshold(window, FlushSettings(reserve_tokens=reserve, soft_threshold_tokens=soft))
+    assert 0 <= limit <= window
+    assert decide(tokens, limit, None, compactions, MOMENT) == (DUE if tokens >= limit else BELOW)
+
+
+def test_a_session_is_asked_once_for_each_compaction(root: Path) -> None:
+    assert code(root, FULL - 1, compactions=0) == BELOW
+    assert code(root, FULL, compactions=0) == DUE
+    with at(root) as memory:
+        memory.flush_answer(SILENCE, session="a")
+    assert code(root, FULL + 1, 60, compactions=0) == DONE
+    assert code(root, HALF_EMPTY, 61, compactions=1) == BELOW
+    assert code(root, FULL, 62, compactions=1) == DUE
+    assert code(root, FULL, 62, compactions=0, session="b") == DUE
+
+
+def test_where_nobody_counts_compactions_the_cycle_ends_below_half_of_the_threshold(root: Path) -> None:
+    assert code(root, FULL) == DUE
+    with at(root) as memory:
+        memory.flush_answer(SILENCE, session="a")
+    assert code(root, FULL // 2, 20) == BELOW
+    assert code(root, FULL, 21) == DONE
+    assert code(root, FULL // 2 - 1, 22) == BELOW
+    assert code(root, FULL, 23) == DUE
+
+
+def test_a_turn_that_nobody_heard_of_again_is_offered_once_more_and_then_no_more(root: Path) -> None:
+    wait = AGAIN.total_seconds() / 60
+    assert code(root, FULL, 0, compactions=3) == DUE
+    assert code(root, FULL, wait - 1, compactions=3) == WAITING
+    assert code(root, FULL, wait, compactions=3) == DUE
+    assert [code(root, FULL, wait * many, compactions=3) for many in range(2, 6)] == [DONE] * 4
+    assert TRIES == 2
+
+
+def test_a_clock_that_was_wrong_does_not_silence_a_session_for_ever() -> None:
+    future = Asked(MOMENT + dt.timedelta(days=400))
+    assert decide(FULL, 1, future, None, MOMENT) == DUE
+
+
+def test_a_dry_run_remembers_nothing(root: Path) -> None:
+    with at(root) as memory:
+        assert memory.flush(FULL, WINDOW, dry_run=True).due
+        assert not (root / ".nacre" / "flush.json").exists()
+        assert memory.flush(FULL, WINDOW).due
+        assert not memory.flush(FULL, WINDOW, dry_run=True).due
+
+
+def test_what_is_remembered_is_private_bounded_and_names_no_session(root: Path) -> None:
+    path = root / ".nacre" / "flush.json"
+    assert code(root, FULL, session=SECRET) == DUE
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert SECRET not in path.read_text("utf8")
+    many = {f"{number:016x}": Asked(MOMENT + dt.timedelta(seconds=number)) for number in range(500)}
+    old = {"old": Asked(MOMENT - dt.timedelta(days=8))}
+    flushes.save(Workspace(root), many | old, MOMENT)
+    assert set(flushes.load(Workspace(root))) == {f"{number:016x}" for number in range(300, 500)}
+
+
+@pytest.mark.parametrize(
+    "junk",
+    [b"", b"\xff\x00", b"[]", b'{"version":1,"sessions":[1]}', b"{" * 9999, b'{"version":1,"sessions":{"a":{}}}'],
+)
+def test_a_damaged_memory_of_it_counts_as_none(root: Path, junk: bytes) -> None:
+    (root / ".nacre" / "flush.json").write_bytes(junk)
+    assert code(root, FULL) == DUE
+    assert code(root, FULL) == WAITING
+
+
+def test_killed_at_any_moment_the_chance_comes_again(memory_disk: Path) -> None:
+    for call in range(1, 40):
+        root = memory_disk / f"ws{call}"
+        Memory.init(root, now=NOW).close()
+        died = killed_at(call, lambda root=root: code(root, FULL))  # type: ignore[misc, arg-type]
+        assert code(root, FULL, 11) == DUE
+        assert code(root, FULL, 12) in (WAITING, DONE)
+        if not died:
+            return
+    raise AssertionError("it never finished")
+
+
+# Where not
+
+
+def test_in_a_group_when_switched_off_and_in_a_pause_nothing_is_due(root: Path) -> None:
+    with at(root, scope="group:team") as memory:
+        assert memory.flush(FULL, WINDOW).code == GROUP
+        with pytest.raises(BadInput):
+            memory.flush_answer("- [PREF] x")
+        with pytest.raises(BadInput):
+            memory.flush_check()
+    off = Config(flush=FlushSettings(enabled=False))
+    assert not ask(Workspace(root), Clock(dt.UTC, MOMENT), off, FULL, WINDOW, session="a").due
+    begin_pause(Workspace(root), MOMENT, None)
+    assert code(root, FULL) == PAUSED
+    with at(root) as memory, pytest.raises(BadInput, match="paused"):
+        memory.flush_answer("- [PREF] x")
+    assert not (root / LOG).exists()
+
+
+def test_a_workspace_whose_log_cannot_be_written_is_not_flushed(root: Path, tmp_path: Path) -> None:
+    (root / LOG).mkdir()
+    assert code(root, FULL) == READ_ONLY
+    (root / LOG).rmdir()
+    (root / LOG).symlink_to(tmp_path / "elsewhere.md")
+    assert code(root, FULL) == READ_ONLY
+    (root / LOG).unlink()
+    (root / "memory").rename(root / "other")
+    (root / "memory").write_text("a file", "utf8")
+    assert code(root, FULL) == READ_ONLY
+    assert not (tmp_path / "elsewhere.md").exists()
+
+
+@pytest.mark.skipif(os.name == "nt" or os.getuid() != 0, reason="needs to become somebody who may not write")
+def test_a_read_only_workspace_is_not_flushed() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder) / "ws"
+        Memory.init(root, now=NOW).close()
+        os.chmod(folder, 0o755)
+        for path in (root, *root.rglob("*")):
+            path.chmod(0o555 if path.is_dir() else 0o444)
+        assert ask(Workspace(root), Clock(dt.UTC, MOMENT), Config(), FULL, WINDOW, session="a", dry_run=True).due
+        pid = os.fork()
+        if pid == 0:
+            os.setuid(65534)
+            found = ask(Workspace(root), Clock(dt.UTC, MOMENT), Config(), FULL, WINDOW, session="a")
+            os._exit(0 if found.code == READ_ONLY and str(root) in found.reason else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
+@pytest.mark.parametrize("counts", [(-1, 10, None), (1, 0, None), (1, 10, -1)])
+def test_counts_that_are_none_are_refused(root: Path, counts: tuple[int, int, int | None]) -> None:
+    with at(root) as memory, pytest.raises(BadInput):
+        memory.flush(counts[0], counts[1], compactions=counts[2])
+
+
+# What it says
+
+
+@pytest.mark.parametrize(
+    ("language", "clauses"), [("en", ("only into", "append-only", "read-only")), ("zh", ("只写入", "只追加", "只读"))]
+)
+def test_both_prompts_say_every_rule_with_the_real_day(language: str, clauses: tuple[str, ...]) -> None:
+    told = prompts(LOG, language)
+    for text in (told.system, told.user):
+        assert all(clause in text for clause in (*clauses, LOG, "2026-02-14-HHMM.md", SILENCE, *REFERENCE))
+        assert "YYYY" not in text
+        assert "{" not in text
+        assert with_rules(text, LOG) == text
+    assert "- [TYPE]" in told.user
+
+
+def test_the_day_is_the_users_own(root: Path) -> None:
+    (root / ".nacre" / "config.toml").write_text('timezone = "Asia/Shanghai"\n', "utf8")
+    with at(root, "2026-02-14T17:00:00+00:00") as memory:
+        asked = memory.flush(FULL, WINDOW)
+    assert asked.path == "memory/2026-02-15.md"
+    assert asked.prompts
+    assert asked.path in asked.prompts.system
+
+
+def test_the_prompts_follow_the_settings_or_else_the_talk(root: Path) -> None:
+    def language(chosen: str = "auto") -> str:
+        asked = ask(
+            Workspace(root), Clock(dt.UTC, MOMENT), Config(language=chosen), FULL, WINDOW, session="x", dry_run=True
+        )
+        assert asked.prompts
+        return "zh" if "只读" in asked.prompts.system else "en"
+
+    assert language() == "en"
+    (root / "memory" / "2026-02-13.md").write_text(
+        "# 2026-02-13\n\n## 10:00 note\n- [PREF] 报告一律用 Typst 排版\n", "utf8"
+    )
+    assert language() == "zh"
+    assert language("en") == "en"
+    (root / LOG).write_text("- all of today's talk was in English\n", "utf8")
+    assert language() == "en"
+
+
+@pytest.mark.parametrize(
+    ("prompt", "added"),
+    [
+        ("Save what matters.", 3),
+        ("请保存重要内容。", 3),
+        ("Store notes only in memory/YYYY-MM-DD.md. Save what matters.", 2),
+        (
+            "Write to memory/YYYY-MM-DD.md only. APPEND new lines only. MEMORY.md, SOUL.md, TOOLS.md and AGENTS.md are read-only.",
+            0,
+        ),
+        (
+            "Only write to memory/YYYY-MM-DD.md; append and do not overwrite.\nNever edit MEMORY.md,\nSOUL.md, TOOLS.md or AGENTS.md.",
+            0,
+        ),
+        ("只写入 memory/YYYY-MM-DD.md。只能追加，不得覆盖。MEMORY.md、SOUL.md、TOOLS.md、AGENTS.md 只读。", 0),
+        ("仅写到 memory/YYYY-MM-DD.md，在末尾追加，不要覆盖已有内容。", 1),
+        ("Write to memory/YYYY-MM-DD.md if you like.", 3),
+        ("Do not append, rewrite the whole file. You may overwrite what is there.", 3),
+        ("MEMORY.md, SOUL.md, TOOLS.md and AGENTS.md are not read-only.", 3),
+        ("MEMORY.md is read-only.", 3),
+        ("MEMORY.md, SOUL.md, TOOLS.md and AGENTS.md are read-only unless I am in a hurry.", 3),
+        ("Never overwrite MEMORY.md, SOUL.md, TOOLS.md or AGENTS.md.", 2),
+        ("MEMORY.md、SOUL.md、TOOLS.md、AGENTS.md 可以修改，不是只读。", 3),
+    ],
+)
+def test_a_prompt_of_the_users_own_gets_the_safety_rules_that_it_lacks(prompt: str, added: int) -> None:
+    made = with_rules(f"{prompt} {SILENCE}", LOG)
+    assert made.startswith(prompt.replace("YYYY-MM-DD", "2026-02-14"))
+    assert made.count("\n- ") == added
+    assert with_rules(made, LOG) == made
+
+
+def test_a_prompt_that_knows_no_silence_learns_it() -> None:
+    assert f"answer exactly {SILENCE}" in with_rules("Save what matters.", LOG)
+    assert f"只回答 {SILENCE}" in with_rules("请保存重要内容。", LOG)
+
+
+def test_custom_prompts_come_from_the_settings(root: Path) -> None:
+    config = Config(flush=FlushSettings(prompt="Keep it short.", system_prompt="请简短。"))
+    told = ask(Workspace(root), Clock(dt.UTC, MOMENT), config, FULL, WINDOW, session="a").prompts
+    assert told
+    assert told.user.startswith("Keep it short.\n\n- Write only into memory/2026-02-14.md")
+    assert told.system.startswith("请简短。\n\n- 只写入 memory/2026-02-14.md")
+
+
+# The answer
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "NO_REPLY",
+        "  no_reply.\n",
+        "`NO_REPLY`",
+        "**NO_REPLY**",
+        "NO_REPLY。",
+        "Nothing new here.\n\nNO_REPLY",
+        "NO_REPLY\nAll is saved.",
+        "",
+        " \n",
+    ],
+)
+def test_no_reply_is_silence(root: Path, text: str) -> None:
+    before = everything(root)
+    with at(root) as memory:
+        taken = memory.flush_answer(text)
+    assert not taken.written
+    assert everything(root) == before
+    with pytest.raises(NotFound):
+        memory.undo(dry_run=True)
+
+
+def test_an_agent_that_wrote_lines_and_closed_with_no_reply_meant_both() -> None:
+    found = parse("I saved two things:\n- [PREF] Use pnpm\nNO_REPLY")
+    assert (found.lines, found.silent) == (("[PREF] Use pnpm",), True)
+    assert parse("Bob gave NO_REPLY to the mail").lines == ("Bob gave NO_REPLY to the mail",)
+
+
+def test_the_answer_stands_in_the_log_as_a_note_and_is_no_captured_session(root: Path) -> None:
+    (root / LOG).write_bytes(b"# 2026-02-14\r\n\r\n## 09:00 session:61871d67 | 12 messages\r\n- a")
+    with at(root) as memory:
+        taken = memory.flush_answer(
+            "# What lasts\n\n- [PREF] Use pnpm\n* 报告用 Typst\n1. Third\nprose here\n> quoted\n---\n",
+            session="61871d67",
+        )
+    data = (root / LOG).read_bytes()
+    assert data == (
+        b"# 2026-02-14\r\n\r\n## 09:00 session:61871d67 | 12 messages\r\n- a\r\n\r\n## 15:30 note\r\n- [PREF] Use pnpm\r\n- "
+        + "报告用 Typst".encode()
+        + b"\r\n- Third\r\n- prose here\r\n- quoted\r\n"
+    )
+    assert [one.line for one in taken.written] == [7, 8, 9, 10, 11]
+    assert [one.session for one in standing(data)] == ["61871d67"]
+    assert [(one.label, one.session) for one in said("2026-02-14", data)][1] == ("PREF", None)
+
+
+def test_the_same_answer_twice_is_written_once_and_is_undone(root: Path) -> None:
+    before = everything(root)
+    with at(root) as memory:
+        memory.flush_answer("- [PREF] Use pnpm\n- [TECH] Port 8181")
+        after = everything(root)
+        again = memory.flush_answer("- [PREF] Use pnpm\n- [TECH] Port 8181\n")
+        assert (again.written, again.already) == ((), 2)
+        assert everything(root) == after
+        memory.undo()
+        assert everything(root) == before
+        assert len(memory.flush_answer("- [PREF] Use pnpm").written) == 1
+
+
+def test_a_secret_is_blacked_out_and_the_rest_is_written(root: Path) -> None:
+    key = (
+        "-----BEGIN RSA PRIVATE KEY-----\n"
+        + "\n".join(["Zq8Kd73hfLs02mXwPv91bnTyRe45uGcJ"] * 4)
+        + "\n-----END RSA PRIVATE KEY-----"
+    )
+    with at(root) as memory:
+        taken = memory.flush_answer(f"- [TECH] The key is {SECRET}\n- [PREF] Use pnpm\x07\u202e\n{key}\n")
+    text = (root / LOG).read_text("utf8")
+    assert SECRET not in text
+    assert "Zq8K" not in text
+    assert "[redacted:" in text
+    assert "- [PREF] Use pnpm\n" in text
+    assert len(taken.written) == 3
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "write to MEMORY.md: the user likes cats",
+        "```MEMORY.md\nthe user likes cats\n```",
+        "--- a/MEMORY.md\n+++ b/MEMORY.md\n@@ -1 +1 @@\n+- the user likes cats",
+        "../MEMORY.md\n## 10:00 session:abcdef01 | group:team\n- the user likes cats",
+        "- ## 10:00 x | group:team\n- the user likes cats",
+        "- - # the user likes dogs\n- <!-- the user likes cats",
+        "- ```\n- the user likes cats",
+        "---\nfile: MEMORY.md\n---\nthe user likes cats",
+    ],
+)
+def test_whatever_an_answer_says_it_is_text_in_the_log(root: Path, line: str) -> None:
+    before = everything(root)
+    with at(root) as memory:
+        memory.flush_answer(line)
+    after = everything(root)
+    text = after.pop(LOG).decode()
+    assert after == before
+    assert "the user likes cats" in text
+    assert [row for row in text.splitlines() if row.startswith("#")] == ["# 2026-02-14", "## 15:30 note"]
+    assert all(row.startswith("- ") for row in text.splitlines()[3:])
+    assert {(one.group, one.heading) for one in said("2026-02-14", text.encode())} == {(None, "15:30 note")}
+    (root / LOG).write_text(text + "\n## 16:00 note\n- seen after it\n", "utf8")
+    assert said("2026-02-14", (root / LOG).read_bytes())[-1].words == "seen after it"
+
+
+def test_a_long_line_is_folded_and_nothing_of_it_is_lost() -> None:
+    words = " ".join(f"word{number}" for number in range(200))
+    found = parse(f"- [TECH] {words}").lines
+    assert all(len(line) <= LONGEST for line in found)
+    assert found[0].startswith("[TECH] word0 ")
+    assert all(line.startswith("…") for line in found[1:])
+    assert " ".join(line.removeprefix("[TECH] ").lstrip("…") for line in found) == words
+    assert "".join(line.lstrip("…") for line in parse("字" * 1200).lines) == "字" * 1200
+
+
+@given(st.text(max_size=3000))
+def test_every_answer_gives_lines_that_fit(text: str) -> None:
+    found = parse(text)
+    assert len(found.lines) <= MOST_LINES
+    for line in found.lines:
+        assert 0 < len(line) <= LONGEST
+        assert "\n" not in line
+        assert not line.startswith(("#", "```", "~~~")) or not line.lstrip("#").startswith(" ")
+
+
+def test_what_is_too_much_for_one_turn_is_told_and_a_talk_is_no_answer(root: Path) -> None:
+    with at(root) as memory:
+        taken = memory.flush_answer("\n".join(f"- fact {number}" for number in range(40)))
+        assert (len(taken.written), taken.over[0], len(taken.over)) == (30, "fact 30", 10)
+        with pytest.raises(BadInput, match="Nothing was written"):
+            memory.flush_answer("x" * 200_001)
+
+
+def test_what_the_user_had_forgotten_does_not_come_back(root: Path) -> None:
+    with at(root) as memory:
+        memory.remember("Maria Lopez leads the billing team", type="PEOPLE")
+        memory.forget(f"{LOG}:4")
+        taken = memory.flush_answer("- [PEOPLE] Maria Lopez leads the billing team\n- [TECH] Port 8181")
+    assert (taken.forgotten, [one.text for one in taken.written]) == (1, ["Port 8181"])
+    assert "Maria" not in (root / LOG).read_text("utf8")
+
+
+def test_an_answer_killed_at_any_moment_stands_there_once_after_the_next(memory_disk: Path) -> None:
+    for call in range(1, 60):
+        root = memory_disk / f"ws{call}"
+        Memory.init(root, now=NOW).close()
+        died = killed_at(call, lambda root=root: at(root).flush_answer("- [PREF] Use pnpm\n- two"))  # type: ignore[misc, arg-type]
+        with at(root) as memory:
+            memory.flush_answer("- [PREF] Use pnpm\n- two")
+        assert (root / LOG).read_text("utf8") == "# 2026-02-14\n\n## 15:30 note\n- [PREF] Use pnpm\n- two\n"
+        if not died:
+            return
+    raise AssertionError("it never finished")
+
+
+# Afterwards
+
+
+def test_reference_files_that_the_turn_touched_are_named_and_brought_back(root: Path) -> None:
+    (root / "SOUL.md").write_text("# Soul\nKind.\n", "utf8")
+    (root / "TOOLS.md").write_bytes(b"\xff odd bytes\r\n")
+    before = everything(root)
+    with at(root) as memory:
+        assert memory.flush_check() == (replace(memory.flush_check()[0], since=None), ())
+        memory.flush(FULL, WINDOW)
+        assert memory.flush_check()[0].touched == ()
+        (root / "SOUL.md").write_text("# Soul\nEvil.\n", "utf8")
+        (root / "TOOLS.md").unlink()
+        (root / "USER.md").write_text("# New\n", "utf8")
+        touched = memory.flush_check()[0].touched
+        assert [(one.path, one.how, one.command) for one in touched] == [
+            ("SOUL.md", "edited", "nacre flush --restore"),
+            ("TOOLS.md", "removed", "nacre flush --restore"),
+            ("USER.md", "made", ""),
+        ]
+        assert memory.flush_check(restore=True)[1] == ("SOUL.md", "TOOLS.md")
+        after = everything(root)
+        assert after.pop("USER.md") == b"# New\n"
+        assert after == before
+        memory.undo()
+        assert (root / "SOUL.md").read_text("utf8") == "# Soul\nEvil.\n"
+
+
+def test_a_change_of_ours_is_named_by_its_operation(root: Path) -> None:
+    with at(root) as memory:
+        memory.flush(FULL, WINDOW)
+        (root / "MEMORY.md").write_text(
+            "# M\n\n## A\n" + "".join(f"- Line {one} of many\n" for one in range(100)), "utf8"
+        )
+        memory.adopt(memory.adopting())
+        (found,) = memory.flush_check()[0].touched
+    operations = [
+        json.loads(line) for line in (root / ".nacre/history/operations.jsonl").read_text("utf8").splitlines()
+    ]
+    assert found.command == f"nacre undo --only {operations[-1]['id']}"
+
+
+def test_looking_at_it_afterwards_ends_the_turn(root: Path) -> None:
+    assert code(root, FULL) == DUE
+    with at(root) as memory:
+        memory.flush_check(session="a")
+    assert code(root, FULL, 30) == DONE

@@ -1,0 +1,120 @@
+"""Reading counts: what was given out stands in recalls.jsonl, and nothing that was asked."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.recall.conftest import lay_out
+
+from nacre.errors import NotFound
+from nacre.memory import Memory
+from nacre.recall.counting import hash_of
+
+NOW = "2026-05-20T12:00:00+00:00"
+
+
+def counted(root: Path) -> list[dict[str, Any]]:
+    path = root / "memory" / "recalls.jsonl"
+    return [json.loads(line) for line in path.read_text("utf8").splitlines()] if path.exists() else []
+
+
+def test_a_reading_is_counted_with_its_lines_and_its_way(root: Path) -> None:
+    memory = Memory.open(root, now=NOW)
+    memory.get("memory/kitchen.md", 1, 3)
+    memory.get("MEMORY.md:4", lines=1, via="mcp")
+    first, second = counted(root)
+    assert (first["path"], first["lines"], first["via"]) == ("memory/kitchen.md", [1, 3], "get")
+    assert (second["path"], second["lines"], second["via"]) == ("MEMORY.md", [4, 4], "mcp")
+    assert first["at"].startswith("2026-05-20T")
+
+
+def test_however_a_path_is_written_it_is_counted_under_one_name(root: Path) -> None:
+    memory = Memory.open(root, now=NOW)
+    memory.get("./memory/../memory/kitchen.md", 1, 3)
+    memory.get(str(root / "memory" / "kitchen.md"), 2, 3)
+    assert {one["path"] for one in counted(root)} == {"memory/kitchen.md"}
+
+
+def test_the_same_lines_within_a_minute_count_once(root: Path) -> None:
+    memory = Memory.open(root, now=NOW)
+    for _ in range(3):
+        memory.get("memory/kitchen.md", 1, 3)
+    assert len(counted(root)) == 1
+    memory.get("memory/kitchen.md", 2, 3)
+    assert len(counted(root)) == 2
+    Memory.open(root, now="2026-05-20T12:01:00+00:00").get("memory/kitchen.md", 1, 3)
+    assert len(counted(root)) == 3
+
+
+def test_only_memory_counts(root: Path) -> None:
+    memory = Memory.open(root, now=NOW)
+    memory.get("AGENTS.md")
+    memory.get("memory/review.md")
+    with pytest.raises(NotFound):
+        memory.get("memory/none.md")
+    assert counted(root) == []
+
+
+def test_searching_alone_counts_nothing(root: Path) -> None:
+    memory = Memory.open(root, now=NOW)
+    hit = memory.search("big oven", mode="text")[0]
+    assert counted(root) == []
+    memory.get(hit.path, hit.start_line)
+    assert [one["path"] for one in counted(root)] == ["memory/kitchen.md"]
+
+
+def test_what_a_group_reads_is_not_counted(root: Path) -> None:
+    Memory.open(root, scope="group:climbers").get("memory/handbook.md", 7, 1)
+    assert counted(root) == []
+
+
+def test_a_reading_that_cannot_be_counted_is_a_reading_all_the_same(root: Path) -> None:
+    (root / "memory" / "recalls.jsonl").mkdir()
+    memory = Memory.open(root, now=NOW)
+    assert "oven" in memory.get("memory/kitchen.md").text
+    memory.get("memory/kitchen.md", 2)
+    assert [one.kind for one in memory.problems] == ["not counted"]
+
+
+def test_counts_are_not_led_out_of_the_workspace_by_a_link(root: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside.jsonl"
+    outside.write_text("", "utf8")
+    (root / "memory" / "recalls.jsonl").symlink_to(outside)
+    assert Memory.open(root, now=NOW).get("memory/kitchen.md").text
+    assert outside.read_text("utf8") == ""
+
+
+def test_a_recall_counts_each_file_once_where_it_lies_now_and_keeps_no_word_of_the_question(tmp_path: Path) -> None:
+    lay_out(
+        tmp_path,
+        {
+            "memory/x.md": "",
+            "memory_fs/warm/a.md": "# Glacier\n\nThe glacier hike is on Sunday.\n",
+            "memory_fs/warm/b.md": "# Glacier\n\n" + "The glacier hike needs crampons.\nnothing\n\n\n\n" * 4,
+        },
+    )
+    memory = Memory.open(tmp_path, now=NOW)
+    memory.recall("when is the glacier hike?")
+    rows = counted(tmp_path)
+    assert sorted((one["path"], one["via"]) for one in rows) == [
+        ("memory_fs/hot/a.md", "recall"),
+        ("memory_fs/hot/b.md", "recall"),
+    ]
+    assert {one["query_hash"] for one in rows} == {hash_of("  When is the GLACIER hike？")}
+    assert "glacier" not in (tmp_path / "memory" / "recalls.jsonl").read_text("utf8")
+
+
+def test_a_gist_that_opened_its_original_is_counted_for_the_original(tmp_path: Path) -> None:
+    lay_out(
+        tmp_path,
+        {
+            "memory/x.md": "",
+            "memory_fs/warm/a.md": "# Hike\n\nThe glacier hike needs crampons.\n",
+            "memory_fs/gist/a.md": "# Hike\n\nTags: hike\n\n- On Sunday\n",
+        },
+    )
+    Memory.open(tmp_path, now=NOW).recall("crampons for the glacier")
+    assert [one["path"] for one in counted(tmp_path)] == ["memory_fs/hot/a.md"]

@@ -1,0 +1,264 @@
+"""Recall by layer, on real files."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from tests.recall.conftest import lay_out
+
+from nacre.errors import BadInput
+from nacre.memory import Memory
+from nacre.recall.layered import LONGEST, RecallReport
+from nacre.words import use_language
+
+NOW = "2026-05-20T12:00:00+00:00"
+RETRIES = (
+    "# Payment retries\n\n**User** 2026-05-04 09:00\n\nthe payment endpoint times out now and then\n\n"
+    "**Agent** 2026-05-04 09:01\n\nExponential backoff with jitter, at most five attempts.\n\n"
+    "**User** 2026-05-04 09:02\n\ngood, that is the retry policy then\n"
+)
+CHINESE_RETRIES = (
+    "# 支付接口的重试\n\n**用户** 2026-05-04 09:00\n\n支付接口偶尔超时，重试策略怎么定？\n\n"
+    "**助手** 2026-05-04 09:01\n\n指数退避，最多五次，加随机抖动。\n"
+)
+OTHERS = {
+    "memory_fs/{layer}/2026-05-01-0900-trip.md": "# Trip to Lisbon\n\nThe hotel is in Alfama, from June 3 to June 9.\n",
+    "memory_fs/{layer}/2026-05-02-0900-piano.md": "# 钢琴课\n\n女儿的钢琴老师是李娜，每周二下午五点。\n",
+    "memory_fs/{layer}/2026-05-03-0900-bill.md": "# Electricity\n\nThe payment of the electricity bill is due in July.\n",
+}
+QUESTION = "what was our retry policy for payments?"
+CHINESE_QUESTION = "我们上次是不是讨论过支付接口的重试策略"
+
+
+def memory_with(root: Path, files: dict[str, str]) -> Memory:
+    lay_out(root, files)
+    (root / "memory").mkdir(exist_ok=True)
+    return Memory.open(root, now=NOW)
+
+
+def beside(layer: str) -> dict[str, str]:
+    return {name.format(layer=layer): text for name, text in OTHERS.items()}
+
+
+def names(report: RecallReport) -> list[str]:
+    return [Path(one.was).name for one in report.found]
+
+
+@pytest.mark.parametrize("layer", ["hot", "warm", "gist", "forgotten"])
+@pytest.mark.parametrize(("question", "text"), [(QUESTION, RETRIES), (CHINESE_QUESTION, CHINESE_RETRIES)])
+def test_each_layer_answers_in_both_languages(tmp_path: Path, layer: str, question: str, text: str) -> None:
+    memory = memory_with(tmp_path, {**beside(layer), f"memory_fs/{layer}/2026-05-04-0900-pay.md": text})
+    report = memory.recall(question, dry_run=True)
+    assert (report.layer, names(report)) == (layer, ["2026-05-04-0900-pay.md"])
+    assert report.found[0].title in ("Payment retries", "支付接口的重试")
+
+
+def test_confidence_falls_from_layer_to_layer_and_is_a_word_in_both_languages(tmp_path: Path) -> None:
+    found = []
+    for layer in ("hot", "warm", "gist", "forgotten"):
+        memory = memory_with(tmp_path / layer, {f"memory_fs/{layer}/pay.md": RETRIES})
+        found.append(memory.recall(QUESTION, dry_run=True).found[0])
+    assert [one.certainty for one in found] == ["high", "high", "medium", "very low"]
+    assert sorted((one.confidence for one in found), reverse=True) == [one.confidence for one in found]
+    use_language("zh")
+    assert [one.certainty for one in found] == ["高", "高", "中", "极低"]
+
+
+def test_the_first_layer_that_answers_is_the_last_that_is_looked_at(tmp_path: Path) -> None:
+    files = {f"memory_fs/{layer}/pay-{layer}.md": RETRIES for layer in ("warm", "forgotten")}
+    report = memory_with(tmp_path, files).recall(QUESTION, dry_run=True)
+    assert (report.layer, names(report)) == ("warm", ["pay-warm.md"])
+
+
+def test_a_single_everyday_word_out_of_several_does_not_answer(tmp_path: Path) -> None:
+    report = memory_with(tmp_path, beside("hot")).recall(QUESTION, dry_run=True)
+    assert report.found == ()
+    assert memory_with(tmp_path, {}).recall("数据库备份的钢琴放在哪里", dry_run=True).found == ()
+
+
+def test_words_far_apart_in_a_long_text_do_not_answer(tmp_path: Path) -> None:
+    text = "# Log\n\nretry\n" + "nothing of note\n" * 200 + "policy\n" + "nothing of note\n" * 200 + "payments\n"
+    report = memory_with(tmp_path, {"memory_fs/hot/log.md": text}).recall(QUESTION, dry_run=True)
+    assert report.found == ()
+
+
+def test_a_name_that_stands_everywhere_tells_nothing(tmp_path: Path) -> None:
+    files = {f"memory_fs/hot/day-{day}.md": f"# Talk {day}\n\nMelanie spoke about item {day}.\n" for day in range(10)}
+    files["memory_fs/warm/hike.md"] = "# Hike\n\nMelanie went on a hike to the glacier.\n"
+    report = memory_with(tmp_path, files).recall("when did Melanie hike to the glacier?", dry_run=True)
+    assert (report.layer, names(report)) == ("warm", ["hike.md"])
+
+
+def test_more_than_three_are_narrowed_to_those_that_hold_more(tmp_path: Path) -> None:
+    files = {
+        f"memory_fs/warm/2026-05-0{day}-pay.md": f"# Day {day}\n\nThe retry of payment {day} worked.\n"
+        for day in range(1, 8)
+    }
+    files["memory_fs/warm/2026-05-04-0900-policy.md"] = RETRIES
+    report = memory_with(tmp_path, files).recall(QUESTION, dry_run=True)
+    assert names(report) == ["2026-05-04-0900-policy.md"]
+    assert report.narrowed == 8
+    assert "narrowed" in report.reason
+
+
+def test_where_nothing_tells_them_apart_the_three_newest_are_given(tmp_path: Path) -> None:
+    files = {f"memory_fs/warm/2026-05-0{day}-pay.md": RETRIES for day in range(1, 8)}
+    memory = memory_with(tmp_path, files)
+    assert names(memory.recall(QUESTION, dry_run=True)) == [f"2026-05-0{day}-pay.md" for day in (7, 6, 5)]
+    assert len(memory.recall(QUESTION, limit=1, dry_run=True).found) == 1
+
+
+SUMMARY = "# Payment retries\n\nTags: payment, retry, policy\n\n- good, that is the retry policy then\n"
+
+
+def test_a_gist_answers_by_its_tags_and_its_original_does_not_answer_for_warm(tmp_path: Path) -> None:
+    files = {"memory_fs/warm/pay.md": RETRIES, "memory_fs/gist/pay.md": SUMMARY}
+    report = memory_with(tmp_path, files).recall("retry policy for payments", dry_run=True)
+    assert (report.layer, report.found[0].path) == ("gist", "memory_fs/gist/pay.md")
+    assert report.found[0].opened is None
+    assert "retry policy" in report.found[0].passages[0].text
+
+
+def test_a_gist_that_does_not_hold_the_words_opens_its_original(tmp_path: Path) -> None:
+    files = {"memory_fs/warm/pay.md": RETRIES, "memory_fs/gist/pay.md": SUMMARY}
+    (one,) = memory_with(tmp_path, files).recall("exponential backoff with jitter", dry_run=True).found
+    assert (one.layer, one.opened) == ("gist", "memory_fs/warm/pay.md")
+    assert any("jitter" in passage.text for passage in one.passages)
+
+
+@pytest.mark.parametrize(
+    "question", ["how many attempts does the payment retry policy allow?", "支付接口最多重试多少次"]
+)
+def test_a_question_for_a_detail_opens_the_original(tmp_path: Path, question: str) -> None:
+    files = {
+        "memory_fs/warm/pay.md": RETRIES,
+        "memory_fs/gist/pay.md": SUMMARY,
+        "memory_fs/warm/支付.md": CHINESE_RETRIES,
+        "memory_fs/gist/支付.md": "# 支付接口的重试\n\n标签: 支付接口, 重试策略\n\n- 支付接口偶尔超时，重试策略怎么定？\n",
+    }
+    (one,) = memory_with(tmp_path, files).recall(question, dry_run=True).found
+    assert one.opened
+    assert one.opened.startswith("memory_fs/warm/")
+
+
+def test_a_summary_beside_its_original_is_not_a_second_answer(tmp_path: Path) -> None:
+    files = {"memory_fs/hot/pay.md": RETRIES, "memory_fs/hot/pay.gist.md": SUMMARY}
+    assert names(memory_with(tmp_path, files).recall(QUESTION, dry_run=True)) == ["pay.md"]
+
+
+def test_passages_carry_their_lines_and_are_bounded(tmp_path: Path) -> None:
+    filler = "".join(f"filler {place}\n" for place in range(60))
+    text = "# Notes\n" + filler + "the retry policy for payments is five attempts\n" + filler
+    (one,) = memory_with(tmp_path, {"memory_fs/hot/long.md": text}).recall(QUESTION, dry_run=True).found
+    (passage,) = one.passages
+    assert passage.start_line <= 62 <= passage.end_line
+    assert text.split("\n")[passage.start_line - 1 : passage.end_line] == passage.text.split("\n")
+    huge = ("x" * 5000 + " retry policy payments " + "y" * 5000 + "\n") * 40
+    (one,) = memory_with(tmp_path / "huge", {"memory_fs/hot/huge.md": huge}).recall(QUESTION, dry_run=True).found
+    assert sum(len(passage.text) for passage in one.passages) <= LONGEST + 100
+    assert "retry policy payments" in one.passages[0].text
+
+
+def test_a_secret_in_a_checkpoint_is_not_given_out(tmp_path: Path) -> None:
+    key = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" + "k1L2m3N4o5P6q7R8"
+    text = f"# Deploy {key}\n\nretry policy for payments with the token {key}\n"
+    (one,) = memory_with(tmp_path, {"memory_fs/hot/key.md": text}).recall(QUESTION, dry_run=True).found
+    assert key not in one.title + one.passages[0].text
+    assert "redacted" in one.passages[0].text
+
+
+def test_nothing_found_says_why_that_may_be(tmp_path: Path) -> None:
+    memory = memory_with(tmp_path, {".nacre/config.toml": '[tiers]\ndelete_after = "45d"\n'})
+    report = memory.recall("the chess tournament in Reykjavik")
+    assert (report.layer, report.found) == (None, ())
+    for wanted in ("never recorded", "45 days", "Reykjavik, chess, tournament"):
+        assert wanted in report.reason
+    use_language("zh")
+    report = memory.recall("雷克雅未克的象棋比赛")
+    for wanted in ("从未被记录", "45 天", "雷克雅未克、象棋比赛"):
+        assert wanted in report.reason
+
+
+def test_a_question_that_names_nothing_is_refused(tmp_path: Path) -> None:
+    for question in ("what did we say?", "我们上次说了什么", ""):
+        with pytest.raises(BadInput):
+            memory_with(tmp_path, {}).recall(question)
+
+
+def test_hostile_and_broken_files_are_left_alone(tmp_path: Path) -> None:
+    memory = memory_with(tmp_path / "ws", {"memory_fs/hot/pay.md": RETRIES})
+    hot = tmp_path / "ws" / "memory_fs" / "hot"
+    outside = tmp_path / "outside.md"
+    outside.write_text(RETRIES, "utf8")
+    (hot / "link.md").symlink_to(outside)
+    (hot / "loop.md").symlink_to(hot / "loop.md")
+    (hot / "folder.md").mkdir()
+    os.mkfifo(hot / "pipe.md")
+    (hot / "bytes.md").write_bytes(b"\xff\xfe retry policy payments \x00\xff\n")
+    (hot / "empty.md").write_bytes(b"")
+    (hot / "evil\x1b[31m\nname.md").write_text(RETRIES, "utf8")
+    report = memory.recall(QUESTION, dry_run=True)
+    assert set(names(report)) == {"pay.md", "bytes.md"}
+    assert any("link.md" in problem.message for problem in report.problems)
+
+
+def test_what_was_looked_for_is_not_run_as_a_pattern(tmp_path: Path) -> None:
+    memory = memory_with(tmp_path, {"memory_fs/hot/code.md": "# Code\n\nthe call f(x)[0] fails in a.b*c\n"})
+    assert memory.recall('why does "f(x)[0]" fail?', dry_run=True).found
+    assert memory.recall('"(((" "[a-" "*+?" zebra', dry_run=True).found == ()
+
+
+class TestRotation:
+    """What a recall does to the files, and what the next one finds."""
+
+    def test_a_warm_file_is_hot_afterwards_and_answers_from_there(self, tmp_path: Path) -> None:
+        memory = memory_with(tmp_path, {"memory_fs/warm/pay.md": RETRIES})
+        (one,) = memory.recall(QUESTION).found
+        assert (one.was, one.path, one.layer) == ("memory_fs/warm/pay.md", "memory_fs/hot/pay.md", "warm")
+        assert (tmp_path / one.path).read_text("utf8") == RETRIES
+        again = memory.recall(QUESTION)
+        assert (again.layer, again.found[0].path) == ("hot", "memory_fs/hot/pay.md")
+
+    def test_a_gist_and_its_original_return_together(self, tmp_path: Path) -> None:
+        memory = memory_with(tmp_path, {"memory_fs/warm/pay.md": RETRIES, "memory_fs/gist/pay.md": SUMMARY})
+        (one,) = memory.recall("exponential backoff with jitter").found
+        assert (one.path, one.opened) == ("memory_fs/hot/pay.gist.md", "memory_fs/hot/pay.md")
+        assert not (tmp_path / "memory_fs/gist/pay.md").exists()
+        assert not (tmp_path / "memory_fs/warm/pay.md").exists()
+
+    def test_a_forgotten_one_returns_to_warm_and_the_user_is_told(self, tmp_path: Path) -> None:
+        memory = memory_with(tmp_path, {"memory_fs/forgotten/pay.md": RETRIES})
+        report = memory.recall(QUESTION)
+        assert report.found[0].path == "memory_fs/warm/pay.md"
+        assert "brought back" in report.reason
+        assert '"user_marked": true' in (tmp_path / "refcount.json").read_text("utf8")
+
+    def test_it_is_undone_as_one(self, tmp_path: Path) -> None:
+        files = {"memory_fs/warm/pay.md": RETRIES, "memory_fs/gist/pay.md": SUMMARY}
+        memory = memory_with(tmp_path, files)
+        memory.recall(QUESTION)
+        memory.undo()
+        for name, text in files.items():
+            assert (tmp_path / name).read_text("utf8") == text
+        assert not (tmp_path / "memory_fs/hot/pay.md").exists()
+
+    def test_a_dry_run_touches_nothing(self, tmp_path: Path) -> None:
+        memory = memory_with(tmp_path, {"memory_fs/warm/pay.md": RETRIES})
+        before = sorted(path for path in tmp_path.rglob("*") if path.is_file())
+        memory.recall(QUESTION, dry_run=True)
+        assert sorted(path for path in tmp_path.rglob("*") if path.is_file()) == before
+
+    def test_what_cannot_be_moved_is_answered_all_the_same(self, tmp_path: Path) -> None:
+        memory = memory_with(tmp_path, {"memory_fs/warm/pay.md": RETRIES})
+        (tmp_path / ".nacre").write_text("in the way of the lock", "utf8")
+        report = memory.recall(QUESTION)
+        assert report.found[0].path == "memory_fs/warm/pay.md"
+        assert report.problems
+
+
+def test_a_group_recalls_nothing(tmp_path: Path) -> None:
+    memory_with(tmp_path, {"memory_fs/hot/pay.md": RETRIES})
+    with pytest.raises(BadInput):
+        Memory.open(tmp_path, scope="group:team").recall(QUESTION)
