@@ -8,7 +8,8 @@ from typing import Any
 import click
 
 from nacre.cli.base import Command, Invocation, json_option, note, open_all, print_json, sentence
-from nacre.model.hit import LAYERS, Hit, SearchReport
+from nacre.model.hit import Hit, SearchReport
+from nacre.model.layers import LAYERS
 from nacre.words import say
 
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nacre.clock import Clock
 from nacre.config import Config
-from nacre.model.hit import Hit
 from nacre.recall.legible import Reader, name_shown, seen
 from nacre.recall.pack import ContextPack, Left, Line, Packed, Piece, pack
 from nacre.vault.workspace import Workspace
@@ -16,6 +15,7 @@ from nacre.words import say
 
 if TYPE_CHECKING:
     from nacre.index.store import Generation, Store
+    from nacre.model.hit import Hit
     from nacre.recall.filters import Scope
 
 _OWN = ("USER.md", "IDENTITY.md")

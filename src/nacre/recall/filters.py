@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from nacre.errors import BadInput
-from nacre.model.hit import LAYERS
+from nacre.model.layers import LAYERS
 from nacre.words import say
 
 

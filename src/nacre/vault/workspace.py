@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import hashlib
 import os
 import re
 from dataclasses import dataclass
@@ -145,4 +144,6 @@ def slug_of(name: str) -> str:
     slug = _SLUG.sub("-", name.strip().lower()).strip("-_")
     if slug or not name.strip():
         return slug[:80] or "unnamed"
+    import hashlib  # four milliseconds that hardly any name costs
+
     return f"unnamed-{hashlib.blake2b(name.encode(), digest_size=3).hexdigest()}"  # names of signs alone are names too
