@@ -124,6 +124,7 @@ class SyncSettings:
     lookback: str = setting(
         "4h", "how long a lone remark waits for the talk to go on, and how far back a run looks at least"
     )
+    times: list[str] = setting(["10:00", "14:00", "18:00", "22:00"], "when what was said is captured each day")
     first: str = setting("30d", "how far back the first run looks, when --since does not say")
     min_user_messages: int = setting(
         2, "how often the user must have spoken for a session to count", shared=True, least=1
@@ -220,6 +221,32 @@ class HistorySettings:
 
 
 @settings(frozen=True)
+class JobsSettings:
+    sync: str | None = setting(None, "when what was said is captured, as a cron expression; unset: at sync.times")
+    tidy: str | None = setting(None, "when the night's tidying runs, as a cron expression; unset: at tidy.time")
+    organise: str = setting("7 * * * *", "when the layers are put in order")
+    heartbeat: str = setting("*/30 * * * *", "when a light look is taken at what is due")
+    adaptive: bool = setting(default=True, meaning="also capture a talk soon after it ended or fell silent")
+    silence: str = setting("10min", "how long a talk is silent until it counts as ended")
+    jitter: str = setting(
+        "2min", "by how much a run may begin later than its time, so that machines do not all begin at once"
+    )
+    retries: int = setting(3, "how often a failed run is tried again, each time after a longer wait", most=100)
+
+
+@settings(frozen=True)
+class ServeSettings:
+    auto: bool = setting(default=False, meaning="let searches start the daemon when none runs")
+    idle: str = setting("30min", "after how long without a question a daemon that was started on demand ends")
+    watch_debounce_ms: int = setting(
+        1500, "how long the daemon waits for more changes before it reads them", most=60_000
+    )
+    host: str = setting("127.0.0.1", "address that the daemon listens on besides its socket, once it speaks HTTP")
+    port: int = setting(0, "port for that; 0: none", most=65_535)
+    max_memory_mb: int = setting(1500, "memory above which the daemon starts anew", least=64)
+
+
+@settings(frozen=True)
 class Config:
     timezone: str | None = setting(
         None, "the user's time zone, such as Asia/Shanghai; default the system's", shared=True
@@ -239,6 +266,8 @@ class Config:
     context: ContextSettings = field(default_factory=ContextSettings)
     flush: FlushSettings = field(default_factory=FlushSettings)
     decay: DecaySettings = field(default_factory=DecaySettings)
+    jobs: JobsSettings = field(default_factory=JobsSettings)
+    serve: ServeSettings = field(default_factory=ServeSettings)
     index: IndexSettings = field(default_factory=IndexSettings)
     search: SearchSettings = field(default_factory=SearchSettings)
     embed: EmbedSettings = field(default_factory=EmbedSettings)
