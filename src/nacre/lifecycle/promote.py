@@ -127,7 +127,7 @@ def apply(room: Room, op: Operation) -> PromotePlan:
             skills.add_lesson(op, lesson.skill, lesson.day, lesson.text, one.path)
     _mark(op, [one.nominee for one in made.promoted])
     if made.distilled.meant:
-        room.judge().keep(made.distilled.meant)
+        room.judge().keep(made.distilled.meant, made.distilled.lately)
     return replace(made, left=tuple(left))
 
 

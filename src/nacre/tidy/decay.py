@@ -71,7 +71,7 @@ def run(room: Room, *, promote_only: bool = False, dry_run: bool = False) -> Dec
         planned = plan(room, promote_only=promote_only)
         left = (*planned.left, *apply(room, op, planned))
     if planned.distilled.meant:
-        room.judge().keep(planned.distilled.meant)
+        room.judge().keep(planned.distilled.meant, planned.distilled.lately)
     return _report(planned, left)
 
 

@@ -76,6 +76,7 @@ class Night:
             tuple(offered),
             (*self.problems, *self.library.problems),
             tuple(self.library.meant()),
+            tuple(dict.fromkeys(one.words for one in self.lately)),
         )
 
     def step(self, action: str, path: str, reason: str, detail: str = "") -> None:

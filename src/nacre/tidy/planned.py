@@ -40,6 +40,7 @@ class DistilPlan:
     offered: tuple[Offered, ...] = ()  # what need not be looked at again
     problems: tuple[Problem, ...] = ()
     meant: tuple[Meant, ...] = ()  # the entries that were held against the new lines
+    lately: tuple[str, ...] = ()  # what the last days say: it will be pressed into its week
 
     @property
     def steps(self) -> tuple[Step, ...]:

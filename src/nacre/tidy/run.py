@@ -57,7 +57,7 @@ def run(room: Room, *, dry_run: bool = False, progress: Progress | None = None) 
         thinned = backups.plan(room)
         left += backups.apply(room, op, thinned)
     if distilled.meant:
-        room.judge().keep(distilled.meant)
+        room.judge().keep(distilled.meant, distilled.lately)
     problems = (*pressed.problems, *distilled.problems)
     phases = ((COMPRESS, pressed.steps), (DISTIL, distilled.steps), (ARCHIVE, (*moved.plan.steps, *thinned.plan.steps)))
     return _report(phases, problems, left, recovered=recovered)

@@ -121,12 +121,13 @@ class Judge:
         made = self.kept.embed(self._embedder, model, texts) if self.kept else self._embedder.embed(model, texts)
         return made, classifier.load(language, "full")
 
-    def keep(self, meant: Iterable[Meant]) -> None:
-        """Remember what these mean for the next run, and nothing else."""
+    def keep(self, meant: Iterable[Meant], texts: Sequence[str] = ()) -> None:
+        """Remember what these mean for the next run, and the texts where that is known; nothing else."""
         if self.kept is None or not self._models:
             return
         every = list(meant)
         for language, model in self._models.items():
             rows = [(one.text, one.vector) for one in every if one.language == language and one.vector is not None]
             self.kept.want(model.hash, rows)
+            self.kept.carry(model.hash, texts)
         self.kept.save()

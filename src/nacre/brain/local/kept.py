@@ -56,6 +56,13 @@ class KeptVectors:
         """Keep these for the next time. What nobody wants is dropped by `save`."""
         self._wanted.setdefault(model, {}).update((key_of(text), vector) for text, vector in statements)
 
+    def carry(self, model: str, texts: Iterable[str]) -> None:
+        """Keep these for the next time, too, as far as they are known already."""
+        known = self._read().get(model, {})
+        for key in map(key_of, texts):
+            if (row := known.get(key, self._fresh.get((model, key)))) is not None:
+                self._wanted.setdefault(model, {})[key] = row
+
     def save(self) -> None:
         """Put what is wanted on disk, where it differs from what is there. Trouble costs only time, the next time."""
         import numpy as np
