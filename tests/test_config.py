@@ -66,6 +66,8 @@ def test_a_workspace_s_own_file_sets_only_what_is_harmless(place: Path) -> None:
             value = '"Asia/Shanghai"'
         elif known.choices:
             value = f'"{known.choices[-1]}"'
+        elif isinstance(known.default, str) and known.default.rstrip("smindhw").isdigit():
+            value = '"90min"'
         elif known.default is None:
             value = "0.5" if "float" in str(known.kind) else '"x"'
         table, _, name = key.rpartition(".")
@@ -198,3 +200,11 @@ def test_settings_made_twice_share_nothing() -> None:
 def test_the_user_s_file_can_be_moved(tmp_path: Path) -> None:
     assert user_config_file({"NACRE_CONFIG_FILE": str(tmp_path / "x.toml")}) == tmp_path / "x.toml"
     assert user_config_file({}).name == "config.toml"
+
+
+def test_a_length_of_time_is_checked_and_its_setting_named() -> None:
+    for key in ("tiers.hot", "tiers.delete_after", "sync.lookback", "cache.max_age"):
+        assert parse_value(key, "90min") == "90min"
+        for wrong in ("3 weeks", "0", "soon", "-3h"):
+            with pytest.raises(BadSetting, match=key):
+                parse_value(key, wrong)

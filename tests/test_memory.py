@@ -285,3 +285,13 @@ def test_threads_that_end_leave_no_descriptor_open(tmp_path: Path) -> None:
         return len(os.listdir("/proc/self/fd"))
 
     assert run() == run()
+
+
+def test_two_texts_of_one_title_and_minute_are_two_checkpoints_and_the_same_again_is_none(tmp_path: Path) -> None:
+    memory = Memory.init(tmp_path / "ws", now="2026-06-01T09:00:00+00:00")
+    first = memory.checkpoint(text="Talk A", title="Standup")
+    second = memory.checkpoint(text="Talk B", title="Standup")
+    later = Memory.open(tmp_path / "ws", now="2026-06-01T09:05:00+00:00").checkpoint(text="Talk A", title="Standup")
+    assert (second.changed, later.changed, later.path) == (True, False, first.path)
+    texts = {path.read_text("utf8") for path in (tmp_path / "ws" / "memory_fs" / "hot").iterdir()}
+    assert texts == {"# Standup\n\nTalk A\n", "# Standup\n\nTalk B\n"}

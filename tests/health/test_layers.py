@@ -43,8 +43,8 @@ def test_what_the_next_three_days_move_or_delete_is_told_with_its_day_and_rule(p
     patient.lay("refcount.json", json.dumps({"forgotten/old.md": forgotten}))
     told = [(one.day, one.path, one.rule.rpartition("(")[2]) for one in patient.health().fading]
     assert told == [
-        ("2026-03-22", "memory_fs/forgotten/old.md", "tiers.delete_after)"),
-        ("2026-03-23", "memory_fs/warm/2026-03-15-1200-soon.md", "tiers.warm)"),
+        ("2026-03-21", "memory_fs/forgotten/old.md", "tiers.delete_after)"),
+        ("2026-03-22", "memory_fs/warm/2026-03-15-1200-soon.md", "tiers.warm)"),
     ]
     patient.run("nacre organise", now="2026-03-21T10:00:00+00:00")
     assert (patient.root / "memory_fs/forgotten/old.md").exists()

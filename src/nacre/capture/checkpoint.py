@@ -39,6 +39,7 @@ _MARKS = re.compile(r"\A[#>*\s-]+")
 class Checkpoint(NamedTuple):
     name: str
     text: str
+    is_talk: bool = True  # of a session, whose file is brought up to date; a text is always one of its own
 
 
 def of_session(given: Setting, wanted: str | None) -> Checkpoint:
@@ -99,7 +100,7 @@ def of_text(given: Setting, text: str, title: str | None) -> Checkpoint:
     name = redact(one_line(title)).text if title and title.strip() else _first_line(safe)
     slug = slug_of(name)[:40].strip("-") or "note"
     body = safe if safe.lstrip().startswith("# ") else f"# {name}\n\n{safe}"
-    return Checkpoint(f"{now:%Y-%m-%d-%H%M}-{slug}.md", body)
+    return Checkpoint(f"{now:%Y-%m-%d-%H%M}-{slug}.md", body, is_talk=False)
 
 
 def rendered(session: Session, given: Setting) -> Checkpoint:

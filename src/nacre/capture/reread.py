@@ -18,6 +18,13 @@ _ABOUT = re.compile(
 _SPOKEN = re.compile(
     r"\*\*(?P<who>User|Agent|Other|用户|助手|他人)(?: \((?P<name>[^)\n]*)\))?\*\* (?P<at>\d{4}-\d{2}-\d{2} \d{2}:\d{2})\s*"
 )
+# As people and other tools write talks down: "**User:** …", "User: …", "**用户**：…".
+_LABELLED = re.compile(
+    r"(?:[-*+>]\s+)?(?P<bold>\*\*|__)?(?P<who>user|me|owner|human|agent|assistant|ai|bot|claude|codex|用户|我|助手|代理|助理)"
+    r"(?:(?P=bold))?\s*[:：]\s*(?:\*\*|__)?\s*(?P<said>.*)",
+    re.IGNORECASE,
+)
+_OWNERS = frozenset({"user", "me", "owner", "human", "用户", "我"})
 _SPEAKERS = {"User": Speaker.OWNER, "用户": Speaker.OWNER, "Agent": Speaker.AGENT, "助手": Speaker.AGENT}
 _HEADING = re.compile(r"#{1,6} .*")
 
@@ -39,6 +46,8 @@ def reread(text: str, clock: Clock) -> Reread:
     messages = tuple(_messages(lines, clock)) if about else ()
     if about and messages:
         return Reread(title, about["session"], about["agent"].strip(), (about["cwd"] or "").strip(), messages)
+    if labelled := tuple(_labelled(lines, clock)):
+        return Reread(title, "", "", "", labelled)
     body = "\n".join(line for line in lines if not _HEADING.fullmatch(line)).strip()
     whole = Message("text", clock.now(), Speaker.OWNER, body)
     return Reread(title, "", "", "", (whole,) if body else ())
@@ -70,6 +79,21 @@ def _messages(lines: list[str], clock: Clock) -> list[Message]:
         speaking, said = (_SPEAKERS.get(match["who"], Speaker.OTHER), match["name"] or "", at), []
     close()
     return found
+
+
+def _labelled(lines: list[str], clock: Clock) -> list[Message]:
+    """A talk whose lines name their speakers; nothing where fewer than two do, or only one person speaks."""
+    found: list[tuple[Speaker, list[str]]] = []
+    for line in lines:
+        if match := _LABELLED.fullmatch(line):
+            who = Speaker.OWNER if match["who"].casefold() in _OWNERS else Speaker.AGENT
+            found.append((who, [match["said"]]))
+        elif found and not _HEADING.fullmatch(line):
+            found[-1][1].append(line)
+    if len({who for who, _ in found}) < 2:
+        return []
+    said = ((who, "\n".join(parts).strip()) for who, parts in found)
+    return [Message(str(at), clock.now(), who, words) for at, (who, words) in enumerate(said) if words]
 
 
 def _moment(text: str, clock: Clock) -> dt.datetime | None:

@@ -74,7 +74,7 @@ def summary(report: DecayReport) -> str:
 
 
 def _word(action: str) -> str:
-    from nacre.cli.tidy import word
+    from nacre.tidy.words import word
 
     return {
         "drop": say("drop", "略过"),

@@ -38,7 +38,9 @@ def organise(invocation: Invocation, *, verbose: bool, dry_run: bool, as_json: b
 def _show(report: OrganiseReport, *, verbose: bool) -> None:
     for problem in report.notes:
         note(problem.message)
-    for step in report.steps if verbose else ():
+    for step in report.steps:
+        if not verbose and step.action != "delete":
+            continue  # what is deleted is named in any case
         to = f" → {step.detail}" if step.detail else ""
         click.echo(f"{_word(step.action):>10}  {step.path}{to}\n{'':>12}{step.reason}")
     if report.steps or report.counted:

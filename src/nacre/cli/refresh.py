@@ -6,9 +6,9 @@ import os
 
 import click
 
-from nacre.cli import context as giving
 from nacre.cli import promote as promoting
 from nacre.cli.base import Command, Invocation, dry_run_option, json_option, note, open_memory, print_json
+from nacre.daemon.answers import pack_as_plain
 from nacre.errors import PartlyDone
 from nacre.words import say
 
@@ -49,17 +49,24 @@ def refresh(
                     for step in done.organised.steps
                 ],
                 "promoted": promoting.as_plain(done.promoted, applied=carry_out and not dry_run, dry_run=dry_run),
-                "context": giving.as_plain(done.context),
+                "context": pack_as_plain(done.context),
                 "problems": left,
                 "dryRun": dry_run,
             }
         )
     else:
         note(
-            say(f"Talk put away: {done.checkpoint.path}", f"对话已存入：{done.checkpoint.path}")
+            (
+                say(f"Talk to be put away: {done.checkpoint.path}", f"对话将存入：{done.checkpoint.path}")
+                if dry_run
+                else say(f"Talk put away: {done.checkpoint.path}", f"对话已存入：{done.checkpoint.path}")
+            )
             if done.checkpoint
             else done.missing
         )
+        for step in done.organised.steps:
+            if step.action == "delete":
+                note(say(f"Deleted: {step.path}, {step.reason}", f"已删除：{step.path}，{step.reason}"))
         steps, candidates = len(done.organised.steps), len(done.promoted.promoted)
         note(
             say(

@@ -9,6 +9,7 @@ import click
 
 from nacre.cli.base import Command, Invocation, dry_run_option, json_option, note, open_all, print_json
 from nacre.errors import PartlyDone
+from nacre.tidy.words import word
 from nacre.words import say
 
 if TYPE_CHECKING:
@@ -67,26 +68,6 @@ def summary(report: TidyReport) -> str:
     parts = [f"{say(english, chinese)} {count}" for count, english, chinese in told if count]
     done = say("would do", "将进行") if report.dry_run else say("done", "完成")
     return f"memory-tidy {done}" + say(": ", "：") + say(", ", "，").join(parts) + say(".", "。")
-
-
-def word(action: str) -> str:
-    """What a step does, for people."""
-    return {
-        "add": say("add", "新增"),
-        "say once": say("say once", "不重复"),
-        "move": say("move", "移动"),
-        "append": say("append", "追加"),
-        "remove": say("remove", "移除"),
-        "adopt": say("adopt", "采纳"),
-        "close": say("close", "关闭"),
-        "set": say("set", "设置"),
-        "supersede": say("supersede", "取代"),
-        "merge": say("merge", "合并"),
-        "shorten": say("shorten", "精简"),
-        "demote": say("demote", "移出"),
-        "refuse": say("refuse", "拒绝"),
-        "ask": say("ask", "询问"),
-    }.get(action, action)
 
 
 def as_plain(report: TidyReport) -> dict[str, object]:

@@ -38,13 +38,18 @@ def wal() -> None:
 
 
 @wal.command(epilog='Example:  nacre wal task "Move the API to v2"')
-@click.argument("text", nargs=-1, required=True)
+@click.argument("text", nargs=-1)
+@click.option("--clear", is_flag=True, help="Let the task go unfinished.")
 @dry_run_option
 @json_option
 @click.pass_obj
-def task(invocation: Invocation, text: tuple[str, ...], *, dry_run: bool, as_json: bool) -> None:
+def task(invocation: Invocation, text: tuple[str, ...], *, clear: bool, dry_run: bool, as_json: bool) -> None:
     """Say what is being done now, in the place of what stood there. "-" takes the text from a pipe."""
-    _tell(_state(invocation).task(_words(text), dry_run=dry_run), dry_run=dry_run, as_json=as_json)
+    if bool(text) == clear:
+        raise click.UsageError(say("Say what the task is, or --clear.", "请说明任务内容，或使用 --clear。"))
+    state = _state(invocation)
+    done = state.drop(dry_run=dry_run) if clear else state.task(_words(text), dry_run=dry_run)
+    _tell(done, dry_run=dry_run, as_json=as_json)
 
 
 @wal.command(epilog='Example:  nacre wal decide "PostgreSQL rather than MySQL"')

@@ -244,7 +244,23 @@ def checked(known: Known, value: Any, origin: str) -> Any:
         from nacre.clock import zone
 
         zone(value)
+    if isinstance(value, str) and value != known.default and _is_length(known.default):
+        _must_be_length(known.key, value)
     return value
+
+
+def _is_length(default: Any) -> bool:
+    """Whether a setting is a length of time: its default is written as one."""
+    return isinstance(default, str) and default[:1].isdigit() and default.rstrip("smindhw").isdigit()
+
+
+def _must_be_length(key: str, value: str) -> None:
+    from nacre.clock import duration
+
+    try:
+        duration(value)
+    except BadSetting as trouble:
+        raise BadSetting(say(f'"{key}": {trouble}', f"“{key}”：{trouble}")) from trouble
 
 
 def _kind_in_words(kind: Any, default: Any) -> str:

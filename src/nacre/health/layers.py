@@ -52,7 +52,7 @@ def laid_out(desk: Desk) -> Layers:
         return Layers(OrganisePlan(left=(Problem("layers not looked at", str(trouble)),)))
 
 
-def _moved(desk: Desk, days: int) -> Clock:
+def _moved(desk: Desk, days: float) -> Clock:
     try:
         return desk.clock.at(desk.clock.now() + dt.timedelta(days=days))
     except OverflowError:
@@ -137,11 +137,25 @@ def fading(desk: Desk, layers: Layers) -> Iterator[Fade]:
     for turn in layers.made.turns:
         if not layers.sinking(turn, clocks[-1]) or layers.due(turn, desk):
             continue
-        clock, sinks = next((clock, sinks) for clock in clocks if (sinks := layers.sinking(turn, clock)))
+        clock, sinks = _first(
+            layers, turn, desk, next(day for day, clock in enumerate(clocks) if layers.sinking(turn, clock))
+        )
         path = desk.workspace.relative(turn.family.lead.path)
         rule = sinks.reason.partition(say(": ", "："))[2]  # in front of it stands the age on that day
         day = clock.today().isoformat()
         yield Fade(day, path, _what(sinks.layer), rule or sinks.reason, keep=f"nacre get {quote(path)}")
+
+
+def _first(layers: Layers, turn: Turn, desk: Desk, day: int) -> tuple[Clock, Belongs]:
+    """The first hour that lets a checkpoint sink which the days before leave where it is."""
+    begin, end = 24 * (day - 1), 24 * day
+    while day and end - begin > 1:
+        middle = (begin + end) // 2
+        begin, end = (begin, middle) if layers.sinking(turn, _moved(desk, middle / 24)) else (middle, end)
+    clock = _moved(desk, end / 24)
+    found = layers.sinking(turn, clock)
+    assert found is not None
+    return clock, found
 
 
 def _what(layer: str | None) -> str:

@@ -20,11 +20,13 @@ def left_behind(desk: Desk) -> list[Finding]:
     except NacreError as trouble:
         hand = say("mend the file or move it away", "请修复该文件或将其移走")
         return [Finding(UNREADABLE, str(trouble), shown, by_hand=hand)]
-    age = (desk.today - found.written).days if found.written else 0
+    marked = working.day_mark(found.document)  # what the file says of itself, else when it was written
+    written = marked[1] if marked else found.written
+    age = (desk.today - written).days if written else 0
     if not task or age <= LEFT:
         return []
     message = say(
         f"“{quoted(task)}” has been the current task for {age} days without a change.",
         f"“{quoted(task)}”作为当前任务已有 {age} 天没有变化。",
     )
-    return [Finding(STATE, message, shown, command="nacre wal done")]
+    return [Finding(STATE, message, shown, command="nacre wal task --clear")]

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from nacre.brain.local.pieces import pieces
 from nacre.lifecycle.promote import Promoted, PromotePlan
 from nacre.model.plan import Step
+from nacre.tidy.words import word
 from nacre.vault import atomic
 from nacre.vault.append import REDACT, guarded
 from nacre.vault.operation import Operation
@@ -63,7 +64,7 @@ def _where(one: Promoted, by_words: dict[str, Step], workspace: Workspace, *, ap
         there = say(" (stands there already)", "（已存在）") if lesson.known else ""
         yield f"- {goes} {place}: {lesson.text}{there}"
     for step in _steps(one, by_words):
-        yield f"- {step.action} {step.path}: {step.detail} ({step.reason})"
+        yield f"- {word(step.action)} {step.path}: {step.detail} ({step.reason})"
     if not one.lessons and not any(True for _ in _steps(one, by_words)):
         yield "- " + say(
             "nothing in it passes into long-term memory that was not decided before",

@@ -41,6 +41,12 @@ class Working:
 
         return self._change("task", lambda desk: wal.task(desk, text), dry_run=dry_run)
 
+    def drop(self, *, dry_run: bool = False) -> Edit:
+        """Let the current task go unfinished."""
+        from nacre.vault import wal
+
+        return self._change("task", wal.drop, dry_run=dry_run)
+
     def decide(self, text: str, *, dry_run: bool = False) -> Edit:
         """Write a decision down with its time; the oldest move to today's log when there are too many."""
         from nacre.vault import wal

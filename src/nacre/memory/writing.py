@@ -112,17 +112,20 @@ class Writing(Reading):
         if dry_run:
             place = self.workspace.tiers(self.config.tiers.path) / "hot" / made.name
             return Written(self.workspace.relative(place), changed=False)
-        path, changed = checkpoints.write(self.workspace, self.clock, made.name, made.text, self.config)
+        put = checkpoints.write if made.is_talk else checkpoints.write_text
+        path, changed = put(self.workspace, self.clock, made.name, made.text, self.config)
         return Written(self.workspace.relative(path), changed)
 
-    def survey(self, since: str | None = None, *, exclude: Sequence[str] = ()) -> list[Found]:
+    def survey(
+        self, since: str | None = None, *, exclude: Sequence[str] = (), progress: SyncProgress | None = None
+    ) -> list[Found]:
         """The agents, projects and chats that `sync` would capture, with counts. Writes nothing."""
         from nacre.capture.run import moment_of, setting_of
         from nacre.capture.survey import survey
 
         self._must_be_private()
         setting = setting_of(self.workspace, self.config, self.clock, lambda: self.brain, exclude=exclude)
-        return survey(setting, moment_of(since, self.clock) if since is not None else None)
+        return survey(setting, moment_of(since, self.clock) if since is not None else None, progress)
 
     def import_(
         self, what: str, *, since: str | None = None, progress: SyncProgress | None = None, dry_run: bool = False

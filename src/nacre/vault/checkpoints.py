@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from pathlib import Path
 
 from nacre.clock import Clock
@@ -11,7 +12,7 @@ from nacre.vault import atomic, refcount
 from nacre.vault.append import REDACT, guarded
 from nacre.vault.operation import Operation, operation
 from nacre.vault.rewrite import rewrite
-from nacre.vault.tiers import FORGOTTEN, HOT, Family, Shelf, carry_out, content, families, of_name
+from nacre.vault.tiers import FORGOTTEN, HOT, Family, Shelf, carry_out, content, families, listed, of_name
 from nacre.vault.workspace import Workspace
 
 
@@ -32,6 +33,22 @@ def write(workspace: Workspace, clock: Clock, name: str, text: str, config: Conf
         if before == data:
             return path, bool(sunk)
         rewrite(op, path, data, read=None if before is None else atomic.digest(before))
+    return path, True
+
+
+def write_text(workspace: Workspace, clock: Clock, name: str, text: str, config: Config) -> tuple[Path, bool]:
+    """Write a text as a checkpoint of its own: nothing else goes by its name, and the same text is not kept twice."""
+    data = (guarded(text, REDACT).rstrip("\n") + "\n").encode()
+    with operation(workspace, clock, "checkpoint", config) as op:
+        for one in listed(workspace, config):
+            if one.size == len(data) and one.layer != FORGOTTEN and atomic.read_bytes(one.path) == data:
+                return one.path, False
+        stem = name.removesuffix(".md")
+        free = (f"{stem}{'' if number == 1 else f'-{number}'}.md" for number in count(1))
+        path = (
+            workspace.tiers(config.tiers.path) / HOT / next(one for one in free if not of_name(workspace, config, one))
+        )
+        rewrite(op, path, data, read=None)
     return path, True
 
 

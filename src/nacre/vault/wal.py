@@ -196,6 +196,16 @@ def done(desk: Desk, which: str | None = None, *, log: str = "") -> Edit:
     return _taken_out(desk, PENDING, found, which, "finish", _finished)
 
 
+def drop(desk: Desk) -> Edit:
+    """Let the current task go unfinished; today's log says so."""
+    words = working.task(desk.document)
+    if not words:
+        return _nothing(desk, TASK, "")
+    doc = statelines.with_task(statelines.dated(desk.state, desk.now.date()), None)
+    told = say(f"Task dropped: {words}", f"放弃任务：{words}")
+    return _edit(desk, doc, TASK, words, "drop", say("dropped", "已放弃"), [told])
+
+
 def clear(desk: Desk, which: str) -> Edit:
     """Take out a blocker that no longer stands in the way, by its number or its words."""
     return _taken_out(desk, BLOCKERS, _meant(lines(desk.document, BLOCKERS), which), which, "clear", _cleared)
