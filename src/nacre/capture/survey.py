@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from nacre.capture.parts import owner_count
-from nacre.capture.sync import LONGEST, Setting
+from nacre.capture.sync import LONGEST, Progress, Setting
 from nacre.clock import duration
 from nacre.config import Config, user_config_file
 from nacre.model.session import Kind
@@ -31,32 +31,33 @@ class Found(NamedTuple):
     left_out: bool
 
 
-def survey(given: Setting, since: dt.datetime | None = None) -> list[Found]:
+def survey(given: Setting, since: dt.datetime | None = None, progress: Progress | None = None) -> list[Found]:
     """Every project and chat with talk that would be captured, the busiest first. Reads transcripts, writes nothing."""
     begin = since or given.clock.now() - min(duration(given.config.sync.first), LONGEST)
     sessions: Counter[tuple[str, str, bool]] = Counter()
     messages: Counter[tuple[str, str, bool]] = Counter()
     projects: Callable[[str], str | None] = cache(lambda cwd: project_of(given.workspace, Path(cwd)))
-    for source in given.sources:
+    found = [(source, one) for source in given.sources for one in source.find(given.places)]
+    wanted = [(source, one) for source, one in found if one.changed >= begin.timestamp() and given.wanted(one)]
+    for number, (source, transcript) in enumerate(wanted, 1):
+        if progress:
+            progress(number, len(wanted))
         settings = settings_of(given.config, source.agent)
-        for transcript in source.find(given.places):
-            if transcript.changed < begin.timestamp() or not given.wanted(transcript):
-                continue
-            try:
-                session = source.read(transcript, None, given.clock.fixed).session
-            except OSError:
-                continue  # sync names what cannot be read
-            if session is None or session.kind is Kind.ISOLATED:
-                continue
-            spoken = owner_count(session.messages)
-            if spoken < given.config.sync.min_user_messages:
-                continue
-            patterns = (*settings.exclude, *given.exclude)
-            name = listed_as(session, project_name(session, projects, str(given.workspace.root)))
-            out = not settings.enabled or is_left_out(session, patterns, name) or opted_out(session.cwd)
-            key = (session.agent, name, out)
-            sessions[key] += 1
-            messages[key] += spoken
+        try:
+            session = source.read(transcript, None, given.clock.fixed).session
+        except OSError:
+            continue  # sync names what cannot be read
+        if session is None or session.kind is Kind.ISOLATED:
+            continue
+        spoken = owner_count(session.messages)
+        if spoken < given.config.sync.min_user_messages:
+            continue
+        patterns = (*settings.exclude, *given.exclude)
+        name = listed_as(session, project_name(session, projects, str(given.workspace.root)))
+        out = not settings.enabled or is_left_out(session, patterns, name) or opted_out(session.cwd)
+        key = (session.agent, name, out)
+        sessions[key] += 1
+        messages[key] += spoken
     rows = [
         Found(agent, name, count, messages[agent, name, out], out) for (agent, name, out), count in sessions.items()
     ]
