@@ -25,6 +25,9 @@ _FILES = (
     "flush.json",
     "flush.lock",
     "sync.lock",
+    "service.json",
+    "jobs.jsonl",
+    "jobs.lock",
 )
 
 

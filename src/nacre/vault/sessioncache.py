@@ -120,7 +120,7 @@ def put(cache: Cache, key: str, text: str, *, dry_run: bool = False) -> Value:
                 )
             )
         if not dry_run:
-            _sweep(cache)
+            sweep(cache.folder, cache.max_age, but=cache.path)
             atomic.write(cache.path, data, mode=0o600)
     return value
 
@@ -258,15 +258,19 @@ def _same_boot(told: Any) -> bool:
         return False
 
 
-def _sweep(cache: Cache) -> None:
-    """Take away the files of sessions that are over: nothing in them is young enough to be read."""
-    oldest = time.time() - cache.max_age.total_seconds()
-    with contextlib.suppress(OSError), os.scandir(cache.folder) as entries:
+def sweep(folder: Path, max_age: dt.timedelta, *, but: Path | None = None, dry_run: bool = False) -> int:
+    """Take away the files of sessions that are over: nothing in them is young enough to be read. How many there were."""
+    oldest = time.time() - max_age.total_seconds()
+    gone = 0
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
-            ours = entry.name.startswith("session-") and entry.name.endswith(".json") and entry.path != str(cache.path)
+            ours = entry.name.startswith("session-") and entry.name.endswith(".json") and entry.path != str(but)
             if ours and entry.stat(follow_symlinks=False).st_mtime < oldest:
+                gone += 1
                 with contextlib.suppress(OSError):
-                    os.unlink(entry.path)
+                    if not dry_run:
+                        os.unlink(entry.path)
+    return gone
 
 
 def _no_file_of_ours(path: Path) -> PathEscape:

@@ -1,0 +1,46 @@
+"""A runner's desk whose jobs do what a test wants."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from nacre.clock import Clock
+from nacre.config import Config
+from nacre.config.settings import JobsSettings
+from nacre.jobs.run import Desk
+from nacre.jobs.schedule import NAMES
+from nacre.jobs.works import Outcome
+from nacre.vault.workspace import Workspace
+
+NOW = dt.datetime(2026, 2, 10, 14, 30, tzinfo=dt.UTC)  # a Tuesday
+
+
+class Killed(BaseException):
+    """What happens to a process that is killed: nothing that it would still do is done."""
+
+
+def nothing(_dry_run: bool) -> Outcome:
+    return Outcome("nothing", "Nothing changed.")
+
+
+def desk_at(
+    root: Path,
+    now: dt.datetime = NOW,
+    works: Mapping[str, Callable[[bool], Outcome]] | None = None,
+    *,
+    zone: dt.tzinfo = dt.UTC,
+    config: Config | None = None,
+) -> Desk:
+    (root / ".nacre").mkdir(mode=0o700, parents=True, exist_ok=True)
+    does = {name: (works or {}).get(name, nothing) for name in NAMES}
+    chosen = config or Config(jobs=JobsSettings(jitter="0s"))
+    return Desk(Workspace(root), chosen, Clock(zone, now), does)
+
+
+def later(desk: Desk, **span: float) -> Desk:
+    """The same desk after a while."""
+    assert desk.clock.fixed
+    return replace(desk, clock=Clock(desk.clock.zone, desk.clock.fixed + dt.timedelta(**span)))

@@ -1,0 +1,306 @@
+"""Installing writes what it showed, once; removing takes back exactly that; a failure or a kill leaves nothing half done.
+
+The schedulers are stand-ins (see standins.py): no test machine has all of them, and none may be changed by a test.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.jobs.service.standins import World
+
+from nacre.config import JobsSettings, SyncSettings
+from nacre.errors import BadInput, ChangedOutside, NacreError
+from nacre.jobs import installed
+from nacre.jobs.service import manage
+from nacre.jobs.service.common import Machine, Step
+from nacre.jobs.service.manage import ServicePlan, apply, choose, plan_install, plan_remove
+
+KINDS = ["systemd", "launchd", "cron", "openclaw"]
+
+
+def ready(here: World, kind: str) -> World:
+    """The machine with that scheduler, and things of others in it."""
+    program = {"systemd": "systemctl", "launchd": "launchctl", "cron": "crontab", "openclaw": "openclaw"}[kind]
+    here = here.has(program)
+    (here.kept / "crontab").write_bytes(b"MAILTO=me\n5 4 * * * backup")
+    (here.home / ".config/systemd/user").mkdir(parents=True)
+    (here.home / ".config/systemd/user/mine.timer").write_bytes(b"[Timer]\n")
+    (here.home / ".openclaw").mkdir()
+    (here.home / ".openclaw" / "workspace").symlink_to(here.setup.workspace.root)
+    return here.on(platform="darwin") if kind == "launchd" else here
+
+
+def install(here: World, kind: str = "auto", **how: Any) -> ServicePlan:
+    made = plan_install(here.setup, kind, **how)
+    apply(made)
+    return made
+
+
+def remove(here: World) -> ServicePlan:
+    made = plan_remove(here.setup)
+    apply(made)
+    return made
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_removing_leaves_the_machine_byte_for_byte_as_it_was(here: World, kind: str) -> None:
+    here = ready(here, kind)
+    before = here.everything()
+    made = install(here, kind, with_heartbeat=True)
+    assert made.kind == kind
+    assert here.everything() != before
+    assert installed.kinds(here.setup.workspace) == (kind,)
+    remove(here)
+    assert here.everything() == before
+    assert installed.read(here.setup.workspace) == {}
+    assert not remove(here).changed
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_installing_twice_equals_installing_once(here: World, kind: str) -> None:
+    here = ready(here, kind)
+    install(here, kind, with_heartbeat=True)
+    after = here.everything()
+    again = plan_install(here.setup, kind, with_heartbeat=True)
+    assert not again.changed
+    assert again.shown == ()
+    apply(again)
+    assert here.everything() == after
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_plan_changes_nothing(here: World, kind: str) -> None:
+    here = ready(here, kind)
+    before = here.everything()
+    assert plan_install(here.setup, kind, with_heartbeat=True).shown
+    plan_remove(here.setup)
+    assert here.everything() == before
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_new_times_take_the_place_of_the_old_ones(here: World, kind: str) -> None:
+    here = ready(here, kind)
+    before = here.everything()
+    install(here, kind)
+    first = here.everything()
+    here = here.configured(sync=SyncSettings(times=["09:30", "21:00"]), jobs=JobsSettings(organise="off"))
+    assert install(here, kind).changed
+    assert here.everything() != first
+    assert not plan_install(here.setup, kind).changed
+    remove(here)
+    assert here.everything() == before
+
+
+@pytest.mark.parametrize(
+    ("kind", "broken"),
+    [
+        ("systemd", "enable"),
+        ("systemd", "restart"),
+        ("systemd", "daemon-reload"),
+        ("launchd", "bootstrap"),
+        ("cron", "-"),
+        ("openclaw", "memory-tidy"),
+    ],
+)
+def test_a_command_that_fails_is_told_with_its_words_and_nothing_half_done_remains(
+    here: World, kind: str, broken: str
+) -> None:
+    here = ready(here, kind)
+    before = here.everything()
+    here.fails(broken)
+    with pytest.raises(NacreError, match=r"failed \(exit code 5\): \w+: something broke with two lines\. Nothing"):
+        install(here, kind)
+    (here.kept / "failing").unlink()
+    assert here.everything() == before
+    remove(here)
+    assert here.everything() == before
+    install(here, kind)
+    assert installed.is_complete(here.setup.workspace, kind)
+
+
+@pytest.mark.parametrize(("kind", "broken"), [("systemd", "restart"), ("cron", "-"), ("openclaw", "30 9 * * *")])
+def test_an_update_that_fails_leaves_what_was_installed(here: World, kind: str, broken: str) -> None:
+    here = ready(here, kind)
+    before = here.everything()
+    install(here, kind)
+    jobs = {one["name"]: one["schedule"] for one in here.openclaw_jobs()}
+    first = {name: data for name, data in here.everything().items() if name != "openclaw"}
+    changed = here.configured(sync=SyncSettings(times=["09:30"]))
+    here.fails(broken)
+    with pytest.raises(NacreError):
+        install(changed, kind)
+    (here.kept / "failing").unlink()
+    assert {name: data for name, data in here.everything().items() if name != "openclaw"} == first
+    assert {one["name"]: one["schedule"] for one in here.openclaw_jobs()} == jobs
+    assert not plan_install(here.setup, kind).changed
+    remove(here)
+    assert here.everything() == before
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("updating", [False, True])
+def test_killed_after_any_step_it_can_be_repeated_or_taken_back(here: World, kind: str, *, updating: bool) -> None:
+    here = ready(here, kind)
+    before = here.everything()
+    later = here.configured(sync=SyncSettings(times=["09:30"])) if updating else here
+    if updating:
+        install(here, kind)
+    steps = len(plan_install(later.setup, kind).changes[0].planned.steps)
+    if updating:
+        remove(here)
+    install(later, kind)
+    wanted = shape(here)
+    remove(here)
+    for survived in range(steps + 1):
+        if updating:
+            install(here, kind)
+        killed(later, kind, survived)
+        if (survived + updating) % 2:
+            install(later, kind)
+            assert shape(here) == wanted
+            assert not plan_install(later.setup, kind).changed
+        remove(later)
+        assert here.everything() == before
+
+
+def shape(here: World) -> dict[str, bytes]:
+    """Everything but the order and ids of OpenClaw's jobs."""
+    jobs = sorted(repr({**one, "id": ""}) for one in here.openclaw_jobs())
+    return {**here.everything(), "openclaw": repr(jobs).encode()}
+
+
+def killed(here: World, kind: str, survived: int) -> None:
+    """Install in a process that dies after some steps, with no chance to take anything back."""
+
+    def cut_short(machine: Machine, steps: Sequence[Step]) -> None:
+        for step in steps[:survived]:
+            step.do(machine)
+        os._exit(9)
+
+    child = os.fork()
+    if not child:
+        manage.carry_out = cut_short  # type: ignore[attr-defined]
+        install(here, kind)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 9 << 8
+
+
+def test_another_scheduler_takes_over_and_the_first_is_taken_back(here: World) -> None:
+    here = ready(here, "systemd").has("systemctl", "crontab")
+    before = here.everything()
+    install(here, "systemd")
+    install(here, "cron")
+    assert installed.kinds(here.setup.workspace) == ("cron",)
+    assert not list((here.home / ".config/systemd/user").glob("nacre-*"))
+    assert choose(here.setup) == "cron"  # what is in use stays in use
+    remove(here)
+    assert here.everything() == before
+
+
+def test_the_record_is_the_users_alone_and_what_came_with_a_clone_names_no_files(here: World) -> None:
+    here = ready(here, "systemd")
+    install(here, "systemd")
+    record = installed.file_of(here.setup.workspace)
+    assert stat.S_IMODE(record.stat().st_mode) == 0o600
+    mine = here.home / "precious"
+    mine.write_bytes(b"mine")
+    text = record.read_text("utf-8").replace("nacre-memory-sync", f"{mine}")
+    record.write_text(text, "utf-8")
+    remove(here)
+    assert mine.read_bytes() == b"mine"
+
+
+@pytest.mark.parametrize("kind", ["systemd", "launchd", "cron"])
+@pytest.mark.parametrize(
+    "record", [None, b"not json", b'{"installed": [1]}', b'{"installed": {"systemd": 3, "cron": {"lead": 7}}}']
+)
+def test_without_its_record_it_is_taken_back_by_its_name(here: World, kind: str, record: bytes | None) -> None:
+    here = ready(here, kind)
+    (here.kept / "crontab").write_bytes(b"5 4 * * * backup\n")
+    before = here.everything()
+    install(here, kind)
+    file = installed.file_of(here.setup.workspace)
+    file.unlink() if record is None else file.write_bytes(record)
+    assert remove(here).changed
+    file.unlink(missing_ok=True)
+    assert here.everything() == before
+
+
+@pytest.mark.parametrize("kind", ["systemd", "launchd"])
+def test_a_file_that_somebody_edited_is_neither_overwritten_nor_removed(here: World, kind: str) -> None:
+    here = ready(here, kind)
+    install(here, kind)
+    edited = min(path for path in here.home.rglob("nacre*") if path.is_file() and "tidy" in path.name)
+    edited.write_bytes(edited.read_bytes() + b"# mine\n")
+    with pytest.raises(ChangedOutside, match="is not as Nacre wrote it"):
+        install(here.configured(jobs=JobsSettings(jitter="9min", tidy="0 4 * * *")), kind)
+    made = remove(here)
+    assert [path for path in here.home.rglob("nacre*") if path.is_file() and path.suffix != ".lock"] == [edited]
+    assert str(edited) in made.notes[0]
+
+
+def test_a_file_of_somebody_else_in_our_place_is_left_alone(here: World) -> None:
+    here = ready(here, "systemd")
+    foreign = here.home / ".config/systemd/user" / f"nacre-organise@{here.setup.mark}.timer"
+    foreign.write_bytes(b"[Timer]\nOnCalendar=daily\n")
+    before = here.everything()
+    with pytest.raises(ChangedOutside):
+        install(here, "systemd")
+    remove(here)
+    assert here.everything() == before
+
+
+def test_systemd_that_does_not_answer_any_more_does_not_hinder_removing(here: World) -> None:
+    here = ready(here, "systemd")
+    before = here.everything()
+    install(here, "systemd")
+    here.fails("systemctl")
+    remove(here)
+    (here.kept / "failing").unlink()
+    assert here.everything() == before
+    assert not list((here.home / ".config/systemd/user/timers.target.wants").iterdir())
+
+
+def test_the_machine_decides_what_runs_the_jobs(here: World) -> None:
+    here = ready(here, "systemd").has("systemctl", "launchctl", "crontab", "openclaw")
+    assert choose(here.setup) == "systemd"
+    here.fails("show-environment")  # no session bus, as in a container
+    assert choose(here.setup) == "cron"
+    assert choose(here.on(platform="darwin").setup) == "launchd"
+    assert choose(here.has("openclaw").setup) == "openclaw"
+    (here.home / ".openclaw" / "workspace").unlink()
+    assert choose(here.setup) is None
+
+
+def test_where_nothing_can_run_jobs_nothing_is_written(here: World) -> None:
+    made = install(here)
+    assert (made.kind, made.changed) == (None, False)
+    assert installed.read(here.setup.workspace) == {}
+
+
+@pytest.mark.parametrize(
+    ("kind", "sentence"),
+    [("systemd", "does not answer"), ("launchd", "no launchd"), ("cron", "no cron"), ("openclaw", "no openclaw")],
+)
+def test_what_is_asked_for_and_not_there_is_said(here: World, kind: str, sentence: str) -> None:
+    with pytest.raises(BadInput, match=sentence):
+        plan_install(here.setup, kind)
+
+
+def test_openclaw_is_not_asked_to_run_the_jobs_of_a_workspace_that_is_not_its_own(here: World) -> None:
+    with pytest.raises(BadInput, match="not the workspace of an OpenClaw agent"):
+        plan_install(here.has("openclaw").setup, "openclaw")
+
+
+def test_a_link_in_the_place_of_the_record_is_refused(here: World, tmp_path: Path) -> None:
+    here = ready(here, "cron")
+    installed.file_of(here.setup.workspace).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(NacreError, match="is a link"):
+        install(here, "cron")
+    assert here.crontab() == b"MAILTO=me\n5 4 * * * backup"

@@ -1,0 +1,196 @@
+"""Talks are captured soon after they ended; a machine on which nobody speaks is left alone."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as some
+from tests.capture.talks import Desk as Machine
+from tests.jobs.desks import NOW
+
+from nacre.jobs.adaptive import BUSY, QUIET, UNLEARNED, Hours, Talk, capture_due, interval, learned, next_look, silent
+from nacre.jobs.due import Rules, Run
+from nacre.jobs.journal import Journal, Ran
+from nacre.jobs.ticking import tick
+from nacre.memory import Memory
+
+MINUTE, HOUR, DAY = dt.timedelta(minutes=1), dt.timedelta(hours=1), dt.timedelta(days=1)
+SILENCE = 10 * MINUTE
+RULES = Rules(dt.timedelta(), 3, "here")
+LOOKED = NOW - HOUR
+
+
+def wanted(
+    *talks: Talk, now: dt.datetime = NOW, runs: tuple[Ran, ...] = (), looked: dt.datetime | None = LOOKED
+) -> Run | None:
+    return capture_due(talks, now, Journal(runs), RULES, silence=SILENCE, looked=looked)
+
+
+def failed(at: dt.datetime, number: int = 1) -> Ran:
+    return Ran(number, "memory-sync", at, result="failed", ended=at)
+
+
+def test_a_talk_that_fell_silent_since_the_last_capture_is_captured() -> None:
+    assert wanted(Talk("a", NOW - 11 * MINUTE)) == Run("memory-sync", None, 1, "talk")
+
+
+def test_a_talk_that_goes_on_is_left_until_it_is_silent_or_said_to_be_over() -> None:
+    assert wanted(Talk("a", NOW - MINUTE)) is None
+    assert wanted(Talk("a", NOW - MINUTE, ended=True))
+
+
+def test_what_was_there_at_the_last_capture_calls_for_none() -> None:
+    assert wanted(Talk("a", LOOKED), Talk("b", LOOKED - DAY, ended=True)) is None
+
+
+def test_before_the_first_capture_nothing_is_captured_unasked() -> None:
+    assert wanted(Talk("a", NOW - HOUR), looked=None) is None
+
+
+def test_a_file_from_the_future_waits() -> None:
+    assert silent([Talk("a", NOW + DAY)], NOW, SILENCE, LOOKED) == []
+
+
+def test_after_failures_it_waits_longer_and_longer_and_then_leaves_it_to_the_fixed_times() -> None:
+    talk = Talk("a", NOW - 11 * MINUTE)
+    assert wanted(talk, runs=(failed(NOW),), now=NOW + MINUTE / 2) is None
+    assert wanted(talk, runs=(failed(NOW),), now=NOW + MINUTE) == Run("memory-sync", None, 2, "talk")
+    assert wanted(talk, runs=tuple(failed(NOW, number) for number in range(4)), now=NOW + DAY) is None
+
+
+def test_hours_are_learned_from_when_something_was_said() -> None:
+    now = NOW.astimezone(ZoneInfo("Asia/Shanghai"))  # Tuesday, half past ten at night
+    said = [now - week * 7 * DAY - minutes * MINUTE for week in range(4) for minutes in range(0, 60, 7)]
+    hours = learned((one.astimezone(dt.UTC) for one in said), now)
+    assert hours.at(now) == pytest.approx(1, abs=0.4)
+    assert hours.at(now - 12 * HOUR) == 0
+    assert learned(said[:19], now) == Hours()
+
+
+def test_what_was_long_ago_or_lies_ahead_teaches_nothing() -> None:
+    assert learned([NOW - 100 * DAY] * 50 + [NOW + DAY] * 50, NOW) == Hours()
+
+
+def test_busy_hours_are_looked_at_every_half_minute_quiet_ones_rarely_and_idle_machines_hardly() -> None:
+    busy, quiet = Hours((1.0,) * 168), Hours((0.0,) * 168)
+    lately, long_ago = NOW - HOUR, NOW - 4 * HOUR
+    assert interval(NOW, busy, lately, HOUR) == BUSY
+    assert interval(NOW, quiet, lately, HOUR) == QUIET
+    assert interval(NOW, quiet, lately, SILENCE) == SILENCE
+    assert interval(NOW, Hours(), lately, SILENCE) == UNLEARNED
+    assert interval(NOW, busy, long_ago, SILENCE) == QUIET
+    assert interval(NOW, busy, None, SILENCE) == QUIET
+
+
+def test_the_next_look_is_when_a_talk_would_have_fallen_silent() -> None:
+    quiet = Hours((0.0,) * 168)
+    talk = Talk("a", NOW - 7 * MINUTE)
+    assert next_look(NOW, [talk], quiet, silence=SILENCE, looked=LOOKED) == NOW + 3 * MINUTE
+
+
+def test_over_a_clock_change_the_next_look_is_no_hour_late() -> None:
+    now = dt.datetime(2026, 3, 29, 0, 59, tzinfo=dt.UTC).astimezone(ZoneInfo("Europe/Berlin"))
+    found = next_look(now, [Talk("a", now - HOUR)], Hours(), silence=SILENCE, looked=now)
+    assert found - now.astimezone(dt.UTC) == UNLEARNED
+
+
+shares = some.lists(some.floats(0, 1), min_size=168, max_size=168).map(lambda one: Hours(tuple(one)))
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    some.one_of(some.just(Hours()), shares),
+    some.lists(some.tuples(some.integers(0, 400), some.integers(0, 30)), max_size=8),
+)
+def test_in_a_day_of_talks_each_is_captured_within_a_minute_of_its_silence(
+    hours: Hours, spans: list[tuple[int, int]]
+) -> None:
+    """While the machine is in use; talks are given by the minutes when they begin and for which they last."""
+    start = NOW
+    heard = dict(enumerate((start + begin * MINUTE, start + (begin + length) * MINUTE) for begin, length in spans))
+    captured: dict[int, dt.datetime] = {}
+    looked, now = start - MINUTE, start
+    looks = 0
+    while now < start + 9 * HOUR:
+        looks += 1
+        talks = [Talk(str(at), min(end, now)) for at, (begin, end) in heard.items() if begin <= now]
+        if capture_due(talks, now, Journal(), RULES, silence=SILENCE, looked=looked):
+            captured |= {at: now for at, (_, end) in heard.items() if end <= now and at not in captured}
+            looked = now
+        now = next_look(now, talks, hours, silence=SILENCE, looked=looked, active=now)
+    assert set(captured) == set(heard)
+    for at, (_, end) in heard.items():
+        assert captured[at] <= end + SILENCE + MINUTE
+    assert looks <= 9 * 120 + 2 * len(heard) + 2
+
+
+def test_an_idle_night_is_looked_at_no_more_often_than_every_quarter_of_an_hour() -> None:
+    now, looks = NOW, 0
+    talk = Talk("a", NOW - 4 * HOUR)
+    while now < NOW + 10 * HOUR:
+        now = next_look(now, [talk], Hours((1.0,) * 168), silence=SILENCE, looked=NOW)
+        looks += 1
+    assert looks <= 40
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("NACRE_MODELS_PATH", str(tmp_path / "none"))
+    monkeypatch.setenv("NACRE_TIMEZONE", "UTC")
+    monkeypatch.setenv("NACRE_JOBS_JITTER", "0s")
+    return Machine(tmp_path)
+
+
+def memory_at(machine: Machine, now: str) -> Memory:
+    return Memory.init(machine.workspace.root, now=now)
+
+
+WORDS = (
+    ("2026-03-02 09:00", "user", "From now on always use pnpm, never npm, in every repository."),
+    ("2026-03-02 09:01", "agent", "Understood: pnpm everywhere."),
+    ("2026-03-02 09:05", "user", "And we decided to move to PostgreSQL for storage."),
+    ("2026-03-02 09:06", "agent", "Noted, PostgreSQL it is."),
+)
+
+
+def test_a_talk_on_the_disk_is_captured_when_it_fell_silent_and_once(machine: Machine) -> None:
+    with memory_at(machine, "2026-03-02T08:50+00:00") as memory:
+        assert [one.run.job for one in tick(memory).reports] == ["memory-sync", "memory-tidy", "organise", "heartbeat"]
+    machine.claude(*WORDS)
+    with memory_at(machine, "2026-03-02T09:08+00:00") as memory:
+        found = tick(memory)
+        assert [one.run.job for one in found.reports] == ["organise", "heartbeat"]
+        assert found.wake <= memory.clock.now() + MINUTE
+        assert "61871d67" not in machine.log("2026-03-02")
+    with memory_at(machine, "2026-03-02T09:16+00:00") as memory:
+        (report,) = tick(memory).reports
+        assert (report.run.job, report.run.why, report.outcome.result) == ("memory-sync", "talk", "done")
+        assert "61871d67" in machine.log("2026-03-02")
+        assert tick(memory).reports == ()
+
+
+def test_a_talk_whose_agent_says_that_it_is_over_is_captured_at_once(machine: Machine) -> None:
+    with memory_at(machine, "2026-03-02T08:50+00:00") as memory:
+        tick(memory)
+    path = machine.claude(*WORDS)
+    with memory_at(machine, "2026-03-02T09:06:30+00:00") as memory:
+        assert [one.run.why for one in tick(memory, ended={str(path)}).reports] == ["time", "talk"]
+        assert "61871d67" in machine.log("2026-03-02")
+
+
+def test_where_the_user_wants_fixed_times_only_talks_are_not_looked_at(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NACRE_JOBS_ADAPTIVE", "false")
+    with memory_at(machine, "2026-03-02T08:50+00:00") as memory:
+        tick(memory)
+    machine.claude(*WORDS)
+    with memory_at(machine, "2026-03-02T09:20+00:00") as memory:
+        found = tick(memory)
+        assert "memory-sync" not in [one.run.job for one in found.reports]
+        assert found.wake == dt.datetime(2026, 3, 2, 9, 30, tzinfo=dt.UTC)

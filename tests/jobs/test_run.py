@@ -1,0 +1,294 @@
+"""Jobs run one at a time, each run stands in the journal, and a run that broke off is noticed."""
+
+from __future__ import annotations
+
+import datetime as dt
+import errno
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from tests.jobs.desks import NOW, Killed, desk_at, later, nothing
+from tests.vault.conftest import run_in_child
+
+from nacre.config import Config
+from nacre.config.settings import JobsSettings
+from nacre.errors import BadInput, CannotWrite, Locked, NoWorkspace, PartlyDone
+from nacre.jobs import journal, state
+from nacre.jobs.heartbeat import free, heartbeat
+from nacre.jobs.run import desk_of, due_now, lock_file, run_due, run_named
+from nacre.jobs.schedule import NAMES
+from nacre.jobs.works import Outcome
+from nacre.memory import Memory
+from nacre.vault.lockfile import boot, host
+from nacre.vault.workspace import Workspace
+
+QUIET = Config(jobs=JobsSettings(organise="off", heartbeat="off", tidy="off", jitter="0s"))
+
+
+def fails(_dry_run: bool) -> Outcome:
+    raise CannotWrite("The disk is full.")
+
+
+def test_what_is_due_runs_in_order_and_once(tmp_path: Path) -> None:
+    desk = desk_at(tmp_path)
+    assert [one.run.job for one in run_due(desk)] == list(NAMES)
+    before = journal.place(desk.workspace).read_bytes()
+    assert run_due(desk) == ()
+    assert journal.place(desk.workspace).read_bytes() == before
+
+
+def test_a_failure_is_told_and_the_other_jobs_run(tmp_path: Path) -> None:
+    desk = desk_at(tmp_path, works={"memory-tidy": fails})
+    found = {one.run.job: one for one in run_due(desk)}
+    assert found["memory-tidy"].outcome == Outcome("failed", "The disk is full.")
+    assert isinstance(found["memory-tidy"].trouble, CannotWrite)
+    assert [one.result for one in journal.read(desk.workspace).runs] == ["nothing", "failed", "nothing", "nothing"]
+    assert [(one.job, one.why) for one in due_now(later(desk, minutes=2))] == [("memory-tidy", "retry")]
+
+
+def test_an_error_that_we_do_not_know_is_named_without_its_words(tmp_path: Path) -> None:
+    def breaks(_dry_run: bool) -> Outcome:
+        raise KeyError("what the user said")
+
+    (report,) = run_due(desk_at(tmp_path, works={"memory-sync": breaks}, config=QUIET))
+    assert report.outcome.said == "An unexpected error: KeyError."
+    assert "what the user said" not in journal.place(desk_at(tmp_path).workspace).read_text()
+
+
+def test_what_was_partly_done_is_no_failure(tmp_path: Path) -> None:
+    def some(_dry_run: bool) -> Outcome:
+        raise PartlyDone("One of two was done.")
+
+    desk = desk_at(tmp_path, works={"memory-sync": some}, config=QUIET)
+    (report,) = run_due(desk)
+    assert (report.outcome.result, report.trouble) == ("partly", None)
+    assert due_now(later(desk, hours=1)) == []
+
+
+def test_an_interrupted_run_is_written_down_and_the_interruption_goes_on(tmp_path: Path) -> None:
+    def interrupted(_dry_run: bool) -> Outcome:
+        raise KeyboardInterrupt
+
+    desk = desk_at(tmp_path, works={"memory-sync": interrupted}, config=QUIET)
+    with pytest.raises(KeyboardInterrupt):
+        run_due(desk)
+    (ran,) = journal.read(desk.workspace).runs
+    assert (ran.result, ran.said) == ("failed", "It was interrupted.")
+
+
+def test_a_run_by_name_stands_for_the_time_so_that_nothing_runs_for_it_again(tmp_path: Path) -> None:
+    desk = desk_at(tmp_path, config=QUIET)
+    assert run_named(desk, "memory-sync").run.window == NOW.replace(minute=0)
+    assert due_now(desk) == []
+    assert run_named(desk, "memory-sync").run.window is None
+
+
+def test_a_job_that_is_switched_off_still_runs_by_name(tmp_path: Path) -> None:
+    assert run_named(desk_at(tmp_path, config=QUIET), "organise").outcome.result == "nothing"
+
+
+def test_a_job_that_does_not_exist_is_told_with_those_that_do(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="memory-sync, memory-tidy, organise, heartbeat"):
+        run_named(desk_at(tmp_path), "tidy")
+
+
+def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
+    seen: list[bool] = []
+
+    def shows(dry_run: bool) -> Outcome:
+        seen.append(dry_run)
+        return Outcome("done", "Changes: 1.")
+
+    desk = desk_at(tmp_path, works={"organise": shows})
+    assert run_named(desk, "organise", dry_run=True).dry_run
+    assert seen == [True]
+    assert list((tmp_path / ".nacre").iterdir()) == []
+
+
+def test_a_second_runner_says_so_and_leaves(tmp_path: Path) -> None:
+    met: list[str] = []
+
+    def busy(_dry_run: bool) -> Outcome:
+        def intrude() -> None:
+            for name in ("memory-sync", "organise"):
+                try:
+                    run_named(desk, name)
+                except Locked as trouble:
+                    met.append(str(trouble))
+
+        other = threading.Thread(target=intrude)
+        other.start()
+        other.join()
+        return nothing(False)
+
+    desk = desk_at(tmp_path, works={"memory-sync": busy}, config=QUIET)
+    run_due(desk)
+    assert len(met) == 2
+    assert f"running already (process {os.getpid()})" in met[0]
+
+
+HOLDER = """
+import sys, time
+from pathlib import Path
+sys.path.insert(0, sys.argv[2])
+from tests.jobs.desks import desk_at
+from nacre.jobs.run import run_named
+def waits(dry_run):
+    print("at work", flush=True)
+    time.sleep(600)
+run_named(desk_at(Path(sys.argv[1]), works={"memory-sync": waits}), "memory-sync")
+"""
+
+
+def test_a_runner_of_another_process_is_waited_for_by_nobody_and_its_death_is_noticed(tmp_path: Path) -> None:
+    here = str(Path(__file__).resolve().parents[2])
+    holder = subprocess.Popen([sys.executable, "-c", HOLDER, str(tmp_path), here], stdout=subprocess.PIPE, text=True)
+    assert holder.stdout
+    try:
+        assert holder.stdout.readline() == "at work\n"
+        desk = desk_at(tmp_path, config=QUIET)
+        begun = time.monotonic()
+        with pytest.raises(Locked, match=str(holder.pid)):
+            run_named(desk, "memory-sync")
+        assert time.monotonic() - begun < 5
+    finally:
+        holder.send_signal(signal.SIGKILL)
+        holder.wait()
+        holder.stdout.close()
+    assert lock_file(desk.workspace).read_text() == f"{holder.pid}\n"  # as the dead left it
+    (report,) = run_due(later(desk, minutes=1))
+    assert (report.run.attempt, report.run.why) == (2, "retry")
+    first, second = journal.read(desk.workspace).runs
+    assert (first.result, first.said) == ("failed", "It broke off before its end.")
+    assert second.result == "nothing"
+
+
+@pytest.mark.parametrize("kill_at", range(1, 7))
+def test_killed_at_any_write_the_next_runner_goes_on(tmp_path: Path, kill_at: int) -> None:
+    """The process dies before one of its writes to the journal; afterwards every job has run once, or was tried again."""
+
+    def dies() -> None:
+        left = iter(range(1, kill_at))
+        real = journal._append
+
+        def append(workspace: Workspace, line: str) -> None:
+            if next(left, None) is None:
+                os.kill(os.getpid(), signal.SIGKILL)
+            real(workspace, line)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(journal, "_append", append)
+            run_due(desk_at(tmp_path))
+
+    assert run_in_child(dies) == -signal.SIGKILL
+    desk = later(desk_at(tmp_path), minutes=2)
+    run_due(desk)
+    runs = journal.read(desk.workspace).runs
+    assert journal.read(desk.workspace).unfinished() == ()
+    assert {one.job for one in runs if one.went_through} == set(NAMES)
+    good = [(one.job, one.window) for one in runs if one.went_through]
+    assert len(good) == len(set(good))
+    assert run_due(desk) == ()
+
+
+def test_a_state_tells_what_ran_what_comes_and_since_when_a_job_fails(tmp_path: Path) -> None:
+    Memory.init(tmp_path / "ws", now="2026-02-10T14:30+00:00")
+    root = tmp_path / "ws"
+    run_due(desk_at(root, works={"memory-tidy": fails}))
+    with Memory.open(root, now="2026-02-10T14:30:30+00:00") as memory:
+        found = {one.name: one for one in state(memory)}
+    sync, tidy = found["memory-sync"], found["memory-tidy"]
+    assert (sync.failing_since, sync.failures, sync.running, sync.due) == (None, 0, False, False)
+    assert sync.last
+    assert sync.last.result == "nothing"
+    assert sync.next
+    assert sync.next.astimezone(dt.UTC) > NOW
+    assert tidy.failing_since == NOW
+    assert tidy.failures == 1
+    assert tidy.next == NOW + dt.timedelta(minutes=1)
+
+
+def test_a_run_that_broke_off_is_seen_in_the_state_before_anybody_runs_again(tmp_path: Path) -> None:
+    def dies(_dry_run: bool) -> Outcome:
+        raise Killed
+
+    root = tmp_path / "ws"
+    Memory.init(root, now="2026-02-10T14:30+00:00")
+    with pytest.raises(Killed):
+        run_named(desk_at(root, works={"organise": dies}), "organise")
+    with Memory.open(root, now="2026-02-10T14:31+00:00") as memory:
+        assert {one.name: one.running for one in state(memory)}["organise"]  # this very process made it, and lives
+        path = journal.place(memory.workspace)
+        path.write_text(path.read_text().replace(f"[{os.getpid()},", f"[{2**22 + 1},"))
+        organise = {one.name: one for one in state(memory)}["organise"]
+    assert (organise.running, organise.failing_since, organise.failures) == (False, NOW, 1)
+
+
+def test_jobs_are_no_business_of_a_group(tmp_path: Path) -> None:
+    Memory.init(tmp_path / "ws")
+    with pytest.raises(BadInput):
+        desk_of(Memory.open(tmp_path / "ws", scope="group:climbers"))
+
+
+def test_the_jobs_of_a_real_memory_run_and_change_nothing_when_run_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("NACRE_MODELS_PATH", str(tmp_path / "none"))
+    with Memory.init(tmp_path / "ws", now="2026-02-10T14:30+00:00") as memory:
+        memory.remember("Use pnpm, never npm, in every repository", "PREF")
+        assert all(one.outcome.result != "failed" for one in run_due(desk_of(memory)))
+        for name in NAMES:
+            run_named(desk_of(memory), name)
+            assert run_named(desk_of(memory), name).outcome.result == "nothing"
+    text = journal.place(memory.workspace).read_text()
+    assert "pnpm" not in text
+    assert all(json.loads(line) for line in text.splitlines())
+
+
+def test_the_heartbeat_expires_caches_and_tells_who_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NACRE_CACHE_PATH", str(tmp_path / "cache"))
+    (tmp_path / "cache").mkdir(mode=0o700)
+    old, young = (tmp_path / "cache" / f"session-{name}.json" for name in ("old", "young"))
+    for path in (old, young):
+        path.write_text("{}")
+    os.utime(old, (1, 1))
+    with Memory.init(tmp_path / "ws") as memory:
+        run_due(desk_at(tmp_path / "ws", works={"organise": fails}))
+        shown = heartbeat(memory, True)
+        assert old.exists()
+        assert heartbeat(memory, False) == shown
+        assert shown.said == "Sessions expired 1, failing: organise."
+    assert (old.exists(), young.exists()) == (False, True)
+
+
+def test_where_the_file_system_has_no_locks_the_heartbeat_frees_those_of_the_dead_alone(tmp_path: Path) -> None:
+    def no_locks(_descriptor: int) -> bool:
+        raise OSError(errno.ENOLCK, "no locks here")
+
+    with Memory.init(tmp_path / "ws") as memory:
+        dead, alive = (memory.workspace.machine / name for name in ("sync.lock.held", "flush.lock.held"))
+        for path, pid in ((dead, 2**22 + 1), (alive, 1)):
+            path.write_text(json.dumps({"pid": pid, "host": host(), "boot": boot(), "token": "x"}))
+        assert free(memory, dry_run=False, flock=no_locks) == 1
+    assert (dead.exists(), alive.exists()) == (False, True)
+
+
+def test_a_workspace_that_goes_away_meanwhile_is_not_made_again(tmp_path: Path) -> None:
+    def destroys(_dry_run: bool) -> Outcome:
+        shutil.rmtree(tmp_path / "ws")
+        return nothing(False)
+
+    desk = desk_at(tmp_path / "ws", works={"memory-sync": destroys}, config=QUIET)
+    run_due(desk)
+    with pytest.raises(NoWorkspace):
+        run_due(desk)
+    assert list(tmp_path.iterdir()) == []
