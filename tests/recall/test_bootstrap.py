@@ -170,6 +170,82 @@ def test_an_answer_survives_where_its_file_has_no_room(memory: Memory, root: Pat
     assert pack.tokens <= 300
 
 
+LIGHT = "# Lamp\n\nTags: lighthouse, lamp\n\n" + "".join(
+    f"- The lighthouse lamp number {at} is lit by Ada\n" for at in range(6)
+)
+
+
+@pytest.mark.parametrize(
+    ("layer", "note"), [("gist", " (gist: a summary)"), ("forgotten", " (forgotten: to be deleted some day)")]
+)
+def test_of_one_file_two_passages_answer_with_their_layer_and_its_tags_never_do(
+    memory: Memory, root: Path, layer: str, note: str
+) -> None:
+    place = root / "memory_fs" / layer / "2026-01-02-0900-lamp.md"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(LIGHT, "utf8")
+    pack = memory.context(query="who lights the lighthouse lamp?")
+    assert 1 <= paths(pack).count(f"memory_fs/{layer}/2026-01-02-0900-lamp.md") <= 2
+    assert "Tags:" not in pack.text
+    assert note in next(line for line in pack.text.split("\n") if line.startswith(f"# memory_fs/{layer}/"))
+
+
+def test_the_archived_twin_of_a_line_is_not_given(memory: Memory, root: Path) -> None:
+    archive = root / "memory" / "archive" / "2026"
+    archive.mkdir(parents=True)
+    (archive / "2026-01-02.md").write_text("# 2026-01-02\n\n## 09:00 note\n- [PREF] use PNPM - never npm!\n", "utf8")
+    assert memory.context(query="pnpm or npm?").text.lower().count("pnpm") == 1
+
+
+def test_a_passage_is_labelled_with_the_lines_that_are_shown(memory: Memory, root: Path) -> None:
+    long = "# Notes\n\n" + "".join(f"Paragraph {at} tells of cheese and bread.\n" for at in range(60))
+    (root / "memory" / "notes.md").write_text(
+        long.replace("Paragraph 40 tells", "Paragraph 40 on zeppelins tells"), "utf8"
+    )
+    text = memory.context(query="zeppelins").text
+    head, _, body = text.partition("\n# memory/notes.md#L")[2].partition("\n\n")
+    first, last = (int(one) for one in head.split("-L"))
+    shown = body.split("\n\n# ")[0].rstrip("\n").split("\n")
+    assert long.replace("Paragraph 40 tells", "Paragraph 40 on zeppelins tells").split("\n")[first - 1 : last] == shown
+
+
+@pytest.mark.parametrize("budget", range(90, 400, 30))
+def test_where_room_is_short_an_answer_comes_before_a_hot_talk_and_new_talks_before_old(
+    memory: Memory, root: Path, budget: int
+) -> None:
+    for hour in range(3):
+        place = root / "memory_fs" / "hot" / f"2026-03-20-1{hour}00-t{hour}.md"
+        place.write_text(f"# Talk {hour}\n\nabout the weather of the hour {hour}\n", "utf8")
+    pack = memory.context(budget, query="who keeps the lighthouse?")
+    talks = [path[-5:-3] for path in paths(pack) if "hot" in path]
+    assert talks == ["aa", "t2", "t1", "t0"][: len(talks)]
+    if talks:
+        assert "lighthouse keeper is called Ada" in pack.text
+
+
+def test_a_hot_talk_is_told_by_what_it_came_to(memory: Memory, root: Path) -> None:
+    talk = "".join(
+        f"**User** 2026-03-20 17:0{at}\n\nwhat about tin {at}?\n\n**Agent** 2026-03-20 17:0{at}\n\nIt rusts.\n\n"
+        for at in range(6)
+    )
+    place = root / "memory_fs" / "hot" / "2026-03-20-1700-roof.md"
+    place.write_text(f"# The roof\n\n{talk}**User** 2026-03-20 17:09\n\nthen we take slate for the roof\n", "utf8")
+    assert "\n\nThe roof\nIt rusts.\nthen we take slate for the roof\n" in memory.context().text
+    place.write_text(f"# The roof\n\n{talk * 40}**User** 2026-03-20 17:09\n\nthen we take slate for the roof\n", "utf8")
+    assert "then we take slate for the roof\n" in memory.context().text
+
+
+def test_working_memory_of_another_day_says_so(memory: Memory, root: Path) -> None:
+    state = root / "SESSION-STATE.md"
+    text = "# Session State\n<!-- day: 2026-03-20 -->\n## Recent Decisions\n- [16:47] take slate\n"
+    state.write_text(text, "utf8")
+    assert "\n# SESSION-STATE.md\n" in memory.context().text
+    state.write_text(text.replace("03-20", "03-02"), "utf8")
+    assert "\n# SESSION-STATE.md, last changed on 2026-03-02\n" in memory.context().text
+    use_language("zh")
+    assert "\n# SESSION-STATE.md（最后修改于 2026-03-02）\n" in memory.context().text
+
+
 def test_the_agents_own_files_are_given_only_when_asked_for(memory: Memory) -> None:
     assert "Lin" not in memory.context().text
     assert "- **Name:** Lin" in memory.context(all_files=True).text

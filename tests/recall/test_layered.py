@@ -10,7 +10,8 @@ from tests.recall.conftest import lay_out
 
 from nacre.errors import BadInput
 from nacre.memory import Memory
-from nacre.recall.layered import LONGEST, RecallReport
+from nacre.recall.layered import RecallReport
+from nacre.recall.passages import LONGEST
 from nacre.words import use_language
 
 NOW = "2026-05-20T12:00:00+00:00"
@@ -91,6 +92,74 @@ def test_a_name_that_stands_everywhere_tells_nothing(tmp_path: Path) -> None:
     assert (report.layer, names(report)) == ("warm", ["hike.md"])
 
 
+HARBOUR = (
+    "# Berth for the boat\n\n**User:** Which berth do we rent in the harbour?\n\n**Agent:** Berth 14 or 22 are free.\n\n"
+    "**User:** Then 22, Mr. Oduya keeps the keys.\n"
+)
+PASSING = "# Saturday\n\n**User:** For the weekend: buy bread, look at the berth of the boat in the harbour, call mum\n"
+
+
+@pytest.mark.parametrize("layer", ["warm", "gist", "forgotten"])
+@pytest.mark.parametrize(
+    ("question", "passing", "real"),
+    [
+        ("which berth of the boat in the harbour did we rent?", PASSING, HARBOUR),
+        ("which berth in the harbour?", PASSING, HARBOUR),
+        (
+            "阳台漏水找谁修",
+            "# 周末\n\n**用户：** 买菜，问下阳台漏水的事，给爸打电话\n",
+            "# 阳台漏水\n\n**用户：** 阳台漏水找谁修？\n\n**助手：** 老郑，八百块。\n",
+        ),
+    ],
+)
+def test_a_passing_mention_in_hot_does_not_hide_the_talk_about_it(
+    tmp_path: Path, layer: str, question: str, passing: str, real: str
+) -> None:
+    files = {"memory_fs/hot/2026-05-20-weekend.md": passing, f"memory_fs/{layer}/2026-04-01-talk.md": real}
+    memory = memory_with(tmp_path, files)
+    report = memory.recall(question, dry_run=True)
+    assert (report.layer, names(report)) == (layer, ["2026-04-01-talk.md"])
+    (tmp_path / f"memory_fs/{layer}/2026-04-01-talk.md").unlink()
+    assert memory.recall(question, dry_run=True).layer == "hot"  # better than nothing
+
+
+def test_a_young_sentence_that_states_something_is_no_passing_mention(tmp_path: Path) -> None:
+    young = "# Saturday\n\n**User:** by the way, the berth of the boat in the harbour is number 31 from now on\n"
+    files = {"memory_fs/hot/young.md": young, "memory_fs/warm/old.md": HARBOUR}
+    report = memory_with(tmp_path, files).recall("which berth of the boat in the harbour?", dry_run=True)
+    assert (report.layer, names(report)) == ("hot", ["young.md"])
+
+
+def test_a_deeper_layer_that_covers_clearly_more_answers_instead(tmp_path: Path) -> None:
+    partly = "# Payment of the rent\n\nThe retry of the payment to the landlord worked.\n"
+    files = {"memory_fs/hot/rent.md": partly, "memory_fs/forgotten/pay.md": RETRIES}
+    question = "retry policy for payments: exponential backoff with jitter?"
+    assert memory_with(tmp_path, files).recall(question, dry_run=True).layer == "forgotten"
+
+
+def test_confidence_tells_how_much_of_the_question_is_covered(tmp_path: Path) -> None:
+    memory = memory_with(tmp_path, {"memory_fs/hot/pay.md": RETRIES})
+    whole = memory.recall("retry policy for payments", dry_run=True).found[0]
+    partly = memory.recall("retry policy for payments in the Lisbon warehouse of the bakery", dry_run=True).found
+    assert whole.confidence == 0.95
+    assert all(one.confidence < 0.7 and one.certainty == "high" for one in partly)
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("妈妈生日在哪里吃饭", "# 安排\n\n妈妈的生日订在得月楼，六点。\n"),
+        ("妈妈对什么过敏", "# 安排\n\n妈妈不吃辣，她对虾过敏。\n"),
+        ("仓库盘点谁负责", "# 十二月\n\n盘点仓库的事交给老吴，二十号开始。\n"),
+        ("how much is paid for a stand-by week?", "# New stand-by plan\n\n**User:** 250 EUR for each week\n"),
+        ("what about the check-in of the guests?", "# Guests\n\nThe guests check in from 15:00.\n"),
+        ("what must I send before May 20?", "# Grant\n\nBudget to send in before 20 May.\n"),
+    ],
+)
+def test_words_are_found_as_they_are_said(tmp_path: Path, question: str, text: str) -> None:
+    assert memory_with(tmp_path, {"memory_fs/warm/talk.md": text}).recall(question, dry_run=True).found
+
+
 def test_more_than_three_are_narrowed_to_those_that_hold_more(tmp_path: Path) -> None:
     files = {
         f"memory_fs/warm/2026-05-0{day}-pay.md": f"# Day {day}\n\nThe retry of payment {day} worked.\n"
@@ -143,6 +212,39 @@ def test_a_question_for_a_detail_opens_the_original(tmp_path: Path, question: st
     assert one.opened.startswith("memory_fs/warm/")
 
 
+@pytest.mark.parametrize(
+    "question",
+    ["who keeps the keys of the boat?", "what is the berth of the boat called?", "the price of the berth for the boat"],
+)
+def test_who_what_it_is_called_and_prices_open_the_original(tmp_path: Path, question: str) -> None:
+    gist = "# Berth for the boat\n\nTags: berth, boat, keys\n\n- Which berth do we rent in the harbour?\n- the keys of the boat\n"
+    files = {"memory_fs/warm/boat.md": HARBOUR.replace("keys", "keys of the boat"), "memory_fs/gist/boat.md": gist}
+    (one,) = memory_with(tmp_path, files).recall(question, dry_run=True).found
+    assert one.opened == "memory_fs/warm/boat.md"
+    assert "Oduya" in one.passages[0].text
+
+
+def test_a_talk_that_fits_is_shown_whole(tmp_path: Path) -> None:
+    (one,) = memory_with(tmp_path, {"memory_fs/hot/pay.md": RETRIES}).recall(QUESTION, dry_run=True).found
+    (passage,) = one.passages
+    assert passage.text == RETRIES.rstrip("\n")
+    assert (passage.start_line, passage.end_line) == (1, len(RETRIES.split("\n")) - 1)
+
+
+def test_of_a_long_talk_whole_turns_are_shown_and_a_list_with_what_announces_it(tmp_path: Path) -> None:
+    filler = "".join(f"**User** 2026-05-04 10:{at:02d}\n\nnothing of note number {at}\n\n" for at in range(50))
+    options = "Options for the roof:\n\n1. slate, 90 EUR\n2. tin, 40 EUR\n3. reed, 120 EUR"
+    turns = (
+        f"**User** 2026-05-04 11:00\n\nwhat about the roof of the barn?\n\n**Agent** 2026-05-04 11:01\n\n{options}\n\n"
+    )
+    text = f"# Farm\n\n{filler}{turns}**User** 2026-05-04 11:02\n\ntin then\n\n{filler}"
+    (one,) = memory_with(tmp_path, {"memory_fs/hot/farm.md": text}).recall("roof of the barn?", dry_run=True).found
+    shown = "\n".join(passage.text for passage in one.passages)
+    assert options in shown
+    assert "tin then" in shown or "3. reed" in shown
+    assert len(shown) <= LONGEST
+
+
 def test_a_summary_beside_its_original_is_not_a_second_answer(tmp_path: Path) -> None:
     files = {"memory_fs/hot/pay.md": RETRIES, "memory_fs/hot/pay.gist.md": SUMMARY}
     assert names(memory_with(tmp_path, files).recall(QUESTION, dry_run=True)) == ["pay.md"]
@@ -173,11 +275,11 @@ def test_nothing_found_says_why_that_may_be(tmp_path: Path) -> None:
     memory = memory_with(tmp_path, {".nacre/config.toml": '[tiers]\ndelete_after = "45d"\n'})
     report = memory.recall("the chess tournament in Reykjavik")
     assert (report.layer, report.found) == (None, ())
-    for wanted in ("never recorded", "45 days", "Reykjavik, chess, tournament"):
+    for wanted in ("never recorded", "45 days", "Reykjavik, chess, tournament", "nacre search"):
         assert wanted in report.reason
     use_language("zh")
     report = memory.recall("雷克雅未克的象棋比赛")
-    for wanted in ("从未被记录", "45 天", "雷克雅未克、象棋比赛"):
+    for wanted in ("从未被记录", "45 天", "雷克雅未克、象棋比赛", "nacre search"):
         assert wanted in report.reason
 
 

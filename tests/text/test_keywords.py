@@ -26,6 +26,17 @@ from nacre.text.keywords import key_words, tags, weighed
         ("小明的生日是哪天", {"小明", "生日"}),
         ("帮我找一下打印机的 IP 地址", {"打印机", "IP", "地址"}),
         ("我们用 PostgreSQL 还是 MySQL", {"PostgreSQL", "MySQL"}),
+        ("窗帘有什么规定", {"窗帘", "规定"}),
+        ("孩子对哪种花粉过敏", {"孩子", "花粉过敏"}),
+        ("谁去取快递", {"快递"}),
+        ("谁来写季度总结", {"季度总结"}),
+        ("老板对方案有什么意见", {"老板", "方案"}),
+        ("健身房一节课多少钱", {"健身房", "一节课"}),
+        ("哑铃从多少公斤开始", {"哑铃", "开始"}),
+        ("新来的实习生叫什么名字", {"新来", "实习生"}),
+        ("订单库切换定在几号", {"订单库", "切换"}),
+        ("what must I hand in before May 20?", {"May 20", "hand"}),
+        ("how much is paid for a stand-by week?", {"stand-by", "paid"}),
     ],
 )
 def test_a_question_comes_down_to_what_it_is_about(question: str, words: set[str]) -> None:
@@ -53,6 +64,11 @@ def test_what_every_question_asks_for_counts_only_where_nothing_better_is_said()
     assert "decision" not in key_words("the decision about pricing and discounts")
     assert key_words("the decision on pricing") == ["pricing", "decision"]
     assert key_words("定价的结论") == ["定价", "结论"]
+
+
+def test_a_word_of_one_character_counts_where_nothing_longer_is_said() -> None:
+    assert "猫" in key_words("我家的猫叫什么")
+    assert key_words("猫粮在哪里") == ["猫粮"]
 
 
 def test_a_little_word_does_not_tear_the_word_that_holds_it() -> None:
@@ -88,6 +104,11 @@ def test_chinese_tags_are_words_and_not_halves_of_sentences() -> None:
     found = tags(text, 5)
     assert set(found[:2]) == {"支付接口", "重试策略"}
     assert all(len(word) <= 8 for word in found)
+
+
+def test_a_piece_of_a_longer_word_is_no_tag() -> None:
+    text = "# 周末\n\n去来福士吃饭。来福士的停车费太贵，来福士旁边有地铁。我家天花板掉皮了，订了三家公司来看。\n"
+    assert not {"福士", "家天花板", "三家"} & set(tags(text, 8))
 
 
 def test_common_words_are_no_tags() -> None:

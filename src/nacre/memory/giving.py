@@ -10,7 +10,7 @@ from nacre.errors import BadInput, CannotWrite, IndexUnusable, ModelUnusable
 from nacre.recall import bootstrap
 from nacre.recall.bootstrap import Gathered, Place
 from nacre.recall.legible import project_of_talk
-from nacre.recall.pack import ContextPack, Left
+from nacre.recall.pack import ContextPack, Left, Piece
 from nacre.vault.projects import project_at, project_of
 from nacre.vault.workspace import slug_of
 from nacre.words import say
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from nacre.memory.reading import Reading
     from nacre.model.hit import Hit
 
-_HITS = 8
+_HITS = 32  # that are looked at for what a session is given of them
 
 
 def give(
@@ -31,6 +31,7 @@ def give(
     all_files: bool,
     mode: str,
     noted: bool,
+    here: str | None = None,
 ) -> ContextPack:
     """The pack, noted for `nacre context --last` where the user wants that; an empty one where context is switched off."""
     wanted = memory.config.context.budget if budget is None else budget
@@ -39,35 +40,35 @@ def give(
     scope = "main" if memory.scope.group is None else f"group:{memory.scope.group}"
     if not memory.config.context.enabled:
         return ContextPack("", wanted, scope, disabled=True)
-    place = _place(memory, project) if memory.scope.group is None else Place()
-    hits: list[Hit] = []
+    place = _place(memory, project, here) if memory.scope.group is None else Place()
+    answers: list[Piece] = []
     missed: tuple[Left, ...] = ()
     try:
-        hits = _answers(memory, query, place, mode) if query and query.strip() else []
+        answers = _answers(memory, query, place, mode) if query and query.strip() else []
     except (IndexUnusable, CannotWrite, ModelUnusable) as trouble:  # a session without answers is better than none
         missed = (Left(".nacre/index", 0, 0, 0, str(trouble).rstrip(".。")),)
-    gathered = _gathered(memory, place, hits, all_files=all_files)
+    gathered = _gathered(memory, place, answers, all_files=all_files)
     pack = bootstrap.packed(gathered._replace(left=(*missed, *gathered.left)), wanted, scope, place.project)
     if memory.config.context.log and noted:
         _note(memory, pack, query)
     return pack
 
 
-def _gathered(memory: Reading, place: Place, hits: list[Hit], *, all_files: bool) -> Gathered:
+def _gathered(memory: Reading, place: Place, answers: list[Piece], *, all_files: bool) -> Gathered:
     if memory.scope.group is None:
-        return bootstrap.private(memory.workspace, memory.config, memory.clock, place, hits, all_files=all_files)
+        return bootstrap.private(memory.workspace, memory.config, memory.clock, place, answers, all_files=all_files)
     keeper = memory.keeper
     return keeper.store.safely(
-        lambda: bootstrap.shared(keeper.store, keeper.current(), memory.scope, memory.clock, hits)
+        lambda: bootstrap.shared(keeper.store, keeper.current(), memory.scope, memory.clock, answers)
     )
 
 
-def _place(memory: Reading, project: str | None) -> Place:
-    """The project that is named, or that of the current folder; one that nobody set up is known by its stamps alone."""
+def _place(memory: Reading, project: str | None, here: str | None) -> Place:
+    """The project that is named, or that of the folder the session works in; one that nobody set up is known by its stamps alone."""
     if project:
         return Place(slug_of(project), is_known=True)
     try:
-        here = os.getcwd()
+        here = here or os.getcwd()
     except OSError:  # a folder that was deleted
         return Place()
     if known := project_of(memory.workspace, Path(here)):
@@ -76,12 +77,16 @@ def _place(memory: Reading, project: str | None) -> Place:
     return Place(slug_of(name) if name else None)
 
 
-def _answers(memory: Reading, query: str, place: Place, mode: str) -> list[Hit]:
+def _answers(memory: Reading, query: str, place: Place, mode: str) -> list[Piece]:
     """What answers the question, for this project and of none; a group's own has no project."""
-    found = memory.ask(query, _HITS * 4, mode=mode, filters=memory.filters(project=place.project)).hits
+    from nacre.recall import cited
+
+    found = memory.ask(query, _HITS, mode=mode, filters=memory.filters(project=place.project)).hits
     if memory.scope.group is None:
         found = tuple(hit for hit in found if _project_of(memory, hit) in (None, place.project))
-    return list(found[:_HITS])
+    keeper = memory.keeper
+    whole = keeper.store.safely(lambda: cited.texts(keeper.store, keeper.current(), found))
+    return cited.passages(found, whole)
 
 
 def _project_of(memory: Reading, hit: Hit) -> str | None:

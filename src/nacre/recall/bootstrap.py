@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from nacre.clock import Clock
 from nacre.config import Config
 from nacre.recall.legible import Reader, name_shown, seen
-from nacre.recall.pack import ContextPack, Left, Line, Packed, Piece, pack
+from nacre.recall.pack import ContextPack, Left, Line, Packed, Piece, has_content, left_out, not_said, pack
 from nacre.vault.workspace import Workspace
 from nacre.words import say
 
 if TYPE_CHECKING:
     from nacre.index.store import Generation, Store
-    from nacre.model.hit import Hit
     from nacre.recall.filters import Scope
 
 _OWN = ("USER.md", "IDENTITY.md")
@@ -34,25 +33,53 @@ class Gathered(NamedTuple):
     first: tuple[Piece, ...]
     answers: tuple[Piece, ...]
     then: tuple[Piece, ...]
+    talks: tuple[Piece, ...] = ()  # the newest first
     left: tuple[Left, ...] = ()
 
 
 def packed(gathered: Gathered, budget: int, scope: str, project: str | None = None) -> ContextPack:
-    """What was gathered, as Markdown within the budget. An answer that stands in what is given anyway is not given twice."""
-    first, answers, then, left = gathered
+    """What was gathered, as Markdown within the budget. An answer that stands in what is given anyway is not given twice.
 
-    def attempt(chosen: tuple[Piece, ...]) -> Packed:
-        return pack((*first, *chosen, *then), budget, lead=_lead())
+    Where room is short, talks make room for answers, the oldest first, and the last answers for the first ones.
+    """
+    first, answers, then, talks, left = gathered
+
+    def attempt(chosen: tuple[Piece, ...], told: tuple[Piece, ...] = talks) -> Packed:
+        return pack((*first, *chosen, *then, *told), budget, lead=_lead())
 
     def missing(found: Packed) -> tuple[Piece, ...]:
-        return tuple(one for one in answers if any((one.path, line.number) not in found.known for line in one.lines))
+        return tuple(one for one in answers if _is_missing(one, found))
 
     found = attempt(())
-    if chosen := missing(found):
-        found = attempt(chosen)
-        if set(missing(found)) - set(chosen):  # they took the room of what would have said the others
-            found = attempt(answers)
-    return ContextPack(found.text, budget, scope, found.parts, (*left, *found.left), project)
+    chosen = missing(found)
+    if chosen and set(missing(attempt(chosen))) - set(chosen):  # they took the room of what would have said the others
+        chosen = answers
+    wanted = chosen
+    chosen = next((some for some in _shorter(wanted) if not {*some} & attempt(some, ()).cut), wanted)
+    # A talk that nobody asked about does not take the room of an answer.
+    fitting = (some for some in _shorter(talks) if not {*chosen, *some} & attempt(chosen, some).cut)
+    told = next(fitting, ()) if chosen == wanted else ()
+    found = attempt(chosen, told)
+    dropped = (*(one for one in answers if one not in chosen and _is_missing(one, found)), *talks[len(told) :])
+    return ContextPack(
+        found.text,
+        budget,
+        scope,
+        found.parts,
+        (*left, *found.left, *(left_out(one, budget) for one in dropped)),
+        project,
+    )
+
+
+def _shorter(pieces: tuple[Piece, ...]) -> Iterator[tuple[Piece, ...]]:
+    """All of them, then without the last, and so on, as long as one is left."""
+    return (pieces[:count] for count in range(len(pieces), 0, -1))
+
+
+def _is_missing(one: Piece, found: Packed) -> bool:
+    """Whether a passage says something that a pack does not."""
+    new = [line for line in one.lines if not line.number or (one.path, line.number) not in found.known]
+    return has_content(not_said(new, found.text)) if new else False
 
 
 def _lead() -> str:
@@ -67,7 +94,7 @@ def private(
     config: Config,
     clock: Clock,
     place: Place,
-    hits: Sequence[Hit] = (),
+    answers: Sequence[Piece] = (),
     *,
     all_files: bool = False,
 ) -> Gathered:
@@ -78,15 +105,15 @@ def private(
     memories = [workspace.longterm, *([workspace.project(place.project)] if place.project and place.is_known else [])]
     own = [workspace.root / name for name in _OWN] if all_files else []
     reader = Reader(workspace, place.project)
-    files = [reader.state(workspace.state), *map(reader.file, own), *map(reader.memory, memories)]
+    files = [reader.state(workspace.state, clock.today()), *map(reader.file, own), *map(reader.memory, memories)]
     logs = [reader.log(workspace.day(day)) for day in _days(clock)]
     layers = workspace.tiers(config.tiers.path)
     talks = reader.checkpoints(layers / "hot", layers if config.tiers.path else workspace.root)
-    first, then = tuple(filter(None, files)), tuple(filter(None, [*logs, *talks]))
-    return Gathered(first, tuple(_passages(hits)), then, tuple(reader.left))
+    first, then = tuple(filter(None, files)), tuple(filter(None, logs))
+    return Gathered(first, tuple(answers), then, tuple(talks), tuple(reader.left))
 
 
-def shared(store: Store, generation: Generation, scope: Scope, clock: Clock, hits: Sequence[Hit] = ()) -> Gathered:
+def shared(store: Store, generation: Generation, scope: Scope, clock: Clock, answers: Sequence[Piece] = ()) -> Gathered:
     """For a group: what answers the question, its sections of two days, public files. The index knows what is whose, and
     nothing but the index is read here."""
     from nacre.recall.filters import Filters, condition
@@ -106,7 +133,7 @@ def shared(store: Store, generation: Generation, scope: Scope, clock: Clock, hit
         _Passage(path, first, last, heading if audience == "*" else own_heading(heading, scope), text)
         for path, first, last, heading, text, _, _, audience in (*talk, *public)
     ]
-    return Gathered((), tuple(_passages(hits)), tuple(_of_files(passages)))
+    return Gathered((), tuple(answers), tuple(_of_files(passages)))
 
 
 class _Passage(NamedTuple):
@@ -123,15 +150,6 @@ def _days(clock: Clock) -> tuple[dt.date, ...]:
     """Today and yesterday, which the first day of the calendar does not have."""
     today = clock.today()
     return (today, today - dt.timedelta(days=1)) if today > dt.date.min else (today,)
-
-
-def _passages(hits: Iterable[Hit]) -> Iterator[Piece]:
-    """Each hit under its citation. A snippet that is not the whole passage has no lines of its own."""
-    for hit in hits:
-        texts = [seen(text) for text in hit.snippet.split("\n")]
-        whole = len(texts) == hit.end_line - hit.start_line + 1
-        lines = tuple(Line(hit.start_line + at if whole else 0, text) for at, text in enumerate(texts))
-        yield Piece(hit.path, name_shown(hit.citation), lines)
 
 
 def _of_files(passages: Iterable[_Passage]) -> Iterator[Piece]:

@@ -11,11 +11,11 @@ from typing import NamedTuple
 from nacre.clock import duration
 from nacre.config import Config
 from nacre.errors import BadInput, NacreError
-from nacre.guard.sanitise import clean, one_line
+from nacre.guard.sanitise import one_line
 from nacre.guard.secrets import redact
 from nacre.model.problem import Problem
-from nacre.recall.matching import Match, Sought, match, sought
-from nacre.recall.snippet import snippet
+from nacre.recall.matching import Match, Sought, folded, match, may_hold, sought
+from nacre.recall.passages import Passage, passages
 from nacre.text.keywords import NAMED, PLAIN, weighed
 from nacre.text.tokens import tokens
 from nacre.vault.files import TIERS
@@ -24,37 +24,40 @@ from nacre.vault.workspace import Workspace
 from nacre.words import say
 
 MOST = 3  # files that are given at once; more of them are narrowed down first
-LONGEST = 1500  # characters of one file
 ENOUGH = 0.5  # share of the key words' weight by which a file answers
+WELL = 0.8  # share by which it answers so well that no deeper layer is looked at
+_CLEARLY = 0.15  # by which a deeper layer must answer better to be given instead
+_IN_PASSING = 0.75  # what an answer counts for that only mentions what is asked about
+_AGAIN = 3  # lines on which the words must come for a talk to be about them that does not say so in its title
 _NARROWER = (0.7, 0.85, 0.99)  # what is asked for in turn while more than MOST files answer
 _FEW = 5  # files of a layer below which nothing can be said about how common a word is
 _COMMONPLACE = 0.2  # what is left of the weight of a name that stands in all of them
-_LINE = 400  # characters of a passage's line around what matches
-_LONGEST_LINE = 100_000  # what is looked at of a line; a longer one is data
 _TITLE = 80
 CONFIDENCE = {"hot": 0.95, "warm": 0.9, "gist": 0.6, "forgotten": 0.2}
 _TAGS = re.compile(r"(?m)^(?:标签|Tags)[:：](.*)$")
+# What a summary is likely to have left out: who, what it is called, where, why, and everything that is a figure.
 _DETAIL = re.compile(
-    r"\d|\b(?:how (?:many|much|long|often|big|old)|when|what (?:time|date|day|number|version|port|address|price|error|command)|exact(?:ly)?|verbatim"
-    r"|word for word|in detail|details)\b|多少|几[个点号次天位]|什么时候|哪天|哪一天|具体|原话|原文|准确|精确|详细|版本|端口|地址|编号|号码|价格|密钥|命令|[\"“「`]",
+    r"\d|\b(?:how (?:many|much|long|often|big|old|far)|when|who|whom|whose|where|why|called|named?|number|date|day|time|price|costs?|paid|pay|fee|charged?"
+    r"|phone|e?mail|version|port|address|error|command|exact(?:ly)?|verbatim|word for word|in detail|details)\b"
+    r"|多少|几[^何乎]|什么时候|什么时间|哪天|哪一天|谁|叫什么|叫啥|姓什么|哪里|哪儿|在哪|为什么|为何|日期|时间|具体|原话|原文|准确|精确|详细|版本|端口|地址|编号|号码|电话|价格|费用|报价|多久"
+    r"|名字|[率价费]|金额|数量|预算|工资|密钥|命令|[\"“「`]",
     re.IGNORECASE,
 )
-
-
-@dataclass(frozen=True)
-class Passage:
-    """Lines of a file, both counted from 1."""
-
-    start_line: int
-    end_line: int
-    text: str
+# What makes a sentence more than a mention: a figure, or something settled.
+_STATES = re.compile(
+    r"\d|\b(?:decid\w+|decision|agreed|settled|chose|chosen|from now on|always|never|instead of|must|is called)\b"
+    r"|决定|定了|定下|就用|改用|改成|改为|以后|一律|不再|结论|约定|必须|确定|叫做|名叫",
+    re.IGNORECASE,
+)
+_SENTENCE = re.compile(r"[.;!。；！](?=\s|\Z|[^\x00-\x7f])")
 
 
 @dataclass(frozen=True)
 class Recalled:
     """A checkpoint that answers: where it lies, where it lay before it was recalled, and what of it matches.
 
-    `opened` is the original that was read where a summary was not enough; the passages are then the original's.
+    `opened` is the original that was read where a summary was not enough; the passages are then the original's. `answered` is
+    how far it answers: its coverage, less where what is asked about is only mentioned.
     """
 
     path: str
@@ -64,16 +67,17 @@ class Recalled:
     passages: tuple[Passage, ...]
     coverage: float
     opened: str | None = None
+    answered: float = 1.0
     files: tuple[Checkpoint, ...] = field(default=(), repr=False, compare=False)  # as they lay
 
     @property
     def confidence(self) -> float:
-        """How far the words can be trusted to be the whole story: by layer, from 0 to 1."""
-        return CONFIDENCE[self.layer]
+        """How far the words can be trusted to be the whole story: by layer and by how far they answer, from 0 to 1."""
+        return round(CONFIDENCE[self.layer] * self.answered, 2)
 
     @property
     def certainty(self) -> str:
-        """The same as a word."""
+        """The layer's part of it as a word."""
         return {
             "hot": say("high", "高"),
             "warm": say("high", "高"),
@@ -104,12 +108,26 @@ class _Candidate(NamedTuple):
     whole: Checkpoint | None = None
     whole_text: str = ""
     whole_match: Match | None = None
-    by_tags: bool = False
+    about: bool = False  # rather than mentioning it in passing
 
     @property
     def best(self) -> Match:
         other = self.whole_match
         return other if other and other.coverage > self.match.coverage else self.match
+
+    @property
+    def answered(self) -> float:
+        """How far it answers, from 0 to 1."""
+        return self.best.coverage * (1.0 if self.about else _IN_PASSING)
+
+
+class _Answering(NamedTuple):
+    """The checkpoints of a layer that answer, among how many, and how far the best of them does."""
+
+    layer: str
+    files: tuple[_Candidate, ...]
+    among: int
+    best: float
 
 
 def recall(workspace: Workspace, config: Config, query: str, limit: int = MOST) -> RecallReport:
@@ -126,31 +144,37 @@ def recall(workspace: Workspace, config: Config, query: str, limit: int = MOST) 
     wanted, asked = sought(words), frozenset(tokens(" ".join(shown)))
     listed, troubles = survey(workspace, config)
     together = families(listed)
+    tried: list[_Answering] = []
     for layer in TIERS:
         mine = [one for one in together if one.layer == layer]
         candidates = _weighed_anew(
             [one for one in (_candidate(workspace, family, wanted, troubles) for family in mine) if one], wanted
         )
-        answering = [one for one in candidates if answers(one.best, wanted)]
-        if by_tags := [one for one in answering if one.by_tags]:
-            answering = by_tags
-        if answering:
-            kept = _narrowed(answering, wanted, len(candidates))[: min(limit, MOST)]
-            found = tuple(_recalled(workspace, one, layer, query, asked) for one in kept)
-            before = len(answering) if len(answering) > MOST else 0
-            return RecallReport(query, shown, layer, found, before, _told(layer, before), tuple(troubles))
-    return RecallReport(query, shown, None, (), 0, _nothing(shown, config), tuple(troubles))
+        if answering := [one for one in candidates if answers(one.best, wanted)]:
+            best = max(one.answered for one in answering)
+            tried.append(_Answering(layer, tuple(answering), len(candidates), best))
+            if best >= WELL:
+                break
+    if not tried:
+        return RecallReport(query, shown, None, (), 0, _nothing(shown, config), tuple(troubles))
+    clearly = max(one.best for one in tried) - _CLEARLY
+    chosen = next(one for one in tried if one.best >= clearly)
+    kept = _narrowed(chosen.files, wanted, chosen.among)[: min(limit, MOST)]
+    found = tuple(_recalled(workspace, one, chosen.layer, query, asked) for one in kept)
+    before = len(chosen.files) if len(chosen.files) > MOST else 0
+    return RecallReport(query, shown, chosen.layer, found, before, _told(chosen.layer, before), tuple(troubles))
 
 
 def answers(found: Match, wanted: Sequence[Sought]) -> bool:
     """Whether a text holds enough: half of the weight, and never a single everyday word out of several."""
     if found.coverage < ENOUGH:
         return False
-    having = [one.word.weight for one, share in zip(wanted, found.shares, strict=True) if share > 0]
+    having = [one for one, share in zip(wanted, found.shares, strict=True) if share > 0]
     telling = [one for one in wanted if one.word.weight >= PLAIN]
     if not telling:
         return len(having) == len(wanted)
-    return max(having) >= NAMED or (max(having) >= PLAIN and (len(having) > 1 or len(telling) == 1))
+    best = max(one.word.weight for one in having)
+    return best >= NAMED or (best >= PLAIN and (sum(one.amount for one in having) > 1 or len(telling) == 1))
 
 
 def _candidate(
@@ -162,14 +186,30 @@ def _candidate(
     if text is None:
         return None
     found = match(text, wanted)
-    one = _Candidate(file, text if found.coverage else "", found)
+    one = _Candidate(file, text if found.coverage else "", found, about=_is_about(found, text, wanted))
     if tags := _TAGS.search(text[:5000]) if file.is_summary else None:
-        one = one._replace(by_tags=answers(match(tags[1], wanted), wanted))
+        one = one._replace(about=one.about or answers(match(tags[1], wanted), wanted))
     whole = family.original if file is not family.original else None
     if whole is None or (original := _text(workspace, whole, troubles)) is None:
         return one
     more = match(original, wanted)
-    return one._replace(whole=whole, whole_text=original if more.coverage else "", whole_match=more)
+    about = one.about or _is_about(more, original, wanted)
+    return one._replace(whole=whole, whole_text=original if more.coverage else "", whole_match=more, about=about)
+
+
+def _is_about(found: Match, text: str, wanted: Sequence[Sought]) -> bool:
+    """Whether a text is about the words rather than mentioning them: in its title, again and again, or stating something."""
+    most = max(found.lines.values(), default=0.0)
+    if not most or found.title >= most / 2 or sum(one >= most / 2 for one in found.lines.values()) >= _AGAIN:
+        return most > 0
+    lines = text.split("\n")
+    return any(weight >= most * 0.9 and _states(lines[at - 1], wanted) for at, weight in found.lines.items())
+
+
+def _states(line: str, wanted: Sequence[Sought]) -> bool:
+    """Whether a line says something about the words, or asks about them, so that an answer follows."""
+    told = (one for one in _SENTENCE.split(line) if any(may_hold(folded(one), word) for word in wanted))
+    return line.rstrip().endswith(("?", "？")) or any(_STATES.search(one) for one in told)
 
 
 def _weighed_anew(candidates: Sequence[_Candidate], wanted: Sequence[Sought]) -> list[_Candidate]:
@@ -178,7 +218,7 @@ def _weighed_anew(candidates: Sequence[_Candidate], wanted: Sequence[Sought]) ->
         return list(candidates)
     having = [sum(one.best.shares[at] > 0 for one in candidates) / len(candidates) for at in range(len(wanted))]
     weights = [
-        weight * max(_COMMONPLACE, 1 - share) if (weight := one.word.weight) >= NAMED else weight
+        one.weight * (max(_COMMONPLACE, 1 - share) if one.word.weight >= NAMED or one.amount > 1 else 1.0)
         for one, share in zip(wanted, having, strict=True)
     ]
     return [
@@ -207,15 +247,15 @@ def _narrowed(answering: Sequence[_Candidate], wanted: Sequence[Sought], among: 
     for least in _NARROWER:
         if len(kept) <= MOST:
             break
-        kept = [one for one in kept if one.best.coverage >= least] or kept
+        kept = [one for one in kept if one.answered >= least] or kept
     rarity = [
         math.log(1 + among / (1 + sum(one.best.shares[at] > 0 for one in answering))) for at in range(len(wanted))
     ]
 
     def standing(one: _Candidate) -> tuple[float, float, float, str]:
-        rare = sum(share * rarity[at] * wanted[at].word.weight for at, share in enumerate(one.best.shares))
+        rare = sum(share * rarity[at] * wanted[at].weight for at, share in enumerate(one.best.shares))
         dense = max(one.best.lines.values(), default=0.0)
-        return one.best.coverage, rare, dense, one.file.name  # names begin with their day: the newer first
+        return one.answered, rare, dense, one.file.name  # names begin with their day: the newer first
 
     return sorted(kept, key=standing, reverse=True)
 
@@ -232,53 +272,13 @@ def _recalled(workspace: Workspace, one: _Candidate, layer: str, query: str, ask
         path,
         path,
         layer,
-        redact(title[:_LINE]).text[:_TITLE],
-        _passages(lines, found, asked),
+        redact(title[: 5 * _TITLE]).text[:_TITLE],
+        passages(lines, found, asked),
         round(found.coverage, 2),
         opened,
+        one.answered,
         (one.file, one.whole) if one.whole else (one.file,),
     )
-
-
-def _passages(lines: Sequence[str], found: Match, asked: frozenset[str]) -> tuple[Passage, ...]:
-    """The lines that match best, each with its neighbours, in order, within the limit."""
-    chosen: set[int] = set()
-    room = LONGEST
-    for at in sorted(found.lines, key=lambda at: (-found.lines[at], at)):
-        for number in (at, at + 1, at + 2, at - 1):
-            if number in chosen or not 1 <= number <= len(lines):
-                continue
-            size = min(len(lines[number - 1]), _LINE) + 1
-            if size > room:
-                continue
-            chosen.add(number)
-            room -= size
-        if room < 40:
-            break
-    runs: list[list[int]] = []
-    for number in sorted(chosen):
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1].append(number)
-        else:
-            runs.append([number])
-    made = (_passage(run, lines, asked) for run in runs if any(lines[number - 1].strip() for number in run))
-    return tuple(made)
-
-
-def _passage(run: Sequence[int], lines: Sequence[str], asked: frozenset[str]) -> Passage:
-    while len(run) > 1 and not lines[run[-1] - 1].strip():
-        run = run[:-1]
-    while len(run) > 1 and not lines[run[0] - 1].strip():
-        run = run[1:]
-    # Secrets go before anything is cut off: half of one would no longer look like one.
-    near = (_around(lines[number - 1][:_LONGEST_LINE], asked, 20 * _LINE) for number in run)
-    whole = redact(clean("\n".join(near))).text
-    return Passage(run[0], run[-1], "\n".join(_around(line, asked, _LINE) for line in whole.split("\n"))[:LONGEST])
-
-
-def _around(line: str, asked: frozenset[str], most: int) -> str:
-    """A line, or of a long one the stretch that holds most of what was asked."""
-    return line if len(line) <= most else snippet(line, asked, most)
 
 
 def _told(layer: str, before: int) -> str:
@@ -307,9 +307,10 @@ def _nothing(words: Sequence[str], config: Config) -> str:
     tried_en, tried_zh = ", ".join(words), "、".join(words)
     return say(
         "No checkpoint answers this. Three reasons are possible: it was never recorded; it was deleted after lying in forgotten "
-        f"for {english} without a recall; or it was said in other words than those tried: {tried_en}.",
+        f"for {english} without a recall; or it was said in other words than those tried: {tried_en}. "
+        "To look by meaning, in everything: nacre search.",
         f"检查点中没有找到相关记录。可能的原因有三：从未被记录；进入 forgotten 后 {chinese}没有被召回，已被删除；"
-        f"或者当时用的是别的说法，本次尝试的关键词：{tried_zh}。",
+        f"或者当时用的是别的说法，本次尝试的关键词：{tried_zh}。也可以用 nacre search 按意思在全部记忆中查找。",
     )
 
 

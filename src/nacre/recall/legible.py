@@ -21,16 +21,20 @@ from nacre.words import say
 LARGEST = 1_000_000  # bytes; a larger file is no memory that a session could be given
 CHECKPOINTS = 5  # of the hot layer, the newest
 _HEAD_BYTES = 4096  # of a checkpoint, which was written without its secrets
+_END_BYTES = 32_768  # of a long one, in which its outcome stands
 _HEAD = 3  # lines of it, beside its title
+_OUTCOME = 4  # lines of what was settled in it
 _LOOKED_AT = 12  # lines that are searched for secrets to give these: one may go over several
 _LONGEST = 240  # characters of each
 # What a checkpoint says of itself: whose talk it is, who speaks and when.
 _ABOUT = re.compile(r"session:|\*\*.{1,100}\*\* \d{4}-\d{2}-\d{2} \d{2}:\d{2}$")
+_TAGS = re.compile(r"(?:标签|Tags)[:：]")
 # Headings as we write them, in which nobody said anything.
 _OURS = re.compile(
     r"# Session State|## (?:Key Decisions|Key Context|Blockers|\d\d:\d\d (?:note|session:[\w-]{1,12} \| \d{1,5} messages?)"
     r"(?: \| (?:continued|(?:project|group):[\w-]{1,40}))*)"
 )
+_OF_DAY = re.compile(r"[ \t]*<!--[ \t]*day:[ \t]*(\d{4}-\d{2}-\d{2})[ \t]*-->[ \t]*")
 _PLAIN = re.compile(r"[A-Z-]+\.md|memory/[0-9-]+\.md(?:#L\d+-L\d+)?")  # names that cannot hold a secret
 
 
@@ -49,10 +53,17 @@ class Reader:
             return None
         return Piece(self._path(path), self._path(path), tuple(without_empty_sections(lines)))
 
-    def state(self, path: Path) -> Piece | None:
-        """Working memory, what matters most first: where room is short, the oldest decisions go."""
+    def state(self, path: Path, today: dt.date) -> Piece | None:
+        """Working memory, what matters most first: where room is short, the oldest decisions go. The times in it are those of
+        the day that it was changed on, which is told where that is over."""
         piece = self.file(path)
-        return piece and piece._replace(lines=tuple(_by_importance(piece.lines)))
+        if piece is None:
+            return None
+        day = next((found[1] for line in piece.lines if (found := _OF_DAY.fullmatch(line.text))), None)
+        title = piece.title
+        if day and day != today.isoformat():
+            title = say(f"{title}, last changed on {day}", f"{title}（最后修改于 {day}）")
+        return piece._replace(title=title, lines=tuple(_by_importance(piece.lines)))
 
     def memory(self, path: Path) -> Piece | None:
         """A MEMORY.md without the rules quoted at its head, which are for those who write it."""
@@ -82,7 +93,7 @@ class Reader:
         return Piece(self._path(path), self._path(path), tuple(given[:-1])) if given else None
 
     def checkpoints(self, folder: Path, root: Path) -> list[Piece]:
-        """Title and head of the newest checkpoints, or of what was made of them."""
+        """The newest checkpoints by their title and what they came to."""
         try:
             names = {name for name in os.listdir(folder) if name.endswith(".md") and name[0] != "."}
         except OSError:
@@ -106,7 +117,7 @@ class Reader:
                 self._leave(path, [Line(at, text) for at, text in enumerate(texts, 1)], _of_another(str(owner)))
                 continue
             summary = self._texts(gist, root, _HEAD_BYTES) if gist.name in names else None
-            if head := _head_of(summary or texts):
+            if head := _gist_of(summary) if summary else _told(path, texts):
                 given.append(Piece(self._path(path), self._path(path), tuple(head)))
         return given
 
@@ -269,11 +280,48 @@ def _project_of(texts: Sequence[str], workspace: Workspace) -> str | None:
     return None
 
 
+def _told(path: Path, head: Sequence[str]) -> list[Line]:
+    """The title of a talk and what was settled in it; where nothing was, its first lines."""
+    from nacre.brain.local.settled import outcome
+
+    texts = list(head) if len("\n".join(head).encode("utf-8", "replace")) < _HEAD_BYTES - 4 else _end(path)
+    settled = outcome("\n".join(text for text in texts if not text.startswith("session:")), _OUTCOME)
+    if not settled:
+        return _head_of(head)
+    # Of a long talk only its end was read, whose lines have no numbers.
+    numbers = [next((at for at, text in enumerate(head, 1) if one in text), 0) for one in settled]
+    titled = ((at, text) for at, text in enumerate(head, 1) if text.strip() and not _ABOUT.match(text))
+    return _shortened([next(titled, (0, "")), *zip(numbers, map(one_line, settled), strict=True)])
+
+
+def _end(path: Path) -> list[str]:
+    """The last lines of a long file."""
+    try:
+        with open(path, "rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - _END_BYTES))
+            return file.read(_END_BYTES).decode("utf-8", "replace").split("\n")
+    except OSError:
+        return []
+
+
+def _gist_of(texts: Sequence[str]) -> list[Line]:
+    """The title of a summary and its last lines, without its tags: what was settled stands behind what was asked."""
+    telling = [(at, text) for at, text in enumerate(texts, 1) if text.strip() and not _TAGS.match(text)]
+    return _shortened([*telling[:1], *telling[1:][-_OUTCOME:]])
+
+
 def _head_of(texts: Sequence[str]) -> list[Line]:
     """The title and the first lines that say something, each as long as is needed to recognise the talk."""
     telling = [(at, text) for at, text in enumerate(texts, 1) if text.strip() and not _ABOUT.match(text)]
-    head = [(line.number, line.text.lstrip("# ").strip() or "…") for line in safe(telling[:_LOOKED_AT])][: _HEAD + 1]
-    return [Line(at, text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…") for at, text in head]
+    return _shortened(telling[:_LOOKED_AT])[: _HEAD + 1]
+
+
+def _shortened(lines: Sequence[tuple[int, str]]) -> list[Line]:
+    return [Line(line.number, _within(line.text.lstrip("# ").strip() or "…")) for line in safe(lines)]
+
+
+def _within(text: str) -> str:
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
 def _of_another(project: str) -> str:

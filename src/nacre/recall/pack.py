@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
@@ -12,6 +13,9 @@ from nacre.text.language import CJK
 from nacre.words import say
 
 _STARTS, _ENDS = CJK[::3], CJK[2::3]  # of the ranges, which are in order
+_TELLING = 3  # words below which a line says too little to be a repetition
+# What an entry carries before and behind its words: its bullet, kind or time, speaker, source.
+_LABEL = re.compile(r"\A\s*(?:[-*+]\s+)?(?:\[[^\]]{1,20}\]\s*)?(?:\*\*[^*]{1,30}[:：]\*\*\s*)?|\s*\(src: [^)]*\)\s*\Z")
 QUARTERS = 4  # of a token: what is neither Han, kana nor hangul weighs one a character
 
 
@@ -23,11 +27,16 @@ class Line(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """What one source has to give, in the order in which it should be read."""
+    """What one source has to give, in the order in which it should be read.
+
+    Of a passage that was looked for (`cited`) the title names the lines that are really shown, and no words are given again.
+    """
 
     path: str
     title: str
     lines: tuple[Line, ...]
+    cited: bool = False
+    note: str = ""  # behind the title
 
 
 class Given(NamedTuple):
@@ -82,45 +91,74 @@ def tokens(quarters: int) -> int:
 
 
 class Packed(NamedTuple):
-    """The text, what was given of each source, what was not, and every line of a file that stands in it."""
+    """The text, what was given of each source, what was not, every line of a file that stands in it, and which pieces were cut."""
 
     text: str
     parts: tuple[Given, ...]
     left: tuple[Left, ...]
     known: frozenset[tuple[str, int]]
+    cut: frozenset[Piece] = frozenset()
 
 
 def pack(pieces: Sequence[Piece], budget: int, *, lead: str) -> Packed:
     """The pieces in order behind the lead, within the budget.
 
     A piece may take what the later ones do not need, and half of what remains in any case: an overgrown file pushes out
-    neither itself nor everything else. A line that stands in the pack already is not given again.
+    neither itself nor everything else. What was looked for shares three quarters, and the best of it may have all that remains.
+    A line that stands in the pack already is not given again.
     """
     room = budget * QUARTERS - weight(lead)
-    needs = [weight(_head(piece)) + _weight_of(piece.lines) for piece in pieces]
+    needs = [weight(_head(piece, piece.lines)) + _weight_of(piece.lines) for piece in pieces]
     later = sum(needs)
+    found = sum(need for piece, need in zip(pieces, needs, strict=True) if piece.cited)
+    shared: int | None = None  # what is left of the part of what was looked for
     texts: list[str] = []
     given: list[Given] = []
     left: list[Left] = []
     known: set[tuple[str, int]] = set()
+    cut: set[Piece] = set()
     for piece, need in zip(pieces, needs, strict=True):
         later -= need
+        found -= need if piece.cited else 0
         lines = [line for line in piece.lines if not line.number or (piece.path, line.number) not in known]
+        if piece.cited and len(lines) == len(piece.lines):
+            lines = not_said(lines, "".join(texts))
         if not has_content(lines):
             continue
         if len(lines) < len(piece.lines):
             lines = list(without_empty_sections(lines))
-        head = _head(piece)
-        kept, closing = _fitting(lines, max(room // 2, room - later) - weight(head))
+        head = _head(piece, lines)
+        may_take = max(room // 2, room - later)
+        if piece.cited and shared is None:
+            shared = max(room * 3 // 4, room - later + found)
+            may_take = room if need > shared else shared
+        elif piece.cited and shared is not None:
+            may_take = shared
+        kept, closing = _fitting(lines, may_take - weight(head))
         if kept:
             body = "".join(f"{line.text}\n" for line in kept)
-            texts.append(head + body + closing)
+            texts.append(_head(piece, kept) + body + closing)
             room -= weight(texts[-1])
+            shared = max(0, shared - weight(texts[-1])) if shared is not None and piece.cited else shared
             known |= {(piece.path, line.number) for line in kept}
             given.append(Given(piece.path, *_span(kept), tokens(weight(texts[-1]))))
         if has_content(rest := lines[len(kept) :]):
+            cut.add(piece)
             left.append(Left(piece.path, *_span(rest), tokens(_weight_of(rest)), _no_room(budget)))
-    return Packed(lead + "".join(texts) if texts else "", tuple(given), tuple(left), frozenset(known))
+    return Packed(lead + "".join(texts) if texts else "", tuple(given), tuple(left), frozenset(known), frozenset(cut))
+
+
+def not_said(lines: Sequence[Line], text: str) -> list[Line]:
+    """The lines without those whose words all stand in one line of a text already, in whatever order and marked however."""
+    from nacre.text.tokens import tokens as words_of
+
+    said = [words for line in text.split("\n") if (words := frozenset(words_of(line)))]
+    kept: list[Line] = []
+    for line in lines:
+        words = frozenset(words_of(_LABEL.sub("", line.text)))
+        if len(words) < _TELLING or not any(words <= other for other in said):
+            kept.append(line)
+    return kept
 
 
 def has_content(lines: Iterable[Line]) -> bool:
@@ -187,8 +225,10 @@ def _open_fence(kept: Sequence[Line]) -> tuple[int, str]:
     return last.start, opening[: len(opening) - len(opening.lstrip(opening[0]))] + "\n"
 
 
-def _head(piece: Piece) -> str:
-    return f"\n# {piece.title}\n\n"
+def _head(piece: Piece, lines: Sequence[Line]) -> str:
+    first, last = _span(lines)
+    place = f"#L{first}-L{last}" if piece.cited and first else ""
+    return f"\n# {piece.title}{place}{piece.note}\n\n"
 
 
 def _weight_of(lines: Iterable[Line]) -> int:
@@ -198,6 +238,11 @@ def _weight_of(lines: Iterable[Line]) -> int:
 def _span(lines: Sequence[Line]) -> tuple[int, int]:
     numbers = [line.number for line in lines if line.number] or [0]
     return min(numbers), max(numbers)
+
+
+def left_out(piece: Piece, budget: int) -> Left:
+    """A piece for which there was no room at all."""
+    return Left(piece.path, *_span(piece.lines), tokens(_weight_of(piece.lines)), _no_room(budget))
 
 
 def _no_room(budget: int) -> str:

@@ -7,6 +7,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import cache
+from itertools import islice
 from typing import NamedTuple
 
 from nacre.text.language import CJK, cjk_count
@@ -20,7 +21,12 @@ QUOTED, NAMED, PLAIN, COMMON, FAINT = 3.0, 2.0, 1.0, 0.5, 0.3
 _QUOTE = re.compile(
     r"“([^”\n]+)”|「([^」\n]+)」|『([^』\n]+)』|《([^》\n]+)》|`([^`\n]+)`|\"([^\"\n]+)\"|(?<![\w'])'([^'\n]+)'(?!\w)"
 )
-_DATE = re.compile(r"\d{2,4}年(?:\d{1,2}月(?:\d{1,2}[日号])?)?|\d{1,2}月\d{1,2}[日号]?")
+_MONTHS = "jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?"
+_DATE = re.compile(
+    r"\d{2,4}年(?:\d{1,2}月(?:\d{1,2}[日号])?)?|\d{1,2}月\d{1,2}[日号]?"
+    rf"|\b(?:{_MONTHS})\.? \d{{1,2}}\b|\b\d{{1,2}}\.? (?:{_MONTHS})\b",
+    re.IGNORECASE,
+)
 _WORD = re.compile(rf"[^\W{CJK}]+(?:['’][^\W\d_{CJK}]+)?(?:[._/:@+-]+[^\W{CJK}]+)*")
 _CODE = re.compile(r"[_/@+]|\w[.:-]\w|[a-z][A-Z]|\d[A-Za-z]|[A-Za-z]\d")
 _HAN = re.compile(f"[{CJK}]+")
@@ -55,18 +61,19 @@ _USUAL = frozenset(
     add added remove removed move moved take took taken bring brought call calls ask asked asks like see saw seen read write
     wrote written send sent open opened close closed turn turned check checked test tested fix fixed build built update updated
     create created file files line lines code agent assistant system number list back well also even however every all none
+    pay pays paid paying cost costs charge charged price prices own owns owner maintain maintains maintainer lead leads join joins
     still sure fine please ok okay yes no morning evening hour hours minute minutes year years left feel seems seem
     http https www com org html md txt todo true false null none""".split()
 )
 
 _ASKING_HAN = """请问 麻烦 帮我 帮忙 告诉我 告诉 知不知道 知道 还记不记得 记不记得 还记得 记得 想起 回忆 查一下 查下 找一下 找找 看看 看一下
 是不是 有没有 能不能 可不可以 可以 能否 是否 要不要 会不会 对不对 好不好 行不行 怎么样 怎么办 怎么 怎样 如何 什么时候 什么时间 什么
-为什么 为何 那么 这么 哪家 哪款 哪条 哪份 哪台 哪本 哪间 哪套 哪座 哪段 哪一家 哪一种 哪个 哪些 哪里 哪儿 哪天 哪一个 哪位 哪种 哪 谁 多少 几个 几点 几号 几次 多久 多大 多长
+为什么 为何 有什么 有哪些 有多少 有几个 那么 这么 哪里 哪儿 哪些 哪 谁 多少钱 多少 多久 多大 多长 最多 最少 至少 叫什么名字 叫什么 叫啥 姓什么 姓啥 啥
 上一次 上次 上回 之前 以前 曾经 当时 那时候 那时 那天 那次 刚才 刚刚 昨天 昨晚 今晚 前天 今天 明天 现在 目前 最近 后来 最后 最终 最初 一开始
 上周 上个月 上个星期 这周 本周 前几天 前阵子 时候 之后 以后 以来 已经 一直
 讨论过 讨论到 讨论 聊过 聊到 聊了 聊的 说过 说到 说的 说了 谈过 谈到 谈了 提过 提到 提起 写过 写到 写了 记过 记下 问过 做过 定下来 定下 定了 定的 敲定
 我们 你们 他们 她们 它们 咱们 大家 自己 人家 这个 那个 这些 那些 这样 那样 这里 那里 这边 那边 这次 这种 那种 一下 一个 一些 一种 一点
-关于 对于 有关 为了 因为 所以 但是 不过 如果 以及 还是 或者 而且 然后 并且 没有 还有 只有 应该 必须 需要 里面 上面 下面 其中 负责 为 请
+关于 对于 有关 为了 因为 所以 但是 不过 如果 以及 还是 或者 而且 然后 并且 没有 还有 只有 应该 必须 需要 里面 上面 下面 其中 负责 为 请 由谁 归谁
 的 了 吗 呢 吧 啊 呀 嘛 啦 哦 我 你 他 她 它 您 咱 这 那 和 与 跟 是 在 把 被 就 也 都 很 还 给 从 到 让 又 么""".split()
 _FAINT_HAN = frozenset(
     "结论 决定 结果 问题 事情 事 情况 内容 原因 东西 办法 想法 细节 话题 意见 共识 计划 安排 选择 答案 信息".split()
@@ -74,8 +81,10 @@ _FAINT_HAN = frozenset(
 # What is asked of a thing rather than the thing: the answer often stands without it.
 _USUAL_HAN = frozenset(
     """名字 名称 地址 编号 时间 日期 地点 电话 号码 偏好 价格 费用 多少钱 进度 状态 版本 任务 文件 时长 含义 意思 特点 特征 作用 地区
-    开始 结束 表示 具有 属于 位于 成立 担任 分布 使用 选择 喜欢 重要 主要 部分 价值 习惯 爱好 区别 步骤 方法 方式""".split()
+    开始 结束 表示 具有 属于 位于 成立 担任 分布 使用 选择 喜欢 重要 主要 部分 价值 习惯 爱好 区别 步骤 方法 方式 要求 规定 标准 限制""".split()
 )
+_UNITS = "公斤|公里|厘米|毫米|千米|平米|小时|分钟|毫秒|万元|欧元|美元|英镑|卢布"
+_MEASURES = "秒个点号次天位级条本台人件年月周岁章页层楼元块分秒名种家届轮遍回只张份套款间座段所"
 # Words that hold one of the little words above and must not be torn by it.
 _WHOLE_HAN = """目的地 目的 的确 的士 了解 为了解 明了 自我 我国 其他 他人 吉他 维他 什么样 和平 总和 和解 和谐 共和 饱和 参与 与会 赠与 给予 供给
 补给 是非 国是 存在 在线 在职 在库 所在 潜在 内在 外在 把握 把关 被动 棉被 就业 就绪 成就 就诊 就餐 也门 首都 成都 都市 京都 还款 偿还 归还 还原 退还 返还
@@ -95,11 +104,26 @@ _PARTS_HAN = frozenset(
 
 
 # Little verbs and places that cling to the end or the beginning of a word, and words that only look as if.
-_LAST = re.compile(r"(?<=..)[里过放叫租挂住吃买用没查找要]\Z")
-_FIRST = re.compile(r"\A[不没有要会能想用对喝吃买](?=..)")
-_BEGINNINGS_HAN = frozenset(
-    "用途 用量 用例 用法 对接 对账 对象 对比 对话 对手 对外 会计 会话 会场 能力 能源 能量 有效 有限 有机 买卖 吃饭 要求 要点 要素 不同 不良 不动".split()
+_LAST = re.compile(r"(?<=..)[里过放叫租挂住吃买用没查找要有对选办定出做写排取去来修考订搬说带设学退换想]\Z")
+_FIRST = re.compile(r"\A[不没有要会能想用对喝吃买去来取写做排选找办修订](?=..)")
+_EDGES_HAN = frozenset(
+    """用途 用量 用例 用法 对接 对账 对象 对比 对话 对手 对外 会计 会话 会场 能力 能源 能量 有效 有限 有机 买卖 吃饭 要求 要点 要素 不同 不良 不动
+    不足 没收 想法 会所 去年 去向 去重 来源 来电 来访 来信 取消 取款 取样 取景 写作 写法 写字 做法 做账 排期 排队 排名 排查 排版 排序 排班 选择 选型 选址 选题 选项 选手
+    找零 办公 办法 办理 办事 修复 修改 修理 修订 订单 订阅 订金 订票 订房 会议 会员 会谈 会费 能耗 能效 有关 要闻 用户 用品 用水 用电 用药 用工 用车 对策 对联 对标 对岸
+    租用 借用 费用 使用 应用 采用 信用 通用 启用 停用 专用 公用 作用 引用 调用 食用 药用 家用 商用 军用 试用 占用 复用 滥用 录用 聘用 耐用 实用 常用 备用 共用 私用 所有 没有 拥有 持有 国有 私有 还有 占有 含有 特有 独有 现有 公有
+    绝对 相对 针对 反对 核对 校对 面对 应对 配对 挑选 筛选 候选 首选 精选 竞选 当选 人选 入选 评选 优选 主办 承办 举办 协办 代办 待办 创办 停办 督办 确定 规定 决定 约定 协定 鉴定 指定 锁定 稳定 固定 限定 认定 设定 特定 否定 肯定 预定 制定
+    支出 导出 输出 退出 进出 付出 突出 演出 提出 超出 日出 外出 杰出 卖出 发出 转出 叫做 当做 编写 改写 手写 填写 书写 重写 速写 听写 读写 缩写 安排 彩排 牛排 猪排 编排 领取 读取 获取 提取 收取 抽取 录取 争取 爬取 选取 截取 过去 失去 上去 下去
+    未来 往来 原来 将来 从来 外来 维修 装修 检修 返修 进修 翻修 报修 自修 选修 必修 抢修 高考 中考 备考 报考 参考 思考 招考 补考 预订 修订 签订 装订 制订 增订 校订 居住 入住 记住 公里 邻里 家里 经过 通过 超过 难过 错过 释放 发放 开放 存放 投放 播放 停放 摆放
+    出租 房租 招租 合租 整租 月租 年租 悬挂 倒挂 小吃 好吃 购买 采购 检查 审查 调查 抽查 巡查 复查 排查 普查 侦查 搜查 寻找 查找 重要 主要 必要 需要 纪要 摘要 概要 提要 首要 紧要 沉没 淹没 埋没
+    宽带 磁带 胶带 热带 地带 皮带 领带 小说 学说 传说 解说 大学 中学 小学 开学 留学 数学 科学 文学 化学 医学 同学 教学 辞退 后退 清退 更换 兑换 交换 转换 切换 替换 建设 假设 开设 预设 重设 不锈""".split()
 )
+_AMOUNT = re.compile(
+    f"[一二两三四五六七八九十百千万亿几每半](?:{_UNITS}|[{_MEASURES}行十百千万])|\\A[个张条万亿日月号]"
+)
+_BETWEEN = frozenset("的了是在和与或被把给到从")  # what stands beside words in every sentence
+_SEEN = 50  # places of a word that are looked at
+_ENDING = re.compile(r"[库表室器员费率量者机部店厅站证卡组师队房](?=..)")  # of a compound, before its next word
+_KNOWN = _PARTS_HAN | _EDGES_HAN
 
 
 class KeyWord(NamedTuple):
@@ -117,7 +141,8 @@ def key_words(text: str, most: int = 5) -> list[str]:
 def weighed(text: str, most: int = 5) -> list[KeyWord]:
     """The same, with how much each tells: what was quoted, then names, code words and numbers, then the rest."""
     found: dict[str, KeyWord] = {}
-    for one in _of_question(unicodedata.normalize("NFKC", text[:LONGEST_QUESTION])):
+    plain = unicodedata.normalize("NFKC", text[:LONGEST_QUESTION])
+    for one in list(_of_question(plain)) or list(_single(plain)):
         key = " ".join(tokens(one.text)) or one.text
         if key not in found or found[key].weight < one.weight:
             found[key] = one
@@ -143,6 +168,13 @@ def _of_question(text: str) -> Iterator[KeyWord]:
     for run in _HAN.findall(text):
         for word in _han_words(run):
             yield KeyWord(word, FAINT if word in _FAINT_HAN else COMMON if word in _USUAL_HAN else PLAIN)
+
+
+def _single(text: str) -> Iterator[KeyWord]:
+    """Words of one character, which are looked for where nothing longer is said: the cat's name is asked for."""
+    for run in _HAN.findall(text):
+        for word in _cuts().sub(" ", run).split():
+            yield KeyWord(word, FAINT if word in _FAINT_HAN else PLAIN)
 
 
 def _starts_a_sentence(text: str, place: int) -> bool:
@@ -176,19 +208,24 @@ def _cuts() -> re.Pattern[str]:
     """Whole words first, so that a little word inside one of them does not cut it; the longer before the shorter."""
     whole = "|".join(sorted(_WHOLE_HAN, key=len, reverse=True))
     asking = "|".join(sorted(_ASKING_HAN, key=len, reverse=True))
-    return re.compile(f"({whole})|(?:{asking})")
+    return re.compile(f"({whole})|(?:几|哪一?|第几|多少)(?:{_UNITS}|[{_MEASURES}])|(?:{asking})")
 
 
 def _han_words(run: str) -> Iterator[str]:
     """The words of a run of Han: what stands between the little words, long runs cut where a known part begins or ends."""
     for stretch in _cuts().sub(lambda match: match[1] or " ", run).split():
-        bare = stretch
-        if len(bare) > 2 and bare[-2:] not in _PARTS_HAN:
-            bare = _LAST.sub("", bare)
-        if len(bare) > 2 and bare[:2] not in _PARTS_HAN and bare[:2] not in _BEGINNINGS_HAN:
-            bare = _FIRST.sub("", bare)
+        bare = _bared(stretch)
         if len(bare) >= 2 or (bare and len(run) == 1):
-            yield from _in_parts(bare)
+            yield from map(_bared, _in_parts(bare))
+
+
+def _bared(word: str) -> str:
+    """A word without the little ones that cling to its ends, one after the other."""
+    while len(word) > 2 and word[-2:] not in _KNOWN and _LAST.search(word):
+        word = word[:-1]
+    while len(word) > 2 and word[:2] not in _KNOWN and _FIRST.match(word):
+        word = word[1:]
+    return word
 
 
 def _in_parts(run: str) -> list[str]:
@@ -200,6 +237,9 @@ def _in_parts(run: str) -> list[str]:
     place = 0
     while place < len(run):
         known = next((run[place : place + size] for size in (3, 2) if run[place : place + size] in _PARTS_HAN), None)
+        after = place + len(known or "")
+        if known and _ENDING.match(run, after) and run[after : after + 2] not in _KNOWN:
+            known = run[place : after + 1]
         if known is None:
             loose += run[place]
             place += 1
@@ -224,7 +264,24 @@ def tags(text: str, most: int = 6) -> list[str]:
     headings = " ".join(_HEADING.findall(text))
     scores = _latin_scores(text, headings)
     scores += _han_scores(text, headings)
-    return _distinct((word for word, _ in sorted(scores.items(), key=lambda one: -one[1])), most)
+    ranked = (word for word, _ in sorted(scores.items(), key=lambda one: -one[1]))
+    return _distinct((word for word in ranked if word in headings or _is_whole(word, text)), most)
+
+
+def _is_whole(word: str, text: str) -> bool:
+    """Whether a Chinese word is one, and no piece of a longer: it begins and ends where words do, or in various company."""
+    if not _HAN.fullmatch(word):
+        return True
+    if _AMOUNT.search(word):
+        return False
+    found = list(islice(re.finditer(word, text), _SEEN))
+    if len(found) == 1 and len(word) > 4:
+        return False
+    sides = (
+        {text[max(0, one.start() - 1) : one.start()] for one in found},
+        {text[one.end() : one.end() + 1] for one in found},
+    )
+    return all(len(side) > 2 or any(not _HAN.match(one) or one in _BETWEEN for one in side) for side in sides)
 
 
 def _latin_scores(text: str, headings: str) -> Counter[str]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from nacre.brain.local.wording import only_blacked_out, shorten, tidy
+from nacre.brain.local.settled import SETTLED, THANKS, Said, offered, settlements
+from nacre.brain.local.spoken import is_mark, turns, without_speakers
+from nacre.brain.local.wording import LONGEST, only_blacked_out
 from nacre.guard.sanitise import clean, one_line
 from nacre.model.session import Speaker
-from nacre.text.keywords import tags as tags_of
 from nacre.text.language import language_of
 from nacre.text.sentences import sentences
 from nacre.text.tokens import tokens
@@ -27,26 +28,22 @@ _WHOLE = (
     90_000  # characters that are read sentence by sentence; of a longer text both ends, and between them what has a cue
 )
 _JUDGED = 40  # sentences that the classifiers are asked about: the likeliest ones
+_FEW_WORDS = 4  # below which a sentence tells nothing, unless it settles something
 _NEVER = -10.0  # the weight of what is not told
 _SAME = 0.7  # share of words by which a sentence repeats another
 
 _FRONT = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 _ABOUT = re.compile(r"(?m)^session:\S+ \| .*$\n?")
-_BLOCK = re.compile(r"(?m)^\*\*(User|Agent|Other|用户|助手|他人)(?: \([^)\n]*\))?\*\* \d{4}-\d\d-\d\d \d\d:\d\d[ \t]*$")
 _HEADING = re.compile(r"(?m)^#{1,6}[ \t]+(\S.*)$")
 _NOT_PROSE = re.compile(r"(?m)^\s*(?:\||>|<!--|\[?\^?\w+\]?:\s*http|[-=*_]{3,}\s*$|!\[).*$")
 _MARKS = re.compile(r"\A[#>*\s-]+")
 _FENCE = re.compile(r"(?m)^\s*(?:```|~~~).*$")
 # A long line that goes on in the next was wrapped for width, not ended.
 _WRAPPED = re.compile(r"(?<=\S)(?<![。！？.!?:：|])\n(?=[^\s#>|*+`~-])(?!\d{1,2}[.)])")
-_SPEAKERS = {"User": Speaker.OWNER, "用户": Speaker.OWNER, "Agent": Speaker.AGENT, "助手": Speaker.AGENT}
+_NO_TAGS = frozenset("user users agent agents assistant human other 用户 助手 他人".split())
+_CLAUSE = re.compile(r"[,，;；:：、](?=\s|[^\x00-\x7f])|\s+[-–—]+\s+|\s+(?=(?:but|because|so|and|which|otherwise)\b)")
+_CLOSING = re.compile(r"(?<![.。…])[.。;；]\s*\Z")
 
-_SETTLED = re.compile(
-    r"\b(?:decid\w+|decision|agreed|settled|chose|choose|we(?:'ll| will) (?:use|go|keep|move)|from now on|always|never|instead of|rather than|switch\w* to"
-    r"|stick\w* (?:to|with)|conclusion|rule|must(?:n't)?|approved|rejected)\b"
-    r"|决定|定了|定下|敲定|就用|改用|改成|改为|采用|选用|以后|一律|不再|统一|结论|约定|规定|必须|确定|批准|否决|换成|别用|不要用",
-    re.IGNORECASE,
-)
 _FOUND = re.compile(
     r"\b(?:done|finished|fixed|solved|works now|passes|passed|deployed|released|merged|root cause|the cause|because|turned out|caused by|found|failed|crashed"
     r"|measured|result\w*|completed|shipped|freed|broke)\b"
@@ -59,7 +56,7 @@ _LEFT = re.compile(
     r"|待办|待定|还没|尚未|下一步|接下来|未完成|未解决|等待|截止|明天|下周|之前要|需要|跟进|遗留",
     re.IGNORECASE,
 )
-_CUES = (_SETTLED, _FOUND, _LEFT)
+_CUES = (SETTLED, _FOUND, _LEFT)
 _FIGURE = re.compile(r"\d{2,}|\d[.:]\d|[A-Za-z]\w*[_/.]\w+|`[^`]+`")
 
 
@@ -73,28 +70,32 @@ class Gist:
     language: str
 
 
-class _Said(NamedTuple):
-    text: str
-    speaker: Speaker
-    turn: int
-    place: int  # in the whole text
-
-
 def summary(text: str, judge: Judge | None) -> Gist:
     """The gist of a checkpoint or of any Markdown. Without classifiers the structure of the sentences decides."""
-    body = _ABOUT.sub("", _FRONT.sub("", clean(text).lstrip("\ufeff"), count=1), count=1)
-    title, body = _titled(body)
+    from nacre.text.keywords import tags as tags_of
+
+    title, body = _titled(_bare(text))
     body = _shortened(body)
     said = _said(body)
     language = language_of(" ".join(one.text for one in said[:200]) or title)
-    plain = _BLOCK.sub("", body)
-    words = tags_of(f"# {title}\n\n{plain}", 6)
+    plain = without_speakers(body)
+    words = tuple([one for one in tags_of(f"# {title}\n\n{plain}", 6 + len(_NO_TAGS)) if one not in _NO_TAGS][:6])
     if not said:
-        return Gist(
-            title or _UNTITLED, tuple(words), tuple(shorten(one, language) for one in _any_lines(plain)), language
-        )
-    chosen = said if len(said) <= FEW else _chosen(said, _weights(said, judge))
-    return Gist(title or _UNTITLED, tuple(words), tuple(_line(one.text, language) for one in chosen), language)
+        return Gist(title or _UNTITLED, words, tuple(_cut(one, language) for one in _any_lines(plain)), language)
+    chosen = _of_substance(said) if len(said) <= FEW else _chosen(said, _weights(said, judge))
+    return Gist(title or _UNTITLED, words, tuple(_line(one.text, language) for one in chosen), language)
+
+
+def _bare(text: str) -> str:
+    """The text without what it says of itself."""
+    return _ABOUT.sub("", _FRONT.sub("", clean(text).lstrip("\ufeff"), count=1), count=1)
+
+
+def _of_substance(said: Sequence[Said]) -> list[Said]:
+    """Without thanks, and without the few words that settle nothing."""
+    settled = settlements(said)
+    telling = (one for one in said if _size(one.text) >= (2 * _FEW_WORDS if THANKS.search(one.text) else _FEW_WORDS))
+    return sorted({*telling, *settled}, key=lambda one: one.place) or list(said)
 
 
 def rendered(gist: Gist) -> str:
@@ -130,7 +131,7 @@ def _shortened(body: str) -> str:
     room = _WHOLE // 3
     step = max(1, len(middle) // (8 * room))  # a book is sampled evenly, not read to its first third
     for line in (one[:2000] for one in middle.split("\n")[::step]):
-        if _BLOCK.match(line) or (len(line) > 12 and any(cue.search(line) for cue in _CUES)):
+        if is_mark(line) or (len(line) > 12 and any(cue.search(line) for cue in _CUES)):
             kept.append(line)
             room -= len(line) + 1
         if room < 0:
@@ -138,20 +139,20 @@ def _shortened(body: str) -> str:
     return "\n".join([head, *kept, tail])
 
 
-def _said(body: str) -> list[_Said]:
+def _said(body: str) -> list[Said]:
     """The sentences of a talk with who says them; of any other text as if one person did."""
     from nacre.brain.local.dialogue import own_words
 
-    marks = list(_BLOCK.finditer(body))
-    if not marks:
+    talk = turns(body)
+    if not talk:
         texts = sentences(_unwrapped(_HEADING.sub("", _NOT_PROSE.sub("", body))))
-        return [_Said(one, Speaker.OWNER, place, place) for place, one in enumerate(_worthy(texts))]
-    found: list[_Said] = []
-    ends = [*(mark.start() for mark in marks[1:]), len(body)]
-    for turn, (mark, end) in enumerate(zip(marks, ends, strict=True)):
-        speaker = _SPEAKERS.get(mark[1], Speaker.OTHER)
-        for one in _worthy(sentences(_HEADING.sub("", own_words(body[mark.end() : end])))):
-            found.append(_Said(one, speaker, turn, len(found)))
+        return [Said(one, Speaker.OWNER, place, place) for place, one in enumerate(_worthy(texts))]
+    found: list[Said] = []
+    for number, turn in enumerate(talk):
+        words = own_words(turn.text)
+        items = offered(words)
+        for one in _worthy(sentences(_HEADING.sub("", words)), turn.speaker):
+            found.append(Said(one, turn.speaker, number, len(found), items.get(one, "")))
     return found
 
 
@@ -162,9 +163,10 @@ def _unwrapped(body: str) -> str:
     return _WRAPPED.sub(lambda match: "" if match.string[match.start() - 1] > "\u3000" else " ", body)
 
 
-def _worthy(texts: Sequence[str]) -> list[str]:
-    """Without greetings, thanks and what was blacked out."""
-    return [one for one in texts if _size(one) >= 4 and not only_blacked_out(one)]
+def _worthy(texts: Sequence[str], speaker: Speaker = Speaker.OTHER) -> list[str]:
+    """Without greetings, thanks and what was blacked out; what the owner settles may be as short as "B"."""
+    brief = 1 if speaker is Speaker.OWNER else _FEW_WORDS
+    return [one for one in texts if _size(one) >= brief and one[0] != "|" and not only_blacked_out(one)]
 
 
 def _size(text: str) -> int:
@@ -182,10 +184,19 @@ def _line(text: str, language: str) -> str:
     bare = one_line(text)
     if bare.count("**") % 2:  # a sentence taken out of what was set in bold
         bare = bare.replace("**", "")
-    return shorten(tidy(bare, language_of(bare)), language) or bare
+    return _cut(_CLOSING.sub("", bare) or bare, language)
 
 
-def _weights(said: Sequence[_Said], judge: Judge | None) -> dict[int, float]:
+def _cut(text: str, language: str) -> str:
+    """A sentence as it was said; of one that is too long as many whole clauses as fit."""
+    limit = LONGEST[language]
+    if len(text) <= limit:
+        return text
+    ends = [match.start() for match in _CLAUSE.finditer(text, limit // 3, limit)]
+    return text[: ends[-1] if ends else limit - 1].rstrip() + "…"
+
+
+def _weights(said: Sequence[Said], judge: Judge | None) -> dict[int, float]:
     """How much each sentence tells: by its cues, and for the likeliest ones by the classifiers."""
     found = {one.place: _cued(one, said) for one in said}
     if judge is None:
@@ -196,7 +207,11 @@ def _weights(said: Sequence[_Said], judge: Judge | None) -> dict[int, float]:
     from nacre.guard.silence import asks_for_silence
 
     # A wish for silence is always among them: what it covers must not be told.
-    best = sorted(found, key=lambda place: (not asks_for_silence(said[place].text), place > 0, -found[place]))
+    settled = {one.place for one in settlements(said)}
+    best = sorted(
+        found,
+        key=lambda place: (not asks_for_silence(said[place].text), place > 0 and place not in settled, -found[place]),
+    )
     distinct = list({said[place].text: place for place in reversed(best)}.values())[::-1]
     likely = [said[place] for place in sorted(distinct[:_JUDGED])]
     talk = [Sentence(one.text, one.speaker, one.turn, 0, 1, str(one.turn), to_owner=True) for one in likely]
@@ -207,7 +222,7 @@ def _weights(said: Sequence[_Said], judge: Judge | None) -> dict[int, float]:
     return {place: weights.get(place, _NEVER) for place in found}
 
 
-def _cued(one: _Said, said: Sequence[_Said]) -> float:
+def _cued(one: Said, said: Sequence[Said]) -> float:
     weight = sum(1.0 for cue in _CUES if cue.search(one.text))
     weight += min(len(_FIGURE.findall(one.text)), 3) * 0.3
     weight += 0.5 if one.speaker is Speaker.OWNER else 0.0
@@ -218,17 +233,18 @@ def _cued(one: _Said, said: Sequence[_Said]) -> float:
     return weight + (0.3 if one.place in (0, len(said) - 1) else 0.0)
 
 
-def _chosen(said: Sequence[_Said], weights: dict[int, float]) -> list[_Said]:
+def _chosen(said: Sequence[Said], weights: dict[int, float]) -> list[Said]:
     """The beginning, the best of what was settled, found and left open, then the best of the rest; in the text's order."""
-    wanted = min(MOST, max(1 + len(_CUES), len(said) // _SENTENCES_A_LINE + 1))
-    ranked = sorted(said, key=lambda one: (-weights[one.place], one.place))
+    settled = settlements(said)
+    wanted = min(MOST, max(1 + len(_CUES), len(said) // _SENTENCES_A_LINE + 1, 1 + len(settled) + len(_CUES)))
+    ranked = sorted(_of_substance(said), key=lambda one: (-weights[one.place], one.place))
     first = next((one for one in said if one.speaker is Speaker.OWNER and weights[one.place] > _NEVER), said[0])
-    leading = [first]
+    leading = [first, *settled]
     for cue in _CUES:
         with_cue = [one for one in ranked if cue.search(one.text) and weights[one.place] >= 0]
         # Of what is left open the last word counts: the rest may have been done since.
         leading += sorted(with_cue[:3], key=lambda one: -one.place)[:1] if cue is _LEFT else with_cue[:1]
-    kept: list[tuple[_Said, set[str]]] = []
+    kept: list[tuple[Said, set[str]]] = []
     for one in (*leading, *ranked):
         words = set(tokens(one.text))
         if len(kept) >= wanted:

@@ -1,0 +1,185 @@
+"""What a talk came to: the last words by which its owner settled something, and what these words agree to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from nacre.brain.local.spoken import turns
+from nacre.model.session import Speaker
+from nacre.text.sentences import sentences
+
+MOST = 3  # settlements that are told, the last ones
+_BRIEF = 40  # characters up to which words are only understood with what they answer
+_DISTANCE = 8  # turns back in which a list may stand that is chosen from
+_LOOKED_BACK = 60  # sentences back
+_LAST_TURNS = 16  # of a talk, in which its outcome stands
+_ITEMS = 3  # of a list that are chosen at once
+
+SETTLED = re.compile(
+    r"\b(?:decid\w+|decision|agreed|settled|chose|choose|we(?:'ll| will) (?:use|go|keep|move)|from now on|always|never|instead of|rather than|switch\w* to"
+    r"|stick\w* (?:to|with)|conclusion|rule|must(?:n't)?|approved|rejected)\b"
+    r"|决定|定了|定下|敲定|就用|改用|改成|改为|采用|选用|以后|一律|不再|统一|结论|约定|规定|必须|确定|批准|否决|换成|别用|不要用",
+    re.IGNORECASE,
+)
+# How an owner settles without any of these words.
+_CHOSEN = re.compile(
+    r"\A\W*(?:then|so|ok(?:ay)?,? (?:then )?(?:let'?s|we)|let'?s (?:do|go|take|use|keep|move|stay)|go (?:with|for|ahead)|we(?:'ll| will)? (?:take|go|do|use|keep|move)\b|option \w\b)"
+    r"|\bit is(?=[,.!]|\Z)|\b(?:then|please)[.!]?\Z|\bstays? (?:the|as|where)\b|\bbecomes? the\b|\b(?:never|no longer|not any ?more)\b|\bdon'?t\b"
+    r"|那就|就定|就用|就选|就按|就这|就得|就去|就订|就[^，。]{1,6}吧|选|[^吗呢]吧(?=[，,。！]|\Z)|一律|不许|严禁|不得|改到|改成|定在|放在|先做|先不|只用|还是|让.{1,8}(?:来|去|负责)|负责人是",
+    re.IGNORECASE,
+)
+# Saying yes: what is agreed to stands before it.
+_AGREES = re.compile(
+    r"\A\W*(?:agreed|yes|yep|yeah|ok(?:ay)?|good|great|fine|perfect|right|sure|exactly|deal|approved|sounds (?:good|right|great)|do (?:it|that|both)|go ahead"
+    r"|both|make it so|that works|works for me|lovely|excellent)\b"
+    r"|\A\W*(?:同意|好的?|行|可以|没问题|就这样|就这么(?:定|办|做)|对|嗯|成|赞成|批准|都(?:做|要)|两个都|没意见|有道理|那就这么|就按)",
+    re.IGNORECASE,
+)
+# The same where it is more than a nod.
+_FIRMLY = re.compile(
+    r"\b(?:agreed|deal|approved|do (?:it|that|both)|go ahead|make it so|that works|works for me)\b"
+    r"|同意|就这样|就这么|批准|赞成|都做|都要|没意见|没问题",
+    re.IGNORECASE,
+)
+THANKS = re.compile(r"\b(?:thanks?|thank you|thx|bye|morning|night|weekend)\b|谢|辛苦|再见|晚安|哈哈", re.IGNORECASE)
+_EITHER = re.compile(r"\bor\b|还是", re.IGNORECASE)
+_ALL = re.compile(r"\b(?:both|all of (?:them|it)|all three)\b|两个都|三个都|都做|都要|全部", re.IGNORECASE)
+_PICK = re.compile(
+    r"\b(?:option|number|do(?:es)?|take|use|choose|go with|with|variant|plan)\s+#?(\d{1,2}|[A-H])\b|\A\W*(\d{1,2}|[A-H])(?=\s*(?:[,.;，。；]|\Z))"
+    r"|(?:方案|选项?|第)\s*([一二三四五六七八\dA-H])",
+    re.IGNORECASE,
+)
+_NUMBERED = re.compile(
+    r"(?m)^[ \t]*(?:(?:option|方案)\s*)?(\d{1,2}(?=[.):：、])|[A-H](?=[.):：、])|[-*+•])[.):：、]?[ \t]+(\S.*)$",
+    re.IGNORECASE,
+)
+_ASIDE = re.compile(r"(?m)^[ \t]*[>|<].*$")  # quoted, a table, markup
+_WORDS = re.compile(r"[a-z0-9]{3,}")
+_HAN = re.compile("[\u3400-\u9fff]+")
+_NUMBERS = dict(zip("一二三四五六七八", "12345678", strict=True))
+_NOD = 12  # characters up to which a yes says nothing else
+
+
+class Said(NamedTuple):
+    """A sentence of a talk."""
+
+    text: str
+    speaker: Speaker
+    turn: int
+    place: int  # in the whole text
+    number: str = ""  # of a list item: what it may be chosen by; "-" where it has none
+
+    @property
+    def asks(self) -> bool:
+        return self.text.rstrip().endswith(("?", "？"))
+
+
+def settlements(said: Sequence[Said]) -> list[Said]:
+    """The last settlements of the owner, newest first, each followed by what it agrees to or chooses where it needs that."""
+    told: list[Said] = []
+    count = 0
+    for one in reversed(said):
+        if one.speaker is not Speaker.OWNER or one.asks or one in told:
+            continue
+        before = [other for other in said[max(0, one.place - _LOOKED_BACK) : one.place] if _may_be_meant(other, one)]
+        after = said[one.place + 1] if one.place + 1 < len(said) else None
+        follows = said[one.place - 1] if one.place else None
+        if not _settles(one, before, after, follows):
+            continue
+        told += [one, *(other for other in _agreed_to(one, before) if other not in told)]
+        count += 1
+        if count == MOST:
+            break
+    return told
+
+
+def _may_be_meant(other: Said, one: Said) -> bool:
+    return other.speaker is Speaker.AGENT and one.turn - _DISTANCE <= other.turn < one.turn
+
+
+def _settles(one: Said, before: Sequence[Said], after: Said | None, follows: Said | None) -> bool:
+    """Whether the owner settles something with this sentence, by its words or by what it answers."""
+    nods = len(one.text) <= _NOD and bool(_AGREES.match(one.text))
+    if nods and not _FIRMLY.search(one.text):
+        return False
+    if SETTLED.search(one.text) or _CHOSEN.search(one.text):
+        return True
+    if THANKS.search(one.text) or not any(other.turn == one.turn - 1 for other in before):
+        return False
+    is_first = follows is None or follows.turn != one.turn
+    # "Good. Slack Water." settles with its second sentence.
+    nodded = not is_first and follows is not None and len(follows.text) <= _NOD and bool(_AGREES.match(follows.text))
+    if _FIRMLY.search(one.text) or (_AGREES.match(one.text) and not nods) or (nodded and len(one.text) <= _BRIEF):
+        return True
+    return bool(is_first and (_picked(one, before) or _answers_a_choice(one, before))) or (nods and after is None)
+
+
+def _answers_a_choice(one: Said, before: Sequence[Said]) -> bool:
+    last = before[-1]
+    return last.turn == one.turn - 1 and last.asks and bool(_EITHER.search(last.text))
+
+
+def _picked(one: Said, before: Sequence[Said]) -> list[Said]:
+    """The items of a list that the words choose: by their number, or by a word that stands in one of them alone."""
+    listed = [other for other in before if other.number]
+    items = [other for other in listed if other.turn == listed[-1].turn]
+    if len(items) < 2:
+        return []
+    if _ALL.search(one.text):
+        return items[:_ITEMS]
+    numbers = {group.upper() for match in _PICK.finditer(one.text) for group in match.groups() if group}
+    numbers |= {_NUMBERS[number] for number in numbers if number in _NUMBERS}
+    if by_number := [other for other in items if other.number in numbers]:
+        return by_number[:_ITEMS]
+    mine = _words(one.text)
+    shared = [mine & _words(other.text) for other in items]
+    alone = [
+        other
+        for other, words in zip(items, shared, strict=True)
+        if any(sum(word in one for one in shared) == 1 for word in words)
+    ]
+    return alone if len(alone) == 1 and len(one.text) <= 2 * _BRIEF else []
+
+
+def _agreed_to(one: Said, before: Sequence[Said]) -> list[Said]:
+    """What a settlement cannot be understood without: the items that it picks, else what was proposed or asked last."""
+    if chosen := _picked(one, before):
+        return chosen
+    nearest = [other for other in before if other.turn == one.turn - 1]
+    if not nearest or (len(one.text) > _BRIEF and not _AGREES.match(one.text)):
+        return []
+    if _answers_a_choice(one, before):
+        return nearest[-1:]
+    stated = [other for other in nearest if not other.asks]
+    # Of several sentences the one that shares words with the answer; else the last, which is what was put to the owner.
+    mine = _words(one.text)
+    return [max(stated or nearest, key=lambda other: (len(mine & _words(other.text)), other.place))]
+
+
+def _words(text: str) -> set[str]:
+    """The words of a sentence, roughly: of Chinese each pair of characters."""
+    pairs = (run[at : at + 2] for run in _HAN.findall(text) for at in range(len(run) - 1))
+    return {*_WORDS.findall(text.lower()), *pairs}
+
+
+def offered(words: str) -> dict[str, str]:
+    """The items of a list, of which an answer may choose: what each says first → its number, or "-"."""
+    items = ((match, sentences(match[2])) for match in _NUMBERED.finditer(words))
+    return {said[0]: match[1].upper() if match[1].isalnum() else "-" for match, said in items if said}
+
+
+def outcome(text: str, most: int) -> list[str]:
+    """What a talk came to, in at most so many of its own sentences; none where its owner settled nothing.
+
+    Quicker than a summary: of a long talk only the end is looked at.
+    """
+    said: list[Said] = []
+    for number, turn in enumerate(turns(text)[-_LAST_TURNS:]):
+        words = _ASIDE.sub("", turn.text)
+        items = offered(words) if turn.speaker is Speaker.AGENT else {}
+        for one in sentences(words)[:_LOOKED_BACK]:
+            said.append(Said(one, turn.speaker, number, len(said), items.get(one, "")))
+    chosen = sorted(settlements(said)[:most], key=lambda one: one.place)
+    return [one.text for one in chosen]

@@ -1,0 +1,70 @@
+"""What a talk may not tell, and what only sounds as if: with the classifiers that need no model."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+
+import pytest
+
+from nacre.brain.local.dialogue import sentences_of
+from nacre.brain.local.extract import extract
+from nacre.brain.local.judge import Judge
+from nacre.brain.local.offrecord import hidden
+from nacre.model.session import Message, Speaker
+
+START = dt.datetime(2026, 5, 4, 9, tzinfo=dt.UTC)
+WISHES = Path(__file__).parents[2] / "guard" / "wishes"
+NEWS = {
+    "en": (" We moved to bun, npm is gone for good.", "Noted, bun it is from now on."),
+    "zh": ("我们换成了 bun，npm 不用了。", "好的，以后用 bun。"),
+}
+
+
+@pytest.fixture(scope="module")
+def judge() -> Judge:
+    return Judge(None)
+
+
+def talk(text: str, answer: str) -> list[Message]:
+    return [Message("0", START, Speaker.OWNER, text), Message("1", START, Speaker.AGENT, answer)]
+
+
+def hidden_of(texts: list[str], language: str, judge: Judge) -> list[tuple[int, int]]:
+    """For each text, told together with news and its answer: how many sentences are hidden, of how many."""
+    found = []
+    more, answer = NEWS[language]
+    for text in texts:
+        sentences = sentences_of(talk(text + more, answer))
+        found.append((len(hidden(sentences, judge.read([one.text for one in sentences]))), len(sentences)))
+    return found
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_wish_for_silence_hides_its_message_and_the_answer(judge: Judge, language: str) -> None:
+    texts = (WISHES / f"asked-{language}.txt").read_text("utf8").splitlines()
+    found = hidden_of(texts, language, judge)
+    assert sum(gone == every for gone, every in found) / len(found) >= 0.95
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_rule_about_keeping_things_hides_nothing(judge: Judge, language: str) -> None:
+    texts = (WISHES / f"rules-{language}.txt").read_text("utf8").splitlines()
+    found = hidden_of(texts, language, judge)
+    assert sum(gone == 0 for gone, _ in found) / len(found) >= 0.97
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Don't keep whole files in memory. We moved to bun, npm is gone for good.",
+        "Never raise the memory limit of the export worker. We moved to bun, npm is gone for good.",
+        "The service must not hold the index in memory. We moved to bun, npm is gone for good.",
+        "不要记录请求体的日志。我们换成了 bun，npm 不用了。",
+        "不要保存临时文件。我们换成了 bun，npm 不用了。",
+        "登录页不要默认勾选记住我。我们换成了 bun，npm 不用了。",
+    ],
+)
+def test_what_is_said_beside_such_a_rule_is_told(judge: Judge, text: str) -> None:
+    told = "\n".join(bullet.text for bullet in extract(talk(text, "ok"), judge))
+    assert "bun" in told
