@@ -10,9 +10,12 @@ for hit in memory.search("which package manager?"):
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = (
+    False  # as in typing, without the import: a question to the daemon costs little more than Python's start
+)
 if TYPE_CHECKING:
+    from typing import Any
+
     from nacre.errors import NacreError
     from nacre.memory import Memory
     from nacre.model.entry import Entry

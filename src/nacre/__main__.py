@@ -16,14 +16,24 @@ def main() -> None:
     # A command lives for seconds and makes hardly any cycles; looking for them took a third of reading a long ledger.
     gc.set_threshold(100_000, 20, 50)
     try:
-        from nacre.cli.main import run
-
-        code = run(sys.argv[1:])
+        code = _run(sys.argv[1:])
     except KeyboardInterrupt:  # while modules are still being loaded
         code = 130
     # At its end Python looks through everything once more for cycles: a tenth of what a short command costs.
     gc.freeze()
     sys.exit(code)
+
+
+def _run(arguments: list[str]) -> int:
+    from nacre.daemon.fast import answered
+
+    code = answered(arguments)
+    if code is not None:  # everything is written and nothing is open: taking Python apart would only take time
+        sys.stderr.flush()
+        os._exit(code)
+    from nacre.cli.main import run
+
+    return run(arguments)
 
 
 if __name__ == "__main__":

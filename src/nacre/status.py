@@ -1,13 +1,16 @@
-"""What there is: files by layer, sizes against limits, the index, the vectors, problems. Reads, never writes user files."""
+"""What there is: files by layer, sizes against limits, the index, the vectors, jobs, the daemon, problems. Reads, never writes."""
 
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections import Counter
 from typing import Any
 
-from nacre.errors import NacreError
+from nacre.errors import BadSetting, NacreError
 from nacre.memory import Memory
+
+_SCRIPTS = {"en": "Latin", "zh": "Han"}  # the languages that are judged with an embedding model, and its script
 
 
 def take_stock(memory: Memory, *, deep: bool = False) -> dict[str, Any]:
@@ -37,6 +40,8 @@ def take_stock(memory: Memory, *, deep: bool = False) -> dict[str, Any]:
         "sessions": _sessions(memory),
         "embedding": _embedding(memory, deep=deep),
         "capture": _capture(memory),
+        "jobs": _jobs(memory),
+        "daemon": _daemon(memory),
         "review": len(memory.questions()),
         "history": len(history(workspace).operations),
         "problems": [dataclasses.asdict(one) for one in (*memory.problems, *problems(workspace, config))],
@@ -46,17 +51,53 @@ def take_stock(memory: Memory, *, deep: bool = False) -> dict[str, Any]:
 def _capture(memory: Memory) -> dict[str, Any]:
     """How far what was said has been captured, and by what it is judged."""
     from nacre.capture.cursors import load
+    from nacre.embed.models import list_models
     from nacre.sources.consent import paused_at, pauses
 
     known = load(memory.workspace)
+    # The models on disk, not the judge itself: that would load its classifiers, for a third of what status may cost.
+    there = {one.script for one in list_models() if one.state == "installed"}
     pause = paused_at(pauses(memory.workspace), memory.clock.now())
     return {
         "synced": known.synced.isoformat(timespec="minutes") if known.synced else None,
         "sessions": sum(cursor.reached is not None for cursor in known.transcripts.values()),
         "paused": pause is not None,
         "pausedUntil": pause.end.isoformat(timespec="minutes") if pause and pause.end else None,
-        "meaning": list(memory.brain.with_vectors),  # the languages that are judged with their embedding model
+        "meaning": [language for language, script in _SCRIPTS.items() if script in there],
     }
+
+
+def _jobs(memory: Memory) -> dict[str, Any]:
+    """By whom the jobs are run, and how each stands; a setting that cannot be understood is told instead."""
+    from nacre.jobs import installed, state
+    from nacre.jobs.standing import as_plain
+
+    by = list(installed.kinds(memory.workspace))
+    try:
+        states = state(memory)
+    except BadSetting as trouble:
+        return {"by": by, "states": [], "trouble": str(trouble)}
+    begun = [memory.clock.local(one.last.started).isoformat(timespec="seconds") if one.last else None for one in states]
+    told = [{**as_plain(one), "last": last} for one, last in zip(states, begun, strict=True)]
+    return {"by": by, "states": told, "trouble": None}
+
+
+def _daemon(memory: Memory) -> dict[str, Any] | None:
+    """What the daemon says of itself; none when there is none, or when the moment is not the machine's."""
+    from nacre.daemon.lifetime import holder
+
+    if memory.clock.fixed is not None or not hasattr(os, "getuid"):
+        return None
+    process = holder(memory.workspace)
+    if process is None:
+        return None
+    from nacre.daemon import client
+
+    try:
+        with client.Connection(str(memory.workspace.root), within=2.0, any_version=True) as connection:
+            return {**connection.ask("status"), "skew": connection.daemon.get("skew"), "answers": True}
+    except (client.NoDaemon, NacreError) as trouble:
+        return {"process": process, "answers": False, "trouble": str(trouble)}
 
 
 def _index(memory: Memory, *, deep: bool) -> dict[str, Any]:

@@ -14,8 +14,11 @@ def use_language(name: str) -> None:
 
 
 def language() -> str:
-    if _chosen:
-        return _chosen
+    return _chosen or language_of_environment()
+
+
+def language_of_environment() -> str:
+    """What the environment asks for, whatever was fixed."""
     wanted = os.environ.get("NACRE_LANGUAGE", "auto")
     if wanted in ("en", "zh"):
         return wanted
@@ -28,3 +31,8 @@ def language() -> str:
 def say(english: str, chinese: str) -> str:
     """The sentence in the user's language."""
     return chinese if language() == "zh" else english
+
+
+def as_sentence(line: str) -> str:
+    """A line of ours as a sentence of its own."""
+    return line[:1].upper() + line[1:] + ("" if line.endswith((".", "。")) else say(".", "。"))

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import datetime as dt
+import time
+from pathlib import Path
 
 import pytest
 
@@ -8,6 +10,9 @@ from nacre.guard.silence import asks_for_silence, kept
 from nacre.model.session import Message, Speaker
 
 WHO = {"U": Speaker.OWNER, "A": Speaker.AGENT, "O": Speaker.OTHER}
+WISHES = (
+    Path(__file__).parent / "wishes"
+)  # a line each, as people write them: wishes for silence, and rules about keeping things
 START = dt.datetime(2026, 5, 4, 9, tzinfo=dt.UTC)
 
 
@@ -63,3 +68,83 @@ def test_one_that_only_asks_takes_what_was_said_before_it_along() -> None:
 def test_others_cannot_silence_the_owner() -> None:
     messages = talk("U: the launch is on the 18th", "O: don't remember that", "A: hm")
     assert len(kept(messages)) == 3
+
+
+def test_what_a_message_says_besides_its_wish_does_not_widen_it() -> None:
+    messages = talk(
+        "U: one",
+        "A: ok",
+        "U: two",
+        "A: fine",
+        "U: all of this goes to staging first. And my knee is worse again, don't note that.",
+        "A: I see",
+    )
+    assert [one.text for one in kept(messages)] == ["one", "ok", "two", "fine"]
+
+
+def test_a_wish_about_what_was_just_said_takes_it_along_whatever_it_says_besides() -> None:
+    messages = talk(
+        "U: one", "A: ok", "U: we sell to Brandt", "A: oh", "U: forget what I just said about the buyer, ok?"
+    )
+    assert [one.text for one in kept(messages)] == ["one", "ok"]
+    messages = talk("U: 一", "A: 好", "U: 公司要卖给白家", "A: 哦", "U: 刚才那句关于买家的话你千万不要写进记忆里")
+    assert [one.text for one in kept(messages)] == ["一", "好"]
+
+
+def test_a_rule_about_keeping_things_is_kept_with_its_answer() -> None:
+    messages = talk(
+        "U: Don't keep whole files in memory. We moved to bun.",
+        "A: Streaming it is.",
+        "U: 不要记录请求体的日志。",
+        "A: 好，日志里不再有请求体。",
+    )
+    assert kept(messages) == messages
+
+
+def examples(name: str) -> list[str]:
+    return (WISHES / f"{name}.txt").read_text("utf8").splitlines()
+
+
+def share_that_asks(texts: list[str]) -> float:
+    assert len(texts) >= 60
+    return sum(map(asks_for_silence, texts)) / len(texts)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_wish_about_the_talk_or_a_person_s_affairs_is_found(language: str) -> None:
+    assert share_that_asks(examples(f"asked-{language}")) >= 0.98
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_rule_about_files_logs_data_and_memory_is_no_wish_for_silence(language: str) -> None:
+    assert share_that_asks(examples(f"rules-{language}")) <= 0.01
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I don't remember that.",
+        "why didn't you save this?",
+        "we never wrote it down",
+        "he doesn't record it",
+        "if you don't save this, it is gone",
+        "Don't forget to log that.",
+        "forget it, the other version was better",
+        "我不记得这个了",
+        "他从来不记。",
+        "别忘了保存这个。",
+        "你怎么不保存呢？",
+        "这张票别按身份证上的记",
+    ],
+)
+def test_telling_and_asking_about_remembering_is_no_wish(text: str) -> None:
+    assert not asks_for_silence(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["don't " * 20_000, "不要" * 50_000, "the " * 50_000 + "never keep it", "别把" + "我" * 100_000]
+)
+def test_a_huge_text_is_read_in_no_time(text: str) -> None:
+    begin = time.process_time()
+    asks_for_silence(text)
+    assert time.process_time() - begin < 5

@@ -161,7 +161,7 @@ def test_too_many_folders_or_a_file_system_that_others_write_to_are_not_watched(
     monkeypatch.setattr(watching, "_MOST_FOLDERS", 100)
     monkeypatch.setattr(watching, "_LOCAL", frozenset())
     assert not feed.watch([str(folder)], tmp_path / "watching")
-    assert not watching._all_local({"/proc/self"})
+    assert not watching.all_local({"/proc/self"})
 
 
 def test_the_deepest_mount_decides() -> None:

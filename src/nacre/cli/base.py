@@ -151,11 +151,6 @@ def piped() -> str:
         raise BadInput(say("The input is not valid UTF-8 text.", "输入不是有效的 UTF-8 文本。")) from trouble
 
 
-def sentence(line: str) -> str:
-    """A line of ours as a sentence of its own."""
-    return line[:1].upper() + line[1:] + ("" if line.endswith((".", "。")) else say(".", "。"))
-
-
 def table(rows: Iterable[Sequence[str]], headings: Sequence[str] = ()) -> None:
     """Rows for people: a coloured table in a terminal, plain columns elsewhere."""
     listed = [list(row) for row in rows]

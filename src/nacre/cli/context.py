@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from nacre.cli.base import Command, Invocation, json_option, note, open_memory, print_json
+from nacre.daemon import answers
+from nacre.daemon.answers import ContextAsked
+from nacre.daemon.asking import at_terminal, by_daemon, here, show
 from nacre.words import say
 
 if TYPE_CHECKING:
     from nacre.memory import Memory
-    from nacre.recall.pack import ContextPack
 
 
 @click.command(cls=Command, epilog='Example:  nacre context --budget 4000 --query "the release of shop-api"')
@@ -53,35 +55,18 @@ def context(
     if last:
         _show_last(memory, as_json=as_json)
         return
-    pack = memory.context(budget, query=query, project=project, all_files=all_files, mode=mode)
-    if as_json:
-        print_json(as_plain(pack))
-        return
-    click.echo(pack.text, nl=False)
-    if pack.disabled:
-        note(
-            say(
-                'Context is switched off; "nacre config set --user context.enabled true" turns it on.',
-                "上下文已关闭；运行“nacre config set --user context.enabled true”即可开启。",
-            )
-        )
-    elif not pack.text:
-        note(say("There is nothing to give yet.", "还没有可提供的内容。"))
-    _tell_what_was_left(pack, verbose=verbose)
-
-
-def _tell_what_was_left(pack: ContextPack, *, verbose: bool) -> None:
-    for one in pack.left if verbose else ():
-        lines = f":{one.first}-{one.last}" if one.first else ""
-        note(say(f"Left out: {one.path}{lines}, {one.reason}.", f"未给出：{one.path}{lines}，{one.reason}。"))
-    if pack.left and not verbose:
-        count = len(pack.left)
-        note(
-            say(
-                f"{count} part{'' if count == 1 else 's'} left out or cut; --verbose says which and why.",
-                f"有 {count} 处未给出或被截断；--verbose 可查看是哪些及原因。",
-            )
-        )
+    asked = ContextAsked(
+        budget,
+        query,
+        project,
+        all_files=all_files,
+        mode=mode,
+        verbose=verbose,
+        as_json=as_json,
+        here=here(),
+        terminal=at_terminal(),
+    )
+    show(by_daemon(memory, asked) or answers.context(memory, asked))
 
 
 def _show_last(memory: Memory, *, as_json: bool) -> None:
@@ -104,20 +89,3 @@ def _show_last(memory: Memory, *, as_json: bool) -> None:
             f"{at} 提供给 {whom}，{pack.get('tokens')} 个 token。",
         )
     )
-
-
-def as_plain(pack: ContextPack) -> dict[str, Any]:
-    """A pack as plain values."""
-    return {
-        "text": pack.text,
-        "tokens": pack.tokens,
-        "budget": pack.budget,
-        "scope": pack.scope,
-        "project": pack.project,
-        "disabled": pack.disabled,
-        "parts": [{"path": one.path, "lines": [one.first, one.last], "tokens": one.tokens} for one in pack.parts],
-        "left": [
-            {"path": one.path, "lines": [one.first, one.last], "tokens": one.tokens, "reason": one.reason}
-            for one in pack.left
-        ],
-    }

@@ -41,6 +41,7 @@ def destroy(invocation: Invocation, *, yes: bool, tiers: bool, purge: bool, dry_
     Your own files stay. It lists what goes and asks you to type the workspace's name. This cannot be undone. With --purge the
     words of the memory are looked for in everything that remains; exit code 3 says that some still stand somewhere.
     """
+    from nacre.daemon.start import stop
     from nacre.lifecycle import destroy as destroying
 
     with open_memory(invocation) as memory:
@@ -55,6 +56,7 @@ def destroy(invocation: Invocation, *, yes: bool, tiers: bool, purge: bool, dry_
     if not yes:
         _ask(workspace.root.name)
     words = destroying.sample(workspace, config) if purge else ()
+    stop(memory)  # it would make an index again of what is still there
     destroying.apply(made)
     left = destroying.left(made, words)
     if as_json:

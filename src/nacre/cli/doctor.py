@@ -16,17 +16,20 @@ from nacre.words import say
 @click.option(
     "--fix",
     is_flag=True,
-    help="Mend what can be mended without touching your notes: the index, missing files, permissions.",
+    help="Mend what can be mended without touching your notes: the index, missing files, permissions, a stale socket.",
 )
 @json_option
 @click.pass_obj
 def doctor(invocation: Invocation, *, fix: bool, as_json: bool) -> int:
-    """Look for trouble in files, settings, index and models, and say how to mend it.
+    """Look for trouble in files, settings, index, models, agents, jobs, daemon and clock, and say how to mend it.
 
-    Exit code 0 when nothing keeps Nacre from its work, 1 when something does.
+    For each agent on this machine a talk is made up in that agent's own format and taken the whole way in a scratch workspace: read,
+    written, found again. Exit code 0 when nothing keeps Nacre from its work, 1 when something does.
     """
     from nacre.doctor import examine, mend
+    from nacre.doctor.agents import connected
 
+    proven: list[str] = []
     found: list[tuple[str | None, Problem]] = []
     try:
         for memory in open_all(invocation):
@@ -34,6 +37,7 @@ def doctor(invocation: Invocation, *, fix: bool, as_json: bool) -> int:
                 for line in mend(memory):
                     note(line)
             found += [(memory.agent, problem) for problem in examine(memory)]
+            proven += [source.agent for _, source, _ in connected(memory)]
     except BadSetting as trouble:  # settings that stop every command are what doctor is asked about
         found.append((None, Problem("bad setting", str(trouble), severity="error", remedy="nacre config set")))
     if not as_json:
@@ -41,6 +45,14 @@ def doctor(invocation: Invocation, *, fix: bool, as_json: bool) -> int:
             _show(problem)
     listed = [{"agent": agent, **asdict(problem)} for agent, problem in found]
     failed = any(problem.severity == "error" for _, problem in found)
+    if proven and not any(problem.kind == "capture" for _, problem in found):
+        names = list(dict.fromkeys(proven))
+        note(
+            say(
+                f"Proven in a scratch workspace: a talk with {', '.join(names)} is captured, written and found again.",
+                f"已在临时工作区验证：与 {'、'.join(names)} 的对话可被采集、写入并查到。",
+            )
+        )
     if as_json:
         print_json(listed)
     elif not listed:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import click
 
-from nacre.cli.base import Command, Invocation, json_option, note, open_memory, print_json
-from nacre.words import say
+from nacre.cli.base import Command, Invocation, json_option, open_memory
+from nacre.daemon import answers
+from nacre.daemon.answers import GetAsked
+from nacre.daemon.asking import at_terminal, by_daemon, show
 
 
 @click.command(cls=Command, epilog="Example:  nacre get memory/2026-02-10.md:14 -l 20")
@@ -17,22 +19,5 @@ from nacre.words import say
 def get(invocation: Invocation, path: str, lines: int, start: int | None, *, as_json: bool) -> None:
     """Read lines of a memory file, or of a session, as search names them."""
     memory = open_memory(invocation, for_groups=True)
-    excerpt = memory.get(path, start, lines)
-    for problem in memory.problems:
-        if problem.kind == "not counted":
-            note(problem.message)
-    if as_json:
-        print_json(
-            {
-                "path": excerpt.path,
-                "startLine": excerpt.start_line,
-                "endLine": excerpt.end_line,
-                "text": excerpt.text,
-                "more": excerpt.more,
-            }
-        )
-        return
-    click.echo(excerpt.text)
-    if excerpt.more:
-        after = f"{excerpt.path}:{excerpt.end_line + 1}"
-        note(say(f'The file goes on; next: "nacre get {after}"', f"后面还有内容；继续：“nacre get {after}”"))
+    asked = GetAsked(path, lines, start, as_json=as_json, terminal=at_terminal())
+    show(by_daemon(memory, asked) or answers.get(memory, asked))

@@ -16,11 +16,10 @@ from nacre.cli.base import (
     open_all,
     print_json,
     progress_bar,
-    sentence,
 )
 from nacre.index.update import TextReport
 from nacre.memory import IndexReport, Memory
-from nacre.words import say
+from nacre.words import as_sentence, say
 
 _full = click.option("--full", is_flag=True, help="Read every file again, also those that look unchanged.")
 _verbose = click.option("--verbose", is_flag=True, help="Also name the files that could not be read.")
@@ -155,4 +154,4 @@ def _tell(memory: Memory, report: IndexReport, *, verbose: bool) -> None:
     if report.text is None and not report.embedded and not report.reason:
         click.echo(say("Every passage has its vector.", "所有段落都已有向量。"))
     if report.reason:
-        note(sentence(report.reason))
+        note(as_sentence(report.reason))

@@ -9,6 +9,13 @@ import click
 from nacre.cli.base import Command, Invocation, json_option, note, open_all, print_json, shown_path, size_of, table
 from nacre.words import say
 
+_RESULTS = {
+    "done": ("done", "完成"),
+    "nothing": ("nothing to do", "无事可做"),
+    "partly": ("partly done", "部分完成"),
+    "failed": ("failed", "失败"),
+}
+
 
 @click.command(cls=Command, epilog="Example:  nacre status --deep")
 @click.option("--deep", is_flag=True, help="Also check the index file and try the embedding models.")
@@ -47,6 +54,8 @@ def _tell(stock: dict[str, Any], *, verbose: bool) -> None:
             ", ".join(f"{count} {layer}" for layer, count in stock["files"].items()) or say("none yet", "暂无"),
         ),
         (say("capture", "采集"), _capture(stock["capture"])),
+        (say("jobs", "任务"), _jobs(stock["jobs"], daemon=stock["daemon"] is not None)),
+        (say("daemon", "守护进程"), _daemon(stock["daemon"])),
         (say("index", "索引"), _index(index)),
         *([(say("sessions", "会话"), _sessions(stock["sessions"]))] if stock["sessions"] else []),
         (say("vectors", "向量"), _vectors(embed)),
@@ -98,6 +107,60 @@ def _capture(capture: dict[str, Any]) -> str:
     return text
 
 
+def _jobs(jobs: dict[str, Any], *, daemon: bool) -> str:
+    """The last and the next run in one line, and which jobs fail."""
+    if jobs["trouble"]:
+        return str(jobs["trouble"])
+    states = jobs["states"]
+    ran = max((one for one in states if one["last"]), key=lambda one: one["last"], default=None)
+    by = [*jobs["by"], *(["nacre serve"] if daemon else [])]
+    if not ran and not by:
+        return say('none by themselves; "nacre jobs install" sets them up', "不会自动运行；可运行“nacre jobs install”")
+    parts: list[str] = []
+    if ran:
+        parts.append(say(f"last {ran['name']} {_at(ran['last'])}", f"上次 {ran['name']} {_at(ran['last'])}"))
+        result = _RESULTS.get(ran["result"], ("running", "进行中"))
+        parts[-1] += say(f" ({result[0]})", f"（{result[1]}）")
+    else:
+        parts.append(say("none has run yet", "尚未运行过"))
+    coming = min((one for one in states if one["next"]), key=lambda one: one["next"], default=None)
+    if by and coming:
+        parts.append(
+            say(f"next {coming['name']} {_at(coming['next'])}", f"下次 {coming['name']} {_at(coming['next'])}")
+        )
+    parts += [
+        say(
+            f"{one['name']} FAILING since {_at(one['failingSince'])}",
+            f"{one['name']} 自 {_at(one['failingSince'])} 起失败",
+        )
+        for one in states
+        if one["failingSince"]
+    ]
+    parts.append(say(f"by {', '.join(by)}", f"由 {'、'.join(by)} 运行") if by else say("by nobody", "无人运行"))
+    return say("; ", "；").join(parts)
+
+
+def _daemon(daemon: dict[str, Any] | None) -> str:
+    if daemon is None:
+        return say("none; everything works without", "未运行；不影响使用")
+    if not daemon["answers"]:
+        return say(f"process {daemon['process']} does not answer", f"进程 {daemon['process']} 没有响应")
+    watching = {
+        "events": say("watching", "正在监听文件"),
+        "scanning": say("scanning instead of watching", "以扫描代替监听"),
+    }.get(daemon["watching"], daemon["watching"])
+    text = say(
+        f"running since {_at(daemon['since'])}, {daemon['memoryMb']:.0f} MB, {watching}",
+        f"自 {_at(daemon['since'])} 起运行，{daemon['memoryMb']:.0f} MB，{watching}",
+    )
+    return text + (f" ({daemon['skew']})" if daemon["skew"] else "")
+
+
+def _at(moment: str) -> str:
+    """A moment as people read it, in the time zone of this machine's user."""
+    return moment.replace("T", " ")[:16]
+
+
 def _index(index: dict[str, Any]) -> str:
     text = say(
         f"{index['files']} files, {index['chunks']} passages, {size_of(index['bytes'])}",
@@ -128,7 +191,7 @@ def _vectors(embed: dict[str, Any]) -> str:
     if embed["works"] is not None:
         text += say(
             "; works" if embed["works"] is True else f"; does not work: {embed['works']}",
-            ";可用" if embed["works"] is True else f";不可用：{embed['works']}",
+            "；可用" if embed["works"] is True else f"；不可用：{embed['works']}",
         )
     if embed["reason"]:
         text += f" ({embed['reason']})"

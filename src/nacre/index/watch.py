@@ -39,7 +39,7 @@ class ChangeFeed:
         if self._queue is not None and wanted == self._watched and self._owner == os.getpid():
             return True
         self.close()
-        if not sys.platform.startswith("linux") or len(wanted) > _MOST_FOLDERS or not _all_local(wanted):
+        if not sys.platform.startswith("linux") or len(wanted) > _MOST_FOLDERS or not all_local(wanted):
             return False
         import ctypes
 
@@ -99,7 +99,7 @@ class ChangeFeed:
         self._watched = set()
 
 
-def _all_local(folders: set[str]) -> bool:
+def all_local(folders: set[str]) -> bool:
     """Whether all folders lie on file systems that only this kernel writes to; what is not known does not count."""
     try:
         with open("/proc/self/mounts", encoding="utf-8", errors="surrogateescape") as mounts:

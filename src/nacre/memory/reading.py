@@ -161,17 +161,18 @@ class Reading(Held):
         all_files: bool = False,
         mode: str = "text",
         noted: bool = True,
+        here: str | None = None,
     ) -> ContextPack:
         """What a new session is given, within a budget of tokens; a group only what is its own or public.
 
-        `query` adds what answers it; `noted` keeps the pack for `nacre context --last`. Nothing of it counts as recalled: it was given, not asked for.
+        `query` adds what answers it; `here` is the folder that the session works in, if not the current one; `noted` keeps the pack for `nacre context --last`. Nothing of it counts as recalled: it was given, not asked for.
         """
         from nacre.memory.giving import give
 
-        return give(self, budget, query=query, project=project, all_files=all_files, mode=mode, noted=noted)
+        return give(self, budget, query=query, project=project, all_files=all_files, mode=mode, noted=noted, here=here)
 
-    def project_here(self) -> str | None:
-        """The project whose folder the current one lies in, by the path named at the head of its MEMORY.md."""
+    def project_here(self, here: str | None = None) -> str | None:
+        """The project whose folder the current one lies in, or the one named, by the path at the head of its MEMORY.md."""
         from nacre.vault.projects import project_of
 
-        return project_of(self.workspace, Path.cwd())
+        return project_of(self.workspace, Path(here) if here else Path.cwd())

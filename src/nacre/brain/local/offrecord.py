@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from nacre.brain.local.dialogue import Sentence
 from nacre.brain.local.judge import Judged
-from nacre.guard.silence import asks_for_silence, reach
+from nacre.guard.silence import asks_for_silence, forbids_things, means_what_was_said, reach
 from nacre.model.session import Speaker
 from nacre.text.tokens import tokens
 
-# The words are only half of it ("don't save the file yet"): the classifier has to agree, less strictly the plainer they are.
-CERTAIN, SURE, LIKELY = 0.7, 0.6, 0.01
+# By feeling alone, without the plain words: to cover a whole message with its answers, and to pass one sentence over.
+CERTAIN, SURE = 0.7, 0.6
 ENOUGH = 2  # how much of a hidden matter a sentence may not tell
 
 
@@ -33,13 +33,17 @@ def hidden(talk: Sequence[Sentence], judged: Sequence[Judged]) -> set[int]:
     for place, one in enumerate(talk):
         if place not in found and sum(map(_weight, secret & set(tokens(one.text)))) >= ENOUGH:
             found.add(place)
-    private = {place for place, one in enumerate(judged) if one.chance("act", "offrecord") > SURE}
+    private = {
+        place
+        for place, one in enumerate(judged)
+        if one.chance("act", "offrecord") > SURE and not forbids_things(one.text)
+    }
     return found | private
 
 
 def _asks(judged: Judged) -> bool:
     chance = judged.chance("act", "offrecord")
-    return chance > CERTAIN or (chance > LIKELY and asks_for_silence(judged.text))
+    return asks_for_silence(judged.text) or (chance > CERTAIN and not forbids_things(judged.text))
 
 
 def _scope(place: int, talk: Sequence[Sentence], judged: Sequence[Judged]) -> set[int]:
@@ -48,7 +52,7 @@ def _scope(place: int, talk: Sequence[Sentence], judged: Sequence[Judged]) -> se
     owner = sorted({one.turn for one in talk if one.speaker is Speaker.OWNER})
     mine = owner.index(turn)
     back, forward = reach(judged[place].text)
-    if back == 1 and not _only_asks(place, talk, judged):
+    if back == 1 and not means_what_was_said(judged[place].text) and not _only_asks(place, talk, judged):
         back = 0
     begin = owner[max(mine - back, 0)]
     end = owner[mine + 1 + forward] if mine + 1 + forward < len(owner) else 10**9

@@ -1,0 +1,1 @@
+"""A process that stays: warm models, watched files, jobs, answers over a socket of the user alone."""

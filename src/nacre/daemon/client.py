@@ -1,0 +1,218 @@
+"""Ask the daemon of a workspace, with nothing but the standard library: a hook must not pay for what it does not use.
+
+`_socket` and `_blake2` are what `socket` and `hashlib` wrap; the wrappers cost more than the whole question.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from nacre import __version__
+from nacre.daemon import protocol
+
+TYPE_CHECKING = False  # as in typing, which costs as much as the whole question
+if TYPE_CHECKING:
+    import _socket
+    from typing import Any, Self
+
+LONGEST_PLACE = 100  # bytes; the system takes 108, some only 104
+_ANSWER_WITHIN = 10.0  # seconds, then it is quicker to look oneself
+_CONNECT_WITHIN = 0.5
+_NO_MATTER = ("NACRE_WORKSPACE", "NACRE_AGENT", "NACRE_SCOPE", "NACRE_NO_DAEMON", "NACRE_NOW")
+_MATTERS = ("HOME", "TZ", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME")
+
+
+class NoDaemon(Exception):
+    """Nobody answers, or nobody whose answer would be ours: whoever asks does the work itself."""
+
+
+def is_switched_off() -> bool:
+    """Whether the user wants no daemon asked or started."""
+    return os.environ.get("NACRE_NO_DAEMON", "0") not in ("", "0") or not hasattr(os, "getuid")
+
+
+def name_of(root: str) -> str:
+    """A short name for a workspace: a path may be longer than the place of a socket may be."""
+    from _blake2 import blake2b
+
+    return blake2b(os.fsencode(os.path.realpath(root)), digest_size=8).hexdigest()
+
+
+def places(root: str) -> list[str]:
+    """Where the socket of a workspace may lie, the best place first."""
+    name, user = name_of(root), os.getuid()
+    runtime = os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{user}"  # a hook may be started without the variable
+    found = [f"{runtime}/nacre/{name}.sock"] if os.path.isabs(runtime) and os.path.isdir(runtime) else []
+    found.append(f"{os.path.realpath(root)}/.nacre/daemon-{user}.sock")
+    found.append(f"{os.environ.get('TMPDIR', '/tmp').rstrip('/')}/nacre-{user}/{name}.sock")  # noqa: S108 - checked to be ours
+    return [place for place in found if len(os.fsencode(place)) <= LONGEST_PLACE]
+
+
+def settings_print(root: str) -> str:
+    """A hash of the files that settings come from, and of which models are there."""
+    home = os.path.expanduser("~")
+    settings = os.environ.get("NACRE_CONFIG_FILE") or os.path.join(config_folder(), "config.toml")
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(home, ".cache")
+    models = os.environ.get("NACRE_MODELS_PATH") or os.path.join(cache, "nacre", "models")
+    told = [_content(os.path.expanduser(settings)), _content(os.path.join(root, ".nacre", "config.toml"))]
+    try:
+        with os.scandir(models) as entries:
+            told += sorted(f"{entry.name} {entry.stat().st_mtime_ns}".encode() for entry in entries)
+    except OSError:
+        pass
+    return _hash(told)
+
+
+def environment_print() -> str:
+    """A hash of what the environment says beside that."""
+    from nacre.words import language_of_environment
+
+    chosen = {
+        name: value
+        for name, value in os.environ.items()
+        if (name.startswith("NACRE_") and name not in _NO_MATTER)
+        or name in _MATTERS
+        or name.startswith("OPENCLAW_")
+        or name.endswith("_API_KEY")
+    }
+    chosen.pop("OPENCLAW_WORKSPACE", None)
+    chosen["NACRE_LANGUAGE"] = language_of_environment()
+    return _hash([os.fsencode(f"{name}={value}") for name, value in sorted(chosen.items())])
+
+
+def config_folder() -> str:
+    """Where the user's settings lie; only told, on all systems alike."""
+    if sys.platform == "darwin":
+        return os.path.expanduser("~/Library/Application Support/nacre")
+    return os.path.join(os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config"), "nacre")
+
+
+def _hash(told: list[bytes]) -> str:
+    from _blake2 import blake2b
+
+    return blake2b(b"\0".join(told), digest_size=16).hexdigest()
+
+
+def _content(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read(protocol.MOST_IN)
+    except OSError:
+        return b""
+
+
+def is_ours(connection: Any) -> bool:
+    """Whether the other end belongs to this user; where the system cannot tell, the folder of the socket has to."""
+    if not sys.platform.startswith("linux"):
+        return True
+    import _socket
+
+    told = connection.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12)  # pid, uid, gid
+    return int.from_bytes(told[4:8], sys.byteorder) == os.getuid()
+
+
+class Connection:
+    """A conversation with the daemon of a workspace, for one listener."""
+
+    def __init__(
+        self, root: str, scope: str = "main", *, within: float = _ANSWER_WITHIN, any_version: bool = False
+    ) -> None:
+        """`any_version` speaks to a daemon that could not answer for us too: to ask how it is, or to stop it."""
+        self._within = within
+        self._socket = _connected(root)
+        hello = {
+            "kind": "hello",
+            "protocol": protocol.VERSION,
+            "version": __version__,
+            "settings": settings_print(root),
+            "environment": environment_print(),
+            "scope": scope,
+        }
+        try:
+            self.daemon = self._exchange(hello)
+        except BaseException:
+            self.close()
+            raise
+        refused = self.daemon.get("error") or (None if any_version else self.daemon.get("skew"))
+        if refused:  # who asks meets the same error, with its own words
+            self.close()
+            raise NoDaemon(refused)
+
+    def ask(self, kind: str, **given: Any) -> dict[str, Any]:
+        """The answer; an error of the daemon's is raised here as it would have been there."""
+        answer = self._exchange({"kind": kind, **given})
+        if "skew" in answer:
+            raise NoDaemon(answer["skew"])
+        if "error" in answer:
+            raise _as_error(answer)
+        return answer
+
+    def _exchange(self, message: dict[str, Any]) -> dict[str, Any]:
+        data = protocol.packed(message)
+        if len(data) > protocol.MOST_IN:
+            raise NoDaemon("more than a daemon reads")
+        try:
+            self._socket.settimeout(self._within)
+            self._socket.sendall(data)
+            size = protocol.length(self._read(protocol.HEADER), protocol.MOST_OUT)
+            return protocol.unpacked(self._read(size))
+        except (OSError, protocol.BadMessage) as trouble:
+            raise NoDaemon(str(trouble)) from trouble
+
+    def _read(self, size: int) -> bytes:
+        parts: list[bytes] = []
+        while size:
+            part = self._socket.recv(min(size, 1 << 20))
+            if not part:
+                raise protocol.BadMessage("cut short")
+            parts.append(part)
+            size -= len(part)
+        return b"".join(parts)
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _connected(root: str) -> _socket.socket:
+    if not hasattr(os, "getuid"):
+        raise NoDaemon("no daemon on this system")
+    import _socket
+
+    for place in places(root):
+        if not os.path.exists(place):
+            continue
+        connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+        try:
+            connection.settimeout(_CONNECT_WITHIN)
+            connection.connect(place)
+            if is_ours(connection):
+                return connection
+        except OSError:
+            pass  # nobody listens any more
+        connection.close()
+    raise NoDaemon("nobody listens")
+
+
+def _as_error(answer: dict[str, Any]) -> Exception:
+    from nacre import errors
+
+    known = getattr(errors, str(answer.get("name")), None)
+    if isinstance(known, type) and issubclass(known, errors.NacreError):
+        return known(str(answer["error"]))
+    return NoDaemon(str(answer["error"]))
+
+
+def status(root: str) -> dict[str, Any] | None:
+    """How the daemon of a workspace is; None when there is none."""
+    try:
+        with Connection(root, any_version=True) as daemon:
+            return {**daemon.ask("status"), "skew": daemon.daemon.get("skew")}
+    except NoDaemon:
+        return None

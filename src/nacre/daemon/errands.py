@@ -1,0 +1,147 @@
+"""Runs jobs while the daemon stays: it only looks what is due; a process of its own does the work.
+
+What a night's tidying loads is given back when that process ends, and if it crashes, the daemon does not.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from nacre.daemon.log import place
+from nacre.errors import BadInput, NacreError
+from nacre.memory import Memory
+from nacre.words import say
+
+_AFTER_START = 10.0  # seconds: whoever started us wants an answer first
+_AFTER_TROUBLE = 300.0
+_LONGEST_WAIT = 900.0  # a machine that slept is noticed by then, whatever its clocks say
+_END_WITHIN = 10.0
+
+
+class Errands(threading.Thread):
+    """One job at a time, when it is due or when somebody asks for it."""
+
+    def __init__(self, memory: Memory, log: logging.Logger, *, first: float = _AFTER_START) -> None:
+        super().__init__(name="jobs", daemon=True)
+        self._memory = memory
+        self._log = log
+        self._wake = threading.Condition()
+        self._ended = False
+        self._asked: list[str] = []
+        self._over: set[str] = set()
+        self._child: subprocess.Popen[bytes] | None = None
+        self._wait = first
+        self._next: dt.datetime | None = None
+        self.active: dt.datetime | None = None  # when something was last asked
+        self.runs = 0
+
+    @property
+    def at_work(self) -> bool:
+        return self._child is not None or bool(self._asked)
+
+    def status(self) -> dict[str, Any]:
+        """How the jobs stand as seen from here; the journal knows the rest."""
+        child = self._child
+        following = self._next.isoformat(timespec="seconds") if self._next else None
+        return {"running": child.pid if child else None, "runs": self.runs, "nextLook": following}
+
+    def ask(self, job: str) -> str:
+        """Run a job as soon as none runs."""
+        from nacre.jobs.schedule import NAMES
+
+        if job not in NAMES:
+            raise BadInput(
+                say(
+                    f"There is no such job; there are: {', '.join(NAMES)}.",
+                    f"没有这个任务；现有：{'、'.join(NAMES)}。",
+                )
+            )
+        with self._wake:
+            if job not in self._asked:
+                self._asked.append(job)
+            self._wake.notify_all()
+        return job
+
+    def is_over(self, transcript: str) -> None:
+        """A talk's agent says that it has ended: it is captured at once."""
+        with self._wake:
+            self._over.add(transcript)
+            self._wait = 0
+            self._wake.notify_all()
+
+    def end(self) -> None:
+        """Stop looking. A job at work is interrupted: what it has done is whole, and the next run does the rest."""
+        with self._wake:
+            self._ended = True
+            self._wake.notify_all()
+        if child := self._child:
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+                with contextlib.suppress(OSError):
+                    child.send_signal(number)
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    child.wait(_END_WITHIN)
+                    break
+        if self.is_alive():
+            self.join(_END_WITHIN)
+
+    def run(self) -> None:
+        while True:
+            with self._wake:
+                if not self._asked and not self._ended:
+                    self._wake.wait(self._wait)
+                if self._ended:
+                    return
+                asked, self._asked = self._asked, []
+                over, self._over = self._over, set()
+            try:
+                for job in asked:
+                    self._in_a_process(
+                        ["-m", "nacre", "--workspace", str(self._memory.workspace.root), "jobs", "run", job]
+                    )
+                self._wait = self._look(over)
+            except Exception as trouble:  # noqa: BLE001 - the next look is tried all the same
+                expected = isinstance(trouble, NacreError)
+                self._log.log(logging.WARNING if expected else logging.ERROR, "jobs: %s", place(trouble))
+                self._wait = _AFTER_TROUBLE
+
+    def _look(self, over: set[str]) -> float:
+        """Run what is due; for how many seconds nothing is."""
+        from nacre.jobs.ticking import look
+
+        memory = self._memory
+        seen = look(memory, ended=over, active=self.active)
+        if seen.wanted and not self._ended:
+            failed = self._in_a_process(["-m", "nacre.daemon.errand", str(memory.workspace.root), *sorted(over)])
+            seen = look(memory, active=self.active)
+            if failed or seen.wanted:  # another runner holds the lock, or it broke off
+                return _AFTER_TROUBLE if failed else 60.0
+        self._next = memory.clock.local(seen.wake)
+        return max(1.0, min((seen.wake - memory.clock.now()).total_seconds(), _LONGEST_WAIT))
+
+    def _in_a_process(self, command: Sequence[str]) -> int:
+        began = time.monotonic()
+        environment = {**os.environ, "NACRE_NO_DAEMON": "1"}
+        self._child = subprocess.Popen(
+            [sys.executable, "-P", *command],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,  # what a job has to say stands in the journal
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            code = self._child.wait()
+        finally:
+            self._child = None
+        self.runs += 1
+        self._log.info("jobs: ended with %d after %.1f s", code, time.monotonic() - began)
+        return code

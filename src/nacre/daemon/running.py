@@ -1,0 +1,251 @@
+"""A daemon from its start to its end: takes its post, warms up, answers, watches, runs jobs, and leaves without a trace."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from nacre import __version__
+from nacre.clock import duration
+from nacre.daemon import client, protocol
+from nacre.daemon.desk import Desk, NotHere
+from nacre.daemon.errands import Errands
+from nacre.daemon.lifetime import Post
+from nacre.daemon.log import close_log, open_log, place
+from nacre.daemon.server import Caller, Server
+from nacre.daemon.watcher import Watcher
+from nacre.memory import Memory
+
+STOPPED, RENEW = "stopped", "renew"
+_LOOK_AROUND = 5.0  # seconds between looks at memory, settings and our post
+_READING = ("search", "context", "get")
+_LARGE_AGAIN = (
+    600.0  # seconds of life before memory is a reason to start anew: a limit below what it needs must not be a mill
+)
+
+
+class Daemon:
+    """One workspace served. `on_demand` ends it when nobody has asked for a while."""
+
+    def __init__(self, memory: Memory, *, on_demand: bool = False, jobs: bool = True) -> None:
+        self._memory = memory
+        self._root = str(memory.workspace.root)
+        self._idle = duration(memory.config.serve.idle).total_seconds() if on_demand else None
+        self._settings = client.settings_print(self._root)
+        self._environment = client.environment_print()
+        self._since = memory.clock.now()
+        self._began = time.monotonic()
+        self._looked = 0.0
+        self._outcome = STOPPED
+        self._post = Post(memory.workspace)
+        self._log = open_log(log_file(memory))
+        self._desk = Desk(memory)
+        self._watcher = Watcher(memory, self._log)
+        self._errands = Errands(memory, self._log) if jobs else None
+        self._server = Server(self._post.listener, self._greet, self._answer, self._log)
+
+    def serve(self, ready: int | None = None) -> str:
+        """Answer until told to stop; whether to end or to start anew. A byte on `ready` says that we listen."""
+        self._log.info("started, process %d, version %s", os.getpid(), __version__)
+        self._heed_signals()
+        if ready is not None:
+            with contextlib.suppress(OSError):
+                os.write(ready, b"1")
+                os.close(ready)
+        self._watcher.start()
+        threading.Thread(target=self._warm_up, name="warm", daemon=True).start()
+        if self._errands:
+            self._errands.start()
+        try:
+            self._server.serve(self._tick)
+        except BaseException as trouble:
+            self._log.critical("ended by %s", place(trouble))
+            raise
+        finally:
+            self._leave()
+        return self._outcome
+
+    def stop(self) -> None:
+        self._server.stop()
+
+    def _warm_up(self) -> None:
+        try:
+            self._desk.warm_up()
+        except Exception as trouble:  # noqa: BLE001 - the first question then waits, and is told why
+            self._log.warning("not warm: %s", place(trouble))
+
+    def _leave(self) -> None:
+        self._watcher.end()
+        if self._errands:
+            self._errands.end()
+        self._watcher.join(10)
+        self._desk.close()
+        self._post.leave()
+        self._log.info("%s after %d questions", self._outcome, self._server.asked)
+        close_log(self._log)
+
+    def _heed_signals(self) -> None:
+        def told(_number: int, _frame: object) -> None:
+            if self._server.is_stopping:  # asked twice: somebody is in a hurry, and everything written is whole
+                os._exit(0)
+            self.stop()
+
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, told)
+
+    def _greet(self, hello: dict[str, Any]) -> tuple[str, str | None, dict[str, Any]]:
+        """Who may ask what: the scope for good, and whether our answers would be those that the caller would make."""
+        scope = hello.get("scope")
+        if not isinstance(scope, str):
+            raise protocol.BadMessage("no scope")
+        skew = self._skew(hello)
+        if not skew:
+            self._desk.check(scope)
+        about: dict[str, Any] = {"version": __version__, "process": os.getpid()}
+        return scope, skew, about | ({"skew": skew} if skew else {})
+
+    def _skew(self, hello: dict[str, Any]) -> str | None:
+        if hello.get("protocol") != protocol.VERSION or hello.get("version") != __version__:
+            if _version(str(hello.get("version"))) > _version(__version__):
+                self._renew("a newer client", self._renewable())
+            return "another version"
+        if hello.get("settings") != self._settings:
+            self._check_settings()
+            return "other settings"
+        return "another environment" if hello.get("environment") != self._environment else None
+
+    def _answer(self, caller: Caller, kind: str, message: dict[str, Any]) -> dict[str, Any]:
+        if kind == "stop":
+            self._must_be_main(caller)
+            self._log.info("told to stop")
+            self.stop()
+            return {"process": os.getpid()}
+        if kind == "status":
+            self._must_be_main(caller)
+            return self._status()
+        if caller.skew or not self._check_settings():
+            raise NotHere(caller.skew or "other settings")
+        assert caller.scope is not None
+        if kind in _READING:
+            if self._errands:
+                self._errands.active = self._memory.clock.now()
+            return self._desk.answer(caller.scope, kind, message)
+        self._must_be_main(caller)
+        if kind == "update":
+            self._watcher.look()
+            return {}
+        if kind == "run" and self._errands:
+            return {"begun": self._errands.ask(str(message.get("job")))}
+        if kind == "ended" and self._errands and isinstance(transcript := message.get("transcript"), str):
+            self._errands.is_over(transcript)
+            return {}
+        raise protocol.BadMessage("no such question")
+
+    def _must_be_main(self, caller: Caller) -> None:
+        if caller.scope != "main":
+            raise protocol.BadMessage("not for groups")
+
+    def _status(self) -> dict[str, Any]:
+        server, watcher = self._server, self._watcher
+        return {
+            "process": os.getpid(),
+            "version": __version__,
+            "workspace": self._root,
+            "since": self._since.isoformat(timespec="seconds"),
+            "socket": self._post.socket,
+            "log": str(log_file(self._memory)),
+            "onDemand": self._idle is not None,
+            "questions": server.asked,
+            "failed": server.failed,
+            "connections": server.connected,
+            "memoryMb": round(resident() / 1e6, 1),
+            "descriptors": descriptors(),
+            "watching": watcher.mode,
+            "watchingReason": watcher.reason,
+            "updates": watcher.updates,
+            "jobs": self._errands.status() if self._errands else None,
+        }
+
+    def _tick(self) -> None:
+        now = time.monotonic()
+        if now - self._looked < _LOOK_AROUND:
+            return
+        self._looked = now
+        if not self._post.is_held() or not os.path.isdir(self._root):
+            self._log.warning("the lock or the socket is gone")
+            self.stop()
+        elif self._idle is not None and now - self._server.last_asked > self._idle and not self._works():
+            self._log.info("nobody asks")
+            self.stop()
+        elif self._is_too_large(now) and not self._works():
+            self._renew("too much memory", possible=True)
+        else:
+            self._check_settings()
+
+    def _is_too_large(self, now: float) -> bool:
+        most = self._memory.config.serve.max_memory_mb * 1_000_000
+        return now - self._began > _LARGE_AGAIN and resident() > most
+
+    def _works(self) -> bool:
+        return self._server.busy > 0 or bool(self._errands and self._errands.at_work)
+
+    def _check_settings(self) -> bool:
+        """Whether we still are what the settings ask for; if not, we start anew."""
+        if client.settings_print(self._root) == self._settings:
+            return True
+        self._renew("other settings", possible=True)
+        return False
+
+    def _renew(self, reason: str, possible: bool) -> None:
+        """Start anew, or end where that would bring back the same."""
+        if not self._server.is_stopping:
+            self._outcome = RENEW if possible else STOPPED
+            self._log.info("%s: %s", self._outcome, reason)
+            self.stop()
+
+    def _renewable(self) -> bool:
+        """Whether what lies on disk is another version than the one that runs."""
+        import nacre
+
+        try:
+            text = Path(nacre.__file__).read_text(encoding="utf-8")
+        except OSError:
+            return False
+        return f'__version__ = "{__version__}"' not in text
+
+
+def log_file(memory: Memory) -> Path:
+    return memory.workspace.machine / "daemon.log"
+
+
+def renew(arguments: Sequence[str]) -> None:
+    """Become a new process with nothing in memory, and with the settings and the code as they are now."""
+    os.execv(sys.executable, [sys.executable, "-P", "-m", "nacre", *arguments])  # noqa: S606 - ourselves
+
+
+def resident() -> int:
+    """How much memory we hold, in bytes; 0 where the system does not say it cheaply."""
+    try:
+        with open("/proc/self/statm", encoding="ascii") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 0
+
+
+def descriptors() -> int | None:
+    """How many files and sockets are open; None where the system does not say."""
+    try:
+        return len(os.listdir("/proc/self/fd")) - 1
+    except OSError:
+        return None
+
+
+def _version(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split(".") if part.isdigit())

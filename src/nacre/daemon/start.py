@@ -1,0 +1,108 @@
+"""Start a daemon in the background, and stop the one that runs."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nacre.daemon import client
+from nacre.daemon.lifetime import holder
+from nacre.errors import NacreError
+from nacre.words import say
+
+if TYPE_CHECKING:
+    from nacre.memory import Memory
+
+_READY_WITHIN = 60.0  # seconds; a slow disk reads Python's own files for longer than one thinks
+_STOPPED_WITHIN = 40.0
+
+
+def on_demand(memory: Memory) -> None:
+    """Start a daemon that ends when nobody asks any more. Does not wait; where it cannot be, nothing is lost."""
+    if holder(memory.workspace) is None:
+        with contextlib.suppress(OSError, NotImplementedError):
+            _spawn(memory, ["--on-demand"], None)
+
+
+def in_background(memory: Memory, *options: str) -> int:
+    """Start a daemon that goes on when we end, and wait until it listens; its process."""
+    ours, theirs = os.pipe()
+    try:
+        os.set_inheritable(theirs, True)
+        try:
+            pid = _spawn(memory, [*options, "--ready", str(theirs)], theirs)
+        except (OSError, NotImplementedError) as trouble:
+            raise NacreError(
+                say(f"The daemon could not be started: {trouble}.", f"无法启动守护进程：{trouble}。")
+            ) from trouble
+        finally:
+            os.close(theirs)
+        told = select.select([ours], [], [], _READY_WITHIN)[0] and os.read(ours, 1)
+    finally:
+        os.close(ours)
+    if not told:
+        log = memory.workspace.machine / "daemon.log"
+        raise NacreError(
+            say(
+                f'The daemon did not come up; {log} says why. "nacre serve" without --background shows it too.',
+                f"守护进程未能启动；原因见 {log}。不加 --background 运行“nacre serve”也可查看。",
+            )
+        )
+    return pid
+
+
+def _spawn(memory: Memory, options: list[str], inherited: int | None) -> int:
+    """A process of a session of its own: the end of ours, or of the terminal, does not concern it."""
+    root = os.path.realpath(memory.workspace.root)
+    command = [sys.executable, "-P", "-m", "nacre", "--workspace", root, "serve", *options]
+    output = os.open(
+        memory.workspace.machine / "daemon.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600
+    )
+    try:
+        actions = [
+            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_DUP2, output, 1),
+            (os.POSIX_SPAWN_DUP2, output, 2),
+        ]
+        if inherited is not None:
+            actions.append((os.POSIX_SPAWN_DUP2, inherited, inherited))
+        return os.posix_spawn(sys.executable, command, _environment(), file_actions=actions, setsid=True)
+    finally:
+        os.close(output)
+
+
+def _environment() -> dict[str, str]:
+    """Ours, without what only this command was told."""
+    left_out = ("NACRE_NOW", "NACRE_SCOPE", "NACRE_AGENT", "NACRE_WORKSPACE", "OPENCLAW_WORKSPACE")
+    return {name: value for name, value in os.environ.items() if name not in left_out}
+
+
+def stop(memory: Memory) -> int | None:
+    """Stop the daemon of a memory and wait until its work is put away; its process, or None when there was none."""
+    workspace = memory.workspace
+    pid = holder(workspace)
+    if pid is None:
+        return None
+    try:
+        with client.Connection(str(workspace.root), any_version=True) as daemon:
+            daemon.ask("stop")
+    except client.NoDaemon:  # busy, or of a version that we do not understand
+        import signal
+
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
+    until = time.monotonic() + _STOPPED_WITHIN
+    while holder(workspace) == pid:
+        if time.monotonic() > until:
+            raise NacreError(say(f"The daemon (process {pid}) is still at work.", f"守护进程（进程 {pid}）仍在工作。"))
+        time.sleep(0.02)
+    return pid
+
+
+def log_of(memory: Memory) -> Path:
+    return memory.workspace.machine / "daemon.log"

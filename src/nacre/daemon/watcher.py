@@ -1,0 +1,160 @@
+"""Keeps the index near the files: a change is read soon after it was made, and its vectors are made before anybody asks.
+
+A search does not depend on it: whatever changed before it was asked, it reads itself.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator
+
+from nacre.daemon.log import place
+from nacre.errors import ModelUnusable, NacreError
+from nacre.memory import Memory
+
+SCAN_EVERY = 30.0  # seconds, where nobody tells us of changes
+_STEP = 150  # milliseconds without a further change that end a burst of them; also how often the system is asked
+_VECTORS_AT_ONCE = 16
+_OURS = (".jsonl", ".json", ".lock", ".tmp")  # what Nacre writes beside memory, with every reading of it
+
+
+class Watcher(threading.Thread):
+    """Watches the folders of memory, by the system's notes or else by looking every half minute."""
+
+    def __init__(self, memory: Memory, log: logging.Logger, *, scan_every: float = SCAN_EVERY) -> None:
+        super().__init__(name="watch", daemon=True)
+        self._memory = memory
+        self._log = log
+        self._scan_every = scan_every
+        self._ended = threading.Event()
+        self._wanted = threading.Event()
+        self._folders: frozenset[str] = frozenset()
+        self.mode = "starting"  # then "events" or "scanning"
+        self.reason: str | None = None  # why it scans
+        self.updates = 0
+        self.seen = threading.Condition()  # told after every update
+
+    def end(self) -> None:
+        self._ended.set()
+        self._wanted.set()
+
+    def look(self) -> None:
+        """Look now, whatever was or was not told."""
+        self._wanted.set()
+
+    def run(self) -> None:
+        while not self._ended.is_set():
+            self._update()
+            try:
+                for _ in self._changes():
+                    if not self._update():
+                        break  # other folders than were watched
+            except Exception as trouble:  # noqa: BLE001 - to watch worse is better than not at all
+                self._fall_back(place(trouble))
+
+    def _changes(self) -> Iterator[None]:
+        """Yields whenever there may be something to read."""
+        if self.mode == "scanning" or not self._can_be_watched():
+            yield from self._scans()
+            return
+        import watchfiles
+
+        self.mode = "events"
+        root = str(self._memory.workspace.root)
+        settled = False
+        try:
+            for changed in watchfiles.watch(
+                *sorted(self._folders),
+                watch_filter=lambda _, path: _matters(path, root),
+                debounce=max(self._memory.config.serve.watch_debounce_ms, _STEP),
+                step=_STEP,
+                stop_event=self._ended,
+                rust_timeout=1000,
+                yield_on_timeout=True,
+                raise_interrupt=False,
+                recursive=False,
+                ignore_permission_denied=True,
+                force_polling=False,
+            ):
+                # Once more after the watch was set: what was written between the last look and that, nobody told us of.
+                if changed or not settled or self._wanted.is_set():
+                    settled = True
+                    yield
+        except (OSError, RuntimeError) as trouble:  # the limit of watches, or a folder that went away
+            if all(map(os.path.isdir, self._folders)):
+                self._fall_back(str(trouble))
+
+    def _scans(self) -> Iterator[None]:
+        while not self._ended.is_set():
+            self._wanted.wait(self._scan_every)
+            if not self._ended.is_set():
+                yield
+
+    def _can_be_watched(self) -> bool:
+        from nacre.index.watch import all_local
+
+        if sys.platform.startswith("linux") and not all_local({os.path.realpath(one) for one in self._folders}):
+            self._fall_back("a file system that others may write to")
+            return False
+        return True
+
+    def _fall_back(self, reason: str) -> None:
+        if self.mode != "scanning":
+            self._log.warning("scanning every %.0f s instead of watching: %s", self._scan_every, reason)
+        self.mode, self.reason = "scanning", reason
+
+    def _update(self) -> bool:
+        """Read what changed, then make its vectors; False when the folders of memory are others than before."""
+        self._wanted.clear()
+        began = time.monotonic()
+        memory = self._memory
+        try:
+            memory.keeper.store.safely(memory.keeper.current)
+            self.updates += 1
+            with self.seen:
+                self.seen.notify_all()
+            made = self._fill()
+            if memory.keeper.outdated():
+                memory.embed()
+            self._log.info("update %.1f ms, %d vectors", (time.monotonic() - began) * 1000, made)
+        except NacreError as trouble:
+            self._log.warning("update failed: %s", place(trouble))
+        except Exception as trouble:  # noqa: BLE001 - the next change is tried again
+            self._log.error("update failed: %s", place(trouble))
+        before, self._folders = self._folders, self._seen_folders()
+        return before == self._folders
+
+    def _fill(self) -> int:
+        """Vectors in small steps, so that whoever asks meanwhile is not kept waiting."""
+        from nacre.index.embedding import fill
+
+        try:
+            embedder, _ = self._memory.embedder()
+            store = self._memory.keeper.store
+            made = 0
+            while embedder and not self._ended.is_set():
+                done = store.safely(lambda: fill(store, embedder, most=_VECTORS_AT_ONCE))
+                made += done
+                if done < _VECTORS_AT_ONCE:
+                    break
+        except ModelUnusable as trouble:
+            self._log.warning("no vectors: %s", place(trouble))
+        return made
+
+    def _seen_folders(self) -> frozenset[str]:
+        from nacre.vault.files import memory_files
+
+        folders: set[str] = set()
+        for _ in memory_files(self._memory.workspace, self._memory.config, folders):
+            pass
+        return frozenset(folders)
+
+
+def _matters(path: str, root: str) -> bool:
+    """Whether a change may be one of memory: not what we write ourselves, nor anything hidden below the workspace."""
+    name = os.path.basename(path)
+    return not name.startswith(".") and not name.endswith(_OURS) and not path.startswith(os.path.join(root, ".nacre"))

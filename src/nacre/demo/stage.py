@@ -1,0 +1,84 @@
+"""Sets the stage: the example talks where their agents would keep them, and a workspace that reads nothing else."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import os
+from dataclasses import dataclass
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+from nacre.clock import Clock, zone
+from nacre.config import Config
+from nacre.config.settings import EmbedSettings, SourceSettings, SourcesSettings
+from nacre.vault.workspace import Workspace
+
+LANGUAGES = ("en", "zh")
+FIRST_DAY = dt.date(2026, 3, 2)
+DAYS = 14
+NOW = "2026-03-16T09:00"  # the morning after: whoever looks, whenever they do, sees the same
+SECRET = "tulip-Harbour-42"  # noqa: S105 - said in one of the talks, to be written nowhere
+_ZONES = {"en": "UTC", "zh": "Asia/Shanghai"}
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A folder with the talks of an invented user's agents and a workspace of its own."""
+
+    folder: Path
+    config: Config
+    talks: int
+
+    @property
+    def workspace(self) -> Workspace:
+        return Workspace(self.folder / "workspace")
+
+    def clock(self, moment: str) -> Clock:
+        return Clock(zone(self.config.timezone)).at(moment)
+
+
+def prepare(folder: Path, language: str) -> Stage:
+    """Put the talks and an empty workspace into a folder. Of the user's own settings nothing holds here."""
+    from nacre.vault import create
+
+    talks = files("nacre.demo") / "talks" / language
+    count = 0
+    for project in (talks / "claude-code").iterdir():
+        for talk in project.iterdir():
+            _put(talk, folder / ".claude" / "projects" / project.name / talk.name)
+            count += 1
+    for talk in (talks / "openclaw").iterdir():
+        _put(talk, folder / ".openclaw" / "agents" / "main" / "sessions" / talk.name)
+        count += talk.name.endswith(".jsonl")
+    stage = Stage(folder, _config(folder, language), count)
+    # Trusted within its own folder only: what the user trusts is not added to.
+    clock = stage.clock(f"{FIRST_DAY}T08:00")
+    create.init(stage.workspace.root, clock, language=language, config=stage.config, trust_folder=folder / "trust")
+    return stage
+
+
+def _put(talk: Traversable, place: Path) -> None:
+    """A copy that is as old as its last message: an agent's file is changed when something is said."""
+    data = talk.read_bytes()
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_bytes(data)
+    if place.suffix == ".jsonl":
+        last = json.loads(data.splitlines()[-1])["timestamp"]
+        at = dt.datetime.fromisoformat(last).timestamp()
+        os.utime(place, (at, at))
+
+
+def _config(folder: Path, language: str) -> Config:
+    off = SourceSettings(enabled=False)
+    read = SourcesSettings(
+        openclaw=SourceSettings(path=str(folder / ".openclaw")),
+        claude_code=SourceSettings(path=str(folder / ".claude")),
+        codex=off,
+        cursor=off,
+        gemini=off,
+        opencode=off,
+    )
+    # Local even where the user has a key for another: trying something out sends nothing anywhere.
+    return Config(timezone=_ZONES[language], language=language, sources=read, embed=EmbedSettings(provider="local"))

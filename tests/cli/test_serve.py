@@ -1,0 +1,122 @@
+"""nacre serve as a user types it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from nacre.daemon.lifetime import holder
+from nacre.vault.workspace import Workspace
+
+Done = subprocess.CompletedProcess[str]
+Nacre = Callable[..., Done]
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return tmp_path / "ws"
+
+
+@pytest.fixture
+def nacre(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nacre]:
+    runtime = tmp_path_factory.mktemp("run")
+
+    def command(*arguments: str, **env: str) -> Done:
+        given = {"NACRE_WORKSPACE": str(root), "NACRE_MODELS_PATH": str(runtime / "none")}
+        places = {"XDG_RUNTIME_DIR": str(runtime), "TMPDIR": str(runtime)}
+        return subprocess.run(
+            [sys.executable, "-m", "nacre", *arguments], env={**os.environ, **given, **places, **env},
+            capture_output=True, text=True, encoding="utf8", check=False, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+
+    assert command("init").returncode == 0
+    (root / "memory" / "garden.md").write_text("Cover the roses before the first frost.\n", "utf8")
+    yield command
+    if (pid := holder(Workspace(root))) is not None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
+        ended(root)
+
+
+def ended(root: Path) -> None:
+    """Wait until no daemon holds the workspace."""
+    end = time.monotonic() + 40
+    while holder(Workspace(root)) is not None:
+        assert time.monotonic() < end
+        threading.Event().wait(0.02)
+
+
+def test_it_is_started_shown_and_stopped(nacre: Nacre, root: Path) -> None:
+    assert nacre("serve", "--status").stdout == "No daemon runs for this workspace.\n"
+    assert json.loads(nacre("serve", "--status", "--json").stdout) == {"running": False}
+    begun = nacre("serve", "--background", "--no-jobs")
+    pid = holder(Workspace(root))
+    assert (begun.returncode, begun.stdout) == (0, f'The daemon runs (process {pid}); "nacre serve --stop" ends it.\n')
+    assert nacre("serve", "--background").stdout == f"A daemon runs already (process {pid}).\n"
+    assert nacre("search", "roses").stdout.startswith("memory/garden.md:1")
+    told = json.loads(nacre("serve", "--status", "--json").stdout)
+    assert (told["running"], told["process"], told["jobs"], told["skew"]) == (True, pid, None, None)
+    shown = nacre("serve", "--status").stdout
+    assert shown.startswith(f"Process {pid}, version ")
+    assert "Jobs are left to another scheduler" in shown
+    chinese = nacre("serve", "--status", NACRE_LANGUAGE="zh").stdout
+    assert chinese.startswith(f"进程 {pid}，版本 ")
+    assert "它不回答此命令行" in chinese  # it speaks English
+    assert nacre("serve", "--stop").stdout == f"The daemon (process {pid}) has ended.\n"
+    assert nacre("serve", "--stop").stdout == "No daemon runs for this workspace.\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("serve", "--stop", "--status"), 2),
+        (("serve", "--now", "2026-03-01"), 2),
+        (("serve", "--scope", "group:x"), 2),
+        (("serve", "--workspace", "/nowhere"), 10),
+    ],
+)
+def test_what_makes_no_sense_is_refused(nacre: Nacre, arguments: tuple[str, ...], code: int) -> None:
+    done = nacre(*arguments)
+    assert done.returncode == code
+    assert done.stdout == ""
+
+
+def test_a_search_starts_one_where_the_user_wants_that_and_it_ends_when_nobody_asks(nacre: Nacre, root: Path) -> None:
+    wanted = {"NACRE_SERVE_AUTO": "true", "NACRE_SERVE_IDLE": "2s"}
+    assert nacre("search", "roses", **wanted, NACRE_NO_DAEMON="1").returncode == 0
+    assert nacre("search", "roses", "--now", "2027-01-01", **wanted).returncode == 0
+    assert not (root / ".nacre" / "daemon.log").exists()
+    assert nacre("search", "roses", **wanted).stdout.startswith("memory/garden.md:1")
+    end = time.monotonic() + 60
+    log = root / ".nacre" / "daemon.log"
+    while not log.exists() or "nobody asks" not in log.read_text("utf8"):
+        assert time.monotonic() < end
+        threading.Event().wait(0.05)
+    ended(root)
+
+
+def test_where_none_can_be_started_everything_works_without(nacre: Nacre, root: Path) -> None:
+    (root / ".nacre" / "daemon.log").mkdir()
+    done = nacre("search", "roses", NACRE_SERVE_AUTO="true")
+    assert (done.returncode, done.stderr.count("Traceback")) == (0, 0)
+    assert done.stdout.startswith("memory/garden.md:1")
+    failed = nacre("serve", "--background")
+    assert failed.returncode == 1
+    assert failed.stderr.startswith("nacre: The daemon could not be started")
+
+
+def test_destroying_a_workspace_ends_its_daemon_first(nacre: Nacre, root: Path) -> None:
+    assert nacre("serve", "--background", "--no-jobs").returncode == 0
+    assert nacre("destroy", "--yes").returncode == 0
+    assert holder(Workspace(root)) is None
+    assert not (root / ".nacre").exists()

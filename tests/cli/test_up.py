@@ -1,0 +1,234 @@
+"""nacre up as a user meets it: what it says first, what it asks, what it leaves, when it is interrupted, when it is run again."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.talks import ClaudeTalk, openclaw_talk
+
+Done = subprocess.CompletedProcess[str]
+Up = Callable[..., Done]
+COMMAND = [sys.executable, "-m", "nacre"]
+NOW = "2026-03-03T12:00"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A machine with two agents, whose user has said something to each."""
+    home = tmp_path / "home"
+    home.mkdir()
+    talk = ClaudeTalk(home, "5e551011-0000-4000-8000-000000000001")
+    talk.say("Please find out why the export of the ledger dies.", "09:00:00").answer("The spool was full.", "09:01:00")
+    talk.say("From now on always use pnpm, never npm, in every repository.", "09:02:00").answer("Noted.", "09:03:00")
+    said = [
+        ("user", "Can you sort the invoices of the bakery?"),
+        ("assistant", "There are eleven of them."),
+        ("user", "Mara Olsen checks every invoice before it goes out."),
+    ]
+    openclaw_talk(home, "6f662022-0000-4000-8000-000000000002", "agent:main:main", said)
+    for path in home.rglob("*.jsonl"):
+        os.utime(path, (1_772_450_000, 1_772_450_000))  # 2 March 2026
+    return home
+
+
+def surroundings(home: Path, **env: str) -> dict[str, str]:
+    given = {"HOME": str(home), "NACRE_TIMEZONE": "UTC", "NACRE_MODELS_PATH": str(home / "none"), "NACRE_NOW": NOW}
+    return {**os.environ, **given, **env}
+
+
+@pytest.fixture
+def up(home: Path) -> Up:
+    def run(*arguments: str, **env: str) -> Done:
+        return subprocess.run(
+            [*COMMAND, *arguments],
+            capture_output=True,
+            encoding="utf8",
+            env=surroundings(home, **env),
+            stdin=subprocess.DEVNULL,
+            cwd=home,
+            check=False,
+        )
+
+    return run
+
+
+def tree(home: Path) -> dict[str, bytes]:
+    """Every file of the user's that is no machine file."""
+    root = home / ".nacre" / "workspace"
+    files = (path for path in root.rglob("*") if path.is_file() and ".nacre" not in path.relative_to(root).parts)
+    return {str(path): path.read_bytes() for path in files}
+
+
+def test_a_dry_run_says_in_five_lines_what_will_be_done_and_read_and_does_nothing(up: Up, home: Path) -> None:
+    before = sorted(home.rglob("*"))
+    done = up("up", "--dry-run")
+    assert done.returncode == 0
+    lines = done.stderr.splitlines()
+    assert len(lines) == 5
+    assert "claude-code (1, ~/.claude/projects/-srv-shop-api)" in lines[2]
+    assert "openclaw (1, ~/.openclaw/agents/main/sessions)" in lines[2]
+    assert "Nothing leaves this machine" in lines[3]
+    assert sorted(home.rglob("*")) == before
+
+
+def test_one_command_leads_to_a_memory_whose_recommended_search_finds_something(up: Up, home: Path) -> None:
+    done = up("up", "--no-models")
+    assert done.returncode == 0, done.stderr
+    assert "Captured   2 sections" in done.stderr
+    log = (home / ".nacre" / "workspace" / "memory" / "2026-03-02.md").read_text("utf8")
+    assert "pnpm" in log
+    hint = next(line.strip() for line in done.stdout.splitlines() if " search " in line)
+    query = shlex.split(hint)[2]
+    assert any(word in log for word in query.split())
+    found = up("search", query, "--all-projects")
+    assert "memory/2026-03-02.md:" in found.stdout
+
+
+def test_nothing_that_outlives_the_command_is_begun_where_nobody_sits(up: Up, home: Path) -> None:
+    done = up("up", "--no-models")
+    assert '"nacre jobs install" sets them up' in done.stderr
+    assert '"nacre serve --background" starts it' in done.stderr
+    machine = home / ".nacre" / "workspace" / ".nacre"
+    assert not (machine / "service.json").exists()
+    assert not list(machine.glob("daemon*"))
+
+
+def test_running_it_again_changes_no_file(up: Up, home: Path) -> None:
+    assert up("up", "--no-models").returncode == 0
+    before = tree(home)
+    again = up("up", "--no-models")
+    assert again.returncode == 0
+    assert "Captured   0 sections" in again.stderr
+    assert tree(home) == before
+
+
+def test_what_is_left_out_is_not_captured(up: Up, home: Path) -> None:
+    assert "Captured   1 section" in up("up", "--no-models", "--exclude", "shop-api").stderr
+    assert b"pnpm" not in b"".join(tree(home).values())
+    assert "Read no talk of any agent" in up("up", "--no-models", "--no-capture").stderr
+
+
+def test_without_any_agent_it_says_so_and_points_to_the_demo(up: Up, tmp_path: Path) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    done = up("up", "--no-models", HOME=str(empty))
+    assert done.returncode == 0
+    assert "no talk of an agent was found" in done.stderr
+    assert "up --demo" in done.stderr
+    assert "up --demo" in done.stdout
+    assert (empty / ".nacre" / "workspace" / "MEMORY.md").exists()
+
+
+def test_chinese_users_are_led_in_chinese(up: Up) -> None:
+    done = up("up", "--no-models", NACRE_LANGUAGE="zh")
+    assert "任何内容都不会离开本机" in done.stderr
+    assert "已就绪" in done.stdout
+    assert "Ready" not in done.stdout
+
+
+class Terminal:
+    """A user at a terminal: waits for words on the screen, then types."""
+
+    def __init__(self, home: Path, *arguments: str) -> None:
+        self.screen = ""
+        self.controller, terminal = pty.openpty()
+        env = surroundings(home, TERM="dumb", COLUMNS="200")
+        self.process = subprocess.Popen(
+            [*COMMAND, *arguments], stdin=terminal, stdout=terminal, stderr=terminal, env=env, cwd=home
+        )
+        os.close(terminal)
+
+    def see(self, words: str) -> None:
+        while words not in self.screen:
+            assert select.select([self.controller], [], [], 60)[0], self.screen
+            try:
+                part = os.read(self.controller, 65536)
+            except OSError:  # the other end is closed
+                part = b""
+            assert part, self.screen
+            self.screen += part.decode("utf8", "replace")
+
+    def type(self, words: str) -> None:
+        os.write(self.controller, words.encode())
+
+    def end(self, *, interrupt: bool = False) -> int:
+        """Read until the program ends. An interruption that comes just before it waits for a key is lost on it, as on every
+        Python program: a user presses Ctrl-C again, and so do we."""
+        if interrupt:
+            self.process.send_signal(signal.SIGINT)
+        silent = 0
+        while silent < 30:
+            if not select.select([self.controller], [], [], 2)[0]:
+                silent += 1
+                if interrupt:
+                    self.process.send_signal(signal.SIGINT)
+                continue
+            silent = 0
+            try:
+                part = os.read(self.controller, 65536)
+            except OSError:
+                part = b""
+            if not part:
+                break
+            self.screen += part.decode("utf8", "replace")
+        os.close(self.controller)
+        if silent:
+            self.process.kill()
+        return self.process.wait(60)
+
+
+def test_a_person_is_asked_what_to_leave_out_and_what_may_run_by_itself(home: Path) -> None:
+    terminal = Terminal(home, "up", "--no-models")
+    terminal.see("Leave out any?")
+    assert not (home / ".nacre").exists()  # nothing is made before the answer
+    terminal.type("shop-api\n")
+    terminal.see("by itself?")
+    terminal.type("n\n")
+    terminal.see("in the background")
+    terminal.type("n\n")
+    assert terminal.end() == 0
+    assert "Captured   1 section" in terminal.screen
+    assert b"pnpm" not in b"".join(tree(home).values())
+    assert b"Mara Olsen" in b"".join(tree(home).values())
+
+
+def test_an_interruption_at_the_question_leaves_nothing_and_says_how_to_go_on(home: Path, up: Up) -> None:
+    terminal = Terminal(home, "up", "--no-models")
+    terminal.see("Leave out any?")
+    assert terminal.end(interrupt=True) == 130
+    assert 'up" goes on from here' in terminal.screen
+    assert not (home / ".nacre").exists()
+    assert "Captured   2 sections" in up("up", "--no-models").stderr
+
+
+def test_an_interruption_later_says_what_is_done(home: Path, up: Up) -> None:
+    terminal = Terminal(home, "up", "--no-models")
+    terminal.see("Leave out any?")
+    terminal.type("\n")
+    terminal.see("by itself?")
+    assert terminal.end(interrupt=True) == 130
+    assert "Done before: workspace, models, capture, index, proof." in terminal.screen
+    assert "Captured   0 sections" in up("up", "--no-models").stderr
+
+
+def test_a_daemon_is_started_when_it_is_wanted_and_status_shows_it(up: Up, home: Path) -> None:
+    try:
+        done = up("up", "--no-models", "--no-jobs", "--serve", NACRE_NOW="")
+        assert done.returncode == 0, done.stderr
+        status = up("status", NACRE_NOW="").stdout
+        assert "daemon\trunning since" in status
+        assert "by nacre serve" in status
+        assert "runs already" in up("up", "--no-models", "--no-jobs", "--yes", NACRE_NOW="").stderr
+        assert "daemon\tnone" in up("status").stdout  # another moment is no business of a daemon's
+    finally:
+        up("serve", "--stop", NACRE_NOW="")
+    assert "daemon\tnone" in up("status", NACRE_NOW="").stdout

@@ -1,0 +1,91 @@
+"""What the client costs, and where it looks."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nacre.daemon import client, protocol, quick
+
+HEAVY = {"click", "typing", "re", "json", "socket", "hashlib", "tomllib", "dataclasses", "nacre.config", "nacre.memory"}
+
+
+def test_importing_the_client_loads_nothing_heavy() -> None:
+    told = "import sys; before = set(sys.modules); import nacre.daemon.client; print(*set(sys.modules) - before)"
+    done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
+    assert "nacre.daemon.client" in done.stdout.split()
+    assert not HEAVY & set(done.stdout.split())
+
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+)
+
+
+@given(values)
+def test_quick_json_says_what_json_says(value: object) -> None:
+    assert json.loads(quick.dumps(value)) == value
+    assert quick.loads(json.dumps(value)) == value
+    assert quick.loads(quick.dumps(value)) == value
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1,]", '{"a":1} x', "nul", '"\n"', "[" * 100_000])
+def test_what_is_not_json_is_an_error(text: str) -> None:
+    with pytest.raises((ValueError, RecursionError)):
+        quick.loads(text)
+
+
+@given(st.dictionaries(st.text(), values))
+def test_a_message_arrives_as_it_was_sent(message: dict[str, object]) -> None:
+    data = protocol.packed(message)
+    assert protocol.length(data, protocol.MOST_IN) == len(data) - protocol.HEADER
+    assert protocol.unpacked(data[protocol.HEADER :]) == message
+
+
+def test_the_socket_lies_where_the_system_keeps_such_things(root: Path) -> None:
+    assert client.places(str(root))[0].startswith(os.environ["XDG_RUNTIME_DIR"] + "/nacre/")
+
+
+def test_a_place_that_is_too_long_for_a_socket_is_no_place(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    deep = root / ("x" * 90)
+    assert all(len(place) <= client.LONGEST_PLACE for place in client.places(str(deep)))
+    assert not any(place.startswith(str(root)) for place in client.places(str(deep)))
+
+
+def test_a_workspace_has_one_name_however_it_is_reached(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(root)
+    assert client.name_of(str(tmp_path / "link")) == client.name_of(str(root)) == client.name_of(f"{root}/memory/..")
+
+
+def test_settings_models_and_environment_tell_answers_apart(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = client.settings_print(str(root)), client.environment_print()
+    (root / ".nacre" / "config.toml").write_text("[search]\nmax_results = 3\n", "utf8")
+    assert client.settings_print(str(root)) != before[0]
+    after = client.settings_print(str(root))
+    Path(os.environ["NACRE_MODELS_PATH"], "some-model").mkdir(parents=True)
+    assert client.settings_print(str(root)) != after
+    for name, value in (
+        ("NACRE_SEARCH_DECAY", "off"),
+        ("NACRE_LANGUAGE", "zh"),
+        ("OPENAI_API_KEY", "x"),
+        ("TZ", "UTC+3"),
+    ):
+        with monkeypatch.context() as changed:
+            changed.setenv(name, value)
+            assert client.environment_print() != before[1]
+    monkeypatch.setenv("NACRE_WORKSPACE", str(root))
+    assert client.environment_print() == before[1]
+
+
+def test_nobody_there_is_no_daemon(root: Path) -> None:
+    with pytest.raises(client.NoDaemon):
+        client.Connection(str(root))
+    assert client.status(str(root)) is None

@@ -1,0 +1,136 @@
+"""One daemon for each workspace, private, found again after a crash, gone without a trace after a stop."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from nacre import Memory
+from nacre.daemon import client, protocol
+from nacre.daemon.lifetime import Post, holder
+from nacre.daemon.start import stop
+from nacre.errors import Locked
+from nacre.vault.workspace import Workspace
+
+from .conftest import Start, answers, connected
+from .waiting import until
+
+
+def socket_of(root: Path) -> Path:
+    with connected(root) as daemon:
+        return Path(daemon.ask("status")["socket"])
+
+
+def test_only_the_user_can_reach_it(root: Path, start: Start) -> None:
+    start()
+    socket = socket_of(root)
+    assert stat.S_IMODE(socket.stat().st_mode) == 0o600
+    assert stat.S_IMODE(socket.parent.stat().st_mode) == 0o700
+    assert stat.S_IMODE((root / ".nacre" / "daemon.log").stat().st_mode) == 0o600
+
+
+def test_there_is_only_one(root: Path, start: Start) -> None:
+    process = start()
+    done = subprocess.run(
+        [sys.executable, "-m", "nacre", "--workspace", str(root), "serve"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == Locked.exit_code
+    assert "runs for" in done.stderr
+    with pytest.raises(Locked):
+        Post(Workspace(root))
+    assert holder(Workspace(root)) == process.pid
+    assert answers(root)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_cleanly(root: Path, start: Start, number: signal.Signals) -> None:
+    process = start()
+    socket = socket_of(root)
+    process.send_signal(number)
+    assert process.wait(30) == 0
+    assert not socket.exists()
+    assert holder(Workspace(root)) is None
+    assert client.status(str(root)) is None
+
+
+def test_what_was_asked_before_the_signal_is_answered(root: Path, start: Start) -> None:
+    process = start()
+    with connected(root) as daemon:
+        daemon._socket.sendall(protocol.packed({"kind": "search", "asked": {"query": "roses"}}))
+        until(lambda: client.status(str(root)) is not None)  # our question was taken before this one
+        process.send_signal(signal.SIGTERM)
+        size = protocol.length(daemon._read(4), protocol.MOST_OUT)
+        assert "parts" in protocol.unpacked(daemon._read(size))
+    assert process.wait(30) == 0
+
+
+def test_what_a_killed_one_left_is_replaced(root: Path, start: Start) -> None:
+    process = start()
+    socket = socket_of(root)
+    process.kill()
+    process.wait(30)
+    assert socket.exists()
+    assert not answers(root)
+    start()
+    assert answers(root)
+    assert socket_of(root) == socket
+
+
+def test_it_ends_when_it_cannot_be_found_any_more(root: Path, start: Start) -> None:
+    process = start()
+    socket_of(root).unlink()
+    assert process.wait(30) == 0
+
+
+def test_a_folder_that_is_a_link_or_open_to_others_is_not_used_as_it_is(root: Path, tmp_path: Path) -> None:
+    runtime = Path(os.environ["XDG_RUNTIME_DIR"])
+    (tmp_path / "elsewhere").mkdir()
+    (runtime / "nacre").symlink_to(tmp_path / "elsewhere")
+    post = Post(Workspace(root))
+    assert post.socket == f"{os.path.realpath(root)}/.nacre/daemon-{os.getuid()}.sock"
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+    post.listener.close()
+    post.leave()
+    (runtime / "nacre").unlink()
+    (runtime / "nacre").mkdir(mode=0o777)
+    (runtime / "nacre").chmod(0o777)
+    post = Post(Workspace(root))
+    assert stat.S_IMODE((runtime / "nacre").stat().st_mode) == 0o700
+    post.listener.close()
+    post.leave()
+
+
+def test_a_file_in_the_place_of_the_socket_is_left_alone(root: Path) -> None:
+    place = Path(client.places(str(root))[0])
+    place.parent.mkdir(mode=0o700)
+    place.write_text("mine", "utf8")
+    post = Post(Workspace(root))
+    assert post.socket != str(place)
+    post.listener.close()
+    post.leave()
+    assert place.read_text("utf8") == "mine"
+
+
+def test_a_workspace_with_a_long_path_is_served_too(
+    tmp_path: Path, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("XDG_RUNTIME_DIR")
+    deep = tmp_path / ("long" * 25) / "工作区"
+    Memory.init(deep).close()
+    start(place=deep)
+    assert answers(deep)
+    assert stop(Memory.open(deep)) is not None
+
+
+def test_stopping_ends_one_that_does_not_answer_too(root: Path, start: Start) -> None:
+    process = start()
+    socket_of(root).unlink()
+    assert stop(Memory.open(root)) == process.pid
+    assert process.wait(30) == 0
+    assert stop(Memory.open(root)) is None

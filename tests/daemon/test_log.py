@@ -1,0 +1,50 @@
+"""The log tells kinds, durations and errors, and never a word of a memory or of a question."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from nacre.daemon.log import close_log, open_log
+from nacre.errors import NotFound
+
+from .conftest import Start, connected
+
+
+def test_nothing_that_was_asked_or_found_stands_in_the_log(root: Path, start: Start) -> None:
+    process = start()
+    with connected(root) as daemon:
+        daemon.ask("search", asked={"query": "Braldor backup"})
+        daemon.ask("context", asked={"query": "Braldor"})
+        with pytest.raises(NotFound):
+            daemon.ask("get", asked={"path": "memory/secret-place.md"})
+        with pytest.raises(Exception):  # noqa: B017 - whatever it is, it is not logged in full
+            daemon.ask("Braldor secret-place", asked={})
+    process.terminate()
+    assert process.wait(30) == 0
+    told = (root / ".nacre" / "daemon.log").read_text("utf8")
+    assert "search " in told
+    assert "ms error" in told
+    assert not any(word in told for word in ("Braldor", "backup", "secret-place", "archive", "roses"))
+
+
+def test_it_is_turned_over_before_it_grows_large(tmp_path: Path) -> None:
+    path = tmp_path / "daemon.log"
+    log = open_log(path)
+    for _ in range(40_000):
+        log.info("search %.1f ms %s", 1.0, "x" * 60)
+    close_log(log)
+    files = sorted(tmp_path.iterdir())
+    assert [one.name for one in files] == ["daemon.log", "daemon.log.1", "daemon.log.2"]
+    assert all(one.stat().st_size <= 1_000_000 and stat.S_IMODE(one.stat().st_mode) == 0o600 for one in files)
+
+
+def test_a_link_in_its_place_is_not_written_through(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("mine", "utf8")
+    (tmp_path / "daemon.log").symlink_to(tmp_path / "mine.txt")
+    log = open_log(tmp_path / "daemon.log")
+    log.info("started")
+    close_log(log)
+    assert (tmp_path / "mine.txt").read_text("utf8") == "mine"

@@ -1,0 +1,152 @@
+"""Whatever comes over the socket, the daemon goes on answering, and nobody hears what is not theirs."""
+
+from __future__ import annotations
+
+import json
+import random
+import socket
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nacre import __version__
+from nacre.daemon import client, protocol
+from nacre.daemon.client import Connection, NoDaemon
+from nacre.errors import BadInput, NotFound
+
+from .conftest import Start, answers, connected
+from .waiting import until
+
+
+def raw(root: Path) -> socket.socket:
+    place = next(place for place in client.places(str(root)) if Path(place).exists())
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    connection.settimeout(20)
+    connection.connect(place)
+    return connection
+
+
+def answer_of(connection: socket.socket) -> dict[str, Any] | None:
+    header = connection.recv(4, socket.MSG_WAITALL)
+    if not header:
+        return None
+    body = connection.recv(int.from_bytes(header, "big"), socket.MSG_WAITALL)
+    told: dict[str, Any] = json.loads(body)
+    return told
+
+
+def framed(body: bytes) -> bytes:
+    return len(body).to_bytes(4, "big") + body
+
+
+BAD = [
+    framed(b""),
+    framed(b"null"),
+    framed(b"[]"),
+    framed(b'{"kind":'),
+    framed(b"\xff\xfe"),
+    framed(b"[" * 50_000),
+    framed(b'{"kind":"search","asked":{"query":"roses"}}'),  # before it said who listens
+    framed(b'{"kind":"hello"}'),
+    framed(b'{"kind":"hello","scope":7}'),
+    framed(b'{"kind":{"kind":1}}'),
+    (2_000_000).to_bytes(4, "big") + b"x",
+    b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
+]
+
+
+def test_a_bad_message_gets_an_error_and_never_ends_the_daemon(root: Path, start: Start) -> None:
+    process = start()
+    for message in BAD:
+        with raw(root) as connection:
+            connection.sendall(message)
+            told = answer_of(connection)
+            assert told is None or "error" in told
+    chance = random.Random(7)
+    for _ in range(200):
+        with raw(root) as connection:
+            connection.sendall(chance.randbytes(chance.randrange(1, 40)))
+    with connected(root) as daemon:
+        assert daemon.ask("search", asked={"query": "roses"})["parts"]
+        assert daemon.ask("status")["process"] == process.pid
+
+
+def test_a_question_may_come_in_pieces_and_many_at_once(root: Path, start: Start) -> None:
+    start()
+    hello = {
+        "kind": "hello",
+        "protocol": protocol.VERSION,
+        "version": __version__,
+        "settings": client.settings_print(str(root)),
+        "environment": client.environment_print(),
+        "scope": "main",
+    }
+    messages = protocol.packed(hello) + protocol.packed({"kind": "search", "asked": {"query": "roses"}}) * 3
+    with raw(root) as connection:
+        for at in range(0, len(messages), 7):
+            connection.sendall(messages[at : at + 7])
+        told = [answer_of(connection) for _ in range(4)]
+    assert told[0] is not None
+    assert "skew" not in told[0]
+    assert told[1] is not None
+    assert told[1] == told[2] == told[3]
+
+
+def test_who_listens_is_fixed_by_the_first_message(root: Path, start: Start) -> None:
+    start()
+    with Connection(str(root), "group:family") as daemon:
+        asked = {"query": "package manager pnpm", "as_json": True, "min_score": 0}
+        seen = json.loads(daemon.ask("search", asked=asked)["parts"][0][1])["results"]
+        assert not any("pnpm" in one["snippet"] for one in seen)
+        wished = daemon.ask("search", asked=asked, scope="main")  # a wish that nobody hears
+        assert "pnpm" not in wished["parts"][0][1]
+        with pytest.raises(BadInput):
+            daemon.ask("search", asked={**asked, "scope": "main"})
+        with pytest.raises(NoDaemon):
+            daemon.ask("hello", scope="main", protocol=protocol.VERSION, version=__version__)
+        for private in ("status", "stop", "update", "run"):
+            with pytest.raises(NoDaemon):
+                daemon.ask(private)
+        with pytest.raises(NotFound):
+            daemon.ask("get", asked={"path": "memory/harbour.md"})
+        dinner = json.loads(daemon.ask("search", asked={"query": "dinner", "as_json": True})["parts"][0][1])
+        assert [one["path"] for one in dinner["results"]] == ["memory/2026-02-11.md"]
+
+
+def test_many_ask_at_once(root: Path, start: Start) -> None:
+    start()
+    wrong: list[str] = []
+
+    def ask(number: int) -> None:
+        query, file = [("roses frost", "memory/garden.md"), ("Braldor backup", "memory/harbour.md")][number % 2]
+        with connected(root) as daemon:
+            for _ in range(15):
+                told = json.loads(daemon.ask("search", asked={"query": query, "as_json": True})["parts"][0][1])
+                if told["results"][0]["path"] != file:
+                    wrong.append(told["results"][0]["path"])
+
+    threads = [threading.Thread(target=ask, args=[number]) for number in range(12)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join(60)
+    assert wrong == []
+    assert not any(one.is_alive() for one in threads)
+
+
+def test_more_callers_than_it_takes_are_turned_away_and_no_descriptor_stays(root: Path, start: Start) -> None:
+    start()
+    with connected(root) as daemon:
+        crowd = [raw(root) for _ in range(230)]
+        for one in crowd:
+            one.close()
+        until(lambda: answers(root))  # once it has noticed that they left
+        counts = []
+        for _ in range(3):  # in the first round every thread that answers opens the index for itself
+            for _ in range(100):
+                with connected(root) as other:
+                    other.ask("search", asked={"query": "roses"})
+            counts.append(daemon.ask("status")["descriptors"])
+        assert counts[2] <= counts[1] + 3

@@ -1,0 +1,72 @@
+"""A daemon that is not what the client is, or not what the settings ask for, does not answer for it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from nacre.daemon import client
+from nacre.daemon.client import Connection, NoDaemon
+
+from .conftest import Start, answers, connected
+from .waiting import until
+
+
+def test_other_settings_start_it_anew(root: Path, start: Start) -> None:
+    process = start()
+    with connected(root) as daemon:
+        asked = {"query": "key", "min_score": 0, "as_json": True}
+        daemon.ask("search", asked=asked)
+        (root / ".nacre" / "config.toml").write_text("[search]\nmax_results = 1\n", "utf8")
+        with pytest.raises(NoDaemon):
+            daemon.ask("search", asked=asked)
+    until(lambda: answers(root))
+    with connected(root) as daemon:
+        assert daemon.ask("status")["process"] == process.pid  # the same process, begun again
+        assert daemon.ask("search", asked=asked)["parts"][0][1].count('"citation"') == 1
+    assert process.poll() is None
+
+
+def test_a_newer_client_ends_it(root: Path, start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    process = start()
+    monkeypatch.setattr(client, "__version__", "99.0.0")
+    with pytest.raises(NoDaemon):
+        connected(root)
+    assert process.wait(30) == 0
+
+
+def test_an_older_client_leaves_it_alone(root: Path, start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    process = start()
+    with monkeypatch.context() as older:
+        older.setattr(client, "__version__", "0.0.1")
+        with pytest.raises(NoDaemon):
+            connected(root)
+        told = client.status(str(root))
+        assert told is not None
+        assert told["skew"] == "another version"
+    assert answers(root)
+    assert process.poll() is None
+
+
+def test_another_environment_does_its_own_work(root: Path, start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    start()
+    for name, value in (("NACRE_LANGUAGE", "zh"), ("NACRE_SEARCH_MAX_RESULTS", "1"), ("HOME", "/nowhere")):
+        with monkeypatch.context() as other:
+            other.setenv(name, value)
+            assert not answers(root)
+    assert answers(root)
+
+
+def test_a_daemon_of_other_settings_can_still_be_stopped(
+    root: Path, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process = start()
+    monkeypatch.setenv("NACRE_LANGUAGE", "zh")
+    with Connection(str(root), any_version=True) as daemon:
+        with pytest.raises(NoDaemon):
+            daemon.ask("search", asked={"query": "roses"})
+        assert daemon.ask("stop") == {"process": process.pid}
+    assert process.wait(30) == 0
+    assert os.environ["NACRE_LANGUAGE"] == "zh"

@@ -1,0 +1,245 @@
+"""doctor proves the whole way for each agent, and knows jobs, the daemon, the clock and who may write; status shows them in a line."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.talks import ClaudeTalk
+
+from nacre.clock import Clock
+from nacre.config.settings import JobsSettings, SourceSettings, SourcesSettings
+from nacre.daemon import client
+from nacre.doctor import agents, examine, machine, mend, running
+from nacre.doctor.proof import captured
+from nacre.doctor.talks import TALKS, claude
+from nacre.jobs import installed, journal
+from nacre.memory import Memory
+from nacre.sources.registry import MODULES, sources
+from nacre.sources.transcript import Mark, Reading, Source
+from nacre.status import take_stock
+
+UTC = dt.UTC
+
+
+@pytest.fixture
+def memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Memory:
+    monkeypatch.setenv("NACRE_MODELS_PATH", str(tmp_path / "none"))
+    return Memory.init(tmp_path / "ws")
+
+
+@pytest.fixture
+def home() -> Path:
+    return Path.home()  # of the test, not of whoever runs it
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_talk_with_every_agent_is_captured_written_and_found_again(memory: Memory, name: str) -> None:
+    source = dict(zip(MODULES, sources(), strict=True))[name]
+    assert captured(source, TALKS[name], memory) is None
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        (Source("claude-code", lambda _: iter(()), sources()[2].read), "was not found"),
+        (Source("claude-code", sources()[2].find, lambda *_: Reading(None, Mark())), "could be read"),
+    ],
+)
+def test_a_reader_that_no_longer_fits_its_agent_is_told(memory: Memory, source: Source, words: str) -> None:
+    where = captured(source, claude, memory)
+    assert where
+    assert words in where
+
+
+def test_only_agents_that_are_here_and_switched_on_are_proven(memory: Memory, home: Path) -> None:
+    assert agents.connected(memory) == []
+    claude(home)
+    assert [name for name, _, _ in agents.connected(memory)] == ["claude"]
+    assert agents.problems(memory) == []
+    memory.config = dataclasses.replace(
+        memory.config, sources=SourcesSettings(claude_code=SourceSettings(enabled=False))
+    )
+    assert agents.connected(memory) == []
+
+
+def test_the_proof_leaves_the_users_files_alone(memory: Memory, home: Path) -> None:
+    claude(home)
+    before = {path: path.stat().st_mtime_ns for path in memory.workspace.root.rglob("*") if path.is_file()}
+    agents.problems(memory)
+    assert {path: path.stat().st_mtime_ns for path in memory.workspace.root.rglob("*") if path.is_file()} == before
+
+
+def test_a_newest_talk_of_unknown_form_is_told(memory: Memory, home: Path) -> None:
+    talk = ClaudeTalk(home, "s1").say("hello").answer("hello")
+    with talk.path.open("a", encoding="utf8") as file:
+        file.writelines(json.dumps({"type": f"novelty-{number}", "payload": {}}) + "\n" for number in range(50))
+    (problem,) = agents.problems(memory)
+    assert problem.kind == "transcript of unknown form"
+    assert problem.remedy
+
+
+def fail(memory: Memory, job: str, when: dt.datetime, said: str = "the disk is full") -> None:
+    ran = journal.begin(memory.workspace, job, when, window=when, attempt=1, why="time")
+    journal.end(memory.workspace, ran, when, "failed", said=said)
+
+
+def test_a_failing_job_is_told_with_its_reason_and_the_command_that_tries_it_again(memory: Memory) -> None:
+    now = dt.datetime(2026, 3, 2, 12, tzinfo=UTC)
+    memory.clock = Clock(UTC, now)
+    fail(memory, "memory-tidy", now - dt.timedelta(hours=9))
+    (problem,) = running.jobs(memory)
+    assert "memory-tidy has failed 1 times since 2026-03-02 03:00: the disk is full" in problem.message
+    assert problem.remedy == "nacre jobs run memory-tidy"
+    stock = take_stock(memory)
+    failing = [one["name"] for one in stock["jobs"]["states"] if one["failingSince"]]
+    assert failing == ["memory-tidy"]
+
+
+def test_jobs_that_were_set_up_and_never_ran_are_told(memory: Memory) -> None:
+    installed.note(memory.workspace, "openclaw", {"complete": True})
+    assert running.jobs(memory) == []
+    two_days_ago = dt.datetime.now(UTC).timestamp() - 3 * 86400
+    os.utime(installed.file_of(memory.workspace), (two_days_ago, two_days_ago))
+    (problem,) = running.jobs(memory)
+    assert "none has run yet" in problem.message
+    assert problem.remedy == "nacre jobs install"
+
+
+def test_a_scheduler_that_was_told_of_another_python_is_told_of(
+    memory: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The crontab is a stand-in that keeps its table in a file."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    kept = tmp_path / "crontab"
+    crontab = programs / "crontab"
+    crontab.write_text(
+        f'#!/bin/sh\ncase "$1" in -V) exit 2;; -l) cat "{kept}" 2>/dev/null || {{ echo no crontab >&2; exit 1; }};; *) cat > "{kept}";; esac\n'
+    )
+    crontab.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    command = [sys.executable, "-m", "nacre", "jobs", "install", "--with", "cron", "--workspace"]
+    subprocess.run([*command, str(memory.workspace.root)], check=True, capture_output=True)
+    assert running.jobs(memory) == []
+    kept.write_text(kept.read_text("utf8").replace(sys.executable, "/opt/gone/bin/python"), "utf8")
+    (problem,) = running.jobs(memory)
+    assert problem.kind == "service outdated"
+    assert problem.remedy == "nacre jobs install"
+
+
+def test_times_that_cannot_be_understood_are_told_and_status_still_works(memory: Memory) -> None:
+    memory.config = dataclasses.replace(memory.config, jobs=JobsSettings(sync="every now and then"))
+    (problem,) = running.jobs(memory)
+    assert problem.severity == "error"
+    assert "jobs.sync" in problem.message
+    assert "jobs.sync" in take_stock(memory)["jobs"]["trouble"]
+
+
+def test_a_stale_socket_is_told_and_cleared_away_and_nothing_else(memory: Memory) -> None:
+    place = memory.workspace.machine / f"daemon-{os.getuid()}.sock"
+    assert str(place) in client.places(str(memory.workspace.root))
+    place.write_text("not a socket", "utf8")
+    assert running.daemon(memory) == []
+    place.unlink()
+    here = os.open(place.parent, os.O_RDONLY)
+    listener = socket.socket(socket.AF_UNIX)
+    try:
+        listener.bind(f"/proc/self/fd/{here}/{place.name}")  # the path itself may be too long for a socket
+    finally:
+        listener.close()
+        os.close(here)
+    (problem,) = running.daemon(memory)
+    assert problem.kind == "stale socket"
+    assert problem.remedy == "nacre doctor --fix"
+    assert any(str(place) in line for line in mend(memory))
+    assert not place.exists()
+    assert running.daemon(memory) == []
+
+
+def test_a_daemon_that_was_started_with_other_settings_is_told_of(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = [sys.executable, "-m", "nacre", "--workspace", str(memory.workspace.root), "serve"]
+    subprocess.run([*command, "--background"], check=True, capture_output=True)
+    try:
+        assert running.daemon(memory) == []
+        shown = take_stock(memory)["daemon"]
+        assert shown["answers"]
+        assert shown["memoryMb"] > 10
+        monkeypatch.setenv("NACRE_SEARCH_MAX_RESULTS", "3")
+        (problem,) = running.daemon(memory)
+        assert problem.kind == "daemon skew"
+        assert "nacre serve --stop" in problem.remedy
+    finally:
+        subprocess.run([*command, "--stop"], check=True, capture_output=True)
+    assert take_stock(memory)["daemon"] is None
+
+
+def test_a_folder_that_others_may_write_to_is_told_and_ours_is_closed(memory: Memory) -> None:
+    assert machine.problems(memory) == []
+    memory.workspace.machine.chmod(0o777)
+    memory.workspace.root.chmod(0o775)
+    assert [problem.remedy for problem in machine.problems(memory)] == [
+        f"chmod go-w {memory.workspace.root}",
+        "nacre doctor --fix",
+    ]
+    assert any("closed to other users" in line for line in mend(memory))
+    assert memory.workspace.machine.stat().st_mode & 0o022 == 0
+    assert memory.workspace.root.stat().st_mode & 0o777 == 0o775  # the user's own folder is the user's
+
+
+def test_a_log_of_the_future_is_told_unless_the_moment_was_chosen(memory: Memory) -> None:
+    (memory.workspace.memory / "2999-01-01.md").write_text("# 2999-01-01\n", "utf8")
+    (problem,) = machine.problems(memory)
+    assert "memory/2999-01-01.md is dated after today" in problem.message
+    memory.clock = Clock(UTC, dt.datetime(2026, 3, 2, tzinfo=UTC))
+    assert machine.problems(memory) == []
+
+
+def test_every_problem_names_what_mends_it(memory: Memory, home: Path) -> None:
+    claude(home)
+    memory.workspace.machine.chmod(0o777)
+    (memory.workspace.memory / "2999-01-01.md").write_text("# 2999-01-01\n", "utf8")
+    fail(memory, "memory-sync", dt.datetime.now(UTC) - dt.timedelta(hours=1))
+    found = examine(memory)
+    assert {"open to others", "clock", "job fails"} <= {problem.kind for problem in found}
+    assert all(problem.remedy for problem in found)
+
+
+def run(memory: Memory, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "nacre", *arguments, "--workspace", str(memory.workspace.root)]
+    return subprocess.run(command, capture_output=True, encoding="utf8", check=False)
+
+
+def test_doctor_says_for_which_agents_the_way_is_proven(memory: Memory, home: Path) -> None:
+    claude(home)
+    done = run(memory, "doctor")
+    assert done.returncode == 0
+    assert "a talk with claude-code is captured, written and found again" in done.stderr
+
+
+def test_status_shows_the_jobs_and_the_daemon_in_a_line_each(memory: Memory) -> None:
+    lines = run(memory, "status").stdout.splitlines()
+    assert 'jobs\tnone by themselves; "nacre jobs install" sets them up' in lines
+    assert "daemon\tnone; everything works without" in lines
+    fail(memory, "memory-tidy", dt.datetime(2026, 3, 2, 3, tzinfo=UTC))
+    (jobs,) = (line for line in run(memory, "status").stdout.splitlines() if line.startswith("jobs\t"))
+    assert "memory-tidy FAILING since 2026-03-02" in jobs
+
+
+def test_status_loads_nothing_heavy(memory: Memory) -> None:
+    code = (
+        "import sys; from nacre.cli.main import run; run(['status', '--workspace', sys.argv[1]]);"
+        "print([name for name in ('numpy', 'onnxruntime', 'rich', 'tokenizers') if name in sys.modules])"
+    )
+    root = str(memory.workspace.root)
+    done = subprocess.run([sys.executable, "-c", code, root], capture_output=True, encoding="utf8", check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
