@@ -149,7 +149,7 @@ def test_a_demo_that_is_kept_can_be_searched(tmp_path: Path) -> None:
     command = next(line.strip() for line in done.stdout.splitlines() if " search " in line)
     assert str(folder) in command
     found = subprocess.run(
-        command.replace("nacre", f"{sys.executable} -m nacre", 1),
+        command,
         shell=True,
         capture_output=True,
         encoding="utf8",
