@@ -10,9 +10,7 @@ from nacre.guard.silence import asks_for_silence, kept
 from nacre.model.session import Message, Speaker
 
 WHO = {"U": Speaker.OWNER, "A": Speaker.AGENT, "O": Speaker.OTHER}
-WISHES = (
-    Path(__file__).parent / "wishes"
-)  # a line each, as people write them: wishes for silence, and rules about keeping things
+WISHES = Path(__file__).parent / "wishes"  # a line each, as people write them
 START = dt.datetime(2026, 5, 4, 9, tzinfo=dt.UTC)
 
 
@@ -118,6 +116,11 @@ def test_a_wish_about_the_talk_or_a_person_s_affairs_is_found(language: str) -> 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_a_rule_about_files_logs_data_and_memory_is_no_wish_for_silence(language: str) -> None:
     assert share_that_asks(examples(f"rules-{language}")) <= 0.01
+
+
+@pytest.mark.parametrize("text", [*examples("orders-en"), *examples("orders-zh")])
+def test_an_order_about_a_person_is_no_wish_for_silence(text: str) -> None:
+    assert not asks_for_silence(text)
 
 
 @pytest.mark.parametrize(

@@ -54,9 +54,10 @@ _TO_COME = re.compile(
     r"\bthe following\b|\bwhat (?:i say|comes) next\b|\bnext (?:thing|bit|message|part)\b|接下来|下面(?:说|这|的)|以下",
     re.IGNORECASE,
 )
+# What was said some time ago may be anywhere; what was just said is the message before.
 _JUST_SAID = re.compile(
-    r"\b(?:what|all|anything) i (?:just )?(?:said|told|wrote|mentioned|typed|pasted)\b|\b(?:that|the|my) (?:last|previous) (?:bit|part|message|remark|comment|paragraph|one|line)\b"
-    r"|刚才|刚刚|方才|上一[条句段]|上面(?:那|这|说|的)|前面(?:那|这|说|的)",
+    r"\b(?:what|all|anything) i(?: have|['’]ve)? just \w+|\b(?:that|the|my) (?:last|previous) (?:bit|part|message|remark|comment|paragraph|one|line)\b"
+    r"|刚才|刚刚|方才|上一[条句段]",
     re.IGNORECASE,
 )
 

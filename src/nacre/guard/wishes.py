@@ -8,7 +8,7 @@ from collections.abc import Iterator
 # What is the same whatever it is about: nobody writes these of software.
 _SAYINGS = re.compile(
     r"\boff[ -](?:the )?(?:record|books)\b(?! mean)"
-    r"|\b(?:un)?(?:forget|remember) (?:that )?(?:i|we) (?:(?:ever|just|even) )?(?:said|told|mentioned|asked|brought|wrote)\b|\bforget what i\b|\bforget (?:all|everything) (?:i|about (?:my|me|him|her))\b"
+    r"|\b(?:un)?(?:forget|remember) (?:that )?(?:i|we) (?:(?:ever|just|even) )?(?:said|told|mentioned|asked|brought|wrote)\b|\bforget what (?:i|we|he|she) (?:(?:just|ever) )?(?:said|told|mentioned|wrote|typed|talked)\b|\bforget (?:all|everything) (?:i|about (?:my|me|him|her))\b"
     r"|\b(?:you can |just |please |let['’]?s )?forget (?:this|that|(?:that|the) last (?:bit|part|message|one|thing|paragraph))(?=\s*(?:[,.!?)]|$|please|again))"
     r"|\b(?:between|just) (?:you and me|us\b|ourselves)|\bbetween (?:these|the) four walls\b"
     r"|\b(?:delete|erase|forget|scratch|ignore|disregard|scrap|purge|wipe|unlearn|lose|drop)\b[^.!?]{0,14}\b(?:what|everything|all|anything) (?:that )?i (?:just )?(?:said|told|wrote|mentioned|say)\b"
@@ -55,7 +55,7 @@ _THING = re.compile(
     r"migrations?|tests?|fixtures?|snapshots?|backups?|replicas?|embeddings?|vectors?|models?|epochs?|checkpoints?|images?|videos?|uploads?|downloads?|attachments?|documents?|drafts?|forms?|buttons?|pages?|screens?|browsers?|frontend|"
     r"backend|clients?|customers?|users?|visitors?|apps?|extensions?|plugins?|parsers?|scrapers?|crawlers?|exporters?|importers?|templates?|controllers?|views?|components?|states?|stack traces?|errors?|warnings?|debug|production|prod|staging|"
     r"timestamps?|time zones?|utf-?\w*|crlf|tabs?|bytes?|objects?|references?|connections?|sockets?|handles?|locks?|secrets?|credentials?|env(?:ironment)?|desktop|folders?|director(?:y|ies)|partitions?|hosts?|wizard|extension|cart|records?|"
-    r"release|changelog|tickets?|linter|cli|ui|cd|edits?|changes|layouts?|windows?|results?|entries|pdfs?|spreadsheets?|invoices?|data|datasets?|sheets?|arrays?|dicts?|localstorage|scroll|position|pii|emails?|passwords?|noise|spam)\b",
+    r"release|changelog|tickets?|linter|cli|ui|cd|edits?|changes|layouts?|windows?|results?|entries|pdfs?|spreadsheets?|invoices?|data|datasets?|sheets?|arrays?|dicts?|localstorage|scroll|position|reports?|letters?|headlines?|titles?|articles?|posts?|repl(?:y|ies)|answers?|contracts?|proposals?|slides?|deck|cv|resume|subject|calendar|invitations?|hours|meetings?|calls?|expenses|mileage|quotes?|pii|emails?|passwords?|noise|spam)\b",
     re.IGNORECASE,
 )
 _NOT = r"(?:\b(?:do|should|must|need|ought|can|could|would|shall|may|might|wo|ca|sha|doesn|won)n['’]?t\b|\b(?:do|should|must|can|could|would|may|to|and|or|but|rather|better|please|you) not\b|\bnot to\b|\blet['’]?s not\b|^\W{0,3}not\b|(?<=[,:;(] )not\b|\bnever\b|\b(?:no need|not need|needn['’]?t|refrain|skip|stop|avoid)(?: to| from)?\b|\bprefer(?: that)? you (?:not|did ?n['’o]*t)|\bif you (?:didn['’]?t|could not)\b)"
@@ -72,6 +72,14 @@ _ASKED = re.compile(
     + rf"\s*(?P<object>{_ABOUT_TALK}|{_SAID}|{_THAT_SOMEBODY}|(?P<this>{_THIS}){_ENDS}|(?P<person>{_PERSONS})|(?P<none>(?:anywhere|please|pls|plz|ok|okay|thanks|either|at all|yourself)?\s*(?P<place>in {_AGENTS_PLACE})?\s*(?:$|[.,!?;:)–—])))?",
     re.IGNORECASE,
 )
+_SOMEWHERE = re.compile(
+    r"(?:hold|held|add|bring|learn|put|includ|mention|carry|quote)(?!.* on ?to)\w*$|fil(?:e|ing)$", re.IGNORECASE
+)
+_INTO_MEMORY = re.compile(
+    rf"\b(?:in|into|to|on|from) {_AGENTS_PLACE}|\b(?:anywhere|away|down|on record|about me)\b", re.IGNORECASE
+)
+_IN_MEMORY = re.compile(r"^\S+(?: of \S+)?\s+(?:in|to) memory\b", re.IGNORECASE)
+_WAITS = re.compile(r"keep|kept|writ", re.IGNORECASE)
 _PLAIN_NONE = re.compile(r"^(?:re?me?mber|record|not(?:e|ing)|sav(?:e|ing)|stor(?:e|ing)|log|writ(?:e|ten|ing)|kept|recorded|noted|stored|saved|logged|remembered|retained?|tak|mak)", re.IGNORECASE)  # fmt: skip
 _SUBJECT_IS_ANOTHER = re.compile(
     r"\b(?:i|we|they|he|she|who|people|nobody|it|why|if you|when you|because you|since you|that you|which you|in case you)\s+(?:(?:really|just|also|still|simply|probably|would|will|could|can|did|do|have)\s+)*$",
@@ -164,17 +172,15 @@ def _is_asked(found: re.Match[str], sentence: str) -> bool:
         return False
     if sentence.rstrip().endswith("?") and not re.search(r"(?i)\b(?:can|could|would|will|please)\b", sentence):
         return False
+    after = sentence[found.start("object") :]
+    # "Don't put this on one line", "don't add me to the list": these keep something only where they say where.
+    if _SOMEWHERE.match(found["verb"]) and not _INTO_MEMORY.search(after):
+        return False
     if found["person"]:
-        return not _THING.search(sentence[found.end() : found.end() + 40])
-    if found["this"] and re.match(r"\s*(?:in|to) memory\b", sentence[found.end("this") :]):
+        waits = found["person"].lower() == "me" and _WAITS.match(found["verb"])
+        return not waits and not _THING.search(after[:60])
+    if found["this"] and _IN_MEMORY.search(after):
         return not _THING.search(sentence)
-    if found["this"]:
-        return found["verb"].lower() not in {"hold", "add", "bring", "learn", "put", "include"} or bool(
-            re.match(
-                rf"(?i)\s*(?:(?:in|into|to|on) {_AGENTS_PLACE}|anywhere|away|down|up|about me|on record)",
-                sentence[found.end("this") :],
-            )
-        )
     if found["none"] is not None:
         if _SUBJECT_IS_MEANT.search(before) or (found["place"] or "").lower().startswith("in your"):
             return True

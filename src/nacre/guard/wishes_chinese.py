@@ -22,7 +22,7 @@ _VERB = (
 _ASKED = re.compile(rf"{_NOT}(?P<between>(?:(?![忘只按照]){_C}){{0,16}}?){_VERB}(?P<object>{_C}*)")
 _TALK = re.compile(
     r"(?:这|那|此)(?:个|件|条|段|句|些|次|种|点|几句|一段|一条|部分|番|茬)?(?:秘密|内容|事儿?|话|聊天|对话|谈话|八卦|消息|破事|信息|经过|东西|情况)?(?=$|[就也都可你请先真我给千绝一统全麻]|[别不勿]|说|的)|(?:这|那)(?:个|种)?(?:事|秘密|八卦)"
-    r"|刚才|刚刚|方才|刚(?:说|提|贴|骂|发|漏)|以上|上面|前面|上述|下面|以下|接下来|(?:我|他|她)(?!们)|我们(?:俩|这次|的对话|聊)|咱|妈|爸|爷|奶|家人|孩子|女儿|儿子|老婆|老公|同事|老板(?!娘)|小[\u4e00-\u9fff]|私事|隐私|秘密|八卦|闲话|气话|牢骚|悄悄|私下|[的那]事(?:$|[别不你也])|的话|对话|谈话|聊天|"
+    r"|刚才|刚刚|方才|刚(?:说|提|贴|骂|发|漏)|以上|上面|前面|上述|下面|以下|接下来|(?:我|他|她)(?!们)|我们(?:俩|这次|的对话|聊)|咱|妈|爸|爷|奶|家人|孩子|女儿|儿子|老婆|老公|同事|老板(?!娘)|小[王李张刘陈杨黄赵吴周徐孙马朱胡郭何林罗郑梁谢宋唐许韩冯邓曹彭曾肖董潘袁蔡蒋余杜叶程魏苏吕丁卢姚沈钟姜崔谭陆范汪廖贾邹熊孟秦邱侯尹薛闫雷史陶贺顾郝龚邵钱严戴]|私事|隐私|秘密|八卦|闲话|气话|牢骚|悄悄|私下|[的那]事(?:$|[别不你也])|的话|对话|谈话|聊天|"
     r"今[天晚][^，。]{0,6}(?:说|聊|讲)|(?:聊|说|讲|谈)的|病情|病历|体检|薪资|工资|体重|怀孕|离婚|感情|信仰"
 )
 _MEMORY = re.compile(
@@ -39,6 +39,9 @@ _ONLY_WORDS = re.compile(
     r"^[别不]|^[\s了啦哦啊哈吧呀呢嘛的着喔昂谢]*$|^(?:任何|它|这|那|什么|下来|进去|起来|到|在|住|谢谢|行吗|好吗|好不好)"
 )
 _TELLS = re.compile(r"(?:[我他她们]|自己|怎么|为什么|从来|还)\||记得$")
+_ELSEWHERE = re.compile(
+    r"(?:报告|邮件|标题|简历|文章|稿子?|回答|回复|答案|合同|方案|信|简介|名单|邀请函?)[里中上]|给(?:客户|别人|对方)"
+)
 _PROGRAM = re.compile(r"[A-Za-z]{2,}")
 _MANNER = re.compile(r"^(?:成|为|作)")
 _FOR_ME = re.compile(r"[替给帮跟为对]我")
@@ -99,6 +102,8 @@ def _is_asked(found: re.Match[str], sentence: str, at: int) -> bool:
     about = f"{topic} {between} {meant}"
     personal = bool(_TALK.search(topic) or _TALK.search(between) or _TALK.search(meant))
     if _MANNER.match(meant) or _is_a_thing(about, personal=personal):
+        return False
+    if verb.endswith("成") or _ELSEWHERE.search(about):
         return False
     if _PROGRAM.search(meant) and not (_TALK.search(meant) or _MEMORY.search(meant)):
         return False  # "这个不要存 Redis"
