@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from nacre.errors import PathEscape
 from nacre.memory import Memory
 
 NOW = dt.datetime(2026, 11, 16, 15, 0, tzinfo=dt.UTC)
@@ -167,3 +168,17 @@ def files(memory: Memory) -> dict[str, bytes]:
     root = memory.workspace.root
     found = (path for path in root.rglob("*") if path.is_file() and ".nacre" not in path.parts)
     return {path.relative_to(root).as_posix(): path.read_bytes() for path in found}
+
+
+def test_a_count_that_is_no_number_nominates_nobody(memory: Memory) -> None:
+    checkpoint(memory, "x.md", TALK)
+    memory.workspace.refcount(None).write_text('{"warm/x.md": {"total": NaN, "timestamps": []}}', encoding="utf8")
+    assert memory.promote(dry_run=True).promoted == ()
+
+
+def test_a_link_in_the_place_of_the_report_is_not_written_through(memory: Memory) -> None:
+    before = memory.workspace.longterm.read_bytes()
+    (memory.workspace.root / "promote_report.md").symlink_to("MEMORY.md")
+    with pytest.raises(PathEscape):
+        memory.promote()
+    assert memory.workspace.longterm.read_bytes() == before

@@ -171,3 +171,14 @@ def test_what_an_older_version_indexed_is_not_believed(tmp_path: Path) -> None:
     owner.close()
     assert "private" not in seen_by_the_team(tmp_path)
     assert "ours" in seen_by_the_team(tmp_path)
+
+
+def test_what_follows_a_fence_that_a_group_left_open_is_not_the_group_s(tmp_path: Path) -> None:
+    memory = Memory.init(tmp_path / "ws", now="2026-02-14T12:00:00+00:00")
+    log = memory.workspace.day(memory.clock.today())
+    log.write_text("## 09:00 session:aaaa | group:ops\n- deploy is at noon\n```\nopen\n", encoding="utf8")
+    memory.remember("the surgery of Ann is on Tuesday")
+    group = Memory.open(memory.workspace.root, now="2026-02-14T13:00:00+00:00", scope="group:ops")
+    assert "noon" in group.context().text
+    assert "surgery" not in group.context(query="surgery of Ann").text
+    assert not [hit for hit in group.search("surgery of Ann", min_score=0, mode="text") if "surgery" in hit.snippet]

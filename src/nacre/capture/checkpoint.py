@@ -33,6 +33,7 @@ _WHO = {
     "zh": {Speaker.OWNER: "用户", Speaker.AGENT: "助手", Speaker.OTHER: "他人"},
 }
 _TITLE = 60  # characters
+_SPEAKS = re.compile(r"(?m)^\s*\*\*(?:User|Agent|Other|用户|助手|他人)(?: \([^)\n]*\))?\*\*")
 _MARKS = re.compile(r"\A[#>*\s-]+")
 
 
@@ -130,7 +131,10 @@ def _block(message: Message, given: Setting, language: str) -> list[str]:
     who = _WHO[language][message.speaker]
     if message.name:
         who += f" ({message.name})"
-    return [f"**{who}** {given.clock.local(message.at):%Y-%m-%d %H:%M}", "", message.text.strip(), ""]
+    said = _SPEAKS.sub(
+        r"\\\g<0>", message.text.strip()
+    )  # what a page or an agent quotes must not be read back as the owner's
+    return [f"**{who}** {given.clock.local(message.at):%Y-%m-%d %H:%M}", "", said, ""]
 
 
 def _first_line(text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 
+from nacre.text.blocks import HEADING, blocks
 from nacre.text.stamps import stamp_of
 from nacre.vault.workspace import DAY_NAME
 
@@ -38,6 +39,18 @@ def own_headings(path: str, layer: str, headings: tuple[str, ...]) -> tuple[str 
             if (stamp := stamp_of(headings[at])).time:
                 return stamp.group, headings[at:] if stamp.group else headings
     return None, headings
+
+
+def swallowed(lines: list[str]) -> list[tuple[int, int]]:
+    """Where the heading of a section stands in a fence or comment that somebody left open: what follows was written for whoever
+    that section is for. Up to the next real heading nothing of it is a group's."""
+    real = sorted(block.start for block in blocks(lines) if block.kind == HEADING)
+    known = set(real)
+    return [
+        (number, next((head for head in real if head > number), len(lines) + 1) - 1)
+        for number, line in enumerate(lines, 1)
+        if line.startswith("#") and number not in known and stamp_of(line.lstrip("#").strip()).time
+    ]
 
 
 def may_be_public(path: str, layer: str) -> bool:

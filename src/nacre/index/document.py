@@ -8,7 +8,7 @@ import re
 from typing import Any, NamedTuple
 
 from nacre.guard.secrets import redact
-from nacre.index.audience import PUBLIC, may_be_public, own_headings
+from nacre.index.audience import PUBLIC, may_be_public, own_headings, swallowed
 from nacre.text.blocks import FRONT, blocks
 from nacre.text.chunk import chunks, passages
 from nacre.text.stamps import (
@@ -66,6 +66,7 @@ def read(path: str, layer: str, data: bytes, *, size: int, overlap: int, private
     named = title if isinstance(title, str) else "" if layer == "longterm" else _words_of_name(path)
     parts: list[Part] = []
     seen: dict[str, int] = {}
+    closed = swallowed(lines) if layer in ("daily", "archive") else []
     for chunk in chunks(lines, size=size, overlap=overlap, every_item=every_item):
         if layer == "longterm" and all(line.startswith(">") for line in chunk.text.split("\n")):
             continue  # the rules at the head of the file are not memories
@@ -91,7 +92,9 @@ def read(path: str, layer: str, data: bytes, *, size: int, overlap: int, private
                 date=day_of or within or file_date,
                 stamp=stamp,
                 project=stamp.project or (owner[1] if owner else None),
-                audience=None if private else group or public,
+                audience=None
+                if private or any(a <= chunk.end and chunk.start <= b for a, b in closed)
+                else group or public,
                 label=label_of(chunk.text),
                 tags=tuple(dict.fromkeys((*file_tags, *tags_in(chunk.text)))),
                 context=redact(

@@ -45,6 +45,13 @@ class ChangeFeed:
 
         libc = ctypes.CDLL(None, use_errno=True)
         queue = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+        if (
+            queue < 0
+        ):  # a user has 128 of them: those of memories that nobody holds any more may be waiting to be let go
+            import gc
+
+            gc.collect()
+            queue = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
         if queue < 0:
             return False
         self._queue, self._owner = queue, os.getpid()
@@ -97,6 +104,10 @@ class ChangeFeed:
             os.close(self._queue)
         self._queue = None
         self._watched = set()
+
+    def __del__(self) -> None:
+        if self._queue is not None and self._owner == os.getpid():
+            os.close(self._queue)
 
 
 def all_local(folders: set[str]) -> bool:

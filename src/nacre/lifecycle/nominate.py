@@ -52,7 +52,8 @@ def _nominee(turn: Turn, clock: Clock, config: Config) -> Nominee | None:
     moments = refcount.moments(entry, clock)
     week, fortnight = (sum(now - days * _DAY < one <= now for one in moments) for days in (7, 14))
     told = entry.get("total")
-    total = int(told) if isinstance(told, int | float) and refcount.is_number(told) else len(moments)
+    known = isinstance(told, int | float) and refcount.is_number(told) and 0 <= told < 1e9
+    total = int(told) if known and isinstance(told, int | float) else len(moments)
     marked = entry.get("user_marked") is True
     rule = _rule(config, week, fortnight, total, marked=marked)
     if rule is None:

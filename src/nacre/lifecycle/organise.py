@@ -67,8 +67,10 @@ def by_brain(brain: Callable[[], Judge | None]) -> Summarise:
 
     def summarise(text: str) -> str:
         from nacre.brain.local.gist import rendered, summary
+        from nacre.guard.secrets import redact
 
-        return rendered(summary(text, brain() if next(made) <= MANY else None))
+        safe = redact(text).text  # whole, before it is cut into sentences and tags in which no label stands
+        return rendered(summary(safe, brain() if next(made) <= MANY else None))
 
     return summarise
 

@@ -12,6 +12,7 @@ from nacre.vault import atomic
 from nacre.vault.append import REDACT, guarded
 from nacre.vault.operation import Operation
 from nacre.vault.rewrite import rewrite
+from nacre.vault.skills import must_be_itself
 from nacre.vault.workspace import Workspace
 from nacre.words import say
 
@@ -84,6 +85,7 @@ def _steps(one: Promoted, by_words: dict[str, Step]) -> Iterator[Step]:
 def write(op: Operation, text: str) -> None:
     """Put the report where users and agents look for it; the same again, but for its time, is not written."""
     path = op.workspace.root / "promote_report.md"
+    must_be_itself(op.workspace, path)
     before = atomic.read_bytes(path)
     if before is None or _without_time(before.decode("utf-8", "replace")) != _without_time(text):
         rewrite(op, path, text.encode(), read=None if before is None else atomic.digest(before))

@@ -6,6 +6,7 @@ import os
 import re
 from pathlib import Path
 
+from nacre.errors import PathEscape
 from nacre.vault import atomic
 from nacre.vault.markdown import open_document, words_of
 from nacre.vault.operation import Operation
@@ -46,6 +47,17 @@ def retrospect(workspace: Workspace, skill: str) -> Path:
     return workspace.root / "skills" / skill / "docs" / "retrospect.md"
 
 
+def must_be_itself(workspace: Workspace, path: Path) -> None:
+    """A link in the place of a file that we write would let us write into another one."""
+    if atomic.real(path) != atomic.real(workspace.root) / path.relative_to(workspace.root):
+        raise PathEscape(
+            say(
+                f"{workspace.relative(path)} is a link, or lies below one; put the real file in its place.",
+                f"{workspace.relative(path)} 是链接或位于链接之下；请换回真正的文件。",
+            )
+        )
+
+
 def has_lesson(workspace: Workspace, skill: str, text: str) -> bool:
     doc = open_document(retrospect(workspace, skill))
     lines = (item.words for item in doc.items) if doc else ()
@@ -55,6 +67,7 @@ def has_lesson(workspace: Workspace, skill: str, text: str) -> bool:
 def add_lesson(op: Operation, skill: str, day: str, text: str, source: str) -> bool:
     """Write a lesson down once; whether it was new. What stands in the file stays as it is."""
     path = retrospect(op.workspace, skill)
+    must_be_itself(op.workspace, path)
     if has_lesson(op.workspace, skill, text):
         return False
     before = atomic.read_bytes(path)

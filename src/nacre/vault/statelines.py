@@ -55,7 +55,8 @@ def with_section(doc: Document, name: str) -> Document:
 def added(doc: Document, name: str, line: str) -> Document:
     doc = with_section(doc, name)
     found = working.section(doc, name)
-    assert found
+    if found is None:
+        raise working.stuck(doc, working.heading_for(doc, name))  # a fence or comment that is never closed hides it
     return document(doc.path, add_bullet(doc, found, line))
 
 
@@ -76,7 +77,8 @@ def with_task(doc: Document, line: str | None) -> Document:
     """The file with this as its task, or none."""
     found = working.section(doc, TASK)
     numbers = working.task_lines(doc)
-    assert found
+    if found is None:
+        raise working.stuck(doc, working.heading_for(doc, TASK))
     if _never_closed(doc, numbers):
         raise working.stuck(doc, found.title)  # what follows is hidden in it, and is not the task
     marker = "- " if numbers and doc.bare[numbers[0] - 1].startswith("- ") else ""

@@ -102,8 +102,8 @@ def survey(workspace: Workspace, config: Config) -> tuple[list[Checkpoint], list
     problems: list[Problem] = []
     for layer in TIERS:
         folder = root / layer
-        if folder.is_symlink() and not {atomic.real(root), inside} & set(atomic.real(folder).parents):
-            problems.append(_left(workspace, folder, say("is a link that leads elsewhere", "是指向别处的链接")))
+        if folder.is_symlink():  # two layers may be one folder then, or a layer the folder of the daily logs
+            problems.append(_left(workspace, folder, say("is a link, no layer of its own", "是链接，不是独立的层")))
             continue
         for name, full in sorted(_markdown(str(folder))):
             seen = _seen(layer, name, full)

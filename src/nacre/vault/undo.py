@@ -116,7 +116,8 @@ def apply(workspace: Workspace, clock: Clock, undo_plan: UndoPlan, config: Confi
             changes.append(_as_change(workspace, one))
             kept += [data for data in (contents[one.path], one.data) if data is not None]
         op.record(changes, kept)
-        for one in undo_plan.restores:
+        # What comes back before what goes: killed in between, a file that was moved stands in both places, never in none.
+        for one in sorted(undo_plan.restores, key=lambda one: one.data is None):
             _carry_out(op, workspace.root / one.path, contents[one.path], one)
         return op.id
 
