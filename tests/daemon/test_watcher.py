@@ -35,7 +35,7 @@ def log(root: Path) -> Iterator[logging.Logger]:
 
 @pytest.fixture
 def watcher(memory: Memory, log: logging.Logger) -> Iterator[Watcher]:
-    watcher = Watcher(memory, log, scan_every=0.5)
+    watcher = Watcher(memory, log)
     yield watcher
     watcher.end()
     watcher.join(20)
@@ -50,7 +50,7 @@ def indexed(memory: Memory) -> set[str]:
 
 def test_a_change_is_read_and_embedded_without_a_search(root: Path, memory: Memory, watcher: Watcher) -> None:
     watcher.start()
-    until(lambda: watcher.mode != "starting")  # scanning, where other programs have used up the watches
+    until(lambda: watcher.mode == "events")
     for number in range(3):
         (root / "memory" / f"new-{number}.md").write_text(f"The violin {number} is in the attic.\n", "utf8")
         until(lambda number=number: f"memory/new-{number}.md" in indexed(memory))  # type: ignore[misc]
@@ -61,7 +61,7 @@ def test_a_change_is_read_and_embedded_without_a_search(root: Path, memory: Memo
 
 def test_a_new_folder_is_watched_too(root: Path, memory: Memory, watcher: Watcher) -> None:
     watcher.start()
-    until(lambda: watcher.mode != "starting")  # scanning, where other programs have used up the watches
+    until(lambda: watcher.mode == "events")
     deep = root / "memory" / "music" / "strings"
     deep.mkdir(parents=True)
     (deep / "violin.md").write_text("The violin is in the attic.\n", "utf8")
@@ -76,7 +76,7 @@ def test_a_new_folder_is_watched_too(root: Path, memory: Memory, watcher: Watche
 
 def test_reading_a_memory_is_no_change_of_it(root: Path, memory: Memory, watcher: Watcher) -> None:
     watcher.start()
-    until(lambda: watcher.mode != "starting")  # scanning, where other programs have used up the watches
+    until(lambda: watcher.mode == "events")
     (root / "memory" / "one.md").write_text("one\n", "utf8")
     until(lambda: "memory/one.md" in indexed(memory))
     before = watcher.updates
