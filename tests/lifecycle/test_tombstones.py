@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tests.lifecycle.conftest import BULLET, FACT, NOW, ledger_of
 
-from nacre.capture.forgotten import are_forgotten
+from nacre.capture.forgotten import are_forgotten, vectors_of
 from nacre.embed.local import LocalEmbedder
 from nacre.memory import Memory
 from nacre.vault import tombstones
@@ -139,3 +139,11 @@ def test_with_the_local_models_nearly_the_same_words_are_known_and_others_are_no
         "周报发邮件",
     ]
     assert are_forgotten(stones(root), texts) == [True, True, False, False]
+
+
+@pytest.mark.skipif(not LocalEmbedder().models(), reason="needs the local models")
+def test_models_that_were_installed_meanwhile_are_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as without:
+        without.setenv("NACRE_MODELS_PATH", str(tmp_path / "none"))
+        assert vectors_of([FACT]) == [{}]
+    assert set(vectors_of([FACT])[0]) == {MODEL}

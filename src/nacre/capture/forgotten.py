@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from functools import cache
 from typing import TYPE_CHECKING
 
 from nacre.errors import ModelUnusable
@@ -69,8 +68,15 @@ def vectors_of(texts: Sequence[str], models: Container[str] | None = None) -> li
         return [{} for _ in texts]
 
 
-@cache
 def _embedder() -> LocalEmbedder:
+    """The models that are installed now; those in use are kept, for who forgets one thing often forgets another."""
     from nacre.embed.local import LocalEmbedder
 
-    return LocalEmbedder(threads=1)
+    embedder = LocalEmbedder(threads=1)
+    known = _kept.get("embedder")
+    if known is None or known.models() != embedder.models():
+        _kept["embedder"] = embedder
+    return _kept["embedder"]
+
+
+_kept: dict[str, LocalEmbedder] = {}
