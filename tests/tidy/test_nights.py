@@ -156,8 +156,10 @@ class Nights(RuleBasedStateMachine):
     def agent_writes(self, told: str, ago: int) -> None:
         """An agent appends to a living log without asking anybody."""
         path = self.workspace.day(self.clock.today() - dt.timedelta(days=ago))
+        self.sessions += 1  # at a minute of its own: the same words at the same minute of a day are the same note
+        hour, minute = divmod(self.sessions, 60)
         with path.open("ab") as log:
-            log.write(f"## 11:11 note\n- {told}\n".encode())
+            log.write(f"## {hour % 24:02}:{minute:02} note\n- {told}\n".encode())
         self.logged[told] += 1
 
     @rule(told=sayings)
@@ -403,10 +405,13 @@ class Nights(RuleBasedStateMachine):
         self.done[last_id(self.workspace)] = before, gone | (taken or set())
 
     def _write(self, path: Path, data: bytes) -> None:
-        path.write_bytes(data)
         if path == self.workspace.longterm:
-            size, before = limits.size_of(data), self.largest.get(path, limits.Size(0, 0))
-            self.largest[path] = limits.Size(max(size.lines, before.lines), max(size.bytes, before.bytes))
+            was, size = limits.size_of(path.read_bytes() if path.exists() else b""), limits.size_of(data)
+            free = self.largest.get(path, limits.Size(0, 0))
+            # What was brought under the limits may be undone, and then stands beside what the user wrote since.
+            grown = [max(now, most + max(0, now - then)) for now, most, then in zip(size, free, was, strict=True)]
+            self.largest[path] = limits.Size(*grown)
+        path.write_bytes(data)
 
     def _text(self, path: Path) -> str:
         return path.read_bytes().decode() if path.exists() else ""
