@@ -13,6 +13,7 @@ import pytest
 from tests.lifecycle.conftest import killed_at
 from tests.lifecycle.layers import NOW, Layers, brief
 
+from nacre.clock import Clock
 from nacre.errors import BadInput, BadSetting
 from nacre.lifecycle import organise as module
 from nacre.lifecycle.organise import organise
@@ -232,6 +233,24 @@ def test_a_time_that_cannot_be_is_not_believed(layers: Layers) -> None:
     ]
 
 
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Shanghai", "America/New_York"])
+@pytest.mark.parametrize("now", ["2031-03-20T10:00", "9999-12-31", "0001-01-02T12:00"])
+def test_the_first_and_the_last_day_of_the_calendar_are_days_like_any_other(
+    layers: Layers, zone: str, now: str
+) -> None:
+    layers.zone = ZoneInfo(zone)
+    layers.now = Clock(layers.zone).at(now).now()
+    for number, day in enumerate(("0001-01-01", "9999-12-31", "9999-12-31T23:59:59-12:00", "253402300799")):
+        path = layers.folder / f"hot/{day[:10]}-{number}.md"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"---\ndate: {day}\n---\n# x\n\nsession:ab | codex | {day[:10]} 23:59\n", "utf8")
+    ends = [253402300799, "9999-12-31T23:59:59", "0001-01-01", 0]
+    layers.count({"hot/9999-12-31-1.md": {"created": ends[0], "timestamps": ends, "forgotten": ends[1]}})
+    left = layers.organise().left
+    assert not left
+    assert sum(path.endswith(".md") and not path.startswith("gist/") for path in layers.places()) == 4
+
+
 def test_times_without_a_zone_are_the_users(layers: Layers) -> None:
     layers.zone = ZoneInfo("Asia/Shanghai")
     layers.put("hot/2031-03-20-1559-x.md")  # 07:59 in London, where it is ten
@@ -353,6 +372,22 @@ def test_a_summary_without_an_original_is_kept_and_sinks_too(layers: Layers) -> 
     assert list(layers.counts()) == ["forgotten/y.gist.md", "gist/x.md"]
 
 
+@pytest.mark.parametrize("name", ["a" * 252, "b" * 247, "中" * 84, "深/" + "c" * 250])
+def test_a_name_that_leaves_no_room_for_a_number_or_a_summary_is_cut(layers: Layers, name: str) -> None:
+    layers.put(f"hot/{name}.md", "# new\n", age="8d")
+    layers.put(f"warm/{name}.md", "# old\n", age="2d")
+    before = layers.tree()
+    for days in (0, 15):
+        layers.now += dt.timedelta(days=days)
+        assert not layers.organise().left
+    texts = [data for path, data in layers.tree().items() if path.startswith("forgotten/")]
+    assert sorted(texts) == sorted([b"# new\n", b"# old\n", brief("# new\n").encode()])
+    assert len(layers.counts()) == 2
+    assert not layers.organise().changed
+    layers.undo(2)
+    assert layers.tree() == before
+
+
 # Trouble.
 
 
@@ -437,6 +472,29 @@ def test_layers_that_the_user_keeps_elsewhere_are_organised_with_the_counts_besi
     assert layers.places() == ["warm/x.md"]
     assert json.loads((memory_disk / ".openclaw/refcount.json").read_text("utf8"))["warm/x.md"]["total"] == 1
     layers.undo()
+    assert layers.tree() == before
+
+
+@pytest.mark.parametrize("space", ["\u3000", "\u00a0", "\u200d"])
+def test_unusual_spaces_and_joiners_in_names_are_names_too(layers: Layers, memory_disk: Path, space: str) -> None:
+    layers.set(path=str(memory_disk / f"外{space}部/fs"))
+    layers.put(f"forgotten/a{space}a.md", age="90d")
+    layers.put(f"warm/b{space}b.md", age="2d")
+    layers.get(f"warm/b{space}b.md", layers.ago("1h"))
+    layers.count({f"forgotten/a{space}a.md": {"forgotten": int(layers.ago("31d").timestamp())}})
+    before = layers.tree()
+    assert not layers.organise().left
+    assert layers.places() == [f"hot/b{space}b.md"]
+    layers.undo()
+    assert layers.tree() == before
+
+
+def test_what_history_could_not_name_is_not_touched(layers: Layers, memory_disk: Path) -> None:
+    layers.set(path=str(memory_disk / "line\nbreak/fs"))
+    layers.put("hot/x.md", age="4h")
+    before = layers.tree()
+    (problem,) = layers.organise().left
+    assert "history cannot keep" in problem.message
     assert layers.tree() == before
 
 
@@ -542,4 +600,4 @@ def test_killed_at_any_call_the_next_run_ends_in_the_same_state(layers: Layers) 
         assert layers.tree() == before, call
         if not died:
             break
-    assert call > 40
+    assert call > 30

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
+import json
+from collections.abc import Iterator
 from pathlib import Path
+from threading import Event, Thread
 
 import pytest
 from tests.lifecycle.layers import Layers
 
+from nacre.errors import ChangedOutside, Locked, NacreError
+from nacre.lifecycle import rotate
+from nacre.memory import Memory
+from nacre.vault import atomic
 from nacre.vault.history import history
+from nacre.vault.lock import lock
+from nacre.vault.tiers import content, held, listed
+from nacre.vault.workspace import Workspace
 
 
 @pytest.fixture
@@ -108,3 +119,98 @@ def test_several_are_rotated_as_one_operation(layers: Layers) -> None:
     assert [one.command for one in history(layers.workspace).operations] == ["recall"]
     layers.undo()
     assert layers.tree() == before
+
+
+@contextlib.contextmanager
+def held_by_another(workspace: Workspace) -> Iterator[None]:
+    taken, done = Event(), Event()
+
+    def hold() -> None:
+        with lock(workspace):
+            taken.set()
+            done.wait()
+
+    thread = Thread(target=hold)
+    thread.start()
+    taken.wait()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+def test_what_could_not_be_moved_because_another_held_the_workspace_is_moved_by_the_next_organise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rotate, "WAIT", 0.0)
+    with Memory.init(tmp_path / "ws", now="2031-03-20T10:00:00+00:00") as memory:
+        fs = memory.workspace.root / "memory_fs"
+        (fs / "forgotten").mkdir(parents=True)
+        (fs / "forgotten/2031-01-02-quokka.md").write_text("# The quokka\n\nThe quokka lives on Rottnest.\n", "utf8")
+        with held_by_another(memory.workspace):
+            report = memory.recall("quokka Rottnest")
+        assert [one.path for one in report.found] == ["memory_fs/forgotten/2031-01-02-quokka.md"]
+        assert [problem.kind for problem in report.problems] == ["not moved"]
+        memory.organise()
+        assert (fs / "warm/2031-01-02-quokka.md").exists()
+        entry = json.loads((memory.workspace.root / "refcount.json").read_text("utf8"))["warm/2031-01-02-quokka.md"]
+        assert (entry["user_marked"], entry["total"]) == (True, 1)
+
+
+def test_layers_that_two_workspaces_share_are_held_for_both(memory_disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, other = Layers(memory_disk / "one"), Layers(memory_disk / "other")
+    for each in (one, other):
+        each.set(path=str(memory_disk / "shared/fs"))
+    one.put("warm/x.md", age="2d")
+    monkeypatch.setattr(rotate, "WAIT", 0.0)
+    refused: list[bool] = []
+
+    def recall() -> None:
+        try:
+            other.recall("warm/x.md")
+        except Locked:
+            refused.append(True)
+
+    with held(one.workspace, one.config):
+        thread = Thread(target=recall)
+        thread.start()
+        thread.join()
+    assert refused == [True]
+    assert one.places() == ["warm/x.md"]
+    recall()
+    assert one.places() == ["hot/x.md"]
+
+
+def test_a_file_that_goes_while_it_is_read_is_told_as_changed(layers: Layers, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = layers.put("warm/x.md", age="2d")
+    (one,) = listed(layers.workspace, layers.config)
+    data = path.read_bytes()
+
+    def read_and_gone(place: Path) -> bytes:
+        path.unlink()
+        return data
+
+    monkeypatch.setattr(atomic, "read_bytes", read_and_gone)
+    with pytest.raises(ChangedOutside):
+        content(layers.workspace, one)
+
+
+def test_what_a_recall_names_in_layers_above_the_workspace_can_be_read_and_is_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NACRE_TIERS_PATH", "../out/fs")
+    fs = tmp_path / "out/fs"
+    (fs / "warm").mkdir(parents=True)
+    (fs / "warm/2031-03-18-quokka.md").write_text("# The quokka\n\nThe quokka lives on Rottnest.\n", "utf8")
+    (tmp_path / "out/other.md").write_text("not ours\n", "utf8")
+    with Memory.init(tmp_path / "ws", now="2031-03-20T10:00:00+00:00") as memory:
+        (found,) = memory.recall("quokka Rottnest").found
+        assert found.path == (fs / "hot/2031-03-18-quokka.md").as_posix()
+        assert "Rottnest" in memory.get(found.path).text
+        memory.organise()
+        counts = json.loads((tmp_path / "out/refcount.json").read_text("utf8"))
+        assert counts["hot/2031-03-18-quokka.md"]["total"] == 1
+        for other in ("../out/other.md", str(tmp_path / "out/other.md"), "../out/fs/../other.md"):
+            with pytest.raises(NacreError):
+                memory.get(other)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,23 @@ def test_a_group_cannot_read_what_is_private(root: Path, place: str) -> None:
     memory = Memory.open(root, scope="group:climbers")
     with pytest.raises(NotFound):
         memory.get(place, lines=1)
+
+
+def test_a_group_is_not_told_that_a_file_is_there_by_what_is_wrong_with_it(root: Path, tmp_path: Path) -> None:
+    (root / "memory" / "archive").mkdir()
+    (root / "memory" / "archive" / "a.md.gz").write_bytes(b"\x1f\x8b damaged")
+    (root / "memory" / "large.md").write_bytes(b"a\n" * 6_000_000)
+    (tmp_path / "outside.md").write_text("elsewhere", "utf8")
+    (root / "memory" / "link.md").symlink_to(tmp_path / "outside.md")
+    os.mkfifo(root / "memory" / "pipe.md")
+    memory = Memory.open(root, scope="group:climbers")
+    for path in ("memory/archive/a.md.gz", "memory/large.md", "memory/link.md", "memory/pipe.md", "memory/none.md"):
+        for place in (path, f"{path}:9000"):
+            with pytest.raises(NotFound) as refused:
+                memory.get(place)
+            assert str(refused.value) == f"There is no memory file {path}."
+    with pytest.raises(BadInput, match="too large"):
+        Memory.open(root).get("memory/large.md")
 
 
 def test_a_group_reads_its_own_lines_and_no_line_around_them(root: Path) -> None:

@@ -57,7 +57,7 @@ def test_sessions_do_not_see_each_other(tmp_path: Path) -> None:
     for one in ids:
         put(cache(tmp_path, one), "who", one)
     assert [get(cache(tmp_path, one), "who").text for one in ids] == ids
-    assert {path.parent for path in (tmp_path / "cache").rglob("*.json")} == {tmp_path / "cache"}
+    assert {path.parent for path in tmp_path.rglob("*.json")} == {cache(tmp_path).folder}
 
 
 @settings(deadline=None)
@@ -124,8 +124,9 @@ def test_a_link_in_the_place_of_the_folder_or_file_is_refused(tmp_path: Path) ->
     with pytest.raises(PathEscape):
         values(mine)
     (tmp_path / "real").mkdir()
-    (tmp_path / "linked").symlink_to(tmp_path / "real")
-    other = open_cache("s", CacheSettings(path=str(tmp_path / "linked")), Clock())
+    other = open_cache("s", CacheSettings(path=str(tmp_path / "other")), Clock())
+    other.folder.parent.mkdir()
+    other.folder.symlink_to(tmp_path / "real")
     for use in (lambda: put(other, "a", "b"), lambda: values(other), lambda: clear(other)):
         with pytest.raises(PathEscape, match=r"cache\.path"):
             use()
@@ -135,7 +136,7 @@ def test_a_link_in_the_place_of_the_folder_or_file_is_refused(tmp_path: Path) ->
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="only root can make a folder that belongs to another")
 def test_a_folder_of_another_user_is_refused(tmp_path: Path) -> None:
     mine = cache(tmp_path)
-    mine.folder.mkdir()
+    mine.folder.mkdir(parents=True)
     os.chown(mine.folder, 12345, 12345)
     with pytest.raises(PathEscape, match="somebody else"):
         put(mine, "a", "b")
@@ -182,6 +183,21 @@ def test_files_of_sessions_that_are_over_are_swept(tmp_path: Path) -> None:
     os.utime(over.path, (long_ago, long_ago))
     put(mine, "c", "d")
     assert not over.path.exists()
+
+
+def test_a_folder_that_others_use_too_is_left_as_it_is(tmp_path: Path) -> None:
+    shared, mine = tmp_path / "cache", cache(tmp_path)
+    shared.mkdir()
+    shared.chmod(0o1777)
+    foreign = shared / "session-export.json"
+    foreign.write_text("{}", "utf8")
+    os.utime(foreign, (0, 0))
+    for use in (lambda: values(mine), lambda: put(mine, "a", "b"), lambda: clear(mine), lambda: put(mine, "a", "b")):
+        use()
+    assert foreign.read_text("utf8") == "{}"
+    assert stat.S_IMODE(shared.stat().st_mode) == 0o1777
+    assert sorted(path.name for path in shared.iterdir()) == [mine.folder.name, "session-export.json"]
+    assert stat.S_IMODE(mine.folder.stat().st_mode) == 0o700
 
 
 def write_ten(place: Path, who: int) -> None:

@@ -308,7 +308,7 @@ def test_a_file_that_cannot_be_edited_is_left_alone(workspace: Workspace, tmp_pa
             desk.pending("x")
 
     workspace.state.symlink_to(outside)
-    refused(PathEscape, "outside")
+    refused(PathEscape, "is a link")
     assert outside.read_text() == "## Pending\n"
     workspace.state.unlink()
     workspace.state.write_bytes(b"## Pending\n\xff\xfe\n")

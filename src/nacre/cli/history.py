@@ -27,7 +27,13 @@ def history(invocation: Invocation, limit: int, *, as_json: bool) -> None:
     for problem in past.problems:
         note(problem.message)
     rows = [
-        (str(one.id), one.at[:19], one.command, one.state, ", ".join(dict.fromkeys(c.path for c in one.changes)))
+        (
+            str(one.id),
+            one.at[:19],
+            one.command,
+            _state(one.state),
+            ", ".join(dict.fromkeys(c.path for c in one.changes)),
+        )
         for one in newest
     ]
     if not rows:
@@ -73,8 +79,31 @@ def undo(invocation: Invocation, count: int, only: int | None, *, dry_run: bool,
         print_json({"undoes": made.undoes, "steps": [asdict(step) for step in made.plan.steps], "dryRun": dry_run})
         return
     for step in made.plan.steps:
-        click.echo("\t".join(part for part in (step.action, step.path, step.reason, step.detail) if part))
+        click.echo("\t".join(part for part in (_verb(step.action), step.path, step.reason, _size(step.detail)) if part))
     if not made.plan:
         note(say("There was nothing to take back.", "没有需要撤销的内容。"))
     elif only is None and len(made.undoes) < count:
         note(say(f"There were only {len(made.undoes)} to take back.", f"可撤销的只有 {len(made.undoes)} 步。"))
+
+
+def _state(state: str) -> str:
+    return {
+        "done": say("done", "已完成"),
+        "partly done": say("partly done", "部分完成"),
+        "not carried out": say("not carried out", "未执行"),
+        "undone": say("undone", "已撤销"),
+    }.get(state, state)
+
+
+def _verb(action: str) -> str:
+    return {
+        "remove": say("remove", "移除"),
+        "bring back": say("bring back", "找回"),
+        "cut": say("cut", "截去"),
+        "restore": say("restore", "恢复"),
+        "move back": say("move back", "移回"),
+    }.get(action, action)
+
+
+def _size(detail: str) -> str:
+    return detail.removesuffix(" bytes") + say(" bytes", " 字节") if detail.endswith(" bytes") else detail

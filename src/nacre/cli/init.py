@@ -34,7 +34,8 @@ def init(invocation: Invocation, path: Path | None, *, dry_run: bool, as_json: b
         print_json({"workspace": str(root), "steps": [asdict(step) for step in made.plan.steps], "dryRun": dry_run})
         return
     for step in made.plan.steps:
-        click.echo(f"{step.action}\t{step.path}\t{step.reason}")
+        verb = say("create", "新建") if step.action == "create" else say("change", "修改")
+        click.echo(f"{verb}\t{step.path}\t{step.reason}")
     if not made.plan:
         note(say(f"{shown_path(root)} is complete already.", f"{shown_path(root)} 已经完备。"))
     elif not dry_run:

@@ -50,7 +50,8 @@ def _show(one: Recalled) -> None:
     if one.opened:
         note(say(f"The summary was not enough; {one.opened} was opened.", f"摘要不够详细；已打开原文 {one.opened}。"))
     for passage in one.passages:
-        click.echo(f"  {say('lines', '行')} {passage.start_line}-{passage.end_line}:")
+        first, last = passage.start_line, passage.end_line
+        click.echo(say(f"  lines {first}-{last}:", f"  第 {first}-{last} 行："))
         for line in passage.text.splitlines():
             click.echo(f"  {line}")
     click.echo("")

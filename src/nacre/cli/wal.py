@@ -122,7 +122,7 @@ def get(invocation: Invocation, section: tuple[str, ...], *, as_json: bool) -> N
     """Print working memory, or one SECTION of it: task, context, decisions, pending, blockers, or a heading of your own."""
     from nacre.vault import working
 
-    state = _state(invocation).read()
+    state = _state(invocation).shown()
     wanted = " ".join(section)
     if as_json:
         everything = working.as_plain(state)

@@ -15,6 +15,7 @@ from nacre.lifecycle.flushes import Asked
 from nacre.lifecycle.flushwords import Prompts, prompts
 from nacre.text.language import language_of
 from nacre.vault import atomic
+from nacre.vault.history import last_id
 from nacre.vault.workspace import Workspace
 from nacre.words import language, say
 
@@ -120,12 +121,20 @@ def _remembered(
 ) -> Asked | None:
     if code == DUE:
         again = before is not None and not _is_over(before, compactions)
-        return Asked(now, before.tries + 1 if before and again else 1, compactions, files=hashes_of(workspace))
+        tries, last = before.tries + 1 if before and again else 1, _last_operation(workspace)
+        return Asked(now, tries, compactions, files=hashes_of(workspace), operation=last)
     if before is None:
         return None
     counted = before.compactions if before.compactions is not None else compactions
     # Where nobody counts compactions, a context of less than half the threshold has been compacted.
     return replace(before, compactions=counted, ended=before.ended or 2 * tokens < limit)
+
+
+def _last_operation(workspace: Workspace) -> int:
+    try:
+        return last_id(workspace)
+    except OSError:  # a history that cannot be read brings nothing back, and stops nothing
+        return 0
 
 
 def handed_out(workspace: Workspace, clock: Clock, config: Config) -> tuple[str, Prompts]:

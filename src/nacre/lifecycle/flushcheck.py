@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from nacre.clock import Clock
 from nacre.config import Config
-from nacre.errors import NacreError, NotFound
+from nacre.errors import NacreError
 from nacre.lifecycle import flushes
 from nacre.lifecycle.flushwords import REFERENCE
 from nacre.vault import atomic, blobs
-from nacre.vault.history import CREATE, DONE, REWRITE, Change, history
+from nacre.vault.history import DONE, Change, History, history
+from nacre.vault.merge import merge
 from nacre.vault.operation import operation
-from nacre.vault.rewrite import expect, write_over
+from nacre.vault.rewrite import expect, put
 from nacre.vault.workspace import Workspace
 from nacre.words import say
 
@@ -35,6 +36,7 @@ class Touched:
     was: str | None
     now: str | None
     command: str = ""  # what brings it back; nothing where history does not have it
+    back: bytes | None = field(default=None, repr=False)  # what that command would put there
 
 
 @dataclass(frozen=True)
@@ -73,38 +75,62 @@ def check(workspace: Workspace, clock: Clock, session: str) -> Checked:
     now = hashes_of(workspace)
     changed = [(path, was, now[path]) for path, was in before.files.items() if path in now and now[path] != was]
     touched = [Touched(path, _how(was, is_now), was, is_now) for path, was, is_now in changed]
-    return Checked(before.at, tuple(_with_commands(workspace, touched)))
+    return Checked(before.at, tuple(_with_commands(workspace, before.operation, touched)))
 
 
 def _how(was: str | None, now: str | None) -> str:
     return MADE if was is None else REMOVED if now is None else EDITED
 
 
-def _with_commands(workspace: Workspace, touched: Sequence[Touched]) -> list[Touched]:
+def _with_commands(workspace: Workspace, last: int, touched: Sequence[Touched]) -> list[Touched]:
     """Nacre's own change is undone; an agent's is taken back from what history kept of the file."""
     if not touched:
         return []
+    known = history(workspace)
     ours = {
-        (change.path, change.after): one.id
-        for one in history(workspace).operations
-        if one.state == DONE
-        for change in one.changes
+        (change.path, change.after): one.id for one in known.operations if one.state == DONE for change in one.changes
     }
     found: list[Touched] = []
     for one in touched:
-        command = "nacre flush --restore" if one.was and _has(workspace, one.was) else ""
-        if number := ours.get((one.path, one.now)):
-            command = f"nacre undo --only {number}"
-        found.append(replace(one, command=command))
+        back = _without_the_turn(workspace, known, last, one)
+        if back is not None and atomic.digest(back) != one.now:
+            found.append(replace(one, command="nacre flush --restore", back=back))
+        elif number := ours.get((one.path, one.now)):
+            found.append(replace(one, command=f"nacre undo --only {number}"))
+        else:
+            found.append(one)
     return found
 
 
-def _has(workspace: Workspace, name: str) -> bool:
+def _without_the_turn(workspace: Workspace, known: History, last: int, one: Touched) -> bytes | None:
+    """The file as it was, with what Nacre itself has changed in it since: what was admitted or forgotten meanwhile stays so.
+
+    None where history does not have it all, or where both changed the same lines.
+    """
+    ours = _own_changes(known, last, one)
     try:
-        blobs.load(workspace.history, name)
-    except NotFound:
-        return False
-    return True
+        content = None if one.was is None else blobs.load(workspace.history, one.was)
+        for change in ours:
+            if change.after is None or (content is None) is not (change.before is None):
+                return None
+            after = blobs.load(workspace.history, change.after)
+            before = b"" if change.before is None else blobs.load(workspace.history, change.before)
+            content = after if content is None else merge(before, content, after)
+            if content is None:
+                return None
+    except NacreError:
+        return None
+    return content
+
+
+def _own_changes(known: History, last: int, one: Touched) -> list[Change]:
+    """What Nacre did to the file after the prompts were handed out, when `last` was its last operation."""
+    found: list[Change] = []
+    for operation_ in known.operations:
+        for change, done in zip(operation_.changes, operation_.carried_out, strict=True):
+            if operation_.id > last and done and change.path == one.path:
+                found = [] if change.after == one.was else [*found, change]
+    return found
 
 
 def restore(workspace: Workspace, clock: Clock, config: Config, touched: Sequence[Touched]) -> tuple[str, ...]:
@@ -112,15 +138,11 @@ def restore(workspace: Workspace, clock: Clock, config: Config, touched: Sequenc
     done: list[str] = []
     with operation(workspace, clock, "flush", config) as op:
         for one in touched:
-            if one.command != "nacre flush --restore" or one.was is None:
+            if one.back is None:
                 continue
             path = workspace.root / one.path
             op.place(path)
-            before = expect(workspace, path, one.now)
-            data = blobs.load(workspace.history, one.was)
-            kind = CREATE if before is None else REWRITE
-            op.record([Change(one.path, kind, one.now, one.was)], [data] if before is None else [before, data])
-            write_over(op, path, before, data)
+            put(op, path, expect(workspace, path, one.now), one.back)
             done.append(one.path)
     return tuple(done)
 

@@ -36,6 +36,7 @@ class Asked:
     over: bool = False  # the turn took place: it was answered, or looked at afterwards
     ended: bool = False  # the context has been compacted since: the next one is another cycle
     files: Mapping[str, str | None] = field(default_factory=dict)  # the hash of each reference file then
+    operation: int = 0  # the last of history then: what Nacre did since is no doing of the agent's
 
 
 Flushes = dict[str, Asked]
@@ -92,6 +93,7 @@ def settle(workspace: Workspace, session: str, now: dt.datetime) -> Asked | None
 def _as_json(one: Asked) -> dict[str, Any]:
     told: dict[str, Any] = {"at": one.at.isoformat(), "tries": one.tries, "files": dict(one.files)}
     told |= {} if one.compactions is None else {"compactions": one.compactions}
+    told |= {"operation": one.operation} if one.operation else {}
     return told | {name: True for name in ("over", "ended") if getattr(one, name)}
 
 
@@ -101,4 +103,5 @@ def _asked(told: Mapping[str, Any]) -> Asked:
     if at.tzinfo is None or not (count is None or type(count) is int):
         raise ValueError(told)
     files = {str(path): None if one is None else str(one) for path, one in told["files"].items()}
-    return Asked(at, int(told["tries"]), count, bool(told.get("over")), bool(told.get("ended")), files)
+    last = int(told.get("operation", 0))
+    return Asked(at, int(told["tries"]), count, bool(told.get("over")), bool(told.get("ended")), files, last)

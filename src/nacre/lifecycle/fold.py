@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 
 from nacre.clock import Clock
 from nacre.config import Config
+from nacre.guard.sanitise import clean
 from nacre.vault import refcount
 from nacre.vault.files import TIERS
-from nacre.vault.recalls import Recall
+from nacre.vault.recalls import ROTATED, Recall
 from nacre.vault.refcount import Entry
 from nacre.vault.tiers import Family, stem_of
 from nacre.vault.workspace import Workspace
 
-ROTATED = "recall"  # the way of `nacre recall`, which lets a checkpoint rise by itself
 _A_DAY = 86400
 
 
@@ -60,7 +60,7 @@ def gathered(
         at = which.of(key, lambda one: bool(made[one].keys))
         if at is not None:
             made[at].keys.append(key)
-    shown = f"{workspace.relative(Path(os.path.normpath(workspace.tiers(config.tiers.path))))}/"
+    shown = clean(f"{workspace.relative(Path(os.path.normpath(workspace.tiers(config.tiers.path))))}/")
     now = clock.now().timestamp()
     for one in recalls:
         if not one.path.startswith(shown):
@@ -85,10 +85,14 @@ class _Which:
     """The families by the places of their files and by their names."""
 
     def __init__(self, found: Sequence[Family]) -> None:
-        self.by_place = {piece.place: at for at, family in enumerate(found) for piece in family.pieces}
+        self.by_place: dict[str, int] = {}
         self.by_stem: dict[str, list[int]] = defaultdict(list)
         for at, family in enumerate(found):
-            self.by_stem[family.stem].append(at)
+            for name in {family.stem, clean(family.stem)}:  # recalls are written without what cannot be seen
+                self.by_stem[name].append(at)
+            for piece in family.pieces:
+                self.by_place.setdefault(clean(piece.place), at)
+        self.by_place |= {piece.place: at for at, family in enumerate(found) for piece in family.pieces}
 
     def of(self, place: str, has_one: Callable[[int], bool] = lambda _: False) -> int | None:
         """The family that a place belongs to; of several by its name, rather one that does not have what is given out."""

@@ -127,6 +127,14 @@ def _forgotten(layer: str, entry: Entry, mark: float | None, now: float, told: _
     return Belongs(FORGOTTEN, entry, FORGET, reason)
 
 
+def told_time(at: float, clock: Clock) -> dt.datetime:
+    """A moment that is not after now, as the user's clock tells it."""
+    try:
+        return clock.local(dt.datetime.fromtimestamp(at, dt.UTC))
+    except (ValueError, OverflowError, OSError):  # the last day of the calendar does not exist in every zone
+        return clock.now()
+
+
 @dataclass(frozen=True)
 class _Since:
     """The moment from which an age counts, in words."""
@@ -137,7 +145,7 @@ class _Since:
 
     @property
     def when(self) -> str:
-        return f"{self.clock.local(dt.datetime.fromtimestamp(self.at, dt.UTC)):%Y-%m-%d %H:%M}"
+        return f"{told_time(self.at, self.clock):%Y-%m-%d %H:%M}"
 
     @property
     def ago(self) -> str:

@@ -24,7 +24,8 @@ class Nominee:
 
     family: Family
     key: str  # its place in refcount.json
-    entry: dict[str, Any]  # as it stands there
+    keys: tuple[str, ...]  # every place there under which it was counted so far
+    entry: dict[str, Any]  # as it stands there; of several, all together
     own: float  # when its content is from, in seconds since 1970
     total: int
     week: int
@@ -59,7 +60,7 @@ def _nominee(turn: Turn, clock: Clock, config: Config) -> Nominee | None:
     if rule is None:
         return None
     key = kept.keys[0] if kept.keys else turn.family.lead.place
-    return Nominee(turn.family, key, stored, dated.own, total, week, fortnight, marked, rule)
+    return Nominee(turn.family, key, kept.keys, stored, dated.own, total, week, fortnight, marked, rule)
 
 
 def _rule(config: Config, week: int, fortnight: int, total: int, *, marked: bool) -> str | None:

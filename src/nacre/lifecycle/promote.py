@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import datetime as dt
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from nacre.capture.reread import Reread, reread
 from nacre.errors import NacreError
 from nacre.guard.secrets import redact
+from nacre.lifecycle.layer import told_time
 from nacre.lifecycle.nominate import Nominee, nominees
+from nacre.lifecycle.turns import Seen, hash_of, seen
 from nacre.model.bullet import Bullet
 from nacre.model.problem import Problem
 from nacre.model.session import Kind, Session, Speaker
@@ -18,16 +20,18 @@ from nacre.sources.whose import project_name
 from nacre.tidy import write
 from nacre.tidy.candidates import candidates
 from nacre.tidy.days import Said
+from nacre.tidy.fields import IDENTITY, USER
 from nacre.tidy.planned import DistilPlan
 from nacre.tidy.room import Room
 from nacre.tidy.run import distilled_with_care
 from nacre.vault import refcount, skills
-from nacre.vault.operation import Operation
+from nacre.vault.operation import Operation, operation
 from nacre.vault.projects import project_of
-from nacre.vault.tiers import content
+from nacre.vault.tiers import content, held
 from nacre.vault.trail import mark_of
 from nacre.vault.workspace import slug_of
 
+TRIES = 3  # times that a plan is made before the workspace is held for it
 _AGENTS_MAY = ("TECH", "LESSON")  # only the owner's words become preferences, decisions and people
 
 
@@ -86,7 +90,7 @@ def _promoted(room: Room, one: Nominee, known: list[str]) -> Promoted:
     workspace = room.workspace
     talk = reread(content(workspace, one.family.lead).decode("utf-8", "replace"), room.clock)
     path = workspace.relative(one.family.lead.path)
-    day = room.clock.local(dt.datetime.fromtimestamp(one.own, dt.UTC)).date().isoformat()
+    day = told_time(one.own, room.clock).date().isoformat()
     bullets = extract(redacted(list(talk.messages)), room.judge(), least=1) if talk.messages else []
     lessons: list[Lesson] = []
     lines: list[Said] = []
@@ -117,10 +121,41 @@ def _said(room: Room, day: str, bullet: Bullet, talk: Reread, path: str) -> Said
     return Said(day, bullet.text, bullet.type, slug, None, talk.session[:8], "", 0, mark_of(bullet.line), path)
 
 
-def apply(room: Room, op: Operation) -> PromotePlan:
+Tell = Callable[[Operation, PromotePlan], None]  # writes the report, within the operation that it tells of
+
+
+def promote(room: Room, tell: Tell, *, applying: bool) -> PromotePlan:
+    """Plan while nobody has to wait, then carry it out and report; where somebody came between, it is planned again, the last
+    time while holding the workspace."""
+    for _ in range(TRIES):
+        read, made = _read(room), plan(room)
+        with operation(room.workspace, room.clock, "promote", room.config) as op:
+            if applying:
+                write.recover(room, op)
+            if read == _read(room):
+                return _done(room, op, made, tell, applying=applying)
+    with operation(room.workspace, room.clock, "promote", room.config) as op:
+        if applying:
+            write.recover(room, op)
+        return _done(room, op, plan(room), tell, applying=applying)
+
+
+def _read(room: Room) -> tuple[Seen, tuple[str | None, ...]]:
+    """What the plan is made of: the layers with their counts, and the files that say what was decided before."""
+    here = room.workspace
+    named = (here.ledger, here.trail, here.review, here.root / USER, here.root / IDENTITY)
+    longterm = (here.longterm, *sorted(here.projects.glob("*/MEMORY.md")))
+    return seen(here, room.config), tuple(hash_of(path) for path in (*named, *longterm))
+
+
+def _done(room: Room, op: Operation, made: PromotePlan, tell: Tell, *, applying: bool) -> PromotePlan:
+    done = apply(room, op, made) if applying else made
+    tell(op, done)
+    return done
+
+
+def apply(room: Room, op: Operation, made: PromotePlan) -> PromotePlan:
     """Carry it out: lessons to their skills, lines through the tests; and nobody is nominated twice."""
-    write.recover(room, op)
-    made = plan(room)
     left = [*made.left, *write.apply(room, op, made.distilled)]
     for one in made.promoted:
         for lesson in one.lessons:
@@ -135,6 +170,9 @@ def _mark(op: Operation, done: Sequence[Nominee]) -> None:
     """Note who was promoted. The recalls stay to be counted by the next organise, which lets their checkpoints rise."""
     if not done:
         return
-    counts = refcount.read(op.workspace, op.config)
-    marked = {one.key: {**one.entry, "promoted": True} for one in done}
-    refcount.write(op, counts, {**counts.entries, **marked})
+    with held(op.workspace, op.config):
+        counts = refcount.read(op.workspace, op.config)
+        entries: Mapping[str, Any] = counts.entries
+        for one in done:
+            entries = refcount.moved(entries, one.keys, one.key, {**one.entry, "promoted": True})
+        refcount.write(op, counts, entries)

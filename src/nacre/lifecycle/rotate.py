@@ -14,8 +14,10 @@ from nacre.lifecycle.fold import Kept, gathered
 from nacre.vault import refcount
 from nacre.vault.operation import operation
 from nacre.vault.refcount import Entry
-from nacre.vault.tiers import FORGOTTEN, HOT, WARM, Checkpoint, Family, Shelf, carry_out, families, listed
+from nacre.vault.tiers import FORGOTTEN, HOT, WARM, Checkpoint, Family, Shelf, carry_out, families, held, listed
 from nacre.vault.workspace import Workspace
+
+WAIT = 2.0  # seconds that an answer waits for others to finish; what then stays is moved by the next organise
 
 
 def rotated(workspace: Workspace, clock: Clock, config: Config, found: Sequence[Checkpoint]) -> dict[str, str]:
@@ -28,7 +30,7 @@ def rotated(workspace: Workspace, clock: Clock, config: Config, found: Sequence[
     wanted = {one.path for one in found if one.layer != HOT}
     if not wanted:
         return places
-    with operation(workspace, clock, "recall", config) as op:
+    with operation(workspace, clock, "recall", config, timeout=WAIT) as op, held(workspace, config, timeout=WAIT):
         try:
             counts = refcount.read(workspace, config)
             entries = dict(counts.entries)

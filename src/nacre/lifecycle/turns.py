@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from nacre.clock import Clock
@@ -17,7 +18,19 @@ from nacre.model.problem import Problem
 from nacre.vault import atomic, recalls, refcount
 from nacre.vault.files import TIERS
 from nacre.vault.refcount import SUMMARY_OF, Counts
-from nacre.vault.tiers import GIST, Family, Settled, Shelf, content, families, place_of, stem_of, survey
+from nacre.vault.tiers import (
+    GIST,
+    WARM,
+    Checkpoint,
+    Family,
+    Settled,
+    Shelf,
+    content,
+    families,
+    place_of,
+    stem_of,
+    survey,
+)
 from nacre.vault.workspace import Workspace
 from nacre.words import say
 
@@ -54,6 +67,32 @@ class Turn:
         return Noted(key, None if is_empty and not self.dated.by_file else entry)
 
 
+class Seen(NamedTuple):
+    """What a plan was made of: the files of the layers as the walk saw them, and the hashes of the counts and the recalls."""
+
+    checkpoints: tuple[Checkpoint, ...] = ()
+    counts: str | None = None
+    recalls: str | None = None
+
+
+def seen(workspace: Workspace, config: Config) -> Seen:
+    """What a plan made now would be made of: as long as it is the same, so is the plan."""
+    return _seen(workspace, config, survey(workspace, config)[0])
+
+
+def _seen(workspace: Workspace, config: Config, found: Iterable[Checkpoint]) -> Seen:
+    return Seen(tuple(found), hash_of(workspace.refcount(config.tiers.path)), hash_of(workspace.recalls))
+
+
+def hash_of(path: Path) -> str | None:
+    """The hash of what a plan is made of; None where there is nothing, or nothing that can be read."""
+    try:
+        data = atomic.read_bytes(path)
+    except NacreError:
+        return None  # who reads it for the plan says what is wrong
+    return None if data is None else atomic.digest(data)
+
+
 @dataclass(frozen=True)
 class OrganisePlan:
     """The turns in the order in which they are taken, and what is known beside them."""
@@ -65,6 +104,7 @@ class OrganisePlan:
     finished: frozenset[str] = frozenset()  # entries whose checkpoints were deleted by a run that was cut short
     left: tuple[Problem, ...] = ()
     notes: tuple[Problem, ...] = ()
+    seen: Seen = Seen()
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -89,6 +129,7 @@ def plan(workspace: Workspace, clock: Clock, config: Config) -> OrganisePlan:
     """What would become of every checkpoint. Nothing at all where the counts cannot be read: who was recalled is unknown."""
     rules = Rules.of(config.tiers)
     found, problems = survey(workspace, config)
+    made_of = _seen(workspace, config, found)
     known = families(found)
     try:
         counts = refcount.read(workspace, config)
@@ -99,7 +140,7 @@ def plan(workspace: Workspace, clock: Clock, config: Config) -> OrganisePlan:
             f"{trouble} 没有整理任何内容：无法得知哪些检查点被调用过。",
         )
         left = (*problems, Problem("unreadable counts", sentence, shown))
-        return OrganisePlan(families=tuple(known), left=left)
+        return OrganisePlan(families=tuple(known), left=left, seen=made_of)
     told = recalls.read(workspace)
     turns: list[Turn] = []
     for family, kept in zip(
@@ -112,16 +153,28 @@ def plan(workspace: Workspace, clock: Clock, config: Config) -> OrganisePlan:
             continue
         if kept.strange:
             problems.append(_strange(workspace, config, family))
-    ordered = _settled(workspace, config, turns)
+    ordered, troubles = _settled(workspace, config, turns)
     return OrganisePlan(
         Plan(tuple(step for turn in ordered for step in turn.steps)),
         tuple(known),
         tuple(ordered),
         counts,
         _finished(counts, known, rules, clock),
-        tuple(problems),
+        (*problems, *troubles),
         told.problems,
+        made_of,
     )
+
+
+def without_summaries(workspace: Workspace, config: Config, made: OrganisePlan, of: Container[Family]) -> OrganisePlan:
+    """The plan where no summary can be made of some checkpoints: they stay warm."""
+    turns = [
+        replace(turn, belongs=replace(turn.belongs, layer=WARM), makes_summary=False) if turn.family in of else turn
+        for turn in made.turns
+    ]
+    ordered, troubles = _settled(workspace, config, turns)
+    made = replace(made, left=(*made.left, *troubles))
+    return replace(made, plan=Plan(tuple(step for turn in ordered for step in turn.steps)), turns=tuple(ordered))
 
 
 def _turn(workspace: Workspace, family: Family, kept: Kept, rules: Rules, clock: Clock) -> Turn:
@@ -155,10 +208,11 @@ def _strange(workspace: Workspace, config: Config, family: Family) -> Problem:
     return Problem("strange entry", sentence, shown)
 
 
-def _settled(workspace: Workspace, config: Config, turns: Iterable[Turn]) -> list[Turn]:
-    """The turns in the order in which they are taken, each with its places."""
+def _settled(workspace: Workspace, config: Config, turns: Iterable[Turn]) -> tuple[list[Turn], list[Problem]]:
+    """The turns in the order in which they are taken, each with its places; and what has no place to go to."""
     shelf = Shelf(workspace, config)
     ordered: list[Turn] = []
+    problems: list[Problem] = []
     for turn in sorted(
         turns,
         key=lambda turn: (
@@ -172,10 +226,14 @@ def _settled(workspace: Workspace, config: Config, turns: Iterable[Turn]) -> lis
             ordered.append(replace(turn, steps=tuple(_deletions(workspace, turn))))
             continue
         wants = turn.makes_summary and turn.family.summary is None
-        settled = shelf.settle(turn.family, turn.belongs.layer, with_summary=wants)
+        try:
+            settled = shelf.settle(turn.family, turn.belongs.layer, with_summary=wants)
+        except NacreError as trouble:
+            problems.append(Problem("left alone", str(trouble), workspace.relative(turn.family.lead.path)))
+            continue
         ready = replace(turn, settled=settled)
         ordered.append(replace(ready, steps=tuple(_steps(workspace, config, ready, settled))))
-    return ordered
+    return ordered, problems
 
 
 def _deletions(workspace: Workspace, turn: Turn) -> Iterable[Step]:

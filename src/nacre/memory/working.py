@@ -92,11 +92,20 @@ class Working:
 
         return working.read(self.workspace, self.clock)
 
+    def shown(self) -> State:
+        """The file as it may be shown: without the secrets that somebody wrote into it, and without what the eye cannot see."""
+        from nacre.guard.showing import safe
+        from nacre.vault.markdown import document
+
+        state = self.read()
+        text = "".join(f"{line}\n" for _, line in safe(list(enumerate(state.document.bare, start=1))))
+        return state._replace(document=document(state.document.path, text.encode()))
+
     def get(self) -> dict[str, Any]:
-        """Everything that it says: task, context, decisions, pending, blockers."""
+        """Everything that it says, without secrets: task, context, decisions, pending, blockers."""
         from nacre.vault import working
 
-        return working.as_plain(self.read())
+        return working.as_plain(self.shown())
 
     def snapshots(self) -> tuple[Snapshot, ...]:
         """The copies that are kept, newest first."""

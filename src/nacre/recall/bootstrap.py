@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nacre.clock import Clock
 from nacre.config import Config
-from nacre.recall.legible import Reader, name_shown, seen
+from nacre.guard.showing import seen
+from nacre.recall.legible import Reader, name_shown
 from nacre.recall.pack import ContextPack, Left, Line, Packed, Piece, has_content, left_out, not_said, pack
 from nacre.vault.workspace import Workspace
 from nacre.words import say

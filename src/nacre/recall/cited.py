@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from nacre.recall.legible import name_shown, seen
+from nacre.guard.showing import seen
+from nacre.recall.legible import name_shown
 from nacre.recall.pack import Line, Piece, has_content
 from nacre.words import say
 

@@ -1,7 +1,8 @@
-"""What was read is noted in recalls.jsonl: one line for each reading, as fast as it goes, and never at the reading's expense."""
+"""What was read is noted in recalls.jsonl: one line for each recall, as fast as it goes, and never at the reading's expense."""
 
 from __future__ import annotations
 
+import datetime as dt
 import hashlib
 import os
 import re
@@ -21,40 +22,45 @@ from nacre.words import say
 if TYPE_CHECKING:
     from nacre.recall.layered import Recalled
 
-_MANY = 1000  # readings that are remembered, so that the same one is not counted twice within a minute
+ONE_READING = dt.timedelta(hours=1)  # pages of one file that are read so close together are one recall
 _LONGTERM = re.compile(r"(?:MEMORY|USER)\.md|projects/[^/]+/MEMORY\.md")
-_lately: dict[tuple[str, str, tuple[int, int]], str] = {}
 
 
 def count(
     workspace: Workspace, config: Config, clock: Clock, path: str, lines: tuple[int, int], via: str
 ) -> Problem | None:
-    """Note that lines of a memory file were read; what stood in the way of that, if anything did."""
+    """Note that lines of a memory file were read; what stood in the way of that, if anything did.
+
+    Whoever turns the page, looks again, or opens what a question has just found, is still reading: that counts once in an hour.
+    """
     shown = _shown(workspace, path)
     if not _is_memory(workspace, config, shown):
         return None
-    key, minute = (str(workspace.root), shown, lines), f"{clock.now():%Y-%m-%dT%H:%M%z}"
-    if _lately.get(key) == minute:
+    if recalls.was_read(workspace, shown, clock.now(), ONE_READING):
         return None
     try:
         recalls.write(workspace, [recalls.recall(clock, shown, "", lines, via)], durable=False)
     except NacreError as trouble:
         return _uncounted(trouble)
-    if len(_lately) >= _MANY:
-        _lately.clear()
-    _lately[key] = minute
     return None
 
 
 def count_recalled(workspace: Workspace, clock: Clock, found: Iterable[Recalled], query: str) -> Problem | None:
     """Note that checkpoints answered a question: each once, where it lies now. The question itself is kept nowhere."""
     hashed = hash_of(query)
-    lines = [recalls.recall(clock, one.opened or one.path, "", _extent(one), "recall", hashed) for one in found]
+    lines = [recalls.recall(clock, one.opened or one.path, "", _extent(one), _way(one), hashed) for one in found]
     try:
         recalls.write(workspace, lines)
     except NacreError as trouble:
         return _uncounted(trouble)
     return None
+
+
+def _way(one: Recalled) -> str:
+    """How it was recalled: what could not be brought back at once is left to the next `organise`, which must know."""
+    from nacre.vault.tiers import HOT
+
+    return recalls.ROTATED if one.layer == HOT or one.path != one.was else recalls.UNMOVED
 
 
 def _uncounted(trouble: NacreError) -> Problem:

@@ -9,8 +9,9 @@ import stat
 from collections.abc import Sequence
 from pathlib import Path
 
-from nacre.guard.sanitise import clean, one_line
+from nacre.guard.sanitise import one_line
 from nacre.guard.secrets import redact
+from nacre.guard.showing import safe
 from nacre.recall.pack import Left, Line, Piece, has_content, tokens, weight, without_empty_sections
 from nacre.text.blocks import HEADING, blocks
 from nacre.text.stamps import is_structural, stamp_of
@@ -29,11 +30,6 @@ _LONGEST = 240  # characters of each
 # What a checkpoint says of itself: whose talk it is, who speaks and when.
 _ABOUT = re.compile(r"session:|\*\*.{1,100}\*\* \d{4}-\d{2}-\d{2} \d{2}:\d{2}$")
 _TAGS = re.compile(r"(?:标签|Tags)[:：]")
-# Headings as we write them, in which nobody said anything.
-_OURS = re.compile(
-    r"# Session State|## (?:Key Decisions|Key Context|Blockers|\d\d:\d\d (?:note|session:[\w-]{1,12} \| \d{1,5} messages?)"
-    r"(?: \| (?:continued|(?:project|group):[\w-]{1,40}))*)"
-)
 _OF_DAY = re.compile(r"[ \t]*<!--[ \t]*day:[ \t]*(\d{4}-\d{2}-\d{2})[ \t]*-->[ \t]*")
 _PLAIN = re.compile(r"[A-Z-]+\.md|memory/[0-9-]+\.md(?:#L\d+-L\d+)?")  # names that cannot hold a secret
 
@@ -123,7 +119,7 @@ class Reader:
 
     def _lines(self, path: Path) -> list[Line] | None:
         texts = self._texts(path, self.workspace.root)
-        return None if texts is None else safe(list(enumerate(texts, 1)))
+        return None if texts is None else _safe(list(enumerate(texts, 1)))
 
     def _texts(self, path: Path, root: Path, head: int | None = None) -> list[str] | None:
         """The lines of a file, or of its head, as they stand there; None when there are none to give, which is told."""
@@ -198,24 +194,8 @@ def _bytes_or_reason(path: Path, root: Path, head: int | None) -> bytes | str | 
     return say("not a text file; save it as UTF-8", "不是文本文件；请另存为 UTF-8") if b"\0" in data else data
 
 
-def safe(lines: Sequence[tuple[int, str]]) -> list[Line]:
-    """Lines with their numbers as an agent may read them: without secrets and what the eye cannot see."""
-    # A heading of ours names a key or a session, which would call the whole guard to look at it.
-    ours = {number: text for number, text in lines if _OURS.fullmatch(text)}
-    plain = "\n".join("" if number in ours else seen(text) for number, text in lines)
-    redacted = redact(plain)
-    hidden: set[int] = set()  # lines whose place a mark in the line before them took
-    for one in redacted.findings:
-        first = plain.count("\n", 0, one.start) + 1
-        hidden.update(range(first, first + plain.count("\n", one.start, one.end)))
-    kept = [line for at, line in enumerate(lines) if at not in hidden]
-    texts = redacted.text.split("\n")
-    return [Line(number, ours.get(number, new)) for (number, _), new in zip(kept, texts, strict=False)]
-
-
-def seen(text: str) -> str:
-    """A line without what the eye cannot see."""
-    return clean(text.removesuffix("\r").replace("\r", " "))
+def _safe(lines: Sequence[tuple[int, str]]) -> list[Line]:
+    return [Line(number, text) for number, text in safe(lines)]
 
 
 def name_shown(path: str) -> str:
@@ -317,7 +297,7 @@ def _head_of(texts: Sequence[str]) -> list[Line]:
 
 
 def _shortened(lines: Sequence[tuple[int, str]]) -> list[Line]:
-    return [Line(line.number, _within(line.text.lstrip("# ").strip() or "…")) for line in safe(lines)]
+    return [Line(line.number, _within(line.text.lstrip("# ").strip() or "…")) for line in _safe(lines)]
 
 
 def _within(text: str) -> str:

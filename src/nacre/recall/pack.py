@@ -76,11 +76,11 @@ class ContextPack(NamedTuple):
 
 def weight(text: str) -> int:
     """The weight of a text in quarters of a token: unlike whole tokens these add up exactly."""
-    return len(text) if text.isascii() else len(text) + (QUARTERS - 1) * sum(map(_is_wide, text))
+    return len(text) if text.isascii() else len(text) + (QUARTERS - 1) * sum(map(is_wide, text))
 
 
 @lru_cache(maxsize=16384)
-def _is_wide(character: str) -> bool:
+def is_wide(character: str) -> bool:
     """Whether a character counts as a token. The expression for it takes longer to compile than most packs to weigh."""
     at = bisect_right(_STARTS, character) - 1
     return at >= 0 and character <= _ENDS[at]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nacre.config import Config
-from nacre.errors import BadInput, NotFound
+from nacre.errors import BadInput, NacreError, NotFound
 from nacre.guard.secrets import redact
 from nacre.index.audience import digest
 from nacre.index.store import Generation, Store
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from nacre.index.sessions import SessionKeeper
 
 LONGEST = 12_000  # characters of one answer
-_PLACE = re.compile(r"(.+?)(?::([0-9]{1,9})|#L([0-9]{1,9})(?:-L?([0-9]{1,9}))?)$")
+_PLACE = re.compile(r"(.+?)(?::([0-9]{1,9})(?::([0-9]{1,9}))?|#L([0-9]{1,9})(?:-L?([0-9]{1,9}))?)$")
+_ID = re.compile(r"#([0-9a-f]{6,10})")
 
 
 @dataclass(frozen=True)
@@ -42,14 +43,36 @@ class Excerpt:
 
 
 def place(text: str) -> tuple[str, int | None, int | None]:
-    """A path with an optional line: `notes.md:12`, `notes.md#L3-L9`; the path, the line, and how many lines were named."""
+    """A path with an optional line: `notes.md:12`, `notes.md:12:40`, `notes.md#L3-L9`; the path, the line, and how many lines."""
     found = _PLACE.match(text)
     if not found:
         return text, None, None
     if found[2]:
-        return found[1], int(found[2]), None
-    first = int(found[3])
-    return found[1], first, int(found[4]) - first + 1 if found[4] else None
+        return found[1], int(found[2]), int(found[3]) if found[3] else None
+    first = int(found[4])
+    return found[1], first, int(found[5]) - first + 1 if found[5] else None
+
+
+def place_of_id(store: Store, generation: Generation, scope: Scope, named: str) -> tuple[str, int, int] | None:
+    """The file and lines of a passage that search named `#id`; None where that is no id. Who may not see it is told that it is not
+    there."""
+    found = _ID.fullmatch(named)
+    if found is None:
+        return None
+    sql, values = condition(scope, Filters(), None)
+    row = store.db.execute(
+        "select f.path, c.first, c.last from chunks c join files f on f.id = c.file"
+        f" where c.generation = ? and c.key glob ? {f'and {sql}' if sql else ''} limit 1",
+        (generation.id, f"{found[1]}*", *values),
+    ).fetchone()
+    if row is None:
+        raise NotFound(
+            say(
+                f'Nothing in memory has the id {named}. Ids change when lines do: "nacre search" shows the ones of today.',
+                f"记忆中没有 id 为 {named} 的内容。行变动后 id 也会变：可用“nacre search”查看当前的 id。",
+            )
+        )
+    return str(row[0]), int(row[1]), int(row[2])
 
 
 def read(
@@ -63,6 +86,18 @@ def read(
 ) -> Excerpt:
     """The lines asked for; fewer at the end of the file, an error past it."""
     _check(start, lines)
+    try:
+        data, every = _lines(workspace, config, path)
+    except NacreError as trouble:
+        if scope.group is None:
+            raise
+        raise _missing(path) from trouble  # what stands in the way would tell a group that the file is there
+    allowed = _visible_lines(scope, path, data, seen) if scope.group is not None else None
+    return _excerpt(path, every, start, lines, allowed)
+
+
+def _lines(workspace: Workspace, config: Config, path: str) -> tuple[bytes, list[str]]:
+    """What a file holds, and its lines."""
     full = _file(workspace, config, path)
     try:
         if not full.is_file():
@@ -78,8 +113,7 @@ def read(
         raise _missing(path) from trouble
     if every and every[-1] == "":
         every.pop()
-    allowed = _visible_lines(scope, path, data, seen) if scope.group is not None else None
-    return _excerpt(path, every, start, lines, allowed)
+    return data, every
 
 
 def read_session(

@@ -22,11 +22,12 @@ def undone(workspace: Workspace, clock: Clock, config: Config, count: int, *, on
     """Undo, and note which entries of long-term memory went with it."""
     with lock(workspace):
         before = _in_memory(workspace)
-        made = undo.undo(workspace, clock, config, count, only=only)
-        gone = sorted(before - _in_memory(workspace))
-        if gone:
-            trail.note(workspace, [Offered(clock.today().isoformat(), tuple(mark(known) for known in gone))])
-    return made
+        try:
+            return undo.undo(workspace, clock, config, count, only=only)
+        finally:  # also of an undo that stopped halfway: what went by then went
+            gone = sorted(before - _in_memory(workspace))
+            if gone:
+                trail.note(workspace, [Offered(clock.today().isoformat(), tuple(mark(known) for known in gone))])
 
 
 def _in_memory(workspace: Workspace) -> set[str]:

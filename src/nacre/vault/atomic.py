@@ -7,8 +7,9 @@ import hashlib
 import os
 import re
 import stat
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from nacre.errors import NacreError, PathEscape, cannot_write
@@ -64,7 +65,8 @@ def write(
     target = real_target(path, root)
     try:
         make_folder(target.parent)
-        clean_stale(target.parent)
+        if target.parent not in (_waiting.folders or ()):  # once is enough where many files are written
+            clean_stale(target.parent)
         _replace(target, data, mode, still)
     except OSError as trouble:
         raise cannot_write(path, trouble) from trouble
@@ -85,6 +87,11 @@ def _replace(target: Path, data: bytes, mode: int | None, still: Callable[[], No
         before = None
     if before is not None and not os.access(target, os.W_OK):
         raise PermissionError(13, "Permission denied", str(target))
+    _put(_beside(target, data, mode, before), target, still)
+
+
+def _beside(target: Path, data: bytes, mode: int | None, before: os.stat_result | None) -> Path:
+    """A file with the bytes, safe on the disk, in the folder of the one whose name it is to get."""
     temporary = target.parent / f".nacre-{_host()}-{os.getpid()}-{os.urandom(4).hex()}.tmp"
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if before else mode or 0o666)
     try:
@@ -95,6 +102,15 @@ def _replace(target: Path, data: bytes, mode: int | None, still: Callable[[], No
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise
+    return temporary
+
+
+def _put(temporary: Path, target: Path, still: Callable[[], None] | None) -> None:
+    try:
         if still:
             still()
         os.replace(temporary, target)
@@ -103,6 +119,24 @@ def _replace(target: Path, data: bytes, mode: int | None, still: Callable[[], No
             temporary.unlink()
         raise
     sync_folder(target.parent)
+
+
+def stage(path: Path, data: bytes) -> Path:
+    """Write the bytes of a file that is still to come, so that only a rename is left for later (`put_staged`)."""
+    try:
+        make_folder(path.parent)
+        clean_stale(path.parent)
+        return _beside(path, data, None, None)
+    except OSError as trouble:
+        raise cannot_write(path, trouble) from trouble
+
+
+def put_staged(staged: Path, path: Path, *, still: Callable[[], None]) -> None:
+    """Give a staged file its name. `still` is asked just before and may raise."""
+    try:
+        _put(staged, path, still)
+    except OSError as trouble:
+        raise cannot_write(path, trouble) from trouble
 
 
 def _keep_owner_and_mode(descriptor: int, before: os.stat_result) -> None:
@@ -136,7 +170,7 @@ def rename(path: Path, to: Path) -> None:
         make_folder(to.parent)
         path.rename(to)
         sync_folder(to.parent)
-        sync_folder(path.parent)
+        sync_folder(path.parent, after=to.parent)
     except OSError as trouble:
         raise cannot_write(path, trouble) from trouble
 
@@ -147,10 +181,60 @@ def make_folder(folder: Path, mode: int = 0o777) -> None:
         return
     make_folder(folder.parent)
     folder.mkdir(mode=mode, exist_ok=True)
-    sync_folder(folder.parent)
+    _sync(folder.parent)
 
 
-def sync_folder(folder: Path) -> None:
+class _Waiting(threading.local):
+    """Folders of this thread that are to be synced together, each with those that must come before it."""
+
+    def __init__(self) -> None:
+        self.folders: dict[Path, set[Path]] | None = None
+
+
+_waiting = _Waiting()
+
+
+@contextlib.contextmanager
+def folders_once() -> Iterator[None]:
+    """Make what is done to folders last at the end, each folder once: a thousand moves need two syncs, not two thousand.
+
+    A folder that files went to comes before the one they left: after a power cut a file stands in both rather than in none.
+    """
+    if _waiting.folders is not None:
+        yield
+        return
+    _waiting.folders = {}
+    try:
+        yield
+    finally:
+        folders, _waiting.folders = _waiting.folders, None
+        for folder in _in_order(folders):
+            try:
+                _sync(folder)
+            except OSError as trouble:
+                raise cannot_write(folder, trouble) from trouble
+
+
+def _in_order(folders: dict[Path, set[Path]]) -> list[Path]:
+    from graphlib import CycleError, TopologicalSorter
+
+    try:
+        return list(TopologicalSorter(folders).static_order())
+    except CycleError:  # files went both ways between two folders: the file system's own journal has to do
+        return list(folders)
+
+
+def sync_folder(folder: Path, *, after: Path | None = None) -> None:
+    """Make what was done to the folder last; `after` names the one that has to be synced before it."""
+    if _waiting.folders is None:
+        _sync(folder)
+        return
+    before = _waiting.folders.setdefault(folder, set())
+    if after is not None and after != folder:
+        before.add(after)
+
+
+def _sync(folder: Path) -> None:
     if os.name == "nt":
         return
     try:

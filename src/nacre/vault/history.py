@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from nacre.errors import NacreError, NotFound
+from nacre.errors import BadInput, NacreError, NotFound
 from nacre.model.problem import Problem
 from nacre.vault import atomic, blobs, jsonl
 from nacre.vault.merge import merge
@@ -24,6 +24,10 @@ from nacre.words import say
 REWRITE, APPEND, CREATE, DELETE, MOVE = "rewrite", "append", "create", "delete", "move"
 EMPTY = atomic.digest(b"")
 _HASH = re.compile(r"[0-9a-f]{64}")
+# What would break a line of a terminal, turn its direction, or is no text at all. Other spaces and joiners are parts of names.
+_UNNAMEABLE = re.compile(
+    "[\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069\\ud800-\\udfff]"
+)
 DONE, PARTLY, NOT_CARRIED_OUT, UNDONE = "done", "partly done", "not carried out", "undone"
 
 
@@ -136,6 +140,24 @@ def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
+def can_be_named(text: str) -> bool:
+    """Whether history can keep a path so that it finds it again, and show it."""
+    return not _UNNAMEABLE.search(text)
+
+
+def must_be_kept(changes: Iterable[Change]) -> None:
+    """What history could not read again could not be undone: it must not be done."""
+    for one in changes:
+        if _change(one.as_json()) is None:
+            shown = ascii(one.path if not can_be_named(one.path) else one.to or one.path)[1:-1]
+            raise BadInput(
+                say(
+                    f"{shown} has a name that history cannot keep, so it is left as it is; rename it.",
+                    f"{shown} 的名称无法记入历史，因此保持原样；请重命名。",
+                )
+            )
+
+
 def _change(value: Any) -> Change | None:
     if not isinstance(value, Mapping) or not isinstance(value.get("path"), str):
         return None
@@ -146,7 +168,7 @@ def _change(value: Any) -> Change | None:
             return None
     texts = [given for given in known.values() if isinstance(given, str)]
     numbers = [given for given in known.values() if isinstance(given, int)]
-    if any("\0" in text or not text.isprintable() for text in texts) or any(not 0 <= n < 1 << 40 for n in numbers):
+    if not all(can_be_named(text) for text in texts) or any(not 0 <= n < 1 << 40 for n in numbers):
         return None  # damaged, or not ours
     if any(named and not _HASH.fullmatch(named) for named in (known["before"], known["after"], known["bytes"])):
         return None

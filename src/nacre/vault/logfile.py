@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,10 +30,19 @@ class Tail(NamedTuple):
     size: int
 
 
+def opened(path: Path, flags: int, mode: int = 0o666) -> int:
+    """A descriptor for an ordinary file. A pipe in its place would keep us waiting for ever, a device would never end."""
+    descriptor = os.open(path, flags | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0), mode)
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return descriptor
+    os.close(descriptor)
+    raise OSError(errno.EINVAL, say("it is not an ordinary file; move it away", "它不是普通文件；请将其移走"))
+
+
 def tail_of(path: Path) -> Tail:
     """How to go on in the file; a file that does not exist gets plain newlines."""
     try:
-        with path.open("rb") as file:
+        with os.fdopen(opened(path, os.O_RDONLY), "rb") as file:
             head = file.read(_HEAD)
             size = file.seek(0, os.SEEK_END)
             last = b"\n"
@@ -71,8 +81,7 @@ def append_bytes(
     try:
         make_folder(target.parent)
         created = not target.exists()
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
-        descriptor = os.open(target, flags, mode)
+        descriptor = opened(target, os.O_WRONLY | os.O_APPEND | os.O_CREAT, mode)
         try:
             appended = _write_once(descriptor, data)
             if durable:

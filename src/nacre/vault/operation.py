@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from nacre.clock import Clock
 from nacre.config import Config
 from nacre.errors import NacreError, PathEscape, cannot_write
 from nacre.vault import atomic, blobs, jsonl
-from nacre.vault.history import Change, last_id, operations_file
+from nacre.vault.history import Change, last_id, must_be_kept, operations_file
 from nacre.vault.lock import TIMEOUT, lock
 from nacre.vault.logfile import append_bytes, lines_for, tail_of
 from nacre.vault.workspace import Workspace
@@ -33,20 +34,17 @@ class Operation:
         self.undoes = undoes
         self.id: int | None = None
 
-    def record(self, changes: Iterable[Change], contents: Iterable[bytes]) -> None:
+    def record(self, changes: Sequence[Change], contents: Iterable[bytes]) -> None:
         """Put on disk what is about to change, and every content needed to show it or take it back."""
         if not self.config.history.enabled:
             return
-        folder = self.workspace.history
+        must_be_kept(changes)
+        keep(self.workspace, self.config, contents)
         try:
-            blobs.private_folder(self.workspace.machine)
-            blobs.private_folder(folder)
-            for content in contents:
-                blobs.store(folder, content)
             if self.id is None:
                 self.id = last_id(self.workspace) + 1
         except OSError as trouble:
-            raise cannot_write(folder, trouble) from trouble
+            raise cannot_write(self.workspace.history, trouble) from trouble
         line: dict[str, Any] = {"id": self.id, "at": self.clock.now().isoformat(timespec="seconds")}
         line |= {"command": self.command, "changes": [change.as_json() for change in changes]}
         if self.undoes:
@@ -63,13 +61,16 @@ class Operation:
         path = operations_file(self.workspace)
         append_bytes(path, lines_for(tail_of(path), jsonl.dump(line)), mode=0o600, durable=durable)
 
+    @cached_property
+    def _roots(self) -> frozenset[Path]:
+        tiers = self.workspace.tiers(self.config.tiers.path)
+        return frozenset((atomic.real(self.workspace.root), atomic.real(tiers)))
+
     def place(self, path: Path) -> Path:
         """The file that a path really names; `PathEscape` when it is none of the workspace or its checkpoint layers."""
         real = atomic.real(path)
-        tiers = self.workspace.tiers(self.config.tiers.path)
-        for root in (atomic.real(self.workspace.root), atomic.real(tiers)):
-            if root in real.parents:
-                return real
+        if not self._roots.isdisjoint(real.parents):
+            return real
         counts = self.workspace.refcount(self.config.tiers.path)
         if real == atomic.real(counts.parent) / counts.name:  # a link in its place is not followed
             return real
@@ -79,6 +80,20 @@ class Operation:
                 f"{path} 指向工作区之外；Nacre 不会写入。",
             )
         )
+
+
+def keep(workspace: Workspace, config: Config, contents: Iterable[bytes]) -> None:
+    """Let history have contents, on disk. Needs no lock: what is about to be written may be kept before one is taken."""
+    if not config.history.enabled:
+        return
+    try:
+        blobs.private_folder(workspace.machine)
+        blobs.private_folder(workspace.history)
+        with atomic.folders_once():
+            for content in contents:
+                blobs.store(workspace.history, content)
+    except OSError as trouble:
+        raise cannot_write(workspace.history, trouble) from trouble
 
 
 class _Current(threading.local):

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import json
+import os
 from dataclasses import dataclass
 from typing import Any
 
 from nacre.clock import Clock
 from nacre.model.problem import Problem
 from nacre.vault import jsonl
-from nacre.vault.logfile import append_bytes, lines_for, tail_of
+from nacre.vault.logfile import append_bytes, lines_for, opened, tail_of
 from nacre.vault.workspace import Workspace
 from nacre.words import say
+
+_END_BYTES = 65_536  # of the file, in which hundreds of the last readings stand
+
+
+ROTATED = "recall"  # the way of `nacre recall`, which lets a checkpoint rise by itself
+UNMOVED = "recall, not moved"  # the same, where it had to stay: another held the workspace
 
 
 @dataclass(frozen=True)
@@ -53,6 +62,26 @@ def _line(one: Recall) -> dict[str, Any]:
     if one.query_hash:
         line["query_hash"] = one.query_hash
     return line | {"via": one.via}
+
+
+def was_read(workspace: Workspace, path: str, now: dt.datetime, within: dt.timedelta) -> bool:
+    """Whether the file was given out so shortly before. Only the end of the log is looked at: a reader must not wait."""
+    try:
+        with os.fdopen(opened(workspace.recalls, os.O_RDONLY), "rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - _END_BYTES))
+            lines = file.read(_END_BYTES).split(b"\n")
+    except OSError:
+        return False
+    named = json.dumps(path, ensure_ascii=False).encode("utf-8", "replace")
+    return any(_is_of(line, path, now, within) for line in reversed(lines) if named in line)
+
+
+def _is_of(line: bytes, path: str, now: dt.datetime, within: dt.timedelta) -> bool:
+    try:
+        told = json.loads(line)
+        return bool(told["path"] == path and abs(now - dt.datetime.fromisoformat(told["at"])) < within)
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return False
 
 
 @dataclass(frozen=True)

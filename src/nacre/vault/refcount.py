@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,11 @@ from nacre.clock import Clock
 from nacre.config import Config
 from nacre.errors import BadInput
 from nacre.vault import atomic
+from nacre.vault.append import guarded
+from nacre.vault.files import TIERS
 from nacre.vault.operation import Operation
-from nacre.vault.rewrite import rewrite
+from nacre.vault.rewrite import expect
+from nacre.vault.rewrite import put as put_bytes
 from nacre.vault.workspace import Workspace
 from nacre.words import say
 
@@ -58,9 +61,46 @@ def read(workspace: Workspace, config: Config) -> Counts:
 
 
 def write(op: Operation, counts: Counts, entries: Mapping[str, Any]) -> None:
-    """Put other entries in the place of those that were read; the file is left alone where they are the same."""
-    if entries != counts.entries:
-        rewrite(op, op.workspace.refcount(op.config.tiers.path), written(entries), read=counts.hash)
+    """Put other entries in the place of those that were read; the file is left alone where they are the same.
+
+    Only what is new in it is guarded, string by string: how the file was laid out before does not make its words new ones.
+    """
+    if entries == counts.entries:
+        return
+    path = op.workspace.refcount(op.config.tiers.path)
+    op.place(path)
+    before = expect(op.workspace, path, counts.hash)
+    known = set(_strings(counts.entries))
+    for one in suspects([one for one in _strings(entries) if one not in known]):
+        guarded(one)
+    put_bytes(op, path, before, written(entries))
+
+
+def suspects(strings: Sequence[str]) -> list[str]:
+    """Which of them look like secrets; one look is enough where, as nearly always, none does."""
+    from nacre.guard.secrets import redact
+
+    if not redact("\n".join(strings)).findings:
+        return []
+    return [one for one in strings if redact(one).findings]
+
+
+def name_of(place: str) -> str:
+    """The name of a checkpoint without its layer: under another one it is no new name."""
+    layer, _, name = place.partition("/")
+    return name if layer in TIERS else place
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield name_of(value)
+    elif isinstance(value, Mapping):
+        for key, held in value.items():
+            yield name_of(key)
+            yield from _strings(held)
+    elif isinstance(value, list):
+        for one in value:
+            yield from _strings(one)
 
 
 def understood(path: Path, data: bytes) -> dict[str, Any]:

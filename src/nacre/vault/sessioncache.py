@@ -59,13 +59,13 @@ def open_cache(session: str, settings: CacheSettings, clock: Clock) -> Cache:
 
 
 def _folder(setting: str | None) -> Path:
-    if setting:
-        return Path(setting).expanduser().absolute()
+    """A folder of our own in the place that is set, or in the user's: others may keep files there, and are not disturbed."""
     runtime = os.environ.get("XDG_RUNTIME_DIR")
-    if runtime and os.path.isabs(runtime) and os.path.isdir(runtime):
+    if not setting and runtime and os.path.isabs(runtime) and os.path.isdir(runtime):
         return Path(runtime) / "nacre"
     user = f"-{os.getuid()}" if hasattr(os, "getuid") else ""
-    return Path(tempfile.gettempdir()) / f"nacre{user}"
+    place = Path(setting).expanduser().absolute() if setting else Path(tempfile.gettempdir())
+    return place / f"nacre{user}"
 
 
 def _file_name(session: str) -> str:

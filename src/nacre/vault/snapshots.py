@@ -15,7 +15,7 @@ from nacre.errors import BadInput, NotFound
 from nacre.model.plan import Plan, Step
 from nacre.vault import atomic, working
 from nacre.vault.operation import Operation, operation
-from nacre.vault.rewrite import remove, rewrite
+from nacre.vault.rewrite import expect, put, remove
 from nacre.vault.workspace import Workspace
 from nacre.words import say
 
@@ -100,7 +100,7 @@ def plan_restore(workspace: Workspace, name: str | None = None) -> Kept:
         raise BadInput(
             say(f"{shown} cannot be brought back: it is gone or too large.", f"无法恢复 {shown}：文件不存在或过大。")
         )
-    target = working.path_of(workspace)
+    target = working.writable(workspace)
     now = atomic.read_bytes(target)
     read = None if now is None else atomic.digest(now)
     if now == data:
@@ -110,10 +110,11 @@ def plan_restore(workspace: Workspace, name: str | None = None) -> Kept:
 
 
 def apply(op: Operation, made: Kept) -> None:
-    """Write the copy, then let the oldest go."""
+    """Write the copy, byte for byte what the user has or had, then let the oldest go."""
     if not made.plan:
         return
-    rewrite(op, made.target, made.data, read=made.read)
+    op.place(made.target)
+    put(op, made.target, expect(op.workspace, made.target, made.read), made.data)
     for path, read in made.removals:
         remove(op, path, read=read)
 

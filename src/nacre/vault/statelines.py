@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from nacre.text.blocks import CODE
 from nacre.vault import working
-from nacre.vault.markdown import Document, add_bullet, add_section, delete_lines, document, insert_lines, replace_lines
+from nacre.vault.markdown import Document, add_bullet, add_section, document, insert_lines
 from nacre.vault.working import DECISIONS, TASK, Line, State, lines, plain
 
 
@@ -21,24 +21,52 @@ def dated(state: State, today: dt.date, *, marked: bool = False) -> Document:
     if not mark and not marked:
         return doc
     day = mark[1] if mark else state.written
-    bare = [one for one in lines(doc, DECISIONS) if one.time and not one.day]
+    new: dict[int, str | None] = {}
     if day and (day != today if mark else day < today):
-        for one in bare:
-            line = doc.bare[one.start - 1].replace(f"[{one.time}]", f"[{day.isoformat()} {one.time}]", 1)
-            if _holds_no_secret(line):
-                doc = document(doc.path, replace_lines(doc, one.start, one.start, [line]))
+        bare = [one for one in lines(doc, DECISIONS) if one.time and not one.day]
+        told = {
+            one.start: doc.bare[one.start - 1].replace(f"[{one.time}]", f"[{day.isoformat()} {one.time}]", 1)
+            for one in bare
+        }
+        new |= _without_secrets(told)
     if mark:
-        return document(doc.path, replace_lines(doc, mark[0], mark[0], [working.day_line(today)]))
+        return _with_lines(doc, {**new, mark[0]: working.day_line(today)})
+    doc = _with_lines(doc, new)
     title = next((one for one in doc.sections if one.level == 1), None)
     place = title.start + title.headings - 1 if title else _before_decisions(doc)
-    return document(doc.path, insert_lines(doc, place, [working.day_line(today)]))
+    made = document(doc.path, insert_lines(doc, place, [working.day_line(today)]))
+    if hides_nothing(doc, made):
+        return made
+    # A comment that the user never closed would end at our mark, and hide what stands between: the top is above it.
+    top = 0 if doc.frontmatter is None else doc.blocks[0].end
+    return document(doc.path, insert_lines(doc, top, [working.day_line(today)]))
 
 
-def _holds_no_secret(line: str) -> bool:
-    """What the user wrote into the file long ago must not stop today's decision from being written."""
+def _without_secrets(told: Mapping[int, str]) -> dict[int, str]:
+    """The lines that may be written anew: what the user wrote long ago must not stop today's decision from being written."""
     from nacre.guard.secrets import redact
 
-    return not redact(line).findings
+    text = "\n".join(told.values())
+    found = redact(text).findings
+    numbers = list(told)
+    secret = {
+        numbers[at]
+        for one in found
+        for at in range(text.count("\n", 0, one.start), text.count("\n", 0, max(one.start, one.end - 1)) + 1)
+    }
+    return {number: line for number, line in told.items() if number not in secret}
+
+
+def _with_lines(doc: Document, new: Mapping[int, str | None]) -> Document:
+    """The file with other words in the lines of these numbers, each ending as it did; without the line where there are none."""
+    if not new:
+        return doc
+    made: list[str] = []
+    for number, (line, bare) in enumerate(zip(doc.lines, doc.bare, strict=True), start=1):
+        words = new.get(number, bare)
+        mark = "\ufeff" if line.startswith("\ufeff") else ""
+        made.append(mark if words is None else mark + words + line[len(mark) + len(bare) :])
+    return document(doc.path, "".join(made).encode())
 
 
 def _before_decisions(doc: Document) -> int:
@@ -52,6 +80,17 @@ def with_section(doc: Document, name: str) -> Document:
     return document(doc.path, add_section(doc, working.heading_for(doc, name), []))
 
 
+def hides_nothing(old: Document, new: Document, *, but: str | None = None) -> bool:
+    """Whether every heading and entry of the old file is still one in the new, those of one section set aside."""
+    return _seen(old, but) == _seen(new, but)
+
+
+def _seen(doc: Document, but: str | None) -> tuple[list[str], list[str], str | None]:
+    aside = working.section(doc, but) if but else None
+    items = [item.text for item in doc.items if not aside or not aside.start <= item.start <= aside.end]
+    return [one.title for one in doc.sections if one.level], items, doc.frontmatter
+
+
 def added(doc: Document, name: str, line: str) -> Document:
     doc = with_section(doc, name)
     found = working.section(doc, name)
@@ -60,17 +99,15 @@ def added(doc: Document, name: str, line: str) -> Document:
     return document(doc.path, add_bullet(doc, found, line))
 
 
-def without(doc: Document, one: Line) -> Document:
-    return document(doc.path, delete_lines(doc, one.start, one.end))
+def without(doc: Document, gone: Iterable[Line]) -> Document:
+    return _with_lines(doc, {number: None for one in gone for number in range(one.start, one.end + 1)})
 
 
 def oldest(doc: Document, name: str, most: int) -> tuple[Document, list[Line]]:
     """The file with no more than so many entries in the section, and the oldest, which leave it."""
     known = lines(doc, name)
     gone = list(known[: max(0, len(known) - most)])
-    for one in reversed(gone):
-        doc = without(doc, one)
-    return doc, gone
+    return without(doc, gone), gone
 
 
 def with_task(doc: Document, line: str | None) -> Document:
@@ -82,15 +119,13 @@ def with_task(doc: Document, line: str | None) -> Document:
     if _never_closed(doc, numbers):
         raise working.stuck(doc, found.title)  # what follows is hidden in it, and is not the task
     marker = "- " if numbers and doc.bare[numbers[0] - 1].startswith("- ") else ""
-    bare = doc
-    for number in reversed(numbers):
-        bare = document(doc.path, delete_lines(bare, number, number))
+    bare = _with_lines(doc, dict.fromkeys(numbers))
     if line is None:
         return bare
     top = (numbers[0] if numbers else found.start + found.headings) - 1
     for lines_ in ([marker + line], [marker + line, ""], ["", marker + line, ""]):
         made = document(doc.path, insert_lines(bare, top, lines_))
-        if working.task(made) == plain(line) and _titles(made) == _titles(doc):
+        if working.task(made) == plain(line) and hides_nothing(doc, made, but=TASK):
             return made
     raise working.stuck(doc, found.title)
 
@@ -103,7 +138,3 @@ def _never_closed(doc: Document, numbers: Sequence[int]) -> bool:
     block = next(block for block in doc.blocks if block.start <= last <= block.end)
     fence = doc.bare[block.start - 1].strip()[:3]
     return block.kind == CODE and fence in ("```", "~~~") and not doc.bare[last - 1].strip().startswith(fence)
-
-
-def _titles(doc: Document) -> list[str]:
-    return [one.title for one in doc.sections]

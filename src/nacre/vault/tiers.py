@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 from collections.abc import Iterable, Iterator
@@ -10,9 +11,13 @@ from itertools import count
 from pathlib import Path
 
 from nacre.config import Config
+from nacre.errors import BadInput, CannotWrite
 from nacre.model.problem import Problem
 from nacre.vault import atomic
+from nacre.vault.batch import Batch
 from nacre.vault.files import LARGEST, TIERS
+from nacre.vault.history import can_be_named
+from nacre.vault.lock import TIMEOUT, hold
 from nacre.vault.operation import Operation
 from nacre.vault.rewrite import changed, move, remove
 from nacre.vault.workspace import Workspace
@@ -20,6 +25,7 @@ from nacre.words import say
 
 HOT, WARM, GIST, FORGOTTEN = TIERS
 _SUMMARY = ".gist.md"
+_LONGEST = 255  # bytes of a name, on every file system in use
 
 
 @dataclass(frozen=True)
@@ -87,6 +93,19 @@ class Family:
         return self.lead.layer
 
 
+@contextlib.contextmanager
+def held(workspace: Workspace, config: Config, *, timeout: float = TIMEOUT) -> Iterator[None]:
+    """Hold layers that lie outside of the workspace: several may share them, and each has a lock of its own. Taken after that."""
+    root = atomic.real(workspace.tiers(config.tiers.path))
+    if atomic.real(workspace.root) in root.parents or not root.is_dir():
+        yield
+        return
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(CannotWrite):  # where no lock can be put, none of those who share them could
+            stack.enter_context(hold(root.parent / ".nacre-layers.lock", timeout=timeout))
+        yield
+
+
 def listed(workspace: Workspace, config: Config) -> list[Checkpoint]:
     """Every checkpoint and summary of the layers, those of hot first."""
     return survey(workspace, config)[0]
@@ -139,7 +158,7 @@ def _markdown(folder: str) -> Iterator[tuple[str, str]]:
 
 def _seen(layer: str, name: str, full: str) -> Checkpoint | str:
     """The file, or why it is left alone."""
-    if not name.isprintable():  # neither history nor a terminal could name it
+    if not can_be_named(name):  # neither history nor a terminal could name it
         return say("has a name that is no readable text; rename it", "的文件名不是可读文本；请重命名")
     try:
         about = os.lstat(full)
@@ -158,8 +177,8 @@ def _seen(layer: str, name: str, full: str) -> Checkpoint | str:
 
 def _left(workspace: Workspace, path: Path, why: str) -> Problem:
     shown = workspace.relative(path)
-    if not shown.isprintable():
-        shown = "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in shown)
+    if not can_be_named(shown):
+        shown = "".join(sign if can_be_named(sign) else ascii(sign)[1:-1] for sign in shown)
     return Problem("left alone", say(f"{shown} {why}; it stays where it is.", f"{shown} {why}；保持原位。"), shown)
 
 
@@ -222,8 +241,11 @@ class Shelf:
             one.place == place_of(layer, family.stem, summary=one.is_summary) for one in family.pieces
         ):
             return Settled(family, ())
+        self._must_be_a_layer(layer)
         for number in count(1):
-            stem = family.stem if number == 1 else f"{family.stem}-{number}"
+            stem = family.stem if number == 1 else _numbered(family.stem, number)
+            if number == 1 and not _can_lie(family, layer, with_summary=with_summary):
+                continue
             if with_summary and self._standing(self.root / place_of(layer, stem, summary=True)) is not None:
                 continue
             after = [self._placed(one, layer, stem) for one in family.pieces]
@@ -237,6 +259,17 @@ class Shelf:
         summary = next((one for one in after if one.is_summary), None)
         original = next((one for one in after if not one.is_summary), None)
         return Settled(Family(stem, original, summary), tuple(deeds))
+
+    def _must_be_a_layer(self, layer: str) -> None:
+        """A link in the place of a layer may lead to another one: a file would lie beside itself, and be taken for its double."""
+        for folder in (self.root / one for one in ({GIST, WARM} if layer == GIST else {layer})):
+            if folder.is_symlink():
+                raise BadInput(
+                    say(
+                        f"{folder} is a link, no layer of its own; put a real folder in its place.",
+                        f"{folder} 是链接，不是独立的层；请换成真正的文件夹。",
+                    )
+                )
 
     def clear(self, family: Family) -> None:
         """The family will be gone."""
@@ -255,6 +288,20 @@ class Shelf:
     def _fits(self, one: Checkpoint, to: Path) -> bool:
         standing = self._standing(to)
         return one.path == to or standing is None or _same_bytes(one.path, standing)
+
+
+def _can_lie(family: Family, layer: str, *, with_summary: bool) -> bool:
+    """Whether a file system takes the names that the family gets in a layer: a summary's may be longer than its original's."""
+    kinds = {one.is_summary for one in family.pieces} | ({True} if with_summary else set())
+    places = (place_of(layer, family.stem, summary=summary) for summary in kinds)
+    return all(len(os.fsencode(place.rpartition("/")[2])) <= _LONGEST for place in places)
+
+
+def _numbered(stem: str, number: int) -> str:
+    """The name with a number; its end is left out where it would be too long for a summary in any layer."""
+    folder, slash, name = stem.rpartition("/")
+    room = _LONGEST - len(f"-{number}{_SUMMARY}")
+    return f"{folder}{slash}{os.fsencode(name)[:room].decode('utf-8', 'ignore')}-{number}"
 
 
 def _same_bytes(one: Path, other: Path) -> bool:
@@ -277,15 +324,21 @@ def carry_out(op: Operation, deed: Deed) -> None:
     remove(op, deed.piece.path, read=atomic.digest(data))
 
 
+def wish(batch: Batch, who: int, deed: Deed, read: str | None = None) -> None:
+    """The same, to be done together with others. `read` is the hash of what will stand there by then, if not what was seen."""
+    found = read or atomic.digest(content(batch.op.workspace, deed.piece))
+    if deed.is_there:
+        batch.remove(who, deed.piece.path, read=found, beside=(deed.to, found))
+    else:
+        batch.move(who, deed.piece.path, deed.to, read=found)
+
+
 def content(workspace: Workspace, piece: Checkpoint) -> bytes:
     """The bytes of a file that is still what the walk saw."""
-    data = atomic.read_bytes(piece.path)
-    if data is None or len(data) != piece.size or piece.path.stat().st_mtime_ns != piece.modified:
+    try:
+        data, modified = atomic.read_bytes(piece.path), piece.path.stat().st_mtime_ns
+    except FileNotFoundError:  # it went between the two
+        data, modified = None, 0
+    if data is None or len(data) != piece.size or modified != piece.modified:
         raise changed(workspace.relative(piece.path))
     return data
-
-
-def seen_again(piece: Checkpoint) -> Checkpoint:
-    """The file as it is now, after it was changed on purpose."""
-    about = piece.path.stat()
-    return replace(piece, size=about.st_size, modified=about.st_mtime_ns)

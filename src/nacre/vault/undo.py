@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 
 from nacre.clock import Clock
 from nacre.config import Config
-from nacre.errors import BadInput, ChangedOutside, NotFound, PathEscape
+from nacre.errors import BadInput, ChangedOutside, NacreError, NotFound, PartlyDone, PathEscape
 from nacre.model.plan import Plan, Step
 from nacre.vault import atomic, blobs, rewrite
 from nacre.vault.history import (
@@ -16,6 +17,7 @@ from nacre.vault.history import (
     DELETE,
     MOVE,
     NOT_CARRIED_OUT,
+    PARTLY,
     UNDONE,
     Change,
     History,
@@ -54,8 +56,8 @@ class UndoPlan:
 def plan(workspace: Workspace, config: Config | None = None, n: int = 1, *, only: int | None = None) -> UndoPlan:
     """What undoing the last `n` operations would do, or the one operation `only` (also one that was itself an undo).
 
-    Undos and operations already undone or never carried out are passed over when counting. Raises `ChangedOutside` when a
-    file was changed since in the same place.
+    Undos and operations already undone or never carried out are passed over when counting; an undo that stopped halfway is gone
+    on with. Raises `ChangedOutside` when a file was changed since in the same place.
     """
     config = config or Config()
     if not config.history.enabled:
@@ -67,15 +69,19 @@ def plan(workspace: Workspace, config: Config | None = None, n: int = 1, *, only
         )
     if n < 1:
         raise BadInput(say("The number of operations to undo must be 1 or more.", "要撤销的操作数必须大于等于 1。"))
-    chosen = _chosen(history(workspace), n, only)
     files = _Files(workspace, config)
     steps: list[Step] = []
-    for one in chosen:
+    taken: list[int] = []
+    for one in _chosen(history(workspace), n, only):
+        if one.id != only and one.undoes:
+            steps += files.go_on(one)
+            taken += one.undoes
+            continue
+        taken += [one.id] if one.state != NOT_CARRIED_OUT else []
         for change, carried_out in reversed(list(zip(one.changes, one.carried_out, strict=True))):
             if carried_out:
                 steps += files.take_back(one, change)
-    taken = tuple(one.id for one in chosen if one.state != NOT_CARRIED_OUT)
-    return UndoPlan(taken, files.restores(), Plan(tuple(steps)))
+    return UndoPlan(tuple(taken), files.restores(), Plan(tuple(steps)))
 
 
 def _chosen(past: History, n: int, only: int | None) -> list[Recorded]:
@@ -88,16 +94,34 @@ def _chosen(past: History, n: int, only: int | None) -> list[Recorded]:
                     f"操作 {only} 已被操作 {one.undone_by} 撤销。",
                 )
             )
-        return [one]
+        return [next((undo for undo in _halfway(past) if only in undo.undoes), one)]
+    begun = _halfway(past)
+    covered = {number for one in begun for number in one.undoes}
     # The making of the workspace itself is not a step back anyone means; it can be named with `only`.
     open_ones = [
         one
         for one in past.operations
-        if not one.undoes and one.state not in (UNDONE, NOT_CARRIED_OUT) and one.command != "init"
+        if one in begun
+        or (
+            not one.undoes
+            and one.id not in covered
+            and one.state not in (UNDONE, NOT_CARRIED_OUT)
+            and one.command != "init"
+        )
     ]
     if not open_ones:
         raise NotFound(say("There is nothing to undo.", "没有可撤销的操作。"))
     return open_ones[::-1][:n]
+
+
+def _halfway(past: History) -> list[Recorded]:
+    """Undos that stopped when some of their files were done, the last for each operation that they were to take back."""
+    states = {one.id: one.state for one in past.operations}
+    found: dict[tuple[int, ...], Recorded] = {}
+    for one in past.operations:
+        if one.undoes and not one.finished and one.state == PARTLY and any(states.get(n) != UNDONE for n in one.undoes):
+            found[one.undoes] = one
+    return list(found.values())
 
 
 def apply(workspace: Workspace, clock: Clock, undo_plan: UndoPlan, config: Config | None = None) -> int | None:
@@ -117,9 +141,24 @@ def apply(workspace: Workspace, clock: Clock, undo_plan: UndoPlan, config: Confi
             kept += [data for data in (contents[one.path], one.data) if data is not None]
         op.record(changes, kept)
         # What comes back before what goes: killed in between, a file that was moved stands in both places, never in none.
-        for one in sorted(undo_plan.restores, key=lambda one: one.data is None):
-            _carry_out(op, workspace.root / one.path, contents[one.path], one)
+        for done, one in enumerate(sorted(undo_plan.restores, key=lambda one: one.data is None)):
+            try:
+                _carry_out(op, workspace.root / one.path, contents[one.path], one)
+            except NacreError as trouble:
+                if done:
+                    raise _stopped(trouble, done, len(undo_plan.restores)) from trouble
+                raise
         return op.id
+
+
+def _stopped(trouble: NacreError, done: int, of: int) -> PartlyDone:
+    return PartlyDone(
+        say(
+            f"{trouble} {done} of {of} files were taken back and nothing is lost. Once that is mended, "
+            'run "nacre undo" again: it goes on where it stopped.',
+            f"{trouble} 已撤销 {of} 个文件中的 {done} 个，没有丢失任何内容。解决该问题后再次运行“nacre undo”，会从停下的地方继续。",
+        )
+    )
 
 
 def _as_change(workspace: Workspace, one: Restore) -> Change:
@@ -213,6 +252,45 @@ class _Files:
         if change.kind == DELETE:
             self.modes[change.path] = None if change.mode is None else change.mode & 0o666
         return [_step(one, change, now, wanted)]
+
+    def go_on(self, undo: Recorded) -> list[Step]:
+        """What is left of an undo that stopped halfway: its record tells what each file was, and what it is to be."""
+        steps: list[Step] = []
+        for change in undo.changes:
+            now = self.read(change.path)
+            found = None if now is None else atomic.digest(now)
+            if found == change.after:
+                continue
+            wanted = self._left_to_do(change, now)
+            if wanted == now:
+                continue
+            self.then[change.path] = wanted
+            if now is None:
+                self._as_it_lay(undo, change)
+            steps.append(_step(undo, change, now, wanted))
+        return steps
+
+    def _left_to_do(self, change: Change, now: bytes | None) -> bytes | None:
+        """The file as an undo wanted it, keeping what others changed elsewhere in it since."""
+        load = self.workspace.history
+        after = None if change.after is None else blobs.load(load, change.after)
+        if (None if now is None else atomic.digest(now)) == change.before:
+            return after
+        if now is None or after is None or change.before is None:
+            raise _in_the_way(change.path)
+        merged = merge(blobs.load(load, change.before), now, after)
+        if merged is None:
+            raise _in_the_way(change.path)
+        return merged
+
+    def _as_it_lay(self, undo: Recorded, back: Change) -> None:
+        """Mode and time of a file that comes back, from the place it was moved to: that goes last, so it is still there."""
+        for one in undo.changes:
+            if one.kind == DELETE and one.before == back.after:
+                with contextlib.suppress(OSError):
+                    about = (self.workspace.root / one.path).stat()
+                    self.modes[back.path], self.times[back.path] = about.st_mode & 0o7777, about.st_mtime_ns
+                    return
 
     def _cut(self, change: Change, now: bytes | None) -> bytes | None:
         """The log without the appended bytes, which must stand there exactly once."""

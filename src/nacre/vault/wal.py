@@ -37,7 +37,7 @@ class Desk(NamedTuple):
 class Edit(NamedTuple):
     """New bytes for a file that must still be what was read. What leaves it goes to today's log first.
 
-    `line` is what the change is about, as it stands in the file or stood there.
+    `line` is what the change is about, as it stands in the file or stood there, but for secrets.
     """
 
     path: Path
@@ -60,6 +60,7 @@ def change(
     workspace: Workspace, clock: Clock, config: Config, verb: str, make: Planner, *, dry_run: bool = False
 ) -> Edit:
     """Plan a change and carry it out: one operation, undone as one."""
+    working.writable(workspace)
     if dry_run:
         return make(_desk(workspace, clock, config))
     with operation(workspace, clock, f"wal {verb}", config) as op:
@@ -103,8 +104,7 @@ def decide(desk: Desk, text: str) -> Edit:
     if known and same(known[-1].words, words):
         return _nothing(desk, DECISIONS, _text_of(desk.document, known[-1]))
     doc = statelines.dated(desk.state, desk.now.date(), marked=True)
-    for one in reversed([one for one in lines(doc, DECISIONS) if same(one.words, words)]):
-        doc = statelines.without(doc, one)
+    doc = statelines.without(doc, [one for one in lines(doc, DECISIONS) if same(one.words, words)])
     doc = statelines.added(doc, DECISIONS, line)
     doc, gone = statelines.oldest(doc, DECISIONS, desk.settings.max_entries)
     log = [_labelled(_with_day(one, desk), "Decision", "决策") for one in gone]
@@ -122,17 +122,20 @@ def context(desk: Desk, key: str, value: str) -> Edit:
             )
         )
     _said(desk, f"{name}: {words}", most=2 * desk.settings.max_chars + 2)
-    line = f"{as_text(name)}: {as_text(words, first=False)}"
+    line = as_text(f"{name}: {words}")
     known = [one for one in lines(desk.document, CONTEXT) if same(one.key, name)]
     if [one.words for one in known] == [words]:
         return _nothing(desk, CONTEXT, line)
     doc = statelines.dated(desk.state, desk.now.date())
     if known:
-        for one in reversed(known[1:]):
-            doc = statelines.without(doc, one)
+        again = [one for one in lines(doc, CONTEXT) if same(one.key, name)]
+        doc = statelines.without(doc, again[1:])
         first = next(one for one in lines(doc, CONTEXT) if same(one.key, name))
         marker = next(item.marker for item in doc.items if item.start == first.start)
-        doc = document(doc.path, replace_lines(doc, first.start, first.end, [marker + line]))
+        made = document(doc.path, replace_lines(doc, first.start, first.end, [marker + line]))
+        if not statelines.hides_nothing(doc, made, but=CONTEXT):
+            raise working.stuck(doc, working.heading_for(doc, CONTEXT))
+        doc = made
     else:
         doc = statelines.added(doc, CONTEXT, line)
     doc, gone = statelines.oldest(doc, CONTEXT, desk.settings.max_entries)
@@ -214,7 +217,7 @@ def clear(desk: Desk, which: str) -> Edit:
 def _taken_out(desk: Desk, name: str, found: Line | None, which: str, action: str, told: Callable[[str], str]) -> Edit:
     if found is None:
         listed = _open(desk.document, name)
-        there = say("; ", "；").join(f"{number} {one.words}" for number, one in enumerate(listed, start=1))
+        there = _shown(say("; ", "；").join(f"{number} {one.words}" for number, one in enumerate(listed, start=1)))
         title = working.heading_for(desk.document, name)
         raise NotFound(
             say(
@@ -225,7 +228,7 @@ def _taken_out(desk: Desk, name: str, found: Line | None, which: str, action: st
     doc = statelines.dated(desk.state, desk.now.date())
     again = next(one for one in lines(doc, name) if one.words == found.words and one.done == found.done)
     reason = say("finished", "已完成") if action == "finish" else say("no longer in the way", "已解除")
-    return _edit(desk, statelines.without(doc, again), name, found.words, action, reason, [told(found.words)])
+    return _edit(desk, statelines.without(doc, [again]), name, found.words, action, reason, [told(found.words)])
 
 
 def _meant(known: Sequence[Line], which: str) -> Line | None:
@@ -238,10 +241,11 @@ def _meant(known: Sequence[Line], which: str) -> Line | None:
         return known[int(wanted) - 1] if 1 <= int(wanted) <= len(known) else None
     holding = [one for one in known if wanted.casefold() in one.words.casefold()]
     if len(holding) > 1:
+        there = _shown(say("; ", "；").join(one.words for one in holding))
         raise BadInput(
             say(
-                f'"{which}" could be any of {len(holding)}: {"; ".join(one.words for one in holding)}. Say more of it.',
-                f"“{which}”可能是 {len(holding)} 项之一：{'；'.join(one.words for one in holding)}。请写得更完整。",
+                f'"{which}" could be any of {len(holding)}: {there}. Say more of it.',
+                f"“{which}”可能是 {len(holding)} 项之一：{there}。请写得更完整。",
             )
         )
     return holding[0] if holding else None
@@ -269,6 +273,13 @@ def _said(desk: Desk, text: str, *, most: int | None = None) -> str:
             )
         )
     return words
+
+
+def _shown(words: str) -> str:
+    """Words of the file without the secrets that somebody wrote into it."""
+    from nacre.guard.secrets import redact
+
+    return redact(words).text
 
 
 def _text_of(doc: Document, one: Line) -> str:
@@ -299,11 +310,12 @@ def _cleared(words: str) -> str:
 
 
 def _nothing(desk: Desk, name: str, line: str) -> Edit:
-    return Edit(desk.document.path, desk.state.read, desk.document.data, name, line)
+    return Edit(desk.document.path, desk.state.read, desk.document.data, name, _shown(line))
 
 
 def _edit(desk: Desk, doc: Document, name: str, line: str, action: str, reason: str, log: Sequence[str] = ()) -> Edit:
+    told, line = tuple(map(_shown, log)), _shown(line)
     steps = [Step(action, desk.shown, reason, line)]
     today = f"memory/{desk.now.date().isoformat()}.md"
-    steps += [Step("log", today, say("leaves working memory", "移出工作记忆"), bullet) for bullet in log]
-    return Edit(doc.path, desk.state.read, doc.data, name, line, tuple(log), Plan(tuple(steps)))
+    steps += [Step("log", today, say("leaves working memory", "移出工作记忆"), bullet) for bullet in told]
+    return Edit(doc.path, desk.state.read, doc.data, name, line, told, Plan(tuple(steps)))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from nacre.clock import Clock
-from nacre.errors import BadInput
+from nacre.errors import BadInput, PathEscape
 from nacre.guard.finding import pattern
 from nacre.vault import atomic
 from nacre.vault.markdown import Document, Item, Section, document, words_of
@@ -41,7 +42,8 @@ _KEY = r"(.+?)\s*[:：]\s*(.*)"
 _SIGNS = (
     r"#{1,6}(?=\s|\Z)|>|`{3,}|~{3,}|[-+*](?=\s|\Z)|[-=]+\s*\Z|(?:[-*_]\s*){3,}\Z|<(?=[A-Za-z/!?])|\[[ xX]\](?=\s|\Z)"
 )
-_NUMBER = r"(\d{1,9})(\\?)([.)])(?=\s|\Z)"
+_NUMBER = r"\A(\d{1,9})(\\*)([.)])(?=\s|\Z)"
+_WRITTEN_COMMENT = "&((?:amp;)*)lt;!--"
 
 
 class Line(NamedTuple):
@@ -70,6 +72,18 @@ class State(NamedTuple):
 def path_of(workspace: Workspace) -> Path:
     """Where working memory lies; `PathEscape` when a link leads out of the workspace."""
     return workspace.inside(workspace.relative(workspace.state))
+
+
+def writable(workspace: Workspace) -> Path:
+    """Where working memory is written; an error where a link stands: what it leads to is another file, with rules of its own."""
+    if os.path.islink(workspace.state):
+        raise PathEscape(
+            say(
+                f"{workspace.state.name} is a link, so Nacre does not write to it. Put the file itself in its place.",
+                f"{workspace.state.name} 是链接，Nacre 不会写入。请换成真正的文件。",
+            )
+        )
+    return path_of(workspace)
 
 
 def read(workspace: Workspace, clock: Clock) -> State:
@@ -137,9 +151,9 @@ def lines(doc: Document, name: str) -> tuple[Line, ...]:
 def _line(name: str, item: Item) -> Line:
     words = words_of(item.text)
     if name == DECISIONS and (timed := _TIMED.match(words)):
-        return Line(plain(words[timed.end() :]), item.start, item.end, time=timed[2], day=timed[1] or "")
+        return Line(plain(words[timed.end() :], first=False), item.start, item.end, time=timed[2], day=timed[1] or "")
     if name == PENDING and (box := pattern(_BOX).match(words)):
-        return Line(plain(words[box.end() :]), item.start, item.end, done=box[1] != " ")
+        return Line(plain(words[box.end() :], first=False), item.start, item.end, done=box[1] != " ")
     if name == CONTEXT and (pair := pattern(_KEY).fullmatch(plain(words))):
         return Line(pair[2], item.start, item.end, key=pair[1])
     return Line(plain(words), item.start, item.end)
@@ -213,22 +227,34 @@ def _titled(doc: Document, wanted: str) -> Section | None:
 
 
 def as_text(words: str, *, first: bool = True) -> str:
-    """The words as they are written: no sign at their beginning, and no comment, is taken for Markdown."""
-    safe = words.replace("<!--", "&lt;!--")
-    if first and pattern(_SIGNS).match(safe):
+    """The words as they are written: no sign at their beginning (where they come first on their line), and no comment, is taken
+    for Markdown. What looks as if it were written so already is written so once more, and `plain` gives back every word."""
+    safe = pattern(_WRITTEN_COMMENT).sub(r"&amp;\1lt;!--", words) if "&" in words else words
+    safe = safe.replace("<!--", "&lt;!--")
+    if not first:
+        return safe
+    if pattern(_SIGNS).match(safe, _slashes(safe)):
         return "\\" + safe
-    if first and safe[:1].isdecimal() and pattern(_NUMBER).match(safe):
-        return pattern(_NUMBER).sub(r"\1\\\3", safe, count=1)
-    return safe
+    return pattern(_NUMBER).sub(r"\1\\\2\3", safe, count=1) if safe[:1].isdecimal() else safe
 
 
-def plain(written: str) -> str:
+def plain(written: str, *, first: bool = True) -> str:
     """The words that were written so."""
-    words = written.replace("&lt;!--", "<!--")
-    if words.startswith("\\") and pattern(_SIGNS).match(words[1:]):
+    words = pattern(_WRITTEN_COMMENT).sub(_comment, written) if "&" in written else written
+    if not first:
+        return words
+    if words.startswith("\\") and pattern(_SIGNS).match(words, _slashes(words)):
         return words[1:]
     number = pattern(_NUMBER).match(words) if words[:1].isdecimal() else None
-    return number[1] + number[3] + words[number.end() :] if number and number[2] else words
+    return number[1] + number[2][1:] + words[number.start(3) :] if number and number[2] else words
+
+
+def _comment(written: re.Match[str]) -> str:
+    return f"&{written[1][4:]}lt;!--" if written[1] else "<!--"
+
+
+def _slashes(words: str) -> int:
+    return len(words) - len(words.lstrip("\\"))
 
 
 def same(one: str, other: str) -> bool:

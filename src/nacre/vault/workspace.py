@@ -101,7 +101,13 @@ class Workspace:
         return self.projects / slug_of(slug) / "MEMORY.md"
 
     def tiers(self, setting: str | None) -> Path:
-        return self.root / Path(setting or "memory_fs").expanduser()
+        """The layers. Where they lie outside, in full: one name by which everybody finds them, and every file in them."""
+        given = Path(setting or "memory_fs").expanduser()
+        if given.is_absolute() or ".." not in given.parts:
+            return self.root / given
+        root = os.path.realpath(self.root)  # what lies above a link is not what lies above the folder it leads to
+        full = Path(os.path.normpath(os.path.join(root, given)))
+        return self.root / full.relative_to(root) if Path(root) in full.parents else full
 
     def refcount(self, setting: str | None) -> Path:
         """How often each checkpoint was recalled: in the workspace, or beside layers that lie elsewhere."""

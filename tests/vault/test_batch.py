@@ -1,0 +1,135 @@
+"""Many files changed as one are as safe as each alone."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from nacre.clock import Clock
+from nacre.errors import PathEscape
+from nacre.vault import atomic
+from nacre.vault.batch import Batch
+from nacre.vault.history import history
+from nacre.vault.operation import operation
+from nacre.vault.undo import undo
+from nacre.vault.workspace import Workspace
+
+
+def file(workspace: Workspace, name: str, text: str = "x\n") -> tuple[Path, str]:
+    path = workspace.root / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, "utf8")
+    return path, atomic.digest(text.encode())
+
+
+def tree(workspace: Workspace) -> dict[str, str]:
+    found = (path for path in workspace.root.rglob("*.md") if ".nacre" not in path.parts)
+    return {path.relative_to(workspace.root).as_posix(): path.read_text("utf8") for path in found}
+
+
+def test_all_are_made_under_one_record_and_undone_as_one(workspace: Workspace, clock: Clock) -> None:
+    a, read = file(workspace, "a/a.md", "a\n")
+    b, other = file(workspace, "a/b.md", "b\n")
+    before = tree(workspace)
+    with operation(workspace, clock, "test") as op:
+        batch = Batch(op)
+        batch.move(0, a, workspace.root / "b/a.md", read=read)
+        batch.remove(1, b, read=other)
+        batch.write(2, workspace.root / "c.md", b"c\n", read=None)
+        batch.create(3, new := workspace.root / "d.md", b"d\n", staged=atomic.stage(new, b"d\n"))
+        assert tree(workspace) == before
+        batch.carry_out()
+    assert tree(workspace) == {"b/a.md": "a\n", "c.md": "c\n", "d.md": "d\n"}
+    assert not batch.failed
+    undo(workspace, clock)
+    assert tree(workspace) == before
+
+
+def test_one_that_is_no_longer_what_was_read_does_not_stop_the_others(workspace: Workspace, clock: Clock) -> None:
+    a, read = file(workspace, "a.md")
+    b, other = file(workspace, "b.md")
+    with operation(workspace, clock, "test") as op:
+        batch = Batch(op)
+        batch.remove(0, a, read=other.replace("0", "1"))
+        batch.move(0, a, workspace.root / "never.md", read=read)
+        batch.move(1, b, workspace.root / "c.md", read=other)
+        batch.carry_out()
+    assert list(batch.failed) == [0]
+    assert tree(workspace) == {"a.md": "x\n", "c.md": "x\n"}
+    (one,) = history(workspace).operations
+    assert [change.path for change in one.changes] == ["b.md"]
+
+
+def test_a_file_that_goes_where_another_has_just_left_waits_for_it(workspace: Workspace, clock: Clock) -> None:
+    a, read = file(workspace, "a.md", "a\n")
+    b, other = file(workspace, "b.md", "b\n")
+    with operation(workspace, clock, "test") as op:
+        batch = Batch(op)
+        batch.move(0, b, workspace.root / "c.md", read=other)
+        batch.move(1, a, b, read=read)
+        batch.carry_out()
+    assert tree(workspace) == {"b.md": "a\n", "c.md": "b\n"}
+    undo(workspace, clock)
+    assert tree(workspace) == {"a.md": "a\n", "b.md": "b\n"}
+
+
+def test_nothing_is_written_over_that_comes_after_the_check(
+    workspace: Workspace, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, read = file(workspace, "a.md")
+    b, other = file(workspace, "b.md")
+    with operation(workspace, clock, "test") as op:
+        batch = Batch(op)
+        batch.move(0, a, workspace.root / "to.md", read=read)
+        batch.remove(1, b, read=other)
+        record = op.record
+
+        def recorded(*given: object) -> None:
+            record(*given)  # type: ignore[arg-type]
+            file(workspace, "to.md", "theirs\n")
+            file(workspace, "b.md", "edited\n")
+
+        monkeypatch.setattr(op, "record", recorded)
+        batch.carry_out()
+    assert sorted(batch.failed) == [0, 1]
+    assert tree(workspace) == {"a.md": "x\n", "b.md": "edited\n", "to.md": "theirs\n"}
+
+
+def test_nothing_leads_out_of_the_workspace(workspace: Workspace, clock: Clock) -> None:
+    a, read = file(workspace, "a.md")
+    outside = workspace.root.parent / "out"
+    outside.mkdir()
+    (workspace.root / "link").symlink_to(outside)
+    with operation(workspace, clock, "test") as op:
+        batch = Batch(op)
+        batch.move(0, a, workspace.root / "link/a.md", read=read)
+        batch.carry_out()
+    assert isinstance(batch.failed[0], PathEscape)
+    assert not os.listdir(outside)
+
+
+def test_a_folder_that_files_go_to_is_synced_before_the_one_they_leave(
+    workspace: Workspace, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moves = [("hot", "warm"), ("warm", "cold"), ("hot", "cold"), ("hot", "warm")]
+    files = [
+        (file(workspace, f"{source}/{n}.md"), workspace.root / to / f"{n}.md") for n, (source, to) in enumerate(moves)
+    ]
+    synced: list[str] = []
+    real = os.open
+
+    def opened(path: str, flags: int, *given: int) -> int:
+        if os.path.isdir(path):
+            synced.append(os.path.basename(path))
+        return real(path, flags, *given)
+
+    with operation(workspace, clock, "test") as op:
+        batch = Batch(op)
+        for (path, read), to in files:
+            to.parent.mkdir(exist_ok=True)
+            batch.move(0, path, to, read=read)
+        monkeypatch.setattr(os, "open", opened)
+        batch.carry_out()
+    assert [name for name in synced if name in ("hot", "warm", "cold")] == ["cold", "warm", "hot"]

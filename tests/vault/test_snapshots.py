@@ -1,0 +1,67 @@
+"""Snapshots of working memory are the user's own bytes, whatever these are, and a link is never written through."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+
+import pytest
+
+from nacre.clock import Clock
+from nacre.config import Config
+from nacre.errors import PathEscape
+from nacre.memory.working import Working
+from nacre.vault.undo import undo
+from nacre.vault.workspace import Workspace
+
+NOON = dt.datetime(2026, 3, 28, 14, 5, tzinfo=dt.UTC)
+KEY = "sk-" + "proj-" + "Ab3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0dF3gH6jK9mN2pQ5sT8"
+
+
+def at(workspace: Workspace, minutes: int = 0) -> Working:
+    return Working(workspace, Config(), Clock(dt.UTC, NOON + dt.timedelta(minutes=minutes)))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        f"# Session State\n## Key Context\n- key: {KEY}\n".encode(),
+        b"\xef\xbb\xbf# Session State\r\n## Pending\r\n- [ ] no line end",
+        "# Session State\n- a zero\u200bwidth space, a bell \x07, an escape \x1b[31m\n".encode(),
+        b"# Session State\n\xff\xfe not UTF-8\n",
+    ],
+    ids=["a secret", "a mark and other line ends", "unseen characters", "not UTF-8"],
+)
+def test_a_snapshot_is_a_copy_byte_for_byte_and_comes_back_so(workspace: Workspace, data: bytes) -> None:
+    workspace.state.write_bytes(data)
+    kept = at(workspace).snapshot("whole").snapshot
+    assert kept.path.read_bytes() == data
+    assert not at(workspace, 1).snapshot("whole").plan
+    workspace.state.write_bytes(b"# Session State\n")
+    at(workspace, 2).restore("whole")
+    assert workspace.state.read_bytes() == data
+    undo(workspace, Clock(dt.UTC, NOON))
+    assert workspace.state.read_bytes() == b"# Session State\n"
+
+
+@pytest.mark.parametrize("inside", [True, False])
+def test_working_memory_that_is_a_link_is_not_written(workspace: Workspace, tmp_path: Path, inside: bool) -> None:
+    at(workspace).task("first")
+    at(workspace).snapshot()
+    target = workspace.root / "MEMORY.md" if inside else tmp_path / "elsewhere.md"
+    target.write_text("# Long-Term Memory\n\n## Key Decisions\n- PostgreSQL\n", "utf8")
+    before = target.read_bytes()
+    workspace.state.unlink()
+    workspace.state.symlink_to(target)
+    desk = at(workspace, 1)
+    for change in (
+        lambda: desk.decide("pnpm"),
+        lambda: desk.decide("pnpm", dry_run=True),
+        lambda: desk.task("second"),
+        desk.done,
+        desk.restore,
+    ):
+        with pytest.raises(PathEscape, match="is a link, so"):
+            change()
+    assert target.read_bytes() == before
+    assert workspace.state.is_symlink()
