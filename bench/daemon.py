@@ -3,7 +3,7 @@
     .venv/bin/python -m bench.daemon [--archive notes-2000.tar.gz] [--kept FOLDER] [--requests 20000] [--files 50000] [--json out.json]
 
 Wall time, because that is what a person waits for; beside it that of a bare Python in the same minute, because the machine is
-shared. `--kept` keeps the notes and their index there, and uses them again the next time.
+shared. `--kept` keeps the notes and their index there, and uses them again the next time. A whole day, with its jobs: bench.day.
 """
 
 from __future__ import annotations

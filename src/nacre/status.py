@@ -1,4 +1,4 @@
-"""What there is: files by layer, sizes against limits, the index, the vectors, jobs, the daemon, problems. Reads, never writes."""
+"""What there is: files by layer, sizes against limits, the index, the vectors, jobs, the daemon, problems. Changes no memory."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ def take_stock(memory: Memory, *, deep: bool = False) -> dict[str, Any]:
 
     workspace, config = memory.workspace, memory.config
     longterm = workspace.longterm
+    files = list(memory_files(workspace, config))
+    changed, unembedded = memory.waiting(files)
     size = size_of(longterm.read_bytes() if longterm.is_file() else None)
     return {
         "workspace": str(workspace.root),
@@ -35,10 +37,10 @@ def take_stock(memory: Memory, *, deep: bool = False) -> dict[str, Any]:
                 max(size.lines / (config.memory.max_lines or 1), size.bytes / (config.memory.max_bytes or 1)), 3
             ),
         },
-        "files": dict(Counter(found.layer for found in memory_files(workspace, config))),
-        "index": _index(memory, deep=deep),
+        "files": dict(Counter(found.layer for found in files)),
+        "index": _index(memory, changed, deep=deep),
         "sessions": _sessions(memory),
-        "embedding": _embedding(memory, deep=deep),
+        "embedding": _embedding(memory, unembedded, deep=deep),
         "capture": _capture(memory),
         "jobs": _jobs(memory),
         "daemon": _daemon(memory),
@@ -100,10 +102,9 @@ def _daemon(memory: Memory) -> dict[str, Any] | None:
         return {"process": process, "answers": False, "trouble": str(trouble)}
 
 
-def _index(memory: Memory, *, deep: bool) -> dict[str, Any]:
+def _index(memory: Memory, changed: int, *, deep: bool) -> dict[str, Any]:
     store = memory.keeper.store
     live = store.safely(store.live)
-    changed, _ = memory.waiting()
     rows = store.db.execute
     check = None
     if deep:
@@ -129,7 +130,7 @@ def _sessions(memory: Memory) -> dict[str, int] | None:
     return {"sessions": sessions, "messages": messages}
 
 
-def _embedding(memory: Memory, *, deep: bool) -> dict[str, Any]:
+def _embedding(memory: Memory, unembedded: int, *, deep: bool) -> dict[str, Any]:
     embedder, reason = memory.embedder()
     works: bool | str | None = None
     if deep and embedder:
@@ -143,7 +144,7 @@ def _embedding(memory: Memory, *, deep: bool) -> dict[str, Any]:
         "provider": embedder.provider if embedder else None,
         "models": [model.name for model in embedder.models()] if embedder else [],
         "vectors": memory.keeper.store.db.execute("select count(*) from vectors").fetchone()[0],
-        "waiting": memory.waiting()[1],
+        "waiting": unembedded,
         "reason": reason,
         "works": works,
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import os
 import pty
@@ -10,6 +11,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.jobs.service.standins import World, world
+
+from nacre.clock import Clock
 
 FACT = "The spare key lies under the blue flowerpot"
 
@@ -23,8 +27,8 @@ def root(tmp_path: Path) -> Path:
     return root
 
 
-def nacre(root: Path, *arguments: str, language: str = "en") -> subprocess.CompletedProcess[str]:
-    env = {**os.environ, "NACRE_WORKSPACE": str(root), "NACRE_LANGUAGE": language}
+def nacre(root: Path, *arguments: str, language: str = "en", **more: str) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, "NACRE_WORKSPACE": str(root), "NACRE_LANGUAGE": language, **more}
     command = [sys.executable, "-m", "nacre", *arguments]
     return subprocess.run(
         command, env=env, capture_output=True, text=True, encoding="utf8", check=False, stdin=subprocess.DEVNULL
@@ -72,3 +76,65 @@ def test_on_a_terminal_its_name_must_be_typed(root: Path, typed: str, code: int)
         assert child.wait() == code
     os.close(master)
     assert (root / "MEMORY.md").exists() is (code != 0)
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> World:
+    """A machine whose schedulers are stand-ins, and a workspace with a memory."""
+    here = world(tmp_path / "machine", tmp_path / "mine", Clock(dt.UTC))
+    assert nacre(here.setup.workspace.root, "remember", FACT).returncode == 0
+    return here
+
+
+@pytest.mark.parametrize(
+    ("program", "kind", "said"),
+    [
+        ("systemctl", "systemd", "What was installed to run its jobs was taken back: systemd, heartbeat."),
+        ("crontab", "cron", "What was installed to run its jobs was taken back: cron, heartbeat."),
+    ],
+)
+def test_what_was_installed_to_run_its_jobs_is_taken_back_and_it_is_said(
+    here: World, program: str, kind: str, said: str
+) -> None:
+    here.has(program)
+    root, env = here.setup.workspace.root, here.machine.env
+    (here.kept / "crontab").write_bytes(b"5 4 * * * backup\n")
+    (root / "HEARTBEAT.md").write_bytes(b"- water the plants\n")
+    before = {name: data for name, data in here.everything().items() if not name.startswith(str(root / "memory"))}
+    assert nacre(root, "jobs", "install", "--with", kind, "--heartbeat", **env).returncode == 0
+    installed = here.everything()
+    shown = nacre(root, "destroy", "--dry-run", **env)
+    assert f"nacre-memory-sync@{here.setup.mark}.timer" in shown.stdout or "\ncrontab\t" in shown.stdout
+    assert "\nHEARTBEAT.md\t" in shown.stdout
+    assert here.everything() == installed
+    done = nacre(root, "destroy", "--yes", **env)
+    assert done.returncode == 0
+    assert done.stderr.splitlines()[-2:] == [said, "The memory is gone."]
+    left = here.everything()
+    assert left == {name: data for name, data in before.items() if name in left}
+    assert (root / "HEARTBEAT.md").read_bytes() == b"- water the plants\n"
+    assert here.crontab() == b"5 4 * * * backup\n"
+    assert not list(here.home.rglob("nacre-*"))
+    assert not (root / ".nacre").exists()
+
+
+def test_what_nobody_installed_is_not_told_of(here: World) -> None:
+    root = here.has("crontab").setup.workspace.root
+    done = nacre(root, "destroy", "--yes", "--json", **here.machine.env)
+    assert json.loads(done.stdout)["jobsRemoved"] == []
+    assert "taken back" not in done.stderr
+
+
+def test_a_scheduler_that_does_not_let_go_ends_it_before_anything_is_removed(here: World) -> None:
+    here.has("crontab")
+    root, env = here.setup.workspace.root, here.machine.env
+    assert nacre(root, "jobs", "install", "--with", "cron", **env).returncode == 0
+    here.fails("-r")
+    done = nacre(root, "destroy", "--yes", **env)
+    assert done.returncode == 1
+    assert "something broke" in done.stderr
+    assert (root / "MEMORY.md").exists()
+    (here.kept / "failing").unlink()
+    assert nacre(root, "destroy", "--yes", **env).returncode == 0
+    assert here.crontab() is None
+    assert not (root / "MEMORY.md").exists()

@@ -7,7 +7,7 @@ import select
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -49,9 +49,11 @@ def start(root: Path) -> Iterator[Start]:
     """Starts a daemon and waits until it listens."""
     started: list[subprocess.Popen[bytes]] = []
 
-    def begin(*options: str, place: Path = root, jobs: bool = False, **env: str) -> subprocess.Popen[bytes]:
+    def begin(
+        *options: str, place: Path = root, jobs: bool = False, program: Sequence[str] = ("-m", "nacre"), **env: str
+    ) -> subprocess.Popen[bytes]:
         ours, theirs = os.pipe()
-        command = [sys.executable, "-m", "nacre", "--workspace", str(place), "serve", *options, "--ready", str(theirs)]
+        command = [sys.executable, *program, "--workspace", str(place), "serve", *options, "--ready", str(theirs)]
         process = subprocess.Popen(
             command + ([] if jobs else ["--no-jobs"]),
             pass_fds=[theirs],

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import logging
 import os
 from pathlib import Path
 
 import pytest
+from tests.capture.talks import Desk as Machine
 
 from nacre import Memory
 from nacre.daemon.errands import Errands
 from nacre.errors import BadInput
 from nacre.jobs import journal
+from nacre.vault.lock import hold
 from nacre.vault.workspace import Workspace
 
 from .conftest import Start, connected
@@ -53,3 +56,84 @@ def test_a_job_that_is_at_work_does_not_keep_the_daemon_from_ending(root: Path, 
         assert daemon.ask("search", asked={"query": "roses"})["parts"]
     process.terminate()
     assert process.wait(60) == 0
+
+
+NEVER = {f"NACRE_JOBS_{job}": "off" for job in ("SYNC", "TIDY", "ORGANISE", "HEARTBEAT")}
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    """A user's machine on which nothing runs at fixed times, and whose talks were captured before."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name, value in NEVER.items():
+        monkeypatch.setenv(name, value)
+    with Memory.init(tmp_path / "ws") as memory:
+        memory.sync()
+    return Machine(tmp_path)
+
+
+def talk(machine: Machine) -> Path:
+    """What was said just now; it would count as silent after ten minutes."""
+    now = dt.datetime.now(dt.UTC)
+    times = [(now + dt.timedelta(seconds=later)).isoformat() for later in range(3)]
+    words = (
+        (times[0], "user", "From now on always use pnpm, never npm, in every repository."),
+        (times[1], "agent", "Understood: pnpm everywhere."),
+        (times[2], "user", "And we decided to move to PostgreSQL for storage."),
+    )
+    return machine.claude(*words)
+
+
+def captured(machine: Machine) -> bool:
+    return any("61871d67" in text for text in machine.logs().values())
+
+
+def whys(machine: Machine) -> list[tuple[str, str, str | None]]:
+    return [(one.job, one.why, one.result) for one in journal.read(machine.workspace).runs]
+
+
+def test_a_talk_whose_agent_says_that_it_ended_is_captured_within_a_minute(machine: Machine, start: Start) -> None:
+    start(jobs=True, place=machine.workspace.root)
+    path = talk(machine)
+    with connected(machine.workspace.root) as daemon:
+        assert daemon.ask("ended", transcript=str(path)) == {}
+    until(lambda: captured(machine), 60)
+    until(lambda: whys(machine) == [("memory-sync", "talk", "done")])
+
+
+def test_a_talk_that_ended_while_a_job_was_at_work_is_not_waited_for(machine: Machine) -> None:
+    """The note may come between the look and the waiting that follows it, which may be long."""
+    with Memory.open(machine.workspace.root) as memory:
+        errands = Errands(memory, logging.getLogger("test"), first=3600)
+        looks: list[set[str]] = []
+        path = str(talk(machine))
+        looked = errands._look
+
+        def interrupted(over: set[str]) -> float:
+            looks.append(over)
+            if len(looks) == 1:
+                errands.is_over(path)
+                return 3600
+            return looked(over)
+
+        errands._look = interrupted  # type: ignore[method-assign]
+        errands.start()
+        errands.is_over("another")
+        until(lambda: captured(machine), 60)
+        errands.end()
+    assert looks[:2] == [{"another"}, {path}]
+
+
+def test_a_talk_that_ended_while_another_runner_is_at_it_is_captured_after_that(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nacre.daemon.errands._AFTER_ANOTHER", 0.05)
+    with Memory.open(machine.workspace.root) as memory:
+        errands = Errands(memory, logging.getLogger("test"), first=3600)
+        with hold(machine.workspace.machine / "jobs.lock"):
+            errands.start()
+            errands.is_over(str(talk(machine)))
+            until(lambda: errands.runs > 0, 60)
+            assert not captured(machine)
+        until(lambda: captured(machine), 60)
+        errands.end()

@@ -75,7 +75,7 @@ def test_both_ways_find_the_same_workspace(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.chdir(here)
 
     def agree(named: str | None = None, *, quick: bool = True) -> None:
-        short = fast._workspace(named)
+        short = fast.workspace(named)
         assert short is None or os.path.realpath(short) == long_way(named)
         assert (short is not None) is (quick and long_way(named) is not None)
 

@@ -134,3 +134,32 @@ def test_stopping_ends_one_that_does_not_answer_too(root: Path, start: Start) ->
     assert stop(Memory.open(root)) == process.pid
     assert process.wait(30) == 0
     assert stop(Memory.open(root)) is None
+
+
+# A daemon that has lived long enough and holds more than it may: what fills it is gone when it has begun again.
+LARGE = """
+from nacre.daemon import running
+running._LARGE_AGAIN = 0.0
+ballast = b"x" * 400_000_000
+from nacre.__main__ import main
+main()
+"""
+
+
+def test_one_that_grew_too_large_begins_again_small_and_goes_on_answering(
+    root: Path, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NACRE_SERVE_MAX_MEMORY_MB", "300")
+    process = start(program=("-c", LARGE))
+
+    def is_small() -> bool:
+        told = client.status(str(root))
+        return told is not None and told["memoryMb"] < 300
+
+    until(is_small, 60)
+    with connected(root) as daemon:
+        assert daemon.ask("status")["process"] == process.pid  # the same process, begun again
+        assert daemon.ask("search", asked={"query": "roses"})["parts"]
+    told = (root / ".nacre" / "daemon.log").read_text("utf8")
+    assert [told.count(words) for words in ("INFO started", "renew: too much memory")] == [2, 1]
+    assert process.poll() is None

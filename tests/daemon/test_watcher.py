@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import logging
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -104,6 +106,82 @@ def test_where_the_system_has_no_watches_left_it_looks_itself_and_says_so_once(
     watcher.join(20)
     told = (root / ".nacre" / "daemon.log").read_text("utf8")
     assert told.count("instead of watching") == 1
+
+
+def test_while_it_looks_itself_it_tries_to_watch_after_longer_and_longer_and_says_when_it_can(
+    root: Path, memory: Memory, log: logging.Logger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[float] = []
+    now = [0.0]
+
+    def full(*_: Any, **__: Any) -> Iterator[set[Any]]:
+        tried.append(now[0])
+        raise OSError(f'OS file watch limit reached. about ["{root}/memory"] (Error {{ kind: MaxFilesWatch }})')
+
+    with monkeypatch.context() as limited:
+        limited.setattr(watchfiles, "watch", full)
+        watcher = Watcher(memory, log, scan_every=0.02, clock=lambda: now[0])
+        watcher.start()
+        until(lambda: watcher.mode == "scanning")
+        assert watcher.reason == "OS file watch limit reached"
+        for number, wait in enumerate((300, 600, 1200, 2400, 3600, 3600), start=1):
+            assert watcher.tries_again_in == wait
+            now[0] += wait - 1
+            seen = watcher.updates
+            until(lambda seen=seen: watcher.updates > seen + 1)  # type: ignore[misc]
+            assert len(tried) == number
+            now[0] += 1
+            until(lambda number=number: len(tried) == number + 1 and watcher.tries_again_in != 0)  # type: ignore[misc]
+        assert watcher.mode == "scanning"
+    now[0] += 3600
+    until(lambda: watcher.mode == "events" and watcher.reason is None and watcher.tries_again_in is None)
+    (root / "memory" / "new.md").write_text("The violin is in the attic.\n", "utf8")
+    until(lambda: "memory/new.md" in indexed(memory))
+    watcher.end()
+    watcher.join(20)
+    told = (root / ".nacre" / "daemon.log").read_text("utf8")
+    assert [told.count(words) for words in ("instead of watching", "still scanning", "watching again")] == [1, 6, 1]
+    assert str(root) not in told
+
+
+LIMITED = """
+import sys
+from pathlib import Path
+from nacre import Memory
+from nacre.daemon.log import open_log
+from nacre.daemon.watcher import Watcher
+from tests.daemon.waiting import until
+root, limit, now = Path(sys.argv[1]), Path("/proc/sys/user/max_inotify_watches"), [0.0]
+before = limit.read_text()
+limit.write_text("0")
+watcher = Watcher(Memory.open(root), open_log(root / ".nacre" / "daemon.log"), scan_every=0.02, clock=lambda: now[0])
+watcher.start()
+until(lambda: watcher.mode == "scanning")
+assert watcher.reason == "OS file watch limit reached", watcher.reason
+limit.write_text(before)
+now[0] += 300
+until(lambda: watcher.mode == "events")
+watcher.end()
+watcher.join(20)
+"""
+ALONE = ("unshare", "--user", "--map-root-user")
+
+
+def may_be_alone() -> bool:
+    """Whether we may have a namespace of our own, whose limit of watches is ours to set."""
+    tried = "test -w /proc/sys/user/max_inotify_watches"
+    return (
+        shutil.which("unshare") is not None
+        and not subprocess.run([*ALONE, "sh", "-c", tried], capture_output=True, check=False).returncode
+    )
+
+
+@pytest.mark.skipif(not may_be_alone(), reason="the system's limit of watches cannot be set here")
+def test_the_systems_own_limit_is_met_and_left_behind_when_it_is_raised(root: Path) -> None:
+    done = subprocess.run(
+        [*ALONE, sys.executable, "-c", LIMITED, str(root)], capture_output=True, text=True, timeout=90, check=False
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_it_looks_at_once_when_asked(

@@ -86,6 +86,19 @@ def test_any_change_made_by_another_process_is_noticed(feed: ChangeFeed, folder:
     assert not feed.quiet()
 
 
+def test_counts_of_what_was_read_are_no_change_of_memory(feed: ChangeFeed, folder: Path) -> None:
+    with (folder / "recalls.jsonl").open("a", encoding="utf-8") as file:
+        file.write("{}\n")
+    for name, quiet in (("refcount.json", True), ("sub/b.md", False), ("refcount.md", False)):
+        temporary = folder / ".nacre-here-1-abcd.tmp"
+        temporary.write_text("{}", encoding="utf-8")
+        temporary.replace(folder / name)
+        assert feed.quiet() is quiet
+    (folder / "refcount.json").unlink()
+    (folder / "refcount.json").mkdir()  # a folder may hold memories, whatever it is called
+    assert not feed.quiet()
+
+
 def test_a_folder_that_was_replaced_is_watched_again_not_the_old_one(
     feed: ChangeFeed, folder: Path, tmp_path: Path
 ) -> None:

@@ -22,10 +22,11 @@ from nacre.clock import Clock
 from nacre.config import Config
 from nacre.config.settings import JobsSettings, SyncSettings, TidySettings
 from nacre.errors import CannotWrite, Locked
-from nacre.jobs import journal
+from nacre.jobs import journal, schedule
 from nacre.jobs.due import next_time
 from nacre.jobs.journal import Ran
-from nacre.jobs.run import Desk, lock_file, run_due
+from nacre.jobs.run import Desk, lock_file, run_due, run_if_due
+from nacre.jobs.schedule import latest
 from nacre.jobs.works import Outcome, Work
 
 SECOND, MINUTE, HOUR = dt.timedelta(seconds=1), dt.timedelta(minutes=1), dt.timedelta(hours=1)
@@ -246,3 +247,23 @@ def test_a_clock_set_by_hand_back_and_forth_runs_for_no_time_twice(tmp_path: Pat
         now = replace(desk, clock=Clock(dt.UTC, start + hours * HOUR))
         seen += [(one.run.job, one.run.window) for one in run_due(now)]
     assert len(seen) == len(set(seen))
+
+
+@pytest.mark.parametrize("lag", [0, 3])
+def test_timers_beside_a_daemon_run_for_every_time_once_between_them(tmp_path: Path, lag: int) -> None:
+    """Whoever comes first: a timer so many minutes after the time, or the daemon at its next look."""
+    desk = desk_at(tmp_path, dt.datetime(2026, 2, 1, 2, tzinfo=dt.UTC), config=Config(jobs=JobsSettings(jitter="2min")))
+    start, minutes = desk.clock.now(), 13 * 60
+    for minute in range(minutes):
+        now = replace(desk, clock=Clock(dt.UTC, start + minute * MINUTE))
+        for job in now.jobs():
+            if latest(job, now.clock.now() - lag * MINUTE) == now.clock.now() - lag * MINUTE:
+                run_if_due(now, job.name)
+        if minute % 2:
+            run_due(now)
+    runs = journal.read(desk.workspace).runs
+    for job in desk.jobs():
+        windows = [one.window for one in runs if one.job == job.name]
+        wanted = itertools.takewhile(lambda at: at < start + (minutes - 5) * MINUTE, schedule.windows(job, start))
+        assert set(wanted) <= set(windows)
+        assert len(windows) == len(set(windows))

@@ -18,7 +18,8 @@ import pytest
 from tests.jobs.desks import NOW, Killed, desk_at, later, nothing
 from tests.vault.conftest import run_in_child
 
-from nacre.config import Config
+from nacre.clock import Clock
+from nacre.config import CacheSettings, Config
 from nacre.config.settings import JobsSettings
 from nacre.errors import BadInput, CannotWrite, Locked, NoWorkspace, PartlyDone
 from nacre.jobs import journal, state
@@ -28,6 +29,7 @@ from nacre.jobs.schedule import NAMES
 from nacre.jobs.works import Outcome
 from nacre.memory import Memory
 from nacre.vault.lockfile import boot, host
+from nacre.vault.sessioncache import open_cache
 from nacre.vault.workspace import Workspace
 
 QUIET = Config(jobs=JobsSettings(organise="off", heartbeat="off", tidy="off", jitter="0s"))
@@ -256,8 +258,9 @@ def test_the_jobs_of_a_real_memory_run_and_change_nothing_when_run_again(
 
 def test_the_heartbeat_expires_caches_and_tells_who_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NACRE_CACHE_PATH", str(tmp_path / "cache"))
-    (tmp_path / "cache").mkdir(mode=0o700)
-    old, young = (tmp_path / "cache" / f"session-{name}.json" for name in ("old", "young"))
+    folder = open_cache("any", CacheSettings(path=str(tmp_path / "cache")), Clock()).folder
+    folder.mkdir(mode=0o700, parents=True)
+    old, young = (folder / f"session-{name}.json" for name in ("old", "young"))
     for path in (old, young):
         path.write_text("{}")
     os.utime(old, (1, 1))

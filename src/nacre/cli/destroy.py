@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,7 @@ from nacre.errors import BadInput
 from nacre.words import say
 
 if TYPE_CHECKING:
+    from nacre.jobs.service.manage import ServicePlan
     from nacre.lifecycle.destroy import DestroyPlan
     from nacre.lifecycle.purge import Left
 
@@ -36,42 +38,52 @@ if TYPE_CHECKING:
 @json_option
 @click.pass_obj
 def destroy(invocation: Invocation, *, yes: bool, tiers: bool, purge: bool, dry_run: bool, as_json: bool) -> None:
-    """Remove a workspace's memory for good: MEMORY.md files, memory/, checkpoints, working memory, .nacre/, our rules in AGENTS.md.
+    """Remove a workspace's memory for good: MEMORY.md files, memory/, checkpoints, working memory, .nacre/, our rules in AGENTS.md,
+    and what "nacre jobs install" told this machine.
 
     Your own files stay. It lists what goes and asks you to type the workspace's name. This cannot be undone. With --purge the
     words of the memory are looked for in everything that remains; exit code 3 says that some still stand somewhere.
     """
+    from nacre.cli.jobs_install import setup_of
     from nacre.daemon.start import stop
+    from nacre.jobs.service import manage
     from nacre.lifecycle import destroy as destroying
 
     with open_memory(invocation) as memory:
         workspace, config = memory.workspace, memory.config
-    made = destroying.plan(workspace, config, tiers=tiers)
+    made, jobs = destroying.plan(workspace, config, tiers=tiers), manage.plan_remove(setup_of(memory))
     if not as_json:
-        _show(made)
+        _show(made, jobs)
     if dry_run:
         if as_json:
-            print_json(_as_json(made, (), dry_run=True, purge=False))
+            print_json(_as_json(made, jobs, (), dry_run=True, purge=False))
         return
     if not yes:
         _ask(workspace.root.name)
     words = destroying.sample(workspace, config) if purge else ()
     stop(memory)  # it would make an index again of what is still there
+    # Before the memory: what was written where stands in it, and a scheduler that does not answer must be asked again.
+    if jobs.changes or jobs.troubles:
+        manage.apply(jobs)
     destroying.apply(made)
     left = destroying.left(made, words)
     if as_json:
-        print_json(_as_json(made, left, dry_run=False, purge=purge))
+        print_json(_as_json(made, jobs, left, dry_run=False, purge=purge))
     else:
-        _tell(len(words), left, purge=purge)
+        _tell(jobs, len(words), left, purge=purge)
     if left:
         raise click.exceptions.Exit(NOT_ALL)
 
 
-def _show(made: DestroyPlan) -> None:
+def _show(made: DestroyPlan, jobs: ServicePlan) -> None:
     rows = [(one.shown, str(one.files), size_of(one.bytes), one.reason) for one in made.doomed]
     if made.agents is not None:
         rows.append(("AGENTS.md", "", "", say("only our rules between their marks", "仅删除标记之间的规则")))
+    ours = say("only what runs its jobs", "仅撤回运行其任务的内容")
+    rows += [(f"$ {shlex.join(one.command)}" if one.command else one.path, "", "", ours) for one in jobs.shown]
     table(rows, (say("path", "路径"), say("files", "文件"), say("size", "大小"), ""))
+    for told in (*jobs.notes, *map(str, jobs.troubles)):
+        note(told)
     if made.kept_tiers:
         shown = shown_path(made.kept_tiers)
         note(
@@ -104,7 +116,15 @@ def _ask(name: str) -> None:
         raise BadInput(say("That is not its name; nothing was removed.", "名称不符；未删除任何内容。"))
 
 
-def _tell(words: int, left: tuple[Left, ...], *, purge: bool) -> None:
+def _tell(jobs: ServicePlan, words: int, left: tuple[Left, ...], *, purge: bool) -> None:
+    if jobs.changed:
+        by = [one.name for one in jobs.changes if one.planned.steps]
+        note(
+            say(
+                f"What was installed to run its jobs was taken back: {', '.join(by)}.",
+                f"已撤回为运行其任务而安装的内容：{'、'.join(by)}。",
+            )
+        )
     note(say("The memory is gone.", "记忆已删除。"))
     if not purge:
         return
@@ -120,13 +140,16 @@ def _tell(words: int, left: tuple[Left, ...], *, purge: bool) -> None:
         )
 
 
-def _as_json(made: DestroyPlan, left: tuple[Left, ...], *, dry_run: bool, purge: bool) -> dict[str, Any]:
+def _as_json(
+    made: DestroyPlan, jobs: ServicePlan, left: tuple[Left, ...], *, dry_run: bool, purge: bool
+) -> dict[str, Any]:
     return {
         "workspace": str(made.workspace.root),
         "removed": [
             {"path": one.shown, "files": one.files, "bytes": one.bytes, "reason": one.reason} for one in made.doomed
         ],
         "rulesRemoved": made.agents is not None,
+        "jobsRemoved": [one.as_json() for one in jobs.shown],
         "keptTiers": str(made.kept_tiers) if made.kept_tiers else None,
         "left": [left_json(one) for one in left] if purge else None,
         "dryRun": dry_run,

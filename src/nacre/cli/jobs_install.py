@@ -38,7 +38,7 @@ def install(invocation: Invocation, kind: str, *, heartbeat: bool, dry_run: bool
     from nacre.jobs.service.manage import plan_install
 
     for memory in open_all(invocation):
-        made = plan_install(_setup(memory), kind, with_heartbeat=heartbeat)
+        made = plan_install(setup_of(memory), kind, with_heartbeat=heartbeat)
         _carry_out(made, _installed(made, dry_run=dry_run), dry_run=dry_run, as_json=as_json)
 
 
@@ -51,11 +51,12 @@ def remove(invocation: Invocation, *, dry_run: bool, as_json: bool) -> None:
     from nacre.jobs.service.manage import plan_remove
 
     for memory in open_all(invocation):
-        made = plan_remove(_setup(memory))
+        made = plan_remove(setup_of(memory))
         _carry_out(made, _removed(made, dry_run=dry_run), dry_run=dry_run, as_json=as_json)
 
 
-def _setup(memory: Memory) -> Setup:
+def setup_of(memory: Memory) -> Setup:
+    """This memory on this machine, as a service is planned for it."""
     from nacre.jobs.service.common import Setup, this_machine
 
     return Setup(memory.workspace, memory.config, memory.clock, this_machine())

@@ -1,4 +1,4 @@
-"""Answers questions: one open memory for each listener, kept warm between them."""
+"""Answers questions: one open memory for the owner and one for all groups, kept warm between them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from nacre.daemon import answers
 from nacre.daemon.answers import ContextAsked, GetAsked, Printed, SearchAsked
 from nacre.errors import BadInput
 from nacre.memory import Memory
+from nacre.recall.filters import Scope
 from nacre.words import say
 
-_MOST_LISTENERS = 16
 Asked = TypeVar("Asked", SearchAsked, ContextAsked, GetAsked)
 
 
@@ -24,11 +24,11 @@ class NotHere(Exception):
 
 
 class Desk:
-    """Holds a memory for each listener. Safe to ask from many threads."""
+    """Holds the memories. Safe to ask from many threads."""
 
     def __init__(self, memory: Memory) -> None:
         self.memory = memory
-        self._memories = {"main": memory}
+        self._groups: Memory | None = None
         self._opening = threading.Lock()
 
     def warm_up(self) -> None:
@@ -38,15 +38,24 @@ class Desk:
 
     def check(self, scope: str) -> None:
         """An error when there is no such listener."""
-        self._memory(scope)
+        Scope.parse(scope)
 
     def answer(self, scope: str, kind: str, given: dict[str, Any]) -> dict[str, Any]:
-        """What is to be printed, for search, context and get."""
-        # A copy of its own for each question: trouble that is noted in one must not be told in the next.
-        memory = copy.copy(self._memory(scope))
+        """What is to be printed for search, context and get; what a tool gives or a hook says."""
+        memory = self.memory_of(scope)
         agent = given.get("agent")
         memory.agent = agent if isinstance(agent, str) else None
         asked = given.get("asked")
+        if kind == "tool":
+            from nacre.tools.calling import call
+
+            here = given.get("here")
+            here = here if isinstance(here, str) else None
+            return {"result": call(memory, str(given.get("name")), _table(given.get("arguments")), here=here)}
+        if kind == "hook":
+            from nacre.hooks.answering import answer
+
+            return {"answer": answer(memory, str(given.get("of")), _table(given.get("event")))}
         printed: Printed
         if kind == "search":
             printed = answers.search([memory], read(SearchAsked, asked))
@@ -58,25 +67,36 @@ class Desk:
             raise BadInput(say(f'A daemon does not know "{kind[:40]}".', f"守护进程不认识“{kind[:40]}”。"))
         return {"parts": printed.parts}
 
-    def _memory(self, scope: str) -> Memory:
+    def memory_of(self, scope: str) -> Memory:
+        """The memory of a listener, for one question: trouble that is noted in one must not be told in the next."""
+        listener = Scope.parse(scope)
+        memory = copy.copy(self.memory if listener.group is None else self._for_groups(scope))
+        memory.scope = listener
+        return memory
+
+    def _for_groups(self, scope: str) -> Memory:
+        """What all groups share: an index that is open, and the models. What each may see is asked of it anew every time."""
         with self._opening:
-            found = self._memories.get(scope)
-            if found is None:
-                if len(self._memories) >= _MOST_LISTENERS:
-                    raise NotHere("too many listeners")
+            if self._groups is None:
                 main = self.memory
                 embedder, reason = main.embedder()
                 # One set of models for all, unless there is something to tell about them, which each has to tell itself.
                 shared = embedder if reason is None else None
-                found = Memory(
+                self._groups = Memory(
                     main.workspace, main.config, main.clock, scope=scope, problems=main.problems, embedder=shared
                 )
-                self._memories[scope] = found
-            return found
+            return self._groups
 
     def close(self) -> None:
-        for memory in self._memories.values():
-            memory.close()
+        self.memory.close()
+        if self._groups is not None:
+            self._groups.close()
+
+
+def _table(given: Any) -> dict[str, Any]:
+    if not isinstance(given, dict):
+        raise BadInput(say("The question is not one that a daemon understands.", "守护进程无法理解该请求。"))
+    return given
 
 
 def read(form: Callable[..., Asked], given: Any) -> Asked:

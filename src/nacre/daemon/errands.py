@@ -18,12 +18,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from nacre.daemon.log import place
-from nacre.errors import BadInput, NacreError
+from nacre.errors import BadInput, Locked, NacreError
 from nacre.memory import Memory
 from nacre.words import say
 
 _AFTER_START = 10.0  # seconds: whoever started us wants an answer first
 _AFTER_TROUBLE = 300.0
+_AFTER_ANOTHER = 30.0  # where another runner was at it, whose work is mostly what was wanted
 _LONGEST_WAIT = 900.0  # a machine that slept is noticed by then, whatever its clocks say
 _END_WITHIN = 10.0
 
@@ -39,6 +40,7 @@ class Errands(threading.Thread):
         self._ended = False
         self._asked: list[str] = []
         self._over: set[str] = set()
+        self._told = False  # of a talk that ended, since the last look
         self._child: subprocess.Popen[bytes] | None = None
         self._wait = first
         self._next: dt.datetime | None = None
@@ -76,7 +78,7 @@ class Errands(threading.Thread):
         """A talk's agent says that it has ended: it is captured at once."""
         with self._wake:
             self._over.add(transcript)
-            self._wait = 0
+            self._told = True
             self._wake.notify_all()
 
     def end(self) -> None:
@@ -97,10 +99,11 @@ class Errands(threading.Thread):
     def run(self) -> None:
         while True:
             with self._wake:
-                if not self._asked and not self._ended:
+                if not self._asked and not self._told and not self._ended:
                     self._wake.wait(self._wait)
                 if self._ended:
                     return
+                self._told = False
                 asked, self._asked = self._asked, []
                 over, self._over = self._over, set()
             try:
@@ -113,6 +116,12 @@ class Errands(threading.Thread):
                 expected = isinstance(trouble, NacreError)
                 self._log.log(logging.WARNING if expected else logging.ERROR, "jobs: %s", place(trouble))
                 self._wait = _AFTER_TROUBLE
+                self._remember(over)
+
+    def _remember(self, over: set[str]) -> None:
+        """Talks that ended and could not be captured yet: the next look names them again."""
+        with self._wake:
+            self._over |= over
 
     def _look(self, over: set[str]) -> float:
         """Run what is due; for how many seconds nothing is."""
@@ -122,15 +131,18 @@ class Errands(threading.Thread):
         seen = look(memory, ended=over, active=self.active)
         if seen.wanted and not self._ended:
             failed = self._in_a_process(["-m", "nacre.daemon.errand", str(memory.workspace.root), *sorted(over)])
-            seen = look(memory, active=self.active)
-            if failed or seen.wanted:  # another runner holds the lock, or it broke off
-                return _AFTER_TROUBLE if failed else 60.0
+            seen = look(memory, ended=over if failed else (), active=self.active)
+            if failed:
+                self._remember(over)
+            # Still wanted: another runner holds the lock, or it broke off. When a failed one is tried again the journal says.
+            if seen.wanted:
+                return _AFTER_ANOTHER if failed in (0, Locked.exit_code) else _AFTER_TROUBLE
         self._next = memory.clock.local(seen.wake)
         return max(1.0, min((seen.wake - memory.clock.now()).total_seconds(), _LONGEST_WAIT))
 
     def _in_a_process(self, command: Sequence[str]) -> int:
         began = time.monotonic()
-        environment = {**os.environ, "NACRE_NO_DAEMON": "1"}
+        environment = {**os.environ, "NACRE_NO_DAEMON": "1", "NACRE_HOOK": "1"}  # no agent it starts is answered
         self._child = subprocess.Popen(
             [sys.executable, "-P", *command],
             env=environment,

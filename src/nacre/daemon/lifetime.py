@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import os
-import socket
 import stat
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from nacre.daemon import client
 from nacre.errors import CannotWrite, Locked, cannot_write
 from nacre.vault.lock import NO_LOCKS, system_flock
 from nacre.vault.workspace import Workspace
 from nacre.words import say
+
+if TYPE_CHECKING:
+    import socket
 
 
 class Post:
@@ -54,6 +57,8 @@ class Post:
         return descriptor
 
     def _bound(self, root: str) -> tuple[socket.socket, str]:
+        import socket  # who only asks for the holder does not pay for it
+
         trouble: OSError | None = None
         for place in client.places(root):
             listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)

@@ -10,26 +10,37 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from nacre.daemon.log import place
 from nacre.errors import ModelUnusable, NacreError
 from nacre.memory import Memory
 
 SCAN_EVERY = 30.0  # seconds, where nobody tells us of changes
+TRY_AGAIN, TRY_AT_MOST = 300.0, 3600.0  # seconds until it is tried again to be told: at first, and after many trials
 _STEP = 150  # milliseconds without a further change that end a burst of them; also how often the system is asked
 _VECTORS_AT_ONCE = 16
 _OURS = (".jsonl", ".json", ".lock", ".tmp")  # what Nacre writes beside memory, with every reading of it
 
 
 class Watcher(threading.Thread):
-    """Watches the folders of memory, by the system's notes or else by looking every half minute."""
+    """Watches the folders of memory, by the system's notes or else by looking every half minute until there are notes again."""
 
-    def __init__(self, memory: Memory, log: logging.Logger, *, scan_every: float = SCAN_EVERY) -> None:
+    def __init__(
+        self,
+        memory: Memory,
+        log: logging.Logger,
+        *,
+        scan_every: float = SCAN_EVERY,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         super().__init__(name="watch", daemon=True)
         self._memory = memory
         self._log = log
         self._scan_every = scan_every
+        self._clock = clock
+        self._trials = 0  # in vain, since the last watch
+        self._again = 0.0  # when the next one is due, by the clock
         self._ended = threading.Event()
         self._wanted = threading.Event()
         self._folders: frozenset[str] = frozenset()
@@ -46,6 +57,11 @@ class Watcher(threading.Thread):
         """Look now, whatever was or was not told."""
         self._wanted.set()
 
+    @property
+    def tries_again_in(self) -> float | None:
+        """Seconds until watching is tried again; None while it works."""
+        return max(0.0, self._again - self._clock()) if self.mode == "scanning" else None
+
     def run(self) -> None:
         while not self._ended.is_set():
             self._update()
@@ -58,17 +74,18 @@ class Watcher(threading.Thread):
 
     def _changes(self) -> Iterator[None]:
         """Yields whenever there may be something to read."""
-        if self.mode == "scanning" or not self._can_be_watched():
+        if (self.mode == "scanning" and not self._is_time_to_try()) or not self._can_be_watched():
             yield from self._scans()
             return
         import watchfiles
 
-        self.mode = "events"
+        if self.mode != "scanning":
+            self.mode = "events"
         root = str(self._memory.workspace.root)
         settled = False
         try:
             for changed in watchfiles.watch(
-                *sorted(self._folders),
+                *(one for one in sorted(self._folders) if os.access(one, os.R_OK)),
                 watch_filter=lambda _, path: _matters(path, root),
                 debounce=max(self._memory.config.serve.watch_debounce_ms, _STEP),
                 step=_STEP,
@@ -77,19 +94,26 @@ class Watcher(threading.Thread):
                 yield_on_timeout=True,
                 raise_interrupt=False,
                 recursive=False,
-                ignore_permission_denied=True,
+                ignore_permission_denied=False,  # true would swallow every error, also that the watches are used up
                 force_polling=False,
             ):
+                if self.mode == "scanning":
+                    self._log.warning("watching again")
+                    self.mode, self.reason, self._trials = "events", None, 0
                 # Once more after the watch was set: what was written between the last look and that, nobody told us of.
                 if changed or not settled or self._wanted.is_set():
                     settled = True
                     yield
         except (OSError, RuntimeError) as trouble:  # the limit of watches, or a folder that went away
             if all(map(os.path.isdir, self._folders)):
-                self._fall_back(str(trouble))
+                without_paths = str(trouble).partition(" about ")[0]  # the log holds none
+                self._fall_back(without_paths.rstrip("."))
+
+    def _is_time_to_try(self) -> bool:
+        return self._clock() >= self._again
 
     def _scans(self) -> Iterator[None]:
-        while not self._ended.is_set():
+        while not self._ended.is_set() and not self._is_time_to_try():
             self._wanted.wait(self._scan_every)
             if not self._ended.is_set():
                 yield
@@ -103,8 +127,14 @@ class Watcher(threading.Thread):
         return True
 
     def _fall_back(self, reason: str) -> None:
+        """Scan from now on, and try to watch again after longer and longer: limits are raised, other programs end."""
+        wait = min(TRY_AGAIN * 2 ** min(self._trials, 10), TRY_AT_MOST)
         if self.mode != "scanning":
             self._log.warning("scanning every %.0f s instead of watching: %s", self._scan_every, reason)
+        else:
+            self._log.info("still scanning after trial %d: %s; again in %.0f s", self._trials, reason, wait)
+        self._again = self._clock() + wait
+        self._trials += 1
         self.mode, self.reason = "scanning", reason
 
     def _update(self) -> bool:
@@ -146,6 +176,8 @@ class Watcher(threading.Thread):
         return made
 
     def _seen_folders(self) -> frozenset[str]:
+        if known := self._memory.keeper.folders:
+            return known
         from nacre.vault.files import memory_files
 
         folders: set[str] = set()

@@ -16,7 +16,7 @@ def examine(memory: Memory) -> list[Problem]:
 
     return [
         *memory.problems,
-        *problems(memory.workspace, memory.config),
+        *problems(memory.workspace, memory.config, every_file=True),
         *_index(memory),
         *of_models(memory.config),
         *proof.round_trip(),

@@ -6,6 +6,7 @@ import contextlib
 import datetime as dt
 import os
 import stat
+from typing import Any
 
 from nacre.errors import BadSetting, NacreError
 from nacre.memory import Memory
@@ -129,6 +130,21 @@ def daemon(memory: Memory) -> list[Problem]:
         )
         remedy = "sudo sysctl fs.inotify.max_user_watches=524288"
         found.append(Problem("watch limit", message, remedy=remedy))
+    return found + _http(told.get("http") or {})
+
+
+def _http(told: dict[str, Any]) -> list[Problem]:
+    """HTTP that could not be had, has ended, or is open to others."""
+    found: list[Problem] = []
+    if trouble := told.get("trouble"):
+        message = say(f"MCP is not served over HTTP: {trouble}", f"未能通过 HTTP 提供 MCP：{trouble}")
+        found.append(Problem("no http", message, remedy="nacre config set --user serve.port 6227"))
+    if not told.get("local", True):
+        message = say(
+            f"{told['url']} is open to others on the network, and what goes over it is not encrypted.",
+            f"网络上的其他人可以访问 {told['url']}，且传输内容未加密。",
+        )
+        found.append(Problem("open http", message, remedy="nacre config set --user serve.host 127.0.0.1"))
     return found
 
 

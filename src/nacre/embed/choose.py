@@ -11,7 +11,6 @@ from nacre.embed.local import LocalEmbedder
 from nacre.embed.models import LocalModel
 from nacre.embed.protocol import Embedder
 from nacre.embed.providers import PROVIDERS, Provider, find_key, host_of, is_address, is_here, key_file_problem
-from nacre.embed.remote import RemoteEmbedder
 from nacre.errors import ModelUnusable
 from nacre.model.problem import Problem
 from nacre.words import say
@@ -43,6 +42,8 @@ def choose(config: Config, env: Mapping[str, str] | None = None) -> tuple[Embedd
 
 def problems(config: Config, env: Mapping[str, str] | None = None) -> tuple[Problem, ...]:
     """What is doubtful about the settings, for `nacre doctor`."""
+    from nacre.embed.remote import RemoteEmbedder
+
     embedder, line = choose(config, env)
     found = []
     if embedder is None and line and config.embed.provider != "none":
@@ -104,6 +105,8 @@ def _remote(provider: Provider, settings: EmbedSettings, env: Mapping[str, str])
             f"search by words only: {provider.name} wants a key; set {variables}, or embed.key_file",
             f"仅按文字搜索：{provider.name} 需要密钥；请设置 {variables} 或 embed.key_file",
         )
+    from nacre.embed.remote import RemoteEmbedder
+
     embedder = RemoteEmbedder(provider, key=key, base_url=settings.base_url, model=settings.model, batch=settings.batch)
     if is_here(address):
         return embedder, None

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
@@ -56,6 +55,8 @@ class LocalEmbedder:
             return np.empty((0, model.dims), np.float32)
         if len(texts) == 1 or self._threads == 1:
             return np.stack([running.vector(text) for text in texts])
+        from concurrent.futures import ThreadPoolExecutor
+
         with ThreadPoolExecutor(min(self._threads, len(texts))) as pool:
             return np.stack(list(pool.map(running.vector, texts)))
 

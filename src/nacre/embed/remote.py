@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import email.utils
 import hashlib
 import random
 import threading
@@ -173,8 +172,10 @@ class RemoteEmbedder:
             return max(0.0, float(asked))
         except ValueError:
             pass
+        from email.utils import parsedate_to_datetime
+
         try:
-            moment = email.utils.parsedate_to_datetime(asked)
+            moment = parsedate_to_datetime(asked)
         except ValueError:
             return None
         if moment.tzinfo is None:

@@ -7,7 +7,6 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from nacre.index import document
 from nacre.index.store import Store, set_meta
 
 if TYPE_CHECKING:
@@ -108,6 +107,8 @@ def _texts(db: sqlite3.Connection, places: Sequence[tuple[int, int]]) -> dict[tu
 
     Left out are those whose chunk is gone, or is cut in another way than when they were stored.
     """
+    from nacre.index import document  # only who makes vectors pays for the machinery of chunks
+
     wanted = set(places)
     found: dict[tuple[int, int], tuple[bytes, str]] = {}
     for chunk in dict.fromkeys(chunk for chunk, _ in places):
@@ -123,6 +124,8 @@ def _texts(db: sqlite3.Connection, places: Sequence[tuple[int, int]]) -> dict[tu
 
 def _recut(db: sqlite3.Connection, chunks: set[int]) -> None:
     """Passages that do not fit their chunk could never be embedded, and would be waited for without end: cut it anew."""
+    from nacre.index import document
+
     for chunk in chunks:
         row = db.execute("select context, text from chunks where id = ?", (chunk,)).fetchone()
         stored = db.execute("select hash from passages where chunk = ? order by position", (chunk,)).fetchall()

@@ -27,11 +27,19 @@ class Keeper:
         self._scans = 0
         self._folders: set[str] = set()
         self._known: tuple[int, Generation | None] | None = None
+        self.each_batch: Progress | None = (
+            None  # told of every batch that a search has to read first; may raise to end that
+        )
 
     @property
     def wanted(self) -> str:
         """What a generation must have been made with to fit the settings in force."""
         return wanted_settings(self.config)
+
+    @property
+    def folders(self) -> frozenset[str]:
+        """The folders whose change could be one of memory, as the last scan saw them; none before the first."""
+        return frozenset(self._folders)
 
     def current(self, progress: Progress | None = None) -> Generation:
         """The generation that answers, fresh: a search never misses a file that changed before it was asked.
@@ -46,7 +54,7 @@ class Keeper:
             if live and known == self._known and self._feed.quiet():
                 return live
             live = live or self.store.building(self.wanted)
-            self._bring_up(live, progress)
+            self._bring_up(live, progress or self.each_batch)
             self._known = (self.store.epoch, live)
             return live
 

@@ -19,6 +19,9 @@ _EVENTS = 0x2 | 0x4 | 0x8 | 0x40 | 0x80 | 0x100 | 0x200 | 0x400 | 0x800  # modif
 _MOVED_GROUND = 0x40000000 | 0x400 | 0x800 | 0x2000 | 0x4000 | 0x8000
 _EVENT = struct.Struct("iIII")
 _MOST_FOLDERS = 2000
+# What is written whenever a memory is read: counts of it, and the file that they lie in until they are renamed. No memory itself.
+_COUNTS = (b"recalls.jsonl", b"refcount.json")
+_TEMPORARY = b".nacre-"
 # File systems that only this kernel writes to. On others another machine, or a host outside the container, may.
 _LOCAL = frozenset(
     "ext2 ext3 ext4 xfs btrfs tmpfs ramfs overlay zfs f2fs bcachefs jfs reiserfs vfat exfat ntfs3 ecryptfs".split()
@@ -65,7 +68,7 @@ class ChangeFeed:
         except OSError:
             self.close()
             return False
-        proven = any(source == mark for source, _ in self._events())
+        proven = any(source == mark for source, _, _ in self._events())
         if not proven or (mark not in marks and libc.inotify_rm_watch(queue, mark) < 0):
             self.close()
             return False
@@ -78,13 +81,13 @@ class ChangeFeed:
         """True when surely nothing was written; False when something was, or when nobody can tell."""
         if self._queue is None or self._owner != os.getpid():
             return False
-        masks = [mask for _, mask in self._events()]
+        masks = [mask for _, mask, name in self._events() if mask & _MOVED_GROUND or not _is_a_count(name)]
         if any(mask & _MOVED_GROUND for mask in masks):
             self.close()
         return not masks and self._queue is not None
 
-    def _events(self) -> Iterator[tuple[int, int]]:
-        """What is queued: the watch that each event came from, and what it was."""
+    def _events(self) -> Iterator[tuple[int, int, bytes]]:
+        """What is queued: the watch that each event came from, what it was, and the name of the file in its folder."""
         while self._queue is not None:
             try:
                 data = os.read(self._queue, 65536)
@@ -96,8 +99,8 @@ class ChangeFeed:
             at = 0
             while at < len(data):
                 source, mask, _, length = _EVENT.unpack_from(data, at)
-                yield source, mask
                 at += _EVENT.size + length
+                yield source, mask, data[at - length : at].rstrip(b"\0")
 
     def close(self) -> None:
         if self._queue is not None:
@@ -108,6 +111,10 @@ class ChangeFeed:
     def __del__(self) -> None:
         if self._queue is not None and self._owner == os.getpid():
             os.close(self._queue)
+
+
+def _is_a_count(name: bytes) -> bool:
+    return name in _COUNTS or (name.startswith(_TEMPORARY) and name.endswith(b".tmp"))
 
 
 def all_local(folders: set[str]) -> bool:

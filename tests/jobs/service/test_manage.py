@@ -6,17 +6,21 @@ The schedulers are stand-ins (see standins.py): no test machine has all of them,
 from __future__ import annotations
 
 import os
+import re
 import stat
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.jobs.service.conftest import NOW
 from tests.jobs.service.standins import World
+from tests.vault.conftest import run_in_child
 
 from nacre.config import JobsSettings, SyncSettings
 from nacre.errors import BadInput, ChangedOutside, NacreError
-from nacre.jobs import installed
+from nacre.jobs import installed, journal
 from nacre.jobs.service import manage
 from nacre.jobs.service.common import Machine, Step
 from nacre.jobs.service.manage import ServicePlan, apply, choose, plan_install, plan_remove
@@ -60,6 +64,32 @@ def test_removing_leaves_the_machine_byte_for_byte_as_it_was(here: World, kind: 
     assert here.everything() == before
     assert installed.read(here.setup.workspace) == {}
     assert not remove(here).changed
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_whatever_is_installed_runs_only_what_is_due(here: World, kind: str) -> None:
+    """Beside a daemon, or another scheduler, a time that was run for is not run for again."""
+    here = ready(here, kind)
+    install(here, kind, with_heartbeat=True)
+    files = [path for path in here.home.rglob("*") if path.is_file()]
+    told = [path.read_text("utf-8") for path in files if path.suffix in (".service", ".plist")]
+    told += (here.crontab() or b"").decode().splitlines()
+    told += [one["payload"]["message"] for one in here.openclaw_jobs()]
+    told.append((here.setup.workspace.root / "HEARTBEAT.md").read_text("utf-8"))
+    runs = [text for text in told if re.search(r"jobs\W+(?:string\W+)*run\b", text)]
+    assert len(runs) == {"systemd": 5, "launchd": 5, "cron": 5, "openclaw": 3}[kind]
+    assert all("--due" in text for text in runs)
+
+
+def test_what_a_timer_calls_runs_a_time_once_whoever_else_ran_it(here: World) -> None:
+    env = {**os.environ, "NACRE_NOW": NOW.isoformat(), "NACRE_JOBS_JITTER": "0s", "TZ": "UTC"}
+
+    def runs() -> list[str]:
+        return [one.job for one in journal.read(here.setup.workspace).runs]
+
+    for job in ("organise", "organise", "heartbeat", "heartbeat", "organise", "memory-sync"):
+        subprocess.run(here.setup.command(job), env=env, check=True, stdout=subprocess.DEVNULL)
+    assert sorted(runs()) == ["heartbeat", "memory-sync", "memory-tidy", "organise"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -183,12 +213,11 @@ def killed(here: World, kind: str, survived: int) -> None:
             step.do(machine)
         os._exit(9)
 
-    child = os.fork()
-    if not child:
+    def work() -> None:
         manage.carry_out = cut_short  # type: ignore[attr-defined]
         install(here, kind)
-        os._exit(0)
-    assert os.waitpid(child, 0)[1] == 9 << 8
+
+    assert run_in_child(work) == 9
 
 
 def test_another_scheduler_takes_over_and_the_first_is_taken_back(here: World) -> None:

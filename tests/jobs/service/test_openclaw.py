@@ -57,8 +57,8 @@ def test_the_prompts_name_one_command_and_when_to_be_silent(claw: World, languag
     claw = claw.configured(language=language)
     sync, tidy = (one[-1] for one in commands(claw))
     place = f"--workspace {claw.setup.root}\n"
-    assert f"nacre jobs run memory-sync {place}" in sync
-    assert f"nacre jobs run memory-tidy {place}" in tidy
+    assert f"nacre jobs run memory-sync --due {place}" in sync
+    assert f"nacre jobs run memory-tidy --due {place}" in tidy
     assert permission in tidy
     assert "MEMORY.md" not in sync
     assert all("ANNOUNCE_SKIP" in one for one in (sync, tidy))
@@ -96,6 +96,21 @@ def test_a_job_of_the_user_keeps_its_name_and_stays(claw: World) -> None:
 def test_a_job_that_the_user_renamed_is_still_taken_back(claw: World) -> None:
     apply(plan_install(claw.setup, "openclaw"))
     others(claw, *({**one, "name": f"my {one['name']}"} for one in claw.openclaw_jobs()))
+    apply(plan_remove(claw.setup))
+    assert claw.openclaw_jobs() == []
+
+
+def test_a_job_as_earlier_versions_wrote_it_is_known_for_ours_and_brought_up_to_date(claw: World) -> None:
+    apply(plan_install(claw.setup, "openclaw"))
+    wanted = [one["payload"]["message"] for one in claw.openclaw_jobs()]
+    old = json.loads(json.dumps(claw.openclaw_jobs()).replace(" --due ", " "))
+    others(claw, *old)
+    apply(plan_install(claw.setup, "openclaw"))
+    assert [(one["name"], one["payload"]["message"]) for one in claw.openclaw_jobs()] == [
+        ("memory-sync", wanted[0]),
+        ("memory-tidy", wanted[1]),
+    ]
+    others(claw, *old)
     apply(plan_remove(claw.setup))
     assert claw.openclaw_jobs() == []
 

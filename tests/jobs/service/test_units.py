@@ -112,8 +112,8 @@ def test_units_run_at_the_times_of_the_settings_and_catch_up(here: World) -> Non
     service = units[f"nacre-memory-tidy@{setup.mark}.service"]
     line = next(one for one in service.splitlines() if one.startswith("ExecStart=")).removeprefix("ExecStart=")
     assert systemd_words(line) == list(setup.command("memory-tidy"))
-    assert setup.command("memory-tidy")[-4:] == ("run", "memory-tidy", "--workspace", setup.root)
-    assert setup.command("heartbeat")[-3] == "--due"  # also what was missed
+    assert setup.command("memory-tidy")[-5:] == ("run", "memory-tidy", "--due", "--workspace", setup.root)
+    assert setup.command("heartbeat")[-4:] == ("run", "--due", "--workspace", setup.root)  # also what was missed
 
 
 def test_a_job_that_is_switched_off_has_no_unit(here: World) -> None:

@@ -90,10 +90,10 @@ class Setup:
         return tuple(name for name in schedule.NAMES if schedule.expressions(self.config, name))
 
     def command(self, job: str) -> tuple[str, ...]:
-        """The command that runs a job once; the heartbeat also runs whatever else is due: what was missed, failed, or came in
-        the way of another. -P: a folder named nacre in the home folder must not be taken for us."""
-        what = "--due" if job == schedule.HEARTBEAT else job
-        return (self.machine.python, "-P", "-m", "nacre", "jobs", "run", what, "--workspace", self.root)
+        """The command that runs a job unless its time was run for, by the daemon or by hand; the heartbeat runs whatever is due: what
+        was missed, failed, or came in the way of another. -P: a folder named nacre in the home folder must not be taken for us."""
+        what = ("--due",) if job == schedule.HEARTBEAT else (job, "--due")
+        return (self.machine.python, "-P", "-m", "nacre", "jobs", "run", *what, "--workspace", self.root)
 
     def carried(self) -> dict[str, str]:
         """The variables that the job needs to find what the user's shell finds."""

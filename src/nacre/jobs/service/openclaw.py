@@ -190,10 +190,12 @@ class DropJob:
 
 
 def _is_ours(setup: Setup, told: Mapping[str, Any]) -> bool:
-    """A job that does what ours do: run one of our jobs for this very workspace."""
+    """A job that does what ours do: run one of our jobs for this very workspace, also as earlier versions had it run, due or not."""
     words = _message(told)
     place = shlex.join(["--workspace", setup.root])
-    return any(re.search(rf"nacre'? jobs run {job} {re.escape(place)}$", words, re.MULTILINE) for job in JOBS)
+    return any(
+        re.search(rf"nacre'? jobs run {job} (?:--due )?{re.escape(place)}$", words, re.MULTILINE) for job in JOBS
+    )
 
 
 def _is_same(job: Job, told: Mapping[str, Any]) -> bool:

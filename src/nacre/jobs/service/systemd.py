@@ -20,7 +20,7 @@ _CALL = ("systemctl", "--user")
 _RELOAD = (*_CALL, "daemon-reload")
 _HEAD = '# Written by "nacre jobs install" for {root}; "nacre jobs remove" takes it back.\n'
 
-# 11: jobs of the workspace run already; the next heartbeat sees to what is left.
+# 11: another process is at work on the memory; the next heartbeat sees to what is left.
 # Nothing that wants a mount namespace or forbids executable memory: user managers often may not, and models need it.
 _SERVICE = """\
 [Unit]

@@ -34,14 +34,15 @@ means of the command below and in no other way. Run it once and wait for it to e
 It backs MEMORY.md up, presses old daily logs into weeks, admits only what passes its tests, and archives. Edit no file \
 by hand, neither before nor after it.
 Then answer with the summary that it printed, in one or two sentences and nothing added. If it says that nothing changed, \
-answer {silence} and nothing else. If it fails, answer with one sentence that holds its error message.""",
+or prints nothing because this night was seen to already, answer {silence} and nothing else. If it fails, answer with one \
+sentence that holds its error message.""",
     "zh": """\
 每晚的记忆整理（memory-tidy）。你被明确授权在此隔离会话中读取和修改 MEMORY.md，但只能通过下面的命令，不得以其他方式进行。请运行一次，并等它结束：
 
     {command}
 
 它会先备份 MEMORY.md，再把旧的每日日志压缩成周报，只收录通过检验的内容，然后归档。运行前后都不要手动修改任何文件。
-之后用一两句话转述它输出的摘要，不要添加内容。如果它说没有变更，只回答 {silence}。如果命令失败，用一句话回答，并带上它的错误信息。""",
+之后用一两句话转述它输出的摘要，不要添加内容。如果它说没有变更，或因当晚已整理过而没有任何输出，只回答 {silence}。如果命令失败，用一句话回答，并带上它的错误信息。""",
 }
 
 _HEARTBEAT = {
