@@ -156,39 +156,17 @@ def _show(printed: Printed, hit: Hit, agent: str | None, *, explain: bool, colou
 
 
 def _search_json(hits: list[tuple[Hit, str | None]], reports: list[SearchReport], *, explain: bool) -> dict[str, Any]:
-    first = reports[0]
-    return {
+    return reports[0].as_plain() | {
         "results": [_hit_json(hit, agent, explain=explain) for hit, agent in hits],
-        "mode": first.mode,
-        "model": first.model,
-        "provider": first.provider,
         "fallback": next((report.fallback for report in reports if report.fallback), None),
         "abstained": all(report.abstained for report in reports),
-        "disabled": False,
         "stale": any(report.stale for report in reports),
         "tookMs": round(sum(report.took_ms for report in reports), 2),
     }
 
 
 def _hit_json(hit: Hit, agent: str | None, *, explain: bool) -> dict[str, Any]:
-    row: dict[str, Any] = {
-        "id": hit.id,
-        "path": hit.path,
-        "startLine": hit.start_line,
-        "endLine": hit.end_line,
-        "heading": hit.heading,
-        "score": hit.score,
-        "vectorScore": hit.vector_score,
-        "textScore": hit.text_score,
-        "snippet": hit.snippet,
-        "source": hit.source,
-        "layer": hit.layer,
-        "date": hit.date,
-        "citation": hit.citation,
-        "provenance": dict(hit.provenance),
-    }
-    if hit.project:
-        row["project"] = hit.project
+    row = hit.as_plain()
     if agent:
         row["agent"] = agent
     if explain:

@@ -19,7 +19,17 @@ if TYPE_CHECKING:
 LONGEST_PLACE = 100  # bytes; the system takes 108, some only 104
 _ANSWER_WITHIN = 10.0  # seconds, then it is quicker to look oneself
 _CONNECT_WITHIN = 0.5
-_NO_MATTER = ("NACRE_WORKSPACE", "NACRE_AGENT", "NACRE_SCOPE", "NACRE_NO_DAEMON", "NACRE_NOW")
+_NO_MATTER = (
+    *(
+        "NACRE_WORKSPACE",
+        "NACRE_AGENT",
+        "NACRE_SCOPE",
+        "NACRE_NO_DAEMON",
+        "NACRE_NOW",
+        "NACRE_HOOK",
+        "NACRE_HOOK_DEBUG",
+    ),
+)
 _MATTERS = ("HOME", "TZ", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME")
 
 
@@ -116,19 +126,23 @@ class Connection:
     """A conversation with the daemon of a workspace, for one listener."""
 
     def __init__(
-        self, root: str, scope: str = "main", *, within: float = _ANSWER_WITHIN, any_version: bool = False
+        self,
+        root: str,
+        scope: str = "main",
+        *,
+        within: float = _ANSWER_WITHIN,
+        any_version: bool = False,
+        plugin: str | None = None,
     ) -> None:
-        """`any_version` speaks to a daemon that could not answer for us too: to ask how it is, or to stop it."""
+        """`any_version` speaks to a daemon that could not answer for us too: to ask how it is, or to stop it. `plugin` names who has
+        no settings of its own: an agent's environment is not the user's."""
         self._within = within
         self._socket = _connected(root)
-        hello = {
-            "kind": "hello",
-            "protocol": protocol.VERSION,
-            "version": __version__,
-            "settings": settings_print(root),
-            "environment": environment_print(),
-            "scope": scope,
-        }
+        hello = {"kind": "hello", "protocol": protocol.VERSION, "version": __version__, "scope": scope}
+        if plugin:
+            hello["plugin"] = plugin
+        else:
+            hello |= {"settings": settings_print(root), "environment": environment_print()}
         try:
             self.daemon = self._exchange(hello)
         except BaseException:

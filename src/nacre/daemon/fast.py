@@ -21,7 +21,7 @@ def answered(arguments: list[str]) -> int | None:
     if "search" not in arguments[:5] or not _is_usual():
         return None
     asked = _read(arguments)
-    root = asked and _workspace(asked.pop("workspace", None))
+    root = asked and workspace(asked.pop("workspace", None))
     if not asked or not root:
         return None
     from nacre.daemon import client
@@ -93,7 +93,7 @@ def _read(arguments: list[str]) -> dict[str, Any] | None:
     return given
 
 
-def _workspace(named: str | None) -> str | None:
+def workspace(named: str | None) -> str | None:
     """The workspace that the ordinary way would find; None wherever that takes more than a look."""
     env = os.environ
     home = os.path.expanduser("~")

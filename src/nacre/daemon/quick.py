@@ -36,7 +36,12 @@ def loads(text: str) -> Any:
         value, end = make_scanner(_Rules())(text, 0)  # type: ignore[arg-type]  # any object with these names
     except StopIteration as nothing:
         raise ValueError("not JSON") from nothing
-    except (ImportError, AttributeError, TypeError):  # its inside is not promised to stay
+    except (
+        ImportError,
+        AttributeError,
+        TypeError,
+        SystemError,
+    ):  # its inside is not promised to stay, nor to say what is wrong
         import json
 
         return json.loads(text)

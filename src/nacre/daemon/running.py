@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nacre import __version__
 from nacre.clock import duration
@@ -23,9 +23,12 @@ from nacre.daemon.server import Caller, Server
 from nacre.daemon.watcher import Watcher
 from nacre.memory import Memory
 
+if TYPE_CHECKING:
+    from nacre.daemon.http import Http
+
 STOPPED, RENEW = "stopped", "renew"
 _LOOK_AROUND = 5.0  # seconds between looks at memory, settings and our post
-_READING = ("search", "context", "get")
+_ASKING = ("search", "context", "get", "tool", "hook")
 _LARGE_AGAIN = (
     600.0  # seconds of life before memory is a reason to start anew: a limit below what it needs must not be a mill
 )
@@ -34,7 +37,16 @@ _LARGE_AGAIN = (
 class Daemon:
     """One workspace served. `on_demand` ends it when nobody has asked for a while."""
 
-    def __init__(self, memory: Memory, *, on_demand: bool = False, jobs: bool = True) -> None:
+    def __init__(
+        self,
+        memory: Memory,
+        *,
+        on_demand: bool = False,
+        jobs: bool = True,
+        http: int | None = None,
+        http_scope: str = "main",
+    ) -> None:
+        """`http` is the port of the command line, 0 for any; without it that of the settings, where 0 means none."""
         self._memory = memory
         self._root = str(memory.workspace.root)
         self._idle = duration(memory.config.serve.idle).total_seconds() if on_demand else None
@@ -50,6 +62,27 @@ class Daemon:
         self._watcher = Watcher(memory, self._log)
         self._errands = Errands(memory, self._log) if jobs else None
         self._server = Server(self._post.listener, self._greet, self._answer, self._log)
+        self._http, self._no_http = self._opened_http(http, http_scope)
+
+    def _opened_http(self, asked: int | None, scope: str) -> tuple[Http | None, str | None]:
+        port = self._memory.config.serve.port if asked is None else asked
+        if asked is None and not port:
+            return None, None
+        from nacre.daemon.http import Http, opened
+
+        def make() -> Http:
+            return Http(self._memory, self._desk, self._log, self._check_settings, port=port, scope=scope)
+
+        try:
+            return opened(make, self._log, must=asked is not None)
+        except BaseException:
+            self._post.leave()
+            raise
+
+    @property
+    def http(self) -> dict[str, Any] | None:
+        """Where we can be reached over HTTP, or why not; none where nobody wants that."""
+        return self._http.status() if self._http else {"trouble": self._no_http} if self._no_http else None
 
     def serve(self, ready: int | None = None) -> str:
         """Answer until told to stop; whether to end or to start anew. A byte on `ready` says that we listen."""
@@ -63,6 +96,8 @@ class Daemon:
         threading.Thread(target=self._warm_up, name="warm", daemon=True).start()
         if self._errands:
             self._errands.start()
+        if self._http:
+            self._http.start()
         try:
             self._server.serve(self._tick)
         except BaseException as trouble:
@@ -82,6 +117,8 @@ class Daemon:
             self._log.warning("not warm: %s", place(trouble))
 
     def _leave(self) -> None:
+        if self._http:
+            self._http.stop()
         self._watcher.end()
         if self._errands:
             self._errands.end()
@@ -116,6 +153,8 @@ class Daemon:
             if _version(str(hello.get("version"))) > _version(__version__):
                 self._renew("a newer client", self._renewable())
             return "another version"
+        if isinstance(hello.get("plugin"), str):  # an agent's plugin has no settings of its own: ours are the user's
+            return None
         if hello.get("settings") != self._settings:
             self._check_settings()
             return "other settings"
@@ -133,7 +172,7 @@ class Daemon:
         if caller.skew or not self._check_settings():
             raise NotHere(caller.skew or "other settings")
         assert caller.scope is not None
-        if kind in _READING:
+        if kind in _ASKING:
             if self._errands:
                 self._errands.active = self._memory.clock.now()
             return self._desk.answer(caller.scope, kind, message)
@@ -169,8 +208,10 @@ class Daemon:
             "descriptors": descriptors(),
             "watching": watcher.mode,
             "watchingReason": watcher.reason,
+            "watchingAgainIn": watcher.tries_again_in,
             "updates": watcher.updates,
             "jobs": self._errands.status() if self._errands else None,
+            "http": self.http,
         }
 
     def _tick(self) -> None:
@@ -181,7 +222,7 @@ class Daemon:
         if not self._post.is_held() or not os.path.isdir(self._root):
             self._log.warning("the lock or the socket is gone")
             self.stop()
-        elif self._idle is not None and now - self._server.last_asked > self._idle and not self._works():
+        elif self._idle is not None and now - self._last_asked() > self._idle and not self._works():
             self._log.info("nobody asks")
             self.stop()
         elif self._is_too_large(now) and not self._works():
@@ -193,8 +234,12 @@ class Daemon:
         most = self._memory.config.serve.max_memory_mb * 1_000_000
         return now - self._began > _LARGE_AGAIN and resident() > most
 
+    def _last_asked(self) -> float:
+        return max(self._server.last_asked, self._http.last_asked if self._http else 0.0)
+
     def _works(self) -> bool:
-        return self._server.busy > 0 or bool(self._errands and self._errands.at_work)
+        over_http = self._http is not None and self._http.listener.busy > 0
+        return self._server.busy > 0 or over_http or bool(self._errands and self._errands.at_work)
 
     def _check_settings(self) -> bool:
         """Whether we still are what the settings ask for; if not, we start anew."""

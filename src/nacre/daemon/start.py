@@ -8,7 +8,7 @@ import select
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from nacre.daemon import client
 from nacre.daemon.lifetime import holder
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _READY_WITHIN = 60.0  # seconds; a slow disk reads Python's own files for longer than one thinks
 _STOPPED_WITHIN = 40.0
+_PASSING = ("another version", "other settings")  # reasons for which a daemon starts anew, if it can
+_PASSES_WITHIN = 10.0
 
 
 def on_demand(memory: Memory) -> None:
@@ -56,10 +58,37 @@ def in_background(memory: Memory, *options: str) -> int:
     return pid
 
 
+def ensure(memory: Memory, *options: str) -> dict[str, Any]:
+    """A daemon that answers, started where none runs; how it is.
+
+    One that is about to start anew, being older than we are or of other settings, is waited for. Another environment is no
+    matter here: who asks in this way wants the user's daemon, whatever it was started from.
+    """
+    root, began = str(memory.workspace.root), time.monotonic()
+    while (waited := time.monotonic() - began) < _READY_WITHIN:
+        found = client.status(root)
+        if found is not None and (found["skew"] not in _PASSING or waited > _PASSES_WITHIN):
+            return found
+        if found is None and holder(memory.workspace) is None:
+            try:
+                in_background(memory, *options)
+            except NacreError:
+                if holder(memory.workspace) is None:  # else another was quicker, which is as good
+                    raise
+        time.sleep(0.02)
+    raise NacreError(
+        say(
+            'The daemon of this workspace does not answer; "nacre serve --stop" ends it.',
+            "此工作区的守护进程没有回应；可用“nacre serve --stop”停止。",
+        )
+    )
+
+
 def _spawn(memory: Memory, options: list[str], inherited: int | None) -> int:
     """A process of a session of its own: the end of ours, or of the terminal, does not concern it."""
     root = os.path.realpath(memory.workspace.root)
     command = [sys.executable, "-P", "-m", "nacre", "--workspace", root, "serve", *options]
+    memory.workspace.machine.mkdir(mode=0o700, exist_ok=True)
     output = os.open(
         memory.workspace.machine / "daemon.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600
     )

@@ -1,0 +1,1 @@
+"""The official SDK around the tools: over stdin and stdout, and over HTTP inside the daemon."""

@@ -1,0 +1,64 @@
+"""The word that a client over HTTP has to know: made once for each workspace and listener, readable by its user alone."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import secrets
+import stat
+from pathlib import Path
+
+from nacre.errors import CannotWrite, cannot_write
+from nacre.words import say
+
+_TOKEN = re.compile(rb"[A-Za-z0-9_-]{43}")
+
+
+def token_file(root: Path, scope: str = "main") -> Path:
+    """Where it lies: with the user's own state, not in the workspace, which may be shared, synchronised or cloned.
+
+    A group's is another than the owner's: who was let into a group must not be let into more when the server is started anew.
+    """
+    from platformdirs import user_state_path
+
+    name = hashlib.blake2b(f"{os.path.realpath(root)}\0{scope}".encode("utf-8", "surrogateescape"), digest_size=8)
+    return user_state_path("nacre", appauthor=False) / "http" / f"{name.hexdigest()}.token"
+
+
+def token(root: Path, scope: str = "main") -> str:
+    """The token, made where there is none; one that others could have read is made anew."""
+    path = token_file(root, scope)
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        known = _read(path)
+        return known or _made(path)
+    except OSError as trouble:
+        raise cannot_write(path, trouble) from trouble
+
+
+def _read(path: Path) -> str | None:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+    except FileNotFoundError:
+        return None
+    except OSError as trouble:
+        raise CannotWrite(
+            say(f"{path} cannot be read; remove it.", f"无法读取 {path}；请将其移除。")  # a link, or somebody else's
+        ) from trouble
+    with os.fdopen(descriptor, "rb") as file:
+        about = os.fstat(file.fileno())
+        data = file.read(100).strip()
+    ours = not hasattr(os, "getuid") or (about.st_uid == os.getuid() and not about.st_mode & 0o077)
+    if stat.S_ISREG(about.st_mode) and ours and _TOKEN.fullmatch(data):
+        return data.decode("ascii")
+    path.unlink()
+    return None
+
+
+def _made(path: Path) -> str:
+    made = secrets.token_urlsafe(32)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o600)
+    with os.fdopen(descriptor, "w", encoding="ascii") as file:
+        file.write(f"{made}\n")
+    return made

@@ -1,0 +1,102 @@
+"""A client that nobody here wrote: `@modelcontextprotocol/inspector --cli` from npm lists and calls every tool, over stdio and HTTP.
+
+Needs node and a package registry. Where these are not at hand the tests are skipped, and say why; NACRE_TEST_INSPECTOR=required makes
+that a failure. What was fetched stays in the user's cache folder for the next time.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import pwd
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.mcp.conftest import Serve, nacre
+from tests.mcp.every import TOOLS
+
+VERSION = "0.22.0"  # the last line of versions that runs on node 20
+PACKAGE = "@modelcontextprotocol/inspector"
+Ask = Callable[..., dict[str, Any]]
+
+
+@functools.cache
+def installed() -> Path | str:
+    """The program, fetched once; or why there is none."""
+    node, npm = shutil.which("node"), shutil.which("npm")
+    if not node or not npm:
+        return "node or npm is not installed"
+    home = Path(pwd.getpwuid(os.getuid()).pw_dir)  # the tests have a home of their own
+    place = home / ".cache" / "nacre-tests" / f"inspector-{VERSION}"
+    program = place / "node_modules" / PACKAGE / "cli" / "build" / "cli.js"
+    if not program.exists():
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+            command = [npm, "install", "--prefix", str(place), "--no-audit", "--no-fund", "--ignore-scripts"]
+            done = subprocess.run(
+                [*command, f"{PACKAGE}@{VERSION}"],
+                env={**os.environ, "HOME": str(home)},
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=300,
+            )
+        except (OSError, subprocess.TimeoutExpired) as trouble:
+            return f"npm could not fetch {PACKAGE}@{VERSION}: {type(trouble).__name__}"
+        if done.returncode or not program.exists():
+            return f"npm could not fetch {PACKAGE}@{VERSION}: {done.stderr.strip()[-300:]}"
+    return program
+
+
+@pytest.fixture
+def inspector() -> Ask:
+    found = installed()
+    if isinstance(found, str):
+        if os.environ.get("NACRE_TEST_INSPECTOR") == "required":
+            pytest.fail(found)
+        pytest.skip(f"no inspector: {found}")
+
+    def ask(*arguments: str) -> dict[str, Any]:
+        done = subprocess.run(
+            ["node", str(found), "--cli", *arguments], capture_output=True, text=True, check=False, timeout=120
+        )
+        assert done.returncode == 0, done.stderr[-2000:]
+        answer: dict[str, Any] = json.loads(done.stdout)
+        return answer
+
+    return ask
+
+
+def every_tool(ask: Ask, *server: str) -> None:
+    listed = ask(*server, "--method", "tools/list")["tools"]
+    assert [one["name"] for one in listed] == TOOLS
+
+    def call(name: str, **arguments: str) -> dict[str, Any]:
+        given = [part for key, value in arguments.items() for part in ("--tool-arg", f"{key}={value}")]
+        answer = ask(*server, "--method", "tools/call", "--tool-name", name, *given)
+        assert not answer.get("isError"), answer
+        result: dict[str, Any] = answer["structuredContent"]
+        return result
+
+    (best, *_) = call("memory_search", query="when is the launch", maxResults="3")["results"]
+    assert call("memory_get", path=best["citation"])["text"] == "- [PROJ] The launch is on 3 May"
+    assert call("memory_write", text="Ann owns billing", type="PEOPLE")["already"] is False
+    assert call("memory_forget", id=best["id"])["forgotten"] == 1
+    assert call("memory_state", action="task", text="Ship it")["changed"] is True
+    assert call("memory_status")["scope"] == "main"
+    assert len(ask(*server, "--method", "resources/list")["resources"]) == 3
+    assert len(ask(*server, "--method", "prompts/list")["prompts"]) == 3
+
+
+def test_the_inspector_lists_and_calls_every_tool_over_stdio(inspector: Ask, root: Path) -> None:
+    every_tool(inspector, *nacre(root), "mcp")
+
+
+def test_the_inspector_lists_and_calls_every_tool_over_http(inspector: Ask, serve: Serve) -> None:
+    served = serve()
+    every_tool(inspector, served.url, "--transport", "http", "--header", f"Authorization: Bearer {served.token}")

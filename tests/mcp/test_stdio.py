@@ -1,0 +1,224 @@
+"""`nacre mcp` with the SDK's own client, and as the process that it is."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client, StdioServerParameters, stdio_client
+from mcp.shared.exceptions import MCPError
+from tests.mcp.conftest import Serve, nacre
+from tests.mcp.every import called, everything, refused
+
+from nacre.daemon.asking import tool_by_daemon
+from nacre.memory import Memory
+
+INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}},
+}
+
+
+def over_stdio(root: Path, *options: str, **env: str) -> Any:
+    command = [*nacre(root), "mcp", *options]
+    return stdio_client(StdioServerParameters(command=command[0], args=command[1:], env={**os.environ, **env}))
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+def test_a_client_calls_every_tool(root: Path, mode: str) -> None:
+    async def talk() -> None:
+        async with Client(over_stdio(root), mode=mode) as client:
+            await everything(client)
+
+    asyncio.run(talk())
+
+
+def test_a_group_is_fixed_at_the_start_and_sees_its_own(root: Path) -> None:
+    async def talk() -> None:
+        async with Client(over_stdio(root, "--scope", "group:ops"), mode="legacy") as client:
+            assert [one.name for one in (await client.list_tools()).tools] == [
+                "memory_search",
+                "memory_get",
+                "memory_status",
+            ]
+            found = await called(client, "memory_search", query="rota launch pnpm", minScore=0)
+            assert [row["snippet"] for row in found["results"]] == ["- The rota starts on Monday"]
+            assert "There is no memory file" in await refused(client, "memory_get", path="MEMORY.md")
+            assert "In a group" in await refused(client, "memory_write", text="x")
+            assert 'takes no "scope"' in await refused(client, "memory_search", query="x", scope="main")
+            with pytest.raises(MCPError):
+                await client.read_resource("nacre://memory")
+            assert "memory_write" not in (client.instructions or "")
+
+    asyncio.run(talk())
+
+
+def test_with_a_daemon_the_answers_are_the_same(root: Path, serve: Serve) -> None:
+    async def talk() -> list[dict[str, Any]]:
+        async with Client(over_stdio(root), mode="legacy") as client:
+            found = await called(client, "memory_search", query="when is the launch", minScore=0)
+            return [{**found, "tookMs": 0}, await called(client, "memory_get", path="MEMORY.md")]
+
+    alone = asyncio.run(talk())
+    served = serve()
+    assert asyncio.run(talk()) == alone
+    log = (root / ".nacre" / "daemon.log").read_text("utf8")
+    assert " tool " in log
+    assert served.process.poll() is None
+
+
+def test_instructions_and_sentences_follow_the_users_language(root: Path) -> None:
+    async def talk() -> None:
+        async with Client(over_stdio(root, NACRE_LANGUAGE="zh"), mode="legacy") as client:
+            assert "先搜索" in (client.instructions or "")
+            assert "没有“bogus”这个参数" in await refused(client, "memory_search", query="x", bogus=1)
+
+    asyncio.run(talk())
+
+
+@pytest.fixture
+def process(root: Path) -> Iterator[subprocess.Popen[bytes]]:
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen([*nacre(root), "mcp"], **pipes) as started:
+        yield started
+        if started.poll() is None:
+            started.kill()
+
+
+def send(process: subprocess.Popen[bytes], *messages: dict[str, Any]) -> None:
+    assert process.stdin is not None
+    for message in messages:
+        process.stdin.write(json.dumps(message).encode() + b"\n")
+    process.stdin.flush()
+
+
+def line(process: subprocess.Popen[bytes]) -> dict[str, Any]:
+    assert process.stdout is not None
+    assert select.select([process.stdout], [], [], 60)[0]
+    answer: dict[str, Any] = json.loads(process.stdout.readline())
+    return answer
+
+
+def test_it_ends_with_its_input_and_stdout_holds_nothing_but_the_protocol(process: subprocess.Popen[bytes]) -> None:
+    send(process, INITIALIZE)
+    assert line(process)["result"]["serverInfo"]["name"] == "nacre"
+    send(process, {"jsonrpc": "2.0", "method": "notifications/initialized"})
+    send(process, {"jsonrpc": "2.0", "id": 2, "method": "tools/list"})
+    assert line(process)["id"] == 2
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (0, b"", b"")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_while_it_waits_for_input(process: subprocess.Popen[bytes], number: int) -> None:
+    send(process, INITIALIZE)
+    line(process)
+    process.send_signal(number)
+    assert process.wait(60) == 0
+
+
+def test_garbage_is_answered_with_an_error_and_ends_nothing(process: subprocess.Popen[bytes]) -> None:
+    assert process.stdin is not None
+    process.stdin.write(b"not json\n\xff\xfe\n{}\n")
+    send(process, INITIALIZE)
+    answers = [line(process)]
+    while answers[-1].get("id") != 1:
+        answers.append(line(process))
+    assert "result" in answers[-1]
+
+
+@contextmanager
+def held(root: Path) -> Iterator[Callable[[], None]]:
+    """The lock of the workspace in another process, until it is let go."""
+    holding = "import sys; from pathlib import Path; from nacre.vault.lock import lock; from nacre.vault.workspace import Workspace\n"
+    holding += f"with lock(Workspace(Path({str(root)!r}))):\n    print('held', flush=True); sys.stdin.read()"
+    with subprocess.Popen([sys.executable, "-c", holding], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout is not None
+        assert holder.stdin is not None
+        assert holder.stdout.readline() == b"held\n"
+        yield holder.stdin.close
+
+
+WRITE = {"name": "memory_write", "arguments": {"text": "Ann owns billing"}}
+
+
+def test_a_slow_call_does_not_keep_others_waiting(root: Path, process: subprocess.Popen[bytes]) -> None:
+    """One call waits for the lock of the workspace; the protocol goes on beside it, and the call is answered in the end."""
+    send(process, INITIALIZE)
+    line(process)
+    with held(root) as let_go:
+        send(process, {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": WRITE})
+        send(process, {"jsonrpc": "2.0", "id": 3, "method": "ping"})
+        assert line(process)["id"] == 3
+        let_go()
+        answer = line(process)
+    assert (answer["id"], answer["result"]["isError"]) == (2, False)
+
+
+def test_a_call_that_was_cancelled_gets_no_answer_and_ends_nothing(
+    root: Path, process: subprocess.Popen[bytes]
+) -> None:
+    send(process, INITIALIZE)
+    line(process)
+    with held(root) as let_go:
+        send(process, {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": WRITE})
+        send(process, {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2}})
+        send(process, {"jsonrpc": "2.0", "id": 3, "method": "ping"})
+        answers = [line(process)]
+        while answers[-1]["id"] != 3:
+            answers.append(line(process))
+        assert not any("result" in answer for answer in answers if answer["id"] == 2)
+        let_go()
+    send(process, {"jsonrpc": "2.0", "id": 4, "method": "tools/list"})
+    assert line(process)["id"] == 4
+
+
+def test_what_is_being_written_when_the_client_goes_is_finished(root: Path, process: subprocess.Popen[bytes]) -> None:
+    send(process, INITIALIZE)
+    line(process)
+    with held(root) as let_go:
+        send(process, {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": WRITE})
+        send(process, {"jsonrpc": "2.0", "id": 3, "method": "ping"})
+        assert line(process)["id"] == 3
+        assert process.stdin is not None
+        process.stdin.close()
+        let_go()
+        assert process.wait(60) == 0
+    assert any("Ann owns billing" in log.read_text("utf8") for log in (root / "memory").glob("*.md"))
+
+
+def test_only_half_of_the_sdk_is_loaded_for_it(root: Path) -> None:
+    """What is of HTTP stays out; and where the SDK is not the one that we know, it is loaded whole."""
+    program = (
+        "import sys; from nacre.mcp.loading import load; load()\n"
+        "from nacre.mcp.server import Face, made\n"
+        "made(Face(lambda n, a: {}, str, str))\n"
+        "print(sorted(n for n in sys.modules if n in ('starlette', 'uvicorn', 'httpx2', 'mcp.client')))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+    strange = "import nacre.mcp.loading as l; l._KNOWN = frozenset(); l.load()\n"
+    strange += "import mcp, mcp.server.lowlevel.server as s; assert mcp.Client and s.Starlette is not l.Absent\n"
+    subprocess.run([sys.executable, "-c", strange], check=True)
+
+
+def test_a_daemon_is_asked_for_what_reads_alone(root: Path, serve: Serve) -> None:
+    """A write whose answer was lost on the way must not be done a second time."""
+    serve()
+    with Memory.open(root) as memory:
+        assert tool_by_daemon(memory, "memory_status", {}, None) is not None
+        assert tool_by_daemon(memory, "memory_get", {"path": "MEMORY.md"}, None) is not None
+        for name in ("memory_write", "memory_forget", "memory_state"):
+            assert tool_by_daemon(memory, name, {}, None) is None

@@ -1,0 +1,49 @@
+"""The tools as they are shown: the contract that clients were written for."""
+
+from __future__ import annotations
+
+import pytest
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+
+from nacre.tools.schemas import Tool, tools
+from nacre.words import use_language
+
+TAKES = {
+    "memory_search": ("query", "maxResults", "minScore", "corpus", "since", "until", "layer"),
+    "memory_get": ("path", "from", "lines"),
+    "memory_write": ("text", "type", "importance"),
+    "memory_forget": ("id",),
+    "memory_state": ("action", "text", "key", "value", "name", "clear"),
+    "memory_status": (),
+}
+
+
+def test_there_are_six_tools_with_these_parameters() -> None:
+    assert {one.name: tuple(one.takes["properties"]) for one in tools()} == TAKES
+
+
+def test_a_group_has_those_that_read() -> None:
+    assert [one.name for one in tools(group=True)] == ["memory_search", "memory_get", "memory_status"]
+
+
+@pytest.mark.parametrize("one", tools(), ids=lambda one: one.name)
+def test_a_schema_is_one(one: Tool) -> None:
+    for schema in (one.takes, one.gives):
+        Draft202012Validator.check_schema(schema)
+        assert schema["type"] == "object"
+
+
+def test_annotations_tell_who_reads_who_writes_and_who_destroys() -> None:
+    told = {one.name: one.annotations for one in tools()}
+    reads = {name for name, hints in told.items() if hints["readOnlyHint"]}
+    destroys = {name for name, hints in told.items() if hints["destructiveHint"]}
+    assert reads == {"memory_search", "memory_get", "memory_status"}
+    assert destroys == {"memory_forget", "memory_state"}
+    assert not any(hints["openWorldHint"] for hints in told.values())
+
+
+def test_tools_are_described_in_the_language_of_the_user() -> None:
+    use_language("zh")
+    for one in tools():
+        assert any("\u4e00" <= char <= "\u9fff" for char in one.title)
+        assert not any(char in one.description for char in ";?!")
