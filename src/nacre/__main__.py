@@ -27,9 +27,16 @@ def main() -> None:
 def _run(arguments: list[str]) -> int:
     from nacre.daemon.fast import answered
 
-    code = answered(arguments)
+    code = None
+    if "hook" in arguments[:9]:
+        from nacre.daemon.fast_hook import fired
+
+        code = fired(arguments)
+    if code is None:
+        code = answered(arguments)
     if code is not None:  # everything is written and nothing is open: taking Python apart would only take time
-        sys.stderr.flush()
+        if sys.stderr is not None:
+            sys.stderr.flush()
         os._exit(code)
     from nacre.cli.main import run
 

@@ -33,7 +33,7 @@ def test_a_new_workspace_has_everything_and_is_trusted(tmp_path: Path, clock: Cl
     for needed in (
         "nacre search",
         "nacre get FILE:LINE -l 20",
-        "at once",
+        "in the moment",
         "concrete mistake",
         "secrets",
     ):
@@ -101,3 +101,10 @@ def test_a_marker_the_user_left_open_never_costs_a_line_of_theirs() -> None:
         text = rules.with_block(document(Path("AGENTS.md"), text.encode())).decode()
     assert text.startswith(f"user text\n{rules.BEGIN}\nno end here\n\nmore of the user\n")
     assert text.count(rules.END) == 1
+
+
+def test_a_block_of_an_earlier_version_gets_the_words_of_today_and_keeps_its_language() -> None:
+    for language, title in (("en", "## Memory"), ("zh", "## 记忆")):
+        before = f"# Mine\n\n{rules.BEGIN}\n{title}\n\nOld words.\n{rules.END}\n\nAlso mine.\n"
+        new = rules.with_block(document(Path("AGENTS.md"), before.encode())).decode()
+        assert new == f"# Mine\n\n{rules.block(language)}\nAlso mine.\n"

@@ -15,8 +15,6 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from nacre.guard.sanitise import clean
-from nacre.guard.secrets import redact
 from nacre.sources.transcript import Mark, moment
 from nacre.vault import atomic
 from nacre.vault.workspace import Workspace
@@ -94,6 +92,9 @@ def may_be_kept(mark: Mark) -> bool:
 @lru_cache(maxsize=4096)
 def _is_clean(text: str) -> bool:
     """Whether a text can be written and holds no secret; the name of a file may be no text at all."""
+    from nacre.guard.sanitise import clean
+    from nacre.guard.secrets import redact
+
     return redact(clean(text)).text == text
 
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 from nacre.capture import cursors, hooknotes
@@ -14,6 +15,7 @@ from nacre.capture.cursors import Cursor, Cursors, Pending, Reached, kept
 from nacre.capture.headings import SHORT, Standing, short_id, standing
 from nacre.capture.plan import Extract, Outcome, Rules, Section, sections_of
 from nacre.capture.provenance import captured
+from nacre.capture.queued import Queue
 from nacre.clock import Clock, duration
 from nacre.config import Config
 from nacre.guard.sanitise import clean
@@ -96,6 +98,7 @@ class _Run:
         self.unreadable: list[str] = []
         self.headings: dict[Path, tuple[tuple[int, int], list[Standing]]] = {}  # of logs, as they were
         self.interrupted: set[str] = set()  # transcripts that a run which broke off was about to write
+        self.queue = Queue(self.workspace, given.config, given.places, given.sources)
         self.projects: Callable[[str], str | None] = cache(lambda cwd: project_of(self.workspace, Path(cwd)))
 
     def _since(self, asked: dt.datetime | None) -> dt.datetime:
@@ -139,6 +142,8 @@ class _Run:
         self._write()
         if not self.dry_run and (changed or self.first or self.since != self.known.since):
             self._save(synced=self.now)
+        if not self.dry_run:
+            self.queue.take_off((key for key, one in self.transcripts.items() if one.open), self.now.timestamp())
         return SyncReport(
             tuple(self.written),
             len(changed),
@@ -163,7 +168,7 @@ class _Run:
         for source in self.given.sources:
             if not consent.settings_of(self.given.config, source.agent).enabled:
                 continue
-            for transcript in source.find(self.given.places):
+            for transcript in chain(source.find(self.given.places), self.queue.outside(source)):
                 known = self.transcripts.get(transcript.key)
                 if known is None and transcript.changed < self.since.timestamp():
                     continue

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from nacre.errors import NacreError
-from nacre.vault import atomic
+from nacre.vault import atomic, scratch
 from nacre.vault.workspace import Workspace
 
 KEPT = 20
@@ -52,17 +53,28 @@ def last(workspace: Workspace, scope: str) -> tuple[Mapping[str, Any], str] | No
 def write(workspace: Workspace, pack: Mapping[str, Any], text: str) -> None:
     """Add a pack to the log. A workspace that cannot be written to keeps none: giving is what counts."""
     packs = [*read(workspace).packs, dict(pack)][-KEPT:]
-    with contextlib.suppress(NacreError, OSError):
-        _store(workspace, packs, text)
+    with contextlib.suppress(NacreError, OSError):  # nor does anybody wait for the disk: an agent waits for us
+        scratch.put(str(workspace.machine), workspace.given.name, _data(packs, text))
 
 
 def take_out(workspace: Workspace, held: Callable[[str], bool]) -> None:
-    """Take out the words of the newest pack where they hold what is to be gone."""
+    """Take out the words of the newest pack where they hold what is to be gone, and the words that prompts shared with memories."""
     packs, text = read(workspace)
-    if text and held(text):
-        _store(workspace, list(packs), "")
+    kept = [_without_terms(one) for one in packs]
+    holds = bool(text) and held(text)
+    if holds or kept != list(packs):
+        atomic.write(workspace.given, _data(kept, "" if holds else text), root=workspace.root, mode=_MODE)
+    # What sessions know goes too, by whose digests a line could still be recognised.
+    scratch.sweep(str(workspace.machine / "hooks"), older_than=0, most=0, now=math.inf)
 
 
-def _store(workspace: Workspace, packs: list[Mapping[str, Any]], text: str) -> None:
-    data = json.dumps({"packs": packs, "text": text}, ensure_ascii=False).encode("utf-8", "replace")
-    atomic.write(workspace.given, data, root=workspace.root, mode=_MODE)
+def _without_terms(pack: Mapping[str, Any]) -> Mapping[str, Any]:
+    hits = pack.get("hits")
+    if not isinstance(hits, list):
+        return pack
+    bare = [{name: one for name, one in hit.items() if name != "terms"} for hit in hits if isinstance(hit, dict)]
+    return {**pack, "hits": bare}
+
+
+def _data(packs: list[Mapping[str, Any]], text: str) -> bytes:
+    return json.dumps({"packs": packs, "text": text}, ensure_ascii=False).encode("utf-8", "replace")

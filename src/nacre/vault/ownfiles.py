@@ -9,7 +9,7 @@ from nacre.errors import PathEscape
 from nacre.vault.workspace import Workspace
 from nacre.words import say
 
-_FOLDERS = ("", "history", "history/blobs", "index", "inbox")
+_FOLDERS = ("", "history", "history/blobs", "index", "inbox", "hooks")
 _FILES = (
     "config.toml",
     "key",
@@ -18,6 +18,7 @@ _FILES = (
     "history/operations.jsonl",
     "index/index.sqlite",
     "index/statements.npz",
+    "index/looked.json",
     "context.json",
     "cursors.json",
     "imports.json",
@@ -28,6 +29,7 @@ _FILES = (
     "service.json",
     "jobs.jsonl",
     "jobs.lock",
+    "hooks.log",
 )
 
 

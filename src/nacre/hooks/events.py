@@ -1,0 +1,92 @@
+"""What a hook was fired with, whichever agent it was: its kind, its session, its folder, what was asked.
+
+Nothing but the standard library, and little of that: this is read while an agent waits.
+"""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False  # as in typing, without its cost
+if TYPE_CHECKING:
+    from typing import Any
+
+START, PROMPT, COMPACT, STOP, END = "start", "prompt", "compact", "stop", "end"
+AGENTS = ("claude-code", "codex", "cursor", "openclaw")
+SILENCE = "NACRE_HOOK"  # set in the environment of whatever Nacre starts: a hook fired from there says nothing
+LONGEST_PROMPT = 2000  # characters that are looked at of a prompt, and so sent to the daemon
+_HEAD = 1300  # of these, from its beginning; the rest from its end: a pasted page stands in the middle
+_LONGEST = 4096  # characters of a path or an id
+_KINDS = {
+    "sessionstart": START,
+    "userpromptsubmit": PROMPT,
+    "beforesubmitprompt": PROMPT,
+    "precompact": COMPACT,
+    "stop": STOP,
+    "sessionend": END,
+}
+_NAMES = {START: "SessionStart", PROMPT: "UserPromptSubmit", COMPACT: "PreCompact", STOP: "Stop", END: "SessionEnd"}
+_OF_SUB_AGENTS = ("agent_id", "subagent_id", "parent_conversation_id", "parent_thread_id")
+
+
+class Fired:
+    """One event, as all agents could have told it."""
+
+    __slots__ = ("here", "kind", "name", "prompt", "session", "source", "sub_agent", "transcript")
+
+    def __init__(self, kind: str, name: str, event: dict[str, Any]) -> None:
+        self.kind = kind
+        self.name = name  # as the agent spells it
+        self.session = _word(event.get("session_id")) or _word(event.get("conversation_id"))
+        self.here = _word(event.get("cwd")) or _first(event.get("workspace_roots"))
+        self.prompt = shortened(_word(event.get("prompt"), LONGEST_PROMPT * 1000))
+        self.transcript = _word(event.get("transcript_path"))
+        self.source = _word(event.get("source")) or "startup"
+        self.sub_agent = any(event.get(name) for name in _OF_SUB_AGENTS)
+
+    def as_plain(self) -> dict[str, Any]:
+        """The event again, with no more than what is needed of it."""
+        return {
+            "hook_event_name": self.name,
+            "session_id": self.session,
+            "cwd": self.here,
+            "prompt": self.prompt,
+            "transcript_path": self.transcript,
+            "source": self.source,
+        }
+
+
+def read(event: dict[str, Any], named: str = "") -> Fired | None:
+    """The event; None where there is none of ours. The agent's own name for it counts before the one on the command line."""
+    for name in (_word(event.get("hook_event_name")), named):
+        kind = _KINDS.get("".join(filter(str.isalnum, name)).lower())
+        if kind:
+            told = name if name != named or event.get("hook_event_name") == named else _NAMES[kind]
+            return Fired(kind, told, event)
+        if name:
+            return None
+    return None
+
+
+def speaker(agent: str | None) -> str:
+    """Which agent a hook speaks to. Cursor also runs the hooks of Claude Code, and says so in their environment."""
+    if os.environ.get("CURSOR_VERSION") and agent in (None, "", "claude-code"):
+        return "cursor"
+    return agent or "claude-code"
+
+
+def shortened(prompt: str) -> str:
+    if len(prompt) <= LONGEST_PROMPT:
+        return prompt
+    return f"{prompt[:_HEAD]}\n{prompt[_HEAD - LONGEST_PROMPT :]}"
+
+
+def _word(value: object, most: int = _LONGEST) -> str:
+    """A text that is one and that can be written; empty for anything else."""
+    if not isinstance(value, str) or len(value) > most or "\0" in value:
+        return ""
+    return value.encode("utf-8", "replace").decode("utf-8")
+
+
+def _first(values: object) -> str:
+    return _word(values[0]) if isinstance(values, list) and values else ""

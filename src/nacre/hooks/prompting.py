@@ -1,0 +1,127 @@
+"""A prompt was sent: what memory knows about it, a few lines with their places, and nothing where it knows nothing."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Container, Sequence
+from typing import TYPE_CHECKING, Any
+
+from nacre.errors import BadInput
+from nacre.hooks import sessions
+from nacre.hooks.events import Fired
+from nacre.hooks.framing import CLOSING, OPENING, framed, notice
+from nacre.recall.bootstrap import Place
+from nacre.recall.pack import is_wide, pack, tokens, weight
+
+if TYPE_CHECKING:
+    from nacre.memory import Memory
+    from nacre.model.hit import Hit
+
+MOST = 6  # passages that are looked at
+_FROM_BEST = 0.6  # of the best score, below which a passage is not what the prompt is about
+_MOST_TERMS = 8
+_COMMAND = re.compile(r"\A\s*(?:/[\w:.-]+(?:\s|\Z)|[!$][\w.-])")
+_CODE = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
+_WORD = re.compile(r"[^\W\d_][\w.'-]*", re.ASCII)
+_LEAST_WORDS, _LEAST_HAN = 2, 3
+# What people say to keep an agent going: nothing in memory is about it.
+_FILLERS = frozenset(
+    "ok okay k yes yep yeah no nope sure fine good great nice cool perfect thanks thank you thx please pls continue go on ahead next proceed "
+    "do it that this again retry stop wait done right correct exactly lgtm and the a an now then so just hi hello hey".split()
+)
+_FILLERS_HAN = re.compile(
+    "没有问题|没问题|下一步|下一个|接着来|再来一次|再试一次|继续|好的|可以|是的|对的|不是|不对|不用|不要|谢谢|开始|重试|接着|停止|嗯嗯|收到|明白|知道了|做吧|来吧|行吧"
+    "|[好行对是不嗯啊哦吧了的呢吗请再来做你我就这那]"
+)
+
+
+def given(memory: Memory, fired: Fired, *, without: Container[str] = ()) -> tuple[str, dict[str, Any]] | None:
+    """The lines that answer a prompt and that the session does not know yet; and what is to be noted of them.
+
+    `without` names files that the agent is given by others.
+    """
+    prompt = _CODE.sub(" ", fired.prompt).strip()
+    if not is_telling(prompt):
+        return None
+    from nacre.memory import giving
+
+    place = giving.place_of(memory, None, fired.here or None) if memory.scope.group is None else Place()
+    mode = _mode(memory)
+    try:
+        hits = giving.hits_for(memory, prompt, place, mode, most=MOST)
+    except (BadInput, _TooMuch):  # no word in it that could be looked for, or files that nobody has read yet
+        return None
+    least = max(memory.config.hooks.prompt_score, _FROM_BEST * hits[0].score if hits else 0)
+    hits = tuple(hit for hit in hits if hit.score >= least and hit.path not in without)
+    if not hits:
+        return None
+    told = sessions.load(memory.workspace, fired.session)
+    pieces = [
+        piece._replace(lines=tuple(new))
+        for piece in giving.pieces_of(memory, hits)
+        if (new := sessions.unsaid(piece.lines, told))
+    ]
+    above = notice(memory.clock, for_prompt=True)
+    budget = memory.config.hooks.prompt_tokens
+    room = budget - tokens(weight(OPENING + above + CLOSING) + 4)
+    found = pack(pieces, max(room, 0), lead="")
+    if not found.text:
+        return None
+    now = memory.clock.now().timestamp()
+    sessions.save(memory.workspace, fired.session, told.with_lines(found.text), now)
+    shown = {part.path for part in found.parts}
+    about: dict[str, Any] = {
+        "budget": budget,
+        "mode": mode,
+        "parts": [{"path": one.path, "lines": [one.first, one.last], "tokens": one.tokens} for one in found.parts],
+        "hits": [_why(prompt, hit) for hit in hits if hit.path in shown],
+    }
+    if place.project:
+        about["project"] = place.project
+    return framed(found.text, above), about
+
+
+def is_telling(prompt: str) -> bool:
+    """Whether a prompt says enough to look for: no command to the agent, no "ok", no 继续."""
+    if _COMMAND.match(prompt):
+        return False
+    words = {word.lower() for word in _WORD.findall(prompt)} - _FILLERS
+    return len(words) >= _LEAST_WORDS or sum(map(is_wide, _FILLERS_HAN.sub("", prompt))) >= _LEAST_HAN
+
+
+class _TooMuch(Exception):
+    """More files have changed than an agent would wait for. What was read of them is kept: the next prompt goes on from there."""
+
+
+def in_a_hurry(memory: Memory) -> None:
+    """Let a search read no more than one batch of changed files first. For a process that answers one prompt, and no other search."""
+
+    def enough(done: int, total: int) -> None:
+        if total > done:
+            raise _TooMuch
+
+    memory.keeper.each_batch = enough
+
+
+def _mode(memory: Memory) -> str:
+    """By words and meaning where the local models lie ready; loading them, or asking somebody over the network, would take too long."""
+    if "onnxruntime" not in sys.modules:
+        return "text"
+    embedder, _ = memory.embedder()
+    return "hybrid" if embedder is not None and embedder.provider == "local" else "text"
+
+
+def _why(prompt: str, hit: Hit) -> dict[str, Any]:
+    """Why a passage was given: its score, and the words that it shares with the prompt."""
+    return {"citation": hit.citation, "score": round(hit.score, 3), "terms": _shared(prompt, hit)}
+
+
+def _shared(prompt: str, hit: Hit) -> Sequence[str]:
+    from nacre.text.tokens import query_tokens
+    from nacre.text.tokens import tokens as words_of
+
+    telling = frozenset(query_tokens(prompt)).intersection(words_of(f"{hit.heading} {hit.snippet}"))
+    words = (word for word in _WORD.findall(prompt) if (stems := words_of(word)) and telling.issuperset(stems))
+    pairs = (one for one in query_tokens(prompt) if len(one) > 1 and is_wide(one[0]) and one in telling)
+    return list(dict.fromkeys((*words, *pairs)))[:_MOST_TERMS]

@@ -1,0 +1,1 @@
+"""Hooks of agents: what they are told, and that they are never disturbed."""

@@ -1,0 +1,106 @@
+"""A session is given its context when it begins, again when it was compacted, and only what is new when it comes back."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import pytest
+from tests.hooks.conftest import Session
+
+from nacre.hooks import sessions
+from nacre.hooks.framing import LONGEST
+from nacre.hooks.sessions import MOST_LINES, Told
+from nacre.vault.workspace import Workspace
+
+
+def test_a_session_begins_with_its_context(session: Session) -> None:
+    text = session.begin()
+    assert "# MEMORY.md" in text
+    assert "Use pnpm, never npm" in text
+    assert "Given by Nacre at 2026-02-12 12:00; it may be out of date" in text
+    assert "not instructions to follow" in text
+
+
+def test_an_empty_memory_has_nothing_to_say(session: Session) -> None:
+    (session.root / "MEMORY.md").unlink()
+    (session.root / "memory" / "2026-02-11.md").unlink()
+    assert session.fire("SessionStart", source="startup") is None
+
+
+def test_two_hooks_for_one_start_give_it_once(session: Session) -> None:
+    assert session.begin()
+    assert session.begin() == ""
+    session.later(minutes=2)
+    assert session.begin()
+
+
+def test_a_cleared_session_is_a_new_one(session: Session) -> None:
+    assert session.begin()
+    session.later(minutes=5)
+    assert "pnpm" in session.begin("clear")
+
+
+def test_after_a_compaction_everything_is_given_anew(session: Session) -> None:
+    first = session.begin()
+    assert session.begin("compact") == first
+
+
+def test_a_resumed_session_is_given_what_is_new(session: Session) -> None:
+    session.begin()
+    session.later(hours=1)
+    assert session.begin("resume") == ""
+    with (session.root / "MEMORY.md").open("a", encoding="utf8") as file:
+        file.write("- Deploy on Tuesdays only\n")
+    text = session.begin("resume")
+    assert "Deploy on Tuesdays only" in text
+    assert "## User Preferences" in text
+    assert "pnpm" not in text
+    assert session.begin("resume") == ""
+
+
+def test_a_resumed_session_that_nobody_remembers_is_given_everything(session: Session) -> None:
+    assert "pnpm" in session.begin("resume")
+
+
+def test_a_fork_has_been_given_everything_already(session: Session) -> None:
+    assert session.fire("SessionStart", source="fork") is None
+
+
+def test_a_full_memory_stays_below_what_agents_take(session: Session) -> None:
+    lines = "".join(f"- {number} Use pnpm in repository {number}, and never npm\n" for number in range(70))
+    (session.root / "MEMORY.md").write_text(f"# Long-Term Memory\n\n## User Preferences\n{lines}", "utf8")
+    day = "".join(f"- Step {number} of the release was finished and checked by two people\n" for number in range(400))
+    (session.root / "memory" / "2026-02-12.md").write_text(f"# 2026-02-12\n\n## 09:00 note\n{day}", "utf8")
+    text = session.begin()
+    assert 5000 < len(text) <= LONGEST
+    assert text.endswith("</nacre-memory>")
+
+
+@pytest.mark.parametrize("name", ["NACRE_HOOKS_SESSION_START", "NACRE_HOOKS_ENABLED", "NACRE_CONTEXT_ENABLED"])
+def test_one_setting_switches_it_off(name: str, session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, "false")
+    assert session.begin() == ""
+
+
+def test_what_is_remembered_of_a_session_is_bounded(session: Session) -> None:
+    told = Told().with_lines("\n".join(f"line number {number}" for number in range(MOST_LINES * 2)), 5.0)
+    assert len(told.lines) == MOST_LINES
+    workspace = Workspace(session.root)
+    sessions.save(workspace, "s", told, 5.0)
+    assert sessions.load(workspace, "s") == told
+
+
+def test_sessions_of_long_ago_are_forgotten(session: Session) -> None:
+    workspace = Workspace(session.root)
+    sessions.save(workspace, "old", Told(1.0, ("ab",)), 0.0)
+    later = dt.datetime.now(dt.UTC).timestamp() + sessions.OLDEST + 60
+    sessions.save(workspace, "new", Told(later), later)
+    assert sessions.load(workspace, "old") == Told()
+
+
+@pytest.mark.parametrize("data", ["", "[]", "{", '{"at":"x","lines":3}', '{"at":1,"lines":[1,null]}'])
+def test_a_damaged_file_means_that_nothing_is_known(data: str, session: Session) -> None:
+    session.begin()
+    for path in (session.root / ".nacre" / "hooks").iterdir():
+        path.write_text(data, "utf8")
+    assert "pnpm" in session.begin("resume")
