@@ -1,0 +1,1 @@
+"""The agents that can be connected, one module each."""

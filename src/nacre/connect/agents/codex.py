@@ -1,0 +1,72 @@
+"""Codex: its MCP servers in config.toml, its hooks in hooks.json, both in ~/.codex (CODEX_HOME moves it)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from nacre.connect.agent import OURS, READ, STAYS, Agent, Owned, Target, Wanted, Wishes, at_path, folder, hooks, told_in
+from nacre.connect.agents.claude import EVENTS
+from nacre.connect.call import Call
+from nacre.connect.edit import JSON, MARKDOWN, TOML, Put, Rules
+from nacre.jobs.service.common import Machine
+from nacre.words import say
+
+NAME = "codex"
+
+
+def _home(machine: Machine) -> Path:
+    return folder(machine, "CODEX_HOME", ".codex")
+
+
+def _wanted(machine: Machine, call: Call, wishes: Wishes) -> Wanted:
+    config = _home(machine) / "config.toml"
+    targets = [
+        Target(config, TOML, (Put(("mcp_servers", "nacre"), call.server()),)),
+        Target(_home(machine) / "hooks.json", JSON, hooks(call, NAME, EVENTS)),
+    ]
+    if wishes.rules:
+        targets.append(Target(_home(machine) / "AGENTS.md", MARKDOWN, (Rules(wishes.language),)))
+    notes = [
+        say(
+            "Codex runs a new hook only after you have looked at it: type /hooks in Codex once.",
+            "Codex 只运行您检查过的新钩子：请在 Codex 中输入一次 /hooks。",
+        )
+    ]
+    features = at_path(told_in(config, TOML), "features")
+    if isinstance(features, dict) and False in (features.get("hooks"), features.get("codex_hooks")):
+        notes.append(
+            say(
+                f"{config} switches hooks off (features.hooks), so Codex runs none until that is changed.",
+                f"{config} 关闭了钩子（features.hooks），更改之前 Codex 不会运行任何钩子。",
+            )
+        )
+    return Wanted(tuple(targets), _owned(), notes=tuple(notes))
+
+
+def _owned() -> tuple[Owned, ...]:
+    return (
+        Owned(
+            STAYS,
+            say(
+                "AGENTS.md files and Codex's own memories, where you use them: they stay as they are.",
+                "AGENTS.md 文件以及 Codex 自己的记忆（如有使用）：保持原样。",
+            ),
+        ),
+        Owned(
+            READ,
+            say(
+                '~/.codex/AGENTS.md can be taken in once: "nacre import codex". What you said is captured from its transcripts.',
+                "~/.codex/AGENTS.md 可以一次性导入：“nacre import codex”。您说过的话从其会话记录中采集。",
+            ),
+        ),
+        Owned(
+            OURS,
+            say(
+                "Memory at the start of a session and beside a question, search, and what is written down: Nacre.",
+                "会话开始和提问时附带的记忆、搜索以及写入：由 Nacre 负责。",
+            ),
+        ),
+    )
+
+
+AGENT = Agent(NAME, "Codex", ("codex",), lambda machine: (_home(machine),), _wanted)

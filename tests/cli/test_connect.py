@@ -1,0 +1,332 @@
+"""nacre connect and nacre uninstall as a user types them, and as a program calls them."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import select
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.connect.zoo import CLAUDE, CODEX, HOOKS, OPENCLAW, settle
+
+Done = subprocess.CompletedProcess[str]
+Nacre = Callable[..., Done]
+PROGRAM = Path(sys.executable).with_name("nacre")
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    home = tmp_path / "home"
+    settle(home, {".claude.json": CLAUDE, ".claude/settings.json": HOOKS, ".codex/config.toml": CODEX})
+    return home
+
+
+def surroundings(home: Path, **env: str) -> dict[str, str]:
+    left_out = ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "NACRE_WORKSPACE")
+    given = {"HOME": str(home), "PATH": "/usr/bin:/bin", "NACRE_MODELS_PATH": str(home / "none")}
+    return {**{name: value for name, value in os.environ.items() if name not in left_out}, **given, **env}
+
+
+@pytest.fixture
+def nacre(home: Path) -> Nacre:
+    def command(*arguments: str, **env: str) -> Done:
+        return subprocess.run(
+            [sys.executable, "-m", "nacre", *arguments], env=surroundings(home, **env), capture_output=True, text=True,
+            encoding="utf8", check=False, stdin=subprocess.DEVNULL, cwd=home,
+        )  # fmt: skip
+
+    assert command("init").returncode == 0
+    return command
+
+
+def settings(home: Path) -> dict[str, bytes]:
+    """The agents' files, and no others."""
+    found = (path for folder in (".claude", ".codex", ".openclaw") for path in (home / folder).rglob("*"))
+    files = [*(path for path in found if path.is_file()), home / ".claude.json"]
+    return {str(path.relative_to(home)): path.read_bytes() for path in files}
+
+
+def test_where_nobody_can_be_asked_nothing_is_written_without_yes(nacre: Nacre, home: Path) -> None:
+    before = settings(home)
+    done = nacre("connect")
+    assert done.returncode == 2
+    assert "Nobody can be asked here, so nothing was written; --yes" in done.stderr
+    assert settings(home) == before
+
+
+def test_a_dry_run_shows_diffs_and_whose_is_what_and_writes_nothing(nacre: Nacre, home: Path) -> None:
+    before = settings(home)
+    done = nacre("connect", "--dry-run")
+    assert done.returncode == 0
+    assert f"+++ {home}/.claude.json" in done.stdout
+    assert '+    "nacre": {' in done.stdout
+    assert "+[mcp_servers.nacre]" in done.stdout
+    assert "stays   CLAUDE.md and Claude Code's own notes" in done.stdout
+    assert "Codex would be connected." in done.stderr
+    assert settings(home) == before
+    assert not (home / ".local" / "state").exists()
+
+
+def test_connected_agents_call_an_executable_that_exists_and_everything_comes_back(nacre: Nacre, home: Path) -> None:
+    before = settings(home)
+    done = nacre("connect", "--yes")
+    assert done.returncode == 0, done.stderr
+    assert "Claude Code is connected." in done.stderr
+    assert "type /hooks in Codex once" in done.stderr
+    told = json.loads((home / ".claude.json").read_text())
+    assert told["mcpServers"]["nacre"] == {"type": "stdio", "command": str(PROGRAM), "args": ["mcp"]}
+    hook = json.loads((home / ".codex" / "hooks.json").read_text())["hooks"]["Stop"][0]["hooks"][0]["command"]
+    assert shlex.split(hook) == [str(PROGRAM), "hook", "Stop", "--agent", "codex"]
+    again = nacre("connect", "--yes")
+    assert again.returncode == 0
+    assert again.stdout == ""
+    assert "Claude Code is connected already: nothing to do." in again.stderr
+    assert nacre("connect").returncode == 0  # there is nothing to be asked about
+    gone = nacre("connect", "--remove", "--yes")
+    assert gone.returncode == 0
+    assert settings(home) == before
+    assert "No agent is connected." in nacre("connect", "--remove").stderr
+
+
+def test_the_hook_that_was_written_runs_from_any_folder_with_a_bare_environment(nacre: Nacre, home: Path) -> None:
+    nacre("connect", "codex", "--yes")
+    hook = json.loads((home / ".codex" / "hooks.json").read_text())["hooks"]["SessionStart"][0]["hooks"][0]["command"]
+    event = {"hook_event_name": "SessionStart", "session_id": "s", "cwd": "/", "source": "startup"}
+    bare = {"HOME": str(home), "PATH": "/usr/bin:/bin"}
+    done = subprocess.run(
+        hook, shell=True, input=json.dumps(event), env=bare, cwd="/", capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0
+    assert done.stderr == ""
+
+
+def test_another_workspace_than_the_usual_one_is_named_in_every_call(nacre: Nacre, home: Path) -> None:
+    place = home / "my memory"
+    assert nacre("init", str(place)).returncode == 0
+    assert nacre("connect", "claude-code", "--yes", "--workspace", str(place)).returncode == 0
+    told = json.loads((home / ".claude.json").read_text())
+    assert told["mcpServers"]["nacre"]["args"] == ["mcp", "--workspace", str(place)]
+    assert shlex.quote(str(place)) in (home / ".claude" / "settings.json").read_text()
+
+
+def test_programs_get_json(nacre: Nacre, home: Path) -> None:
+    told = json.loads(nacre("connect", "codex", "--json", "--dry-run").stdout)
+    assert told["dryRun"] is True
+    assert [one["path"] for one in told["agents"][0]["files"]] == [
+        f"{home}/.codex/config.toml",
+        f"{home}/.codex/hooks.json",
+    ]
+    assert {one["whose"] for one in told["agents"][0]["owned"]} == {"stays", "read", "ours"}
+    done = json.loads(nacre("connect", "codex", "--json", "--yes").stdout)
+    assert done["agents"][0]["changed"] is True
+    listed = {one["agent"]: one for one in json.loads(nacre("connect", "--list", "--json").stdout)}
+    assert listed["codex"]["connected"] is True
+    assert listed["codex"]["starts"] is True
+    assert listed["claude-code"] == {
+        "agent": "claude-code", "found": True, "connected": False, "workspace": None, "at": None, "files": [], "missing": [], "starts": None,
+    }  # fmt: skip
+    assert listed["gemini"]["found"] is False
+
+
+def test_doing_it_by_hand_is_printed_and_known_afterwards(nacre: Nacre, home: Path) -> None:
+    before = settings(home)
+    printed = json.loads(nacre("connect", "codex", "--print", "--json").stdout)["agents"][0]["files"]
+    assert settings(home) == before
+    (home / ".codex" / "hooks.json").write_text(printed[1]["snippet"])
+    with (home / ".codex" / "config.toml").open("a") as file:
+        file.write("\n" + printed[0]["snippet"])
+    assert "Codex is connected already: nothing to do." in nacre("connect", "codex", "--yes").stderr
+    assert "## ~/.gemini/settings.json" in nacre("connect", "--print", "gemini").stdout
+
+
+def test_one_agent_that_cannot_be_written_does_not_keep_the_others_from_it(nacre: Nacre, home: Path) -> None:
+    (home / ".claude.json").write_text('{"a": 1 "b": 2}')
+    done = nacre("connect", "--yes")
+    assert done.returncode == 3
+    assert "line 1, column 9" in done.stderr
+    assert "Codex is connected." in done.stderr
+    assert (home / ".claude.json").read_text() == '{"a": 1 "b": 2}'
+    alone = nacre("connect", "claude-code", "--yes")
+    assert alone.returncode == 1
+    assert "left alone. Mend it" in alone.stderr
+
+
+def test_an_unknown_agent_is_a_sentence(nacre: Nacre) -> None:
+    done = nacre("connect", "emacs")
+    assert done.returncode == 2
+    assert "openclaw, claude-code, codex, cursor, gemini, opencode" in done.stderr
+
+
+def test_it_speaks_chinese(nacre: Nacre) -> None:
+    done = nacre("connect", "claude-code", "--yes", NACRE_LANGUAGE="zh")
+    assert "Claude Code 已连接。" in done.stderr
+    assert "保留" in done.stdout
+
+
+def test_rules_go_into_the_agents_own_file_only_when_asked_for(nacre: Nacre, home: Path) -> None:
+    (home / ".claude" / "CLAUDE.md").write_text("# Mine\n")
+    nacre("connect", "claude-code", "--yes")
+    assert (home / ".claude" / "CLAUDE.md").read_text() == "# Mine\n"
+    nacre("connect", "claude-code", "--rules", "--yes")
+    text = (home / ".claude" / "CLAUDE.md").read_text()
+    assert text.startswith("# Mine\n\n<!-- nacre:begin -->\n")
+    assert "nothing to do" in nacre("connect", "claude-code", "--yes").stderr
+    nacre("connect", "--remove", "--yes")
+    assert (home / ".claude" / "CLAUDE.md").read_text() == "# Mine\n"
+
+
+def test_rules_that_are_missing_in_the_workspace_come_with_the_connection(nacre: Nacre, home: Path) -> None:
+    rules = home / ".nacre" / "workspace" / "AGENTS.md"
+    rules.write_text("# Mine\n")
+    done = nacre("connect", "codex", "--yes")
+    assert "+<!-- nacre:begin -->" in done.stdout
+    assert rules.read_text().startswith("# Mine\n\n<!-- nacre:begin -->")
+    assert nacre("undo").returncode == 0
+    assert rules.read_text() == "# Mine\n"
+
+
+def test_search_settings_of_openclaw_are_taken_over_with_a_sentence_each(nacre: Nacre, home: Path) -> None:
+    text = OPENCLAW.replace("mcp:", "memory: { search: { query: { maxResults: 7, minScore: 0.2 } } },\n  mcp:")
+    settle(home, {".openclaw/openclaw.json": text})
+    done = nacre("connect", "openclaw", "--yes")
+    assert done.returncode == 0, done.stderr
+    assert "Taken over from OpenClaw: search.max_results = 7  (memory.search.query.maxResults" in done.stdout
+    assert nacre("config", "get", "search.max_results").stdout.strip() == "7"
+    nacre("connect", "openclaw", "--remove", "--yes")
+    assert (home / ".openclaw" / "openclaw.json").read_text() == text
+
+
+def test_status_and_doctor_tell_which_agents_are_connected_and_what_is_broken(nacre: Nacre, home: Path) -> None:
+    assert 'none connected; "nacre connect" does it' in nacre("status").stdout
+    nacre("connect", "claude-code", "codex", "--yes")
+    assert "agents\tclaude-code, codex" in nacre("status").stdout
+    (home / ".claude.json").write_text(CLAUDE)
+    assert "agents\tclaude-code (broken: nacre doctor), codex" in nacre("status").stdout
+    told = json.loads(nacre("doctor", "--json").stdout)
+    assert [(one["path"], one["remedy"]) for one in told if one["kind"] == "connection"] == [
+        (f"{home}/.claude.json", "nacre connect claude-code")
+    ]
+
+
+def test_who_looks_only_at_the_beginning_does_not_keep_it_from_being_done(nacre: Nacre, home: Path) -> None:
+    before = settings(home)
+    for arguments in (["connect", "--yes"], ["connect", "--remove", "--yes"]):
+        with subprocess.Popen(
+            [sys.executable, "-m", "nacre", *arguments], env=surroundings(home), stdout=subprocess.PIPE, cwd=home,
+            stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        ) as child:  # fmt: skip
+            assert child.stdout is not None
+            child.stdout.close()
+        assert child.returncode == 0
+        assert (settings(home) == before) is ("--remove" in arguments)
+
+
+class Terminal:
+    """A user at a terminal: waits for words on the screen, then types."""
+
+    def __init__(self, home: Path, *arguments: str, **env: str) -> None:
+        self.screen = ""
+        self.controller, terminal = pty.openpty()
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "nacre", *arguments], stdin=terminal, stdout=terminal, stderr=terminal,
+            env=surroundings(home, TERM="dumb", **env), cwd=home,
+        )  # fmt: skip
+        os.close(terminal)
+
+    def answer(self, question: str, words: str) -> None:
+        while question not in self.screen:
+            assert self._read(), self.screen
+        os.write(self.controller, words.encode())
+
+    def end(self) -> int:
+        while self._read():
+            pass
+        os.close(self.controller)
+        return self.process.wait(60)
+
+    def _read(self) -> bool:
+        assert select.select([self.controller], [], [], 60)[0], self.screen
+        try:
+            part = os.read(self.controller, 65536)
+        except OSError:  # the other end is closed
+            part = b""
+        self.screen += part.decode("utf8", "replace")
+        return bool(part)
+
+
+@pytest.mark.parametrize("answer", ["y", "n"])
+def test_a_person_is_asked_once_after_the_diffs(nacre: Nacre, home: Path, answer: str) -> None:
+    before = settings(home)
+    terminal = Terminal(home, "connect", "--no-jobs")
+    terminal.answer("Write this?", f"{answer}\n")
+    assert terminal.end() == (0 if answer == "y" else 1)
+    assert terminal.screen.count("Write this?") == 1
+    assert terminal.screen.index("+[mcp_servers.nacre]") < terminal.screen.index("Write this?")
+    assert (settings(home) == before) is (answer == "n")
+
+
+@pytest.mark.parametrize("off", ["y", "n"])
+def test_what_an_agent_does_too_is_asked_for_by_itself(nacre: Nacre, home: Path, off: str) -> None:
+    settle(home, {".openclaw/openclaw.json": OPENCLAW})
+    program = home / "bin" / "openclaw"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    terminal = Terminal(home, "connect", "openclaw", "--no-jobs", PATH=f"{program.parent}:/usr/bin:/bin")
+    terminal.answer("Switch the dreaming off?", f"{off}\n")
+    terminal.answer("Write this?", "y\n")
+    assert terminal.end() == 0
+    assert ("Switched off: memory-core, whose dreaming" in terminal.screen) is (off == "y")
+    assert ('"memory-core": {' in (home / ".openclaw" / "openclaw.json").read_text()) is (off == "y")
+
+
+def test_uninstalling_takes_back_everything_but_memory_and_says_where_that_is(nacre: Nacre, home: Path) -> None:
+    before = settings(home)
+    (home / ".bashrc").write_text('alias x=y\neval "$(nacre completion bash)"\n')
+    (home / "none").mkdir()
+    (home / "none" / "model.onnx").write_text("x")
+    nacre("remember", "Use pnpm, never npm")
+    nacre("connect", "--yes")
+    shown = nacre("uninstall", "--dry-run")
+    assert shown.returncode == 0
+    assert "-[mcp_servers.nacre]" in shown.stdout
+    assert settings(home) != before
+    assert nacre("uninstall").returncode == 2
+    try:
+        assert nacre("serve", "--background").returncode == 0
+        done = nacre("uninstall", "--yes")
+    finally:
+        nacre("serve", "--stop")
+    assert done.returncode == 0, done.stderr
+    assert "The daemon is stopped" in done.stdout
+    assert settings(home) == before
+    assert f"{home}/.bashrc:2" in done.stderr
+    assert "Your memory stays in ~/.nacre/workspace" in done.stderr
+    assert "pip uninstall nacre" in done.stderr or ".venv" in done.stderr
+    assert "pnpm" in nacre("search", "pnpm").stdout
+    assert not (home / ".nacre" / "workspace" / "AGENTS.md").exists()
+    assert (home / "none").exists()
+    assert not (home / ".local" / "state" / "nacre").exists()
+    again = nacre("uninstall", "--models", "--yes", "--json")
+    assert json.loads(again.stdout)["connections"] == []
+    assert not (home / "none").exists()
+
+
+def test_up_connects_what_it_finds_when_everything_is_answered_with_yes(nacre: Nacre, home: Path) -> None:
+    done = nacre("up", "--no-models", "--no-capture", "--no-jobs", "--no-serve", "--yes")
+    assert done.returncode == 0, done.stderr
+    assert "Claude Code is connected." in done.stderr
+    assert "nacre" in json.loads((home / ".claude.json").read_text())["mcpServers"]
+
+
+def test_up_where_nobody_sits_only_says_how(nacre: Nacre, home: Path) -> None:
+    before = settings(home)
+    done = nacre("up", "--no-models", "--no-capture")
+    assert 'Agents     not connected: Claude Code, Codex; "nacre connect" does it' in done.stderr
+    assert settings(home) == before
