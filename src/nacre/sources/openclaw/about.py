@@ -62,6 +62,29 @@ def about(connection: sqlite3.Connection, session: str, there: frozenset[str]) -
     return About(known, word(rewrite.get("generation")), tuple(one for one in sources if one and one != session))
 
 
+@dataclass(frozen=True)
+class Standing:
+    """What a session is by its key: its kind, the name of its group, the key of the session that it was made by or lies below."""
+
+    kind: Kind
+    group: str
+    above: str
+
+
+def standing(connection: sqlite3.Connection, key: str) -> Standing | None:
+    """What is told of a session by its key; None when there is none."""
+    there = tables(connection)
+    node = _row(connection, _NODE, key) if NODES in there else {}
+    if not node:
+        return None
+    window = _row(connection, _WINDOW, word(node.get("current_session_id"))) if WINDOWS in there else {}
+    row = {**window, "session_key": key}
+    shared = {word(window.get("chat_type")), word(window.get("session_scope"))} & _SHARED
+    kind = Kind.GROUP if shared or kind_of_key(key) is Kind.GROUP else _kind(row, node)
+    above = word(node.get("parent_session_key")) or word(window.get("spawned_by")) or word(node.get("spawned_by"))
+    return Standing(kind, _group(window, node) if kind is Kind.GROUP else "", above if above != key else "")
+
+
 def _row(connection: sqlite3.Connection, query: str, value: str) -> dict[str, Any]:
     cursor = connection.execute(query, (value,))
     row = cursor.fetchone()

@@ -1,0 +1,18 @@
+# Finds nacre and runs it: NACRE_COMMAND, the PATH, then where pipx and uv put programs, which a desktop's PATH may lack.
+# A hook must never disturb the agent: without nacre, or with one that fails, it says nothing and all is well.
+
+for nacre in "${NACRE_COMMAND:-}" "$(command -v nacre 2>/dev/null)" "${HOME:-}/.local/bin/nacre"; do
+  if [ -n "$nacre" ] && [ -x "$nacre" ]; then
+    if [ "${1:-}" != hook ]; then
+      exec "$nacre" "$@"
+    fi
+    said=$("$nacre" "$@" 2>/dev/null) && [ -n "$said" ] && printf '%s\n' "$said"
+    exit 0
+  fi
+done
+
+if [ "${1:-}" != hook ]; then
+  echo "nacre was not found. Install it, or set NACRE_COMMAND to where it lies. 找不到 nacre；请安装，或用 NACRE_COMMAND 指定其路径。" >&2
+  exit 127
+fi
+exit 0
