@@ -1,18 +1,26 @@
-"""Writes the pages that the code itself can tell: docs/cli.md and docs/settings.md. Run it after changing either."""  # noqa: INP001 - a script, not a package
+"""Writes what the code itself can tell: docs/cli.md, docs/settings.md, and the words of OpenClaw's plugin. Run it after changing these."""  # noqa: INP001 - a script, not a package
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
 from nacre.cli.main import cli
-from nacre.config import Known, known_settings
+from nacre.config import FlushSettings, Known, known_settings
+from nacre.hooks.openclaw import FORCED_AT
+from nacre.lifecycle.flushwords import prompts
+from nacre.tools import rules
+from nacre.tools.schemas import tools
+from nacre.vault import rulewords
+from nacre.words import language, use_language
 
 HERE = Path(__file__).resolve().parent
 WIDTH = 100
+PLUGINS = HERE.parent / "src" / "nacre" / "plugins"
 _MADE = "<!-- Written by docs/generate.py; change the code, then run it again. -->\n"
 
 
@@ -101,6 +109,49 @@ another. A workspace's own file may have come with a clone, so it can set only w
 somewhere, reads a key, or loosens a limit. Anything else in it is ignored, and `nacre doctor` says so.
 """
 
+_ABOUT = "Look up and keep memories: past work, decisions, dates, people, preferences, todos. 查找和记录记忆：以往的工作、决定、人物、偏好、待办。"
+_OPENCLAW = f"""\
+---
+name: nacre
+description: "{_ABOUT}"
+metadata: {{ "openclaw": {{ "emoji": "🐚", "requires": {{ "bins": ["nacre"] }} }} }}
+---
+"""
+_CLAUDE_CODE = f"""\
+---
+name: nacre
+description: "{_ABOUT}"
+---
+"""
+_EVERYDAY = {
+    "en": """\
+Commands, each with `--help`; `--json` on what reads, `--dry-run` on what changes:
+
+    nacre search "who owns billing?" -n 5 --since 30d
+    nacre get memory/2026-02-10.md:14 -l 20
+    nacre remember "Use pnpm, never npm, in this repository" --type PREF
+    nacre forget ID            only when the user asks for it; nacre undo takes it back
+    nacre why ID               where a memory comes from
+    nacre sync                 read what was said since the last time into the daily logs
+    nacre status               how memory stands; nacre doctor says what is wrong
+
+Exit code 13 means that a secret was refused: do not try again in other words. In a group chat add `--scope group:NAME`: only search, get and context answer there.
+""",
+    "zh": """\
+命令，均可加 `--help`；读取类可加 `--json`，修改类可加 `--dry-run`：
+
+    nacre search "谁负责账单？" -n 5 --since 30d
+    nacre get memory/2026-02-10.md:14 -l 20
+    nacre remember "本仓库只用 pnpm，不用 npm" --type PREF
+    nacre forget ID            仅在用户要求时使用；nacre undo 可撤销
+    nacre why ID               查看一条记忆的来源
+    nacre sync                 把上次之后说过的话写入每日日志
+    nacre status               记忆的状况；nacre doctor 指出问题所在
+
+退出码 13 表示机密被拒绝写入：不要换个说法再试。群聊中请加 `--scope group:名称`：那里只有 search、get 和 context 可用。
+""",
+}
+
 _VARIABLES = """\
 ## Variables that are not settings
 
@@ -112,6 +163,8 @@ _VARIABLES = """\
 | `OPENCLAW_WORKSPACE` | the workspace, when neither `--workspace` nor `NACRE_WORKSPACE` names one |
 | `OPENCLAW_SESSION_ID` | the session of `checkpoint`, `refresh`, `flush` and `cache`, when none is named |
 | `NACRE_SESSION`, `CLAUDE_CODE_SESSION_ID`, `CLAUDE_SESSION_ID` | the session of `cache`, when none is named |
+| `NACRE_HOOK` | `1`: a [hook](hooks.md) fired from here says and does nothing; set for whatever Nacre itself starts |
+| `NACRE_HOOK_DEBUG` | `1`: a hook tells on stderr what went wrong |
 | `NACRE_CONFIG_FILE` | the user's settings file |
 | `NACRE_MODELS_PATH` | the folder of the embedding models |
 | `NACRE_PYTHON` | the Python that `./start` and `./test` make their environment with |
@@ -119,7 +172,64 @@ _VARIABLES = """\
 """
 
 
+def plugin_files() -> Mapping[str, str]:
+    """What the plugins of agents have of our words, by the path of each file below the folder of plugins."""
+    return {
+        "openclaw/contract.json": contract(),
+        "openclaw/skills/nacre/SKILL.md": skill(_OPENCLAW),
+        "claude-code/skills/nacre/SKILL.md": skill(_CLAUDE_CODE),
+    }
+
+
+def skill(head: str) -> str:
+    """The rules and the commands for an agent that reads them when it needs them, in both languages."""
+    told = [rulewords.section(one, rulewords.COMMANDS[one], note=rulewords.BOTH[one]) for one in ("en", "zh")]
+    return f"{head}\n# Nacre\n\n{told[0]}\n{_EVERYDAY['en']}\n{told[1]}\n{_EVERYDAY['zh']}"
+
+
+def contract() -> str:
+    """What OpenClaw's plugin has of our words, in both languages: tools, rules, and the flush while nobody can be asked."""
+    spoken = language()
+    told: dict[str, dict[str, Any]] = {"tools": {}, "sections": {}, "flush": {}}
+    for tongue in ("en", "zh"):
+        use_language(tongue)
+        told["tools"][tongue] = [
+            {
+                "name": one.name,
+                "label": one.title,
+                "description": one.description,
+                "parameters": one.takes,
+                "reads": not one.writes,
+            }
+            for one in tools()
+        ]
+        told["sections"][tongue] = {
+            "private": rules.section(tongue).splitlines(),
+            "elsewhere": rulewords.pointer(tongue).splitlines(),
+            "group": rules.section(tongue, group=True).splitlines(),
+        }
+        told["flush"][tongue] = _flush(tongue)
+    use_language(spoken)
+    return json.dumps(told, ensure_ascii=False, indent=1) + "\n"
+
+
+def _flush(tongue: str) -> dict[str, Any]:
+    path, settings = "memory/YYYY-MM-DD.md", FlushSettings()
+    asked = prompts(path, tongue)
+    return {
+        "softThresholdTokens": settings.soft_threshold_tokens,
+        "reserveTokensFloor": settings.reserve_tokens,
+        "forceFlushTranscriptBytes": FORCED_AT,
+        "prompt": asked.user,
+        "systemPrompt": asked.system,
+        "relativePath": path,
+    }
+
+
 def main() -> None:
+    for name, text in plugin_files().items():
+        (PLUGINS / name).parent.mkdir(parents=True, exist_ok=True)
+        (PLUGINS / name).write_text(text, encoding="utf-8")
     for name, text in pages().items():
         (HERE / name).write_text(text, encoding="utf-8")
 

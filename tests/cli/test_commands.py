@@ -173,6 +173,11 @@ def test_a_dry_run_changes_nothing(nacre: Nacre, tmp_path: Path) -> None:
 def test_chinese_users_are_spoken_to_in_chinese(nacre: Nacre) -> None:
     assert "记忆中" in nacre("search", "独角兽", NACRE_LANGUAGE="zh").stderr
     assert "记忆文件" in nacre("get", "memory/none.md", NACRE_LANGUAGE="auto", LC_ALL="zh_CN.UTF-8").stderr
+    nacre("remember", "报告一律用 Typst 排版", NACRE_LANGUAGE="zh")
+    assert "\t已完成\t" in nacre("history", NACRE_LANGUAGE="zh").stdout
+    taken_back = nacre("undo", NACRE_LANGUAGE="zh").stdout
+    assert taken_back.startswith(("截去\t", "移除\t"))
+    assert taken_back.endswith(" 字节\n")
 
 
 def test_a_workspace_found_by_walking_up_must_be_trusted_first(nacre: Nacre, tmp_path: Path) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -76,10 +78,33 @@ def test_it_is_started_shown_and_stopped(nacre: Nacre, root: Path) -> None:
     assert nacre("serve", "--stop").stdout == "No daemon runs for this workspace.\n"
 
 
+def test_a_plugin_is_told_where_one_answers_whether_or_not_it_ran(nacre: Nacre, root: Path) -> None:
+    told = [json.loads(nacre("serve", "--ensure", "--no-jobs", "--json").stdout) for _ in range(2)]
+    assert told[0] == told[1]
+    assert told[0]["process"] == holder(Workspace(root))
+    assert set(told[0]) == {"socket", "process", "version", "workspace"}
+    assert Path(told[0]["socket"]).is_socket()
+    assert nacre("serve", "--ensure").stdout == told[0]["socket"] + "\n"
+
+
+def test_of_many_plugins_that_want_one_at_once_all_get_the_same(nacre: Nacre, root: Path) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        done = [pool.submit(nacre, "serve", "--ensure", "--no-jobs", "--json") for _ in range(4)]
+    told = [json.loads(one.result().stdout)["process"] for one in done]
+    assert told == [holder(Workspace(root))] * 4
+
+
+def test_one_is_ensured_where_an_agent_made_the_workspace(nacre: Nacre, root: Path) -> None:
+    shutil.rmtree(root / ".nacre")
+    (root / "AGENTS.md").write_text("# Agents\n", "utf8")
+    assert json.loads(nacre("serve", "--ensure", "--no-jobs", "--json").stdout)["process"] == holder(Workspace(root))
+
+
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
         (("serve", "--stop", "--status"), 2),
+        (("serve", "--ensure", "--background"), 2),
         (("serve", "--now", "2026-03-01"), 2),
         (("serve", "--scope", "group:x"), 2),
         (("serve", "--workspace", "/nowhere"), 10),

@@ -191,6 +191,8 @@ def test_a_person_is_asked_what_to_leave_out_and_what_may_run_by_itself(home: Pa
     terminal.see("Leave out any?")
     assert not (home / ".nacre").exists()  # nothing is made before the answer
     terminal.type("shop-api\n")
+    terminal.see("use this memory by themselves?")
+    terminal.type("n\n")
     terminal.see("by itself?")
     terminal.type("n\n")
     terminal.see("in the background")
@@ -214,6 +216,8 @@ def test_an_interruption_later_says_what_is_done(home: Path, up: Up) -> None:
     terminal = Terminal(home, "up", "--no-models")
     terminal.see("Leave out any?")
     terminal.type("\n")
+    terminal.see("use this memory by themselves?")
+    terminal.type("n\n")
     terminal.see("by itself?")
     assert terminal.end(interrupt=True) == 130
     assert "Done before: workspace, models, capture, index, proof." in terminal.screen

@@ -115,8 +115,8 @@ def owner_only(invocation: Invocation, *, for_groups: bool = False) -> None:
     if not for_groups and (invocation.scope or "main") != "main":
         raise BadInput(
             say(
-                "In a group only search, get and context answer; run this command without --scope.",
-                "在群组范围内只能使用 search、get 和 context；请去掉 --scope 再运行。",
+                "In a group only search, get, context and mcp answer; run this command without --scope.",
+                "在群组范围内只能使用 search、get、context 和 mcp；请去掉 --scope 再运行。",
             )
         )
 

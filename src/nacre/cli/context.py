@@ -83,9 +83,10 @@ def _show_last(memory: Memory, *, as_json: bool) -> None:
     pack, text = found
     click.echo(text, nl=False)
     at, whom = pack.get("at"), pack["scope"]
+    hook = f"{pack['hook']}, {pack.get('agent')}" if pack.get("hook") else ""
     note(
         say(
-            f"Given at {at} to {whom}, {pack.get('tokens')} tokens.",
-            f"{at} 提供给 {whom}，{pack.get('tokens')} 个 token。",
+            f"Given at {at} to {whom}{hook and f' ({hook})'}, {pack.get('tokens')} tokens.",
+            f"{at} 提供给 {whom}{hook and f'（{hook}）'}，{pack.get('tokens')} 个 token。",
         )
     )

@@ -26,8 +26,12 @@ def doctor(invocation: Invocation, *, fix: bool, as_json: bool) -> int:
     For each agent on this machine a talk is made up in that agent's own format and taken the whole way in a scratch workspace: read,
     written, found again. Exit code 0 when nothing keeps Nacre from its work, 1 when something does.
     """
+    from nacre.connect.record import state_folder
+    from nacre.connect.registry import known
+    from nacre.connect.standing import problems
     from nacre.doctor import examine, mend
     from nacre.doctor.agents import connected
+    from nacre.jobs.service.common import this_machine
 
     proven: list[str] = []
     found: list[tuple[str | None, Problem]] = []
@@ -37,6 +41,10 @@ def doctor(invocation: Invocation, *, fix: bool, as_json: bool) -> int:
                 for line in mend(memory):
                     note(line)
             found += [(memory.agent, problem) for problem in examine(memory)]
+            found += [
+                (memory.agent, problem)
+                for problem in problems(known(), this_machine(), state_folder(), memory.workspace.root)
+            ]
             proven += [source.agent for _, source, _ in connected(memory)]
     except BadSetting as trouble:  # settings that stop every command are what doctor is asked about
         found.append((None, Problem("bad setting", str(trouble), severity="error", remedy="nacre config set")))

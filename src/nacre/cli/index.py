@@ -22,6 +22,10 @@ from nacre.memory import IndexReport, Memory
 from nacre.words import as_sentence, say
 
 _full = click.option("--full", is_flag=True, help="Read every file again, also those that look unchanged.")
+# What prompts written for qmd give these verbs: taken, and without effect here.
+_pull = click.option("--pull", is_flag=True, hidden=True, expose_value=False)
+_force = click.option("-f", "--force", is_flag=True, hidden=True, expose_value=False)
+_collection = click.option("-c", "--collection", multiple=True, hidden=True, expose_value=False)
 _verbose = click.option("--verbose", is_flag=True, help="Also name the files that could not be read.")
 
 
@@ -47,6 +51,8 @@ def index(invocation: Invocation, *, full: bool, verbose: bool, dry_run: bool, a
 
 
 @click.command(cls=Command, epilog="Example:  nacre update")
+@_pull
+@_collection
 @_full
 @_verbose
 @dry_run_option
@@ -63,6 +69,8 @@ def update(invocation: Invocation, *, full: bool, verbose: bool, dry_run: bool, 
 
 
 @click.command(cls=Command, epilog="Example:  nacre embed")
+@_force
+@_collection
 @dry_run_option
 @json_option
 @click.pass_obj

@@ -17,6 +17,7 @@ from nacre.words import say
 COMMANDS = {
     "up": ("up", "Set everything up and show what to try: the one command for a new user."),
     "init": ("init", "Make a workspace: folders, MEMORY.md, rules for agents."),
+    "connect": ("connect", "Let agents use this memory by themselves, or take that back."),
     "search": ("search", "Find memories by words and meaning."),
     "get": ("get", "Read lines of a memory file."),
     "recall": ("recall", "Look through checkpoints by layer, and bring back what answers."),
@@ -43,12 +44,15 @@ COMMANDS = {
     "pause": ("pause", "Capture nothing, for a while or until resume."),
     "resume": ("pause", "Capture again."),
     "serve": ("serve", "Stay in memory, answer at once, watch the files, run the jobs."),
+    "mcp": ("mcp", "Serve memory to an MCP client over stdin and stdout."),
+    "hook": ("hook", "Answer a hook of an agent, or show what hooks gave."),
     "status": ("status", "Show the workspace, its sizes, the index and the models."),
     "index": ("index", "Bring text and vectors up to date, and wait."),
     "update": ("index", "Bring the text of the index up to date."),
     "embed": ("index", "Make the vectors that are missing."),
     "query": ("qmd", "Find memories by words and meaning (as search; qmd's verb)."),
     "vsearch": ("qmd", "Find memories by meaning alone (qmd's verb)."),
+    "multi-get": ("qmd", "Read several memory files at once (qmd's verb)."),
     "history": ("history", "List what Nacre changed."),
     "diff": ("history", "Show one change of the history."),
     "undo": ("history", "Take the last changes back."),
@@ -56,6 +60,7 @@ COMMANDS = {
     "models": ("models", "List, install or verify the embedding models."),
     "health": ("health", "Show how well memory is kept, and what mends it."),
     "doctor": ("doctor", "Look for trouble and say how to mend it."),
+    "uninstall": ("uninstall", "Take back everything that was written outside of memory."),
     "destroy": ("destroy", "Remove a workspace's memory for good."),
     "trust": ("trust", "Trust a workspace that was found by walking up."),
     "completion": ("completion", "Print the shell's completion script."),
@@ -73,7 +78,7 @@ class LazyGroup(click.Group):
         if found is None:
             return None
         module = importlib.import_module(f"nacre.cli.{found[0]}")
-        command = getattr(module, "import_" if cmd_name == "import" else cmd_name)
+        command = getattr(module, "import_" if cmd_name == "import" else cmd_name.replace("-", "_"))
         assert isinstance(command, click.Command)
         return command
 

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from nacre.cli.base import Command, Invocation, json_option, open_all
+from nacre.cli.qmdstyle import in_our_words, printed_as, qmd_options
 from nacre.daemon import answers
 from nacre.daemon.answers import SearchAsked
 from nacre.daemon.asking import at_terminal, by_daemon, here, show
@@ -41,6 +42,7 @@ def search_options(function: Any) -> Any:
             click.option("--all-projects", is_flag=True, help="Other projects too."),
             click.option("--explain", is_flag=True, help="Show what each score is made of."),
             json_option,
+            qmd_options,
             click.pass_obj,
         )
     ):
@@ -58,16 +60,12 @@ def search(invocation: Invocation, mode: str, **given: Any) -> None:
 
     Every hit names its file and lines; "nacre get FILE:LINE" reads them.
     """
-    run_search(invocation, mode, **given)
+    run_search(invocation, mode, given)
 
 
-def run_search(
-    invocation: Invocation, mode: str, *, query: tuple[str, ...], layers: tuple[str, ...], **given: Any
-) -> None:
+def run_search(invocation: Invocation, mode: str, given: dict[str, Any]) -> None:
     """Answer by the daemon where one runs, else by ourselves: the same words either way."""
-    asked = SearchAsked(
-        query=" ".join(query), mode=mode, layers=list(layers), here=here(), terminal=at_terminal(), **given
-    )
+    asked = SearchAsked(mode=mode, here=here(), terminal=at_terminal(), **in_our_words(given))
     memories = list(open_all(invocation, for_groups=True))
     printed = by_daemon(memories[0], asked) if len(memories) == 1 else None
-    show(printed or answers.search(memories, asked))
+    show(printed_as(given["form"], printed or answers.search(memories, asked)))

@@ -12,13 +12,30 @@ from nacre.errors import BadInput
 from nacre.words import say
 
 if TYPE_CHECKING:
+    from nacre.daemon.running import Daemon
     from nacre.memory import Memory
+
+
+_USUAL_PORT = 6227
 
 
 @click.command(cls=Command, epilog="Example:  nacre serve --background")
 @click.option("--background", is_flag=True, help="Start it, wait until it answers, and come back.")
+@click.option(
+    "--ensure", is_flag=True, help="Start it if none runs, wait until it answers, and say where: for plugins."
+)
 @click.option("--stop", is_flag=True, help="Stop the one that runs; what it is at is finished first.")
 @click.option("--status", is_flag=True, help="Show the one that runs.")
+@click.option(
+    "--http",
+    type=click.IntRange(0, 65_535),
+    is_flag=False,
+    flag_value=_USUAL_PORT,
+    metavar="[PORT]",
+    help=f"Serve MCP over HTTP too, on this port ({_USUAL_PORT}; 0: any) instead of the setting serve.port.",
+)
+@click.option("--http-scope", metavar="SCOPE", default="main", help="Who listens over HTTP: main, or group:NAME.")
+@click.option("--token", is_flag=True, help="Print the word that a client over HTTP has to bring, and its address.")
 @click.option("--no-jobs", is_flag=True, help="Answer and watch only; let another scheduler run the jobs.")
 @click.option("--on-demand", is_flag=True, help="End when nobody has asked for as long as serve.idle says.")
 @click.option("--ready", type=int, hidden=True, help="An open descriptor that is told when we listen.")
@@ -28,8 +45,12 @@ def serve(
     invocation: Invocation,
     *,
     background: bool,
+    ensure: bool,
     stop: bool,
     status: bool,
+    http: int | None,
+    http_scope: str,
+    token: bool,
     no_jobs: bool,
     on_demand: bool,
     ready: int | None,
@@ -39,9 +60,12 @@ def serve(
 
     Commands find it by themselves and give the same answers without it. One runs for each workspace; only its user can reach it.
     """
-    if sum((background, stop, status)) > 1:
+    if sum((background, ensure, stop, status, token)) > 1:
         raise BadInput(
-            say("Give one of --background, --stop and --status.", "--background、--stop 和 --status 只能用一个。")
+            say(
+                "Give one of --background, --ensure, --stop, --status and --token.",
+                "--background、--ensure、--stop、--status 和 --token 只能用一个。",
+            )
         )
     if not hasattr(os, "getuid"):
         raise BadInput(
@@ -56,23 +80,34 @@ def serve(
     if stop:
         _stop(memory, as_json=as_json)
         return
+    if token:
+        _show_token(memory, http, http_scope, as_json=as_json)
+        return
     if memory.clock.fixed is not None:
         raise BadInput(say("A daemon lives in the present; leave --now out.", "守护进程只在当下运行；请去掉 --now。"))
     options = ["--no-jobs"] * no_jobs + ["--on-demand"] * on_demand
+    options += ([] if http is None else ["--http", str(http)]) + (
+        ["--http-scope", http_scope] if http_scope != "main" else []
+    )
     if background:
         _start(memory, options, as_json=as_json)
         return
-    _stay(memory, options, ready, jobs=not no_jobs, on_demand=on_demand)
+    if ensure:
+        _ensure(memory, options, as_json=as_json)
+        return
+    from nacre.daemon.running import Daemon
+
+    daemon = Daemon(memory, on_demand=on_demand, jobs=not no_jobs, http=http, http_scope=http_scope)
+    _stay(memory, daemon, options, ready)
 
 
-def _stay(memory: Memory, options: list[str], ready: int | None, *, jobs: bool, on_demand: bool) -> None:
+def _stay(memory: Memory, daemon: Daemon, options: list[str], ready: int | None) -> None:
     import gc
 
-    from nacre.daemon.running import RENEW, Daemon, renew
+    from nacre.daemon.running import RENEW, renew
 
     gc.set_threshold(10_000, 20, 20)  # unlike a command, this one lives long enough for its rubbish to matter
     root = os.path.realpath(memory.workspace.root)
-    daemon = Daemon(memory, on_demand=on_demand, jobs=jobs)
     if ready is None:
         note(
             say(
@@ -80,6 +115,8 @@ def _stay(memory: Memory, options: list[str], ready: int | None, *, jobs: bool, 
                 f"正在为 {root} 提供服务。按 Ctrl-C 停止。",
             )
         )
+        for line in _http_lines(daemon.http):
+            note(line)
     if daemon.serve(ready) == RENEW:
         renew(["--workspace", root, "serve", *options])
 
@@ -97,6 +134,13 @@ def _start(memory: Memory, options: list[str], *, as_json: bool) -> None:
         )
     elif running:
         click.echo(say(f"A daemon runs already (process {process}).", f"守护进程已在运行（进程 {process}）。"))
+        if "--http" in options and not (client.status(str(memory.workspace.root)) or {}).get("http"):
+            note(
+                say(
+                    'It does not serve HTTP; "nacre serve --stop" ends it, then start it with --http.',
+                    "它没有提供 HTTP；请先用“nacre serve --stop”停止，再加 --http 启动。",
+                )
+            )
     else:
         click.echo(
             say(
@@ -104,6 +148,16 @@ def _start(memory: Memory, options: list[str], *, as_json: bool) -> None:
                 f"守护进程已启动（进程 {process}）；“nacre serve --stop”可停止。",
             )
         )
+
+
+def _ensure(memory: Memory, options: list[str], *, as_json: bool) -> None:
+    from nacre.daemon.start import ensure
+
+    found = ensure(memory, *options)
+    if as_json:
+        print_json({name: found[name] for name in ("socket", "process", "version", "workspace")})
+    else:
+        click.echo(found["socket"])
 
 
 def _stop(memory: Memory, *, as_json: bool) -> None:
@@ -131,8 +185,53 @@ def _show_status(memory: Memory, *, as_json: bool) -> None:
             click.echo(line)
 
 
+def _http_lines(http: dict[str, Any] | None) -> list[str]:
+    """Where MCP is served over HTTP, and a warning where others can reach it."""
+    if http is None:
+        return []
+    if "url" not in http:
+        return [say(f"No HTTP: {http['trouble']}", f"未启用 HTTP：{http['trouble']}")]
+    whom = "" if http["scope"] == "main" else f" ({http['scope']})"
+    lines = [
+        say(
+            f'MCP over HTTP at {http["url"]}{whom}; "nacre serve --token" prints its token',
+            f"MCP（HTTP）：{http['url']}{whom}；“nacre serve --token”可打印令牌",
+        )
+    ]
+    if not http["local"]:
+        lines.append(
+            say(
+                "Warning: others on the network can reach it, and what they send and get is not encrypted",
+                "警告：网络上的其他人可以访问它，且收发内容未加密",
+            )
+        )
+    return lines
+
+
+def _show_token(memory: Memory, http: int | None, scope: str, *, as_json: bool) -> None:
+    from nacre.daemon import client
+    from nacre.mcp.token import token
+    from nacre.recall.filters import Scope
+
+    Scope.parse(scope)
+    running = (client.status(str(memory.workspace.root)) or {}).get("http") or {}
+    if running.get("scope") != scope:  # another's, for whom this token is none
+        running = {}
+    port = http or memory.config.serve.port or _USUAL_PORT
+    url = running.get("url") or f"http://{memory.config.serve.host}:{port}/mcp"
+    word = token(memory.workspace.root, scope)
+    if as_json:
+        print_json({"url": url, "token": word, "scope": scope, "running": bool(running.get("url"))})
+        return
+    note(
+        say(f"Send it to {url} as: Authorization: Bearer TOKEN", f"发送到 {url}，请求头为：Authorization: Bearer 令牌")
+    )
+    click.echo(word)
+
+
 def _lines(found: dict[str, Any]) -> list[str]:
     watching = found["watching"] != "scanning"
+    again = round((found.get("watchingAgainIn") or 0) / 60)
     lines = [
         say(
             f"Process {found['process']}, version {found['version']}, since {found['since']}",
@@ -145,8 +244,8 @@ def _lines(found: dict[str, Any]) -> list[str]:
         say("Files are watched", "正在监视文件")
         if watching
         else say(
-            f"Files are looked at every 30 s, because they cannot be watched: {found['watchingReason']}",
-            f"每 30 秒检查一次文件，因为无法监视：{found['watchingReason']}",
+            f"Files are looked at every 30 s, because they cannot be watched: {found['watchingReason']}; tried again in {again} min",
+            f"每 30 秒检查一次文件，因为无法监视：{found['watchingReason']}；{again} 分钟后重试",
         ),
     ]
     jobs = found["jobs"]
@@ -156,6 +255,7 @@ def _lines(found: dict[str, Any]) -> list[str]:
         lines.append(say(f"A job runs (process {jobs['running']})", f"有任务正在运行（进程 {jobs['running']}）"))
     elif jobs["nextLook"]:
         lines.append(say(f"Jobs are looked at again at {jobs['nextLook']}", f"下次检查任务：{jobs['nextLook']}"))
+    lines += _http_lines(found.get("http"))
     if found["skew"]:
         lines.append(
             say(

@@ -31,12 +31,40 @@ def status(invocation: Invocation, *, deep: bool, reindex: bool, verbose: bool, 
     for memory in open_all(invocation):
         if reindex:
             memory.index()
-        stock = take_stock(memory, deep=deep)
+        stock = {**take_stock(memory, deep=deep), "connections": connections()}
         found.append(stock)
         if not as_json:
             _tell(stock, verbose=verbose)
     if as_json:
         print_json(found[0] if len(found) == 1 else found)
+
+
+def connections() -> list[dict[str, Any]]:
+    """Every agent that is connected; none where the record of it cannot be understood, which doctor tells."""
+    from nacre.connect.record import NAME, state_folder
+
+    if not (state_folder() / NAME).exists():
+        return []
+    from nacre.connect.registry import known
+    from nacre.connect.standing import standings
+    from nacre.errors import NacreError
+    from nacre.jobs.service.common import this_machine
+
+    try:
+        return [one.as_plain() for one in standings(known(), this_machine(), state_folder()) if one.connection]
+    except NacreError:
+        return []
+
+
+def _connected(listed: list[dict[str, Any]], root: str) -> str:
+    """Which agents use this memory by themselves; one whose connection is broken is marked."""
+    import os
+
+    here = [one for one in listed if os.path.realpath(one["workspace"]) == os.path.realpath(root)]
+    if not here:
+        return say('none connected; "nacre connect" does it', "未连接；可运行“nacre connect”")
+    broken = say(" (broken: nacre doctor)", "（已损坏：nacre doctor）")
+    return ", ".join(one["agent"] + (broken if one["missing"] or not one["starts"] else "") for one in here)
 
 
 def _tell(stock: dict[str, Any], *, verbose: bool) -> None:
@@ -54,6 +82,7 @@ def _tell(stock: dict[str, Any], *, verbose: bool) -> None:
             ", ".join(f"{count} {layer}" for layer, count in stock["files"].items()) or say("none yet", "暂无"),
         ),
         (say("capture", "采集"), _capture(stock["capture"])),
+        (say("agents", "代理"), _connected(stock["connections"], stock["workspace"])),
         (say("jobs", "任务"), _jobs(stock["jobs"], daemon=stock["daemon"] is not None)),
         (say("daemon", "守护进程"), _daemon(stock["daemon"])),
         (say("index", "索引"), _index(index)),
@@ -153,6 +182,8 @@ def _daemon(daemon: dict[str, Any] | None) -> str:
         f"running since {_at(daemon['since'])}, {daemon['memoryMb']:.0f} MB, {watching}",
         f"自 {_at(daemon['since'])} 起运行，{daemon['memoryMb']:.0f} MB，{watching}",
     )
+    if url := (daemon.get("http") or {}).get("url"):
+        text += say(f", MCP at {url}", f"，MCP：{url}")
     return text + (f" ({daemon['skew']})" if daemon["skew"] else "")
 
 

@@ -27,6 +27,7 @@ class Wishes:
     yes: bool
     jobs: bool | None  # None: ask where somebody is there to answer
     serve: bool | None
+    connect: bool | None
     exclude: tuple[str, ...]
 
 
@@ -41,6 +42,7 @@ class Wishes:
     "--jobs/--no-jobs", default=None, help="Let capture and tidying run by themselves, or not; else it is asked."
 )
 @click.option("--serve/--no-serve", default=None, help="Keep a process with warm models, or not; else it is asked.")
+@click.option("--connect/--no-connect", default=None, help="Connect the agents found here, or not; else it is asked.")
 @click.option(
     "--demo", is_flag=True, help="Show what Nacre does with two weeks of invented talks; touch nothing of yours."
 )
@@ -58,6 +60,7 @@ def up(
     yes: bool,
     jobs: bool | None,
     serve: bool | None,
+    connect: bool | None,
     demo: bool,
     keep: bool,
     dry_run: bool,
@@ -74,7 +77,7 @@ def up(
         show(program(), language, keep=keep)
         return
     owner_only(invocation)
-    wishes = Wishes(not no_models, not no_capture, yes, jobs, serve, exclude)
+    wishes = Wishes(not no_models, not no_capture, yes, jobs, serve, connect, exclude)
     memory = _as_it_is(invocation)
     agents = agents_here(memory) if wishes.capture else []
     explain(memory, agents, models=wishes.models, capture=wishes.capture)
@@ -220,8 +223,9 @@ class _Setup:
         )
 
     def _by_itself(self) -> None:
-        from nacre.cli.up_running import offer_jobs, offer_serving
+        from nacre.cli.up_running import offer_connecting, offer_jobs, offer_serving
 
+        offer_connecting(self.memory, self.wishes.connect, yes=self.wishes.yes)
         offer_jobs(self.memory, self.wishes.jobs, yes=self.wishes.yes)
         offer_serving(self.memory, self.wishes.serve, yes=self.wishes.yes)
 

@@ -7,8 +7,41 @@ import sys
 import click
 
 from nacre.cli.base import note
+from nacre.errors import NacreError
 from nacre.memory import Memory
 from nacre.words import say
+
+
+def offer_connecting(memory: Memory, wanted: bool | None, *, yes: bool) -> None:
+    """`nacre connect`, when agents are here that are not connected yet; it shows every change and asks before it writes."""
+    from nacre.connect.record import load, state_folder
+    from nacre.connect.registry import known
+    from nacre.jobs.service.common import this_machine
+
+    machine = this_machine()
+    try:
+        connected = load(state_folder())
+    except NacreError as trouble:
+        note(str(trouble))
+        return
+    here = [agent for agent in known() if agent.is_here(machine) and agent.name not in connected]
+    if not here:
+        return
+    titles = say(", ", "、").join(agent.title for agent in here)
+    question = say(
+        f"Connect {titles}, so that they use this memory by themselves? Every change is shown first.",
+        f"是否连接 {titles}，让它们自动使用此记忆？每处更改都会先显示。",
+    )
+    if _agreed(wanted, question, yes=yes):
+        sure = ["--yes"] if yes or wanted else []
+        _run("connect", *(agent.name for agent in here), "--no-jobs", *sure, memory=memory)
+    else:
+        note(
+            say(
+                f'Agents     not connected: {titles}; "nacre connect" does it',
+                f"代理    未连接：{titles}；可运行“nacre connect”",
+            )
+        )
 
 
 def offer_jobs(memory: Memory, wanted: bool | None, *, yes: bool) -> None:

@@ -88,7 +88,9 @@ class StateSettings:
 
 @settings(frozen=True)
 class CacheSettings:
-    path: str | None = setting(None, "where a session's cache lies; default the user's runtime or temp folder")
+    path: str | None = setting(
+        None, "where a session's cache lies, in a folder of its own; default the user's runtime or temp folder"
+    )
     max_age: str = setting("24h", "how long what a session cached is kept")
 
 
@@ -110,6 +112,25 @@ class FlushSettings:
     system_prompt: str | None = setting(
         None, "the system prompt of the flush, instead of ours; the safety rules are added"
     )
+
+
+@settings(frozen=True)
+class HookSettings:
+    enabled: bool = setting(default=True, meaning="answer the hooks of agents; off, they say and do nothing")
+    session_start: bool = setting(default=True, meaning="give a session its context when it begins or was compacted")
+    session_tokens: int = setting(
+        2400, "most tokens of that; above 10,000 characters agents show only the beginning", least=50, most=200_000
+    )
+    prompt: bool = setting(default=True, meaning="add what memory knows about a prompt")
+    prompt_tokens: int = setting(600, "most tokens of that", least=50, most=20_000)
+    prompt_score: float = setting(
+        0.4, "lowest score of what is added to a prompt; nobody asked for it, so a search may show more", most=1
+    )
+    capture: bool = setting(
+        default=True, meaning="queue a talk for capture after each turn, before a compaction and at its end"
+    )
+    start_daemon: bool = setting(default=True, meaning="let a hook that finds no daemon start one for the next time")
+    timeout_ms: int = setting(1500, "after how long a hook gives up and says nothing", least=50, most=60_000)
 
 
 @settings(frozen=True)
@@ -241,8 +262,10 @@ class ServeSettings:
     watch_debounce_ms: int = setting(
         1500, "how long the daemon waits for more changes before it reads them", most=60_000
     )
-    host: str = setting("127.0.0.1", "address that the daemon listens on besides its socket, once it speaks HTTP")
-    port: int = setting(0, "port for that; 0: none", most=65_535)
+    host: str = setting(
+        "127.0.0.1", "address on which the daemon serves MCP over HTTP; another than loopback opens it to others"
+    )
+    port: int = setting(0, "port of MCP over HTTP; 0: none", most=65_535)
     max_memory_mb: int = setting(1500, "memory above which the daemon starts anew", least=64)
 
 
@@ -265,6 +288,7 @@ class Config:
     cache: CacheSettings = field(default_factory=CacheSettings)
     context: ContextSettings = field(default_factory=ContextSettings)
     flush: FlushSettings = field(default_factory=FlushSettings)
+    hooks: HookSettings = field(default_factory=HookSettings)
     decay: DecaySettings = field(default_factory=DecaySettings)
     jobs: JobsSettings = field(default_factory=JobsSettings)
     serve: ServeSettings = field(default_factory=ServeSettings)

@@ -40,7 +40,7 @@ def give(
     scope = "main" if memory.scope.group is None else f"group:{memory.scope.group}"
     if not memory.config.context.enabled:
         return ContextPack("", wanted, scope, disabled=True)
-    place = _place(memory, project, here) if memory.scope.group is None else Place()
+    place = place_of(memory, project, here) if memory.scope.group is None else Place()
     answers: list[Piece] = []
     missed: tuple[Left, ...] = ()
     try:
@@ -63,7 +63,7 @@ def _gathered(memory: Reading, place: Place, answers: list[Piece], *, all_files:
     )
 
 
-def _place(memory: Reading, project: str | None, here: str | None) -> Place:
+def place_of(memory: Reading, project: str | None, here: str | None) -> Place:
     """The project that is named, or that of the folder the session works in; one that nobody set up is known by its stamps alone."""
     if project:
         return Place(slug_of(project), is_known=True)
@@ -78,14 +78,23 @@ def _place(memory: Reading, project: str | None, here: str | None) -> Place:
 
 
 def _answers(memory: Reading, query: str, place: Place, mode: str) -> list[Piece]:
-    """What answers the question, for this project and of none; a group's own has no project."""
-    from nacre.recall import cited
+    return pieces_of(memory, hits_for(memory, query, place, mode))
 
-    found = memory.ask(query, _HITS, mode=mode, filters=memory.filters(project=place.project)).hits
+
+def hits_for(memory: Reading, query: str, place: Place, mode: str, most: int = _HITS) -> tuple[Hit, ...]:
+    """What answers the question, for this project and of none; a group's own has no project."""
+    found = memory.ask(query, most, mode=mode, filters=memory.filters(project=place.project)).hits
     if memory.scope.group is None:
         found = tuple(hit for hit in found if _project_of(memory, hit) in (None, place.project))
+    return found
+
+
+def pieces_of(memory: Reading, found: tuple[Hit, ...]) -> list[Piece]:
+    """Hits as passages under their citations, ready to be packed."""
+    from nacre.recall import cited
+
     keeper = memory.keeper
-    whole = keeper.store.safely(lambda: cited.texts(keeper.store, keeper.current(), found))
+    whole = keeper.store.safely(lambda: cited.texts(keeper.store, keeper.store.live() or keeper.current(), found))
     return cited.passages(found, whole)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from nacre.index.update import Progress, TextReport
     from nacre.recall.corpora import Corpus
     from nacre.recall.meaning import MeaningSource
+    from nacre.vault.files import Found
 
 
 @dataclass(frozen=True)
@@ -167,16 +169,17 @@ class Indexes:
                 keeper.store.safely(keeper.finish)
             return IndexReport(reason=str(trouble))
 
-    def waiting(self) -> tuple[int, int]:
-        """How many files and transcripts differ from the index, and how many passages have no vector yet."""
+    def waiting(self, found: Sequence[Found] | None = None) -> tuple[int, int]:
+        """How many files and transcripts differ from the index, and how many passages have no vector yet; who has walked over
+        the files already says what was found."""
         from nacre.index.embedding import batch_for, waiting_count
         from nacre.index.update import count_changed
         from nacre.vault.files import memory_files
 
         store = self.keeper.store
         live = store.safely(store.live)
-        found = memory_files(self.workspace, self.config)
-        files = count_changed(store, live, found) if live else sum(1 for _ in found)
+        found = list(memory_files(self.workspace, self.config)) if found is None else found
+        files = count_changed(store, live, found) if live else len(found)
         files += self.sessions.store.safely(self.sessions.count_changed) if self.sessions else 0
         embedder = self.embedder()[0]
         stores = [keeper.store for keeper in self._keepers()]

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from nacre.recall.layered import RecallReport
     from nacre.recall.pack import ContextPack
     from nacre.recall.read import Excerpt
+    from nacre.vault.files import Found
 
 
 class Reading(Held):
@@ -37,9 +38,9 @@ class Reading(Held):
         """Make the vectors that are missing, then let what was built take over."""
         return self._indexes.embed(progress=progress)
 
-    def waiting(self) -> tuple[int, int]:
+    def waiting(self, found: Sequence[Found] | None = None) -> tuple[int, int]:
         """How many files and transcripts differ from the index, and how many passages have no vector yet."""
-        return self._indexes.waiting()
+        return self._indexes.waiting(found)
 
     def search(
         self,
@@ -111,10 +112,17 @@ class Reading(Held):
 
     def get(self, path: str, start_line: int | None = None, lines: int = 20, *, via: str = "get") -> Excerpt:
         """Lines of a memory file, or of a session as search names it. The path may name them itself: `memory/x.md:12`,
-        `memory/x.md#L3-L9`. Outside groups a reading counts as a recall; `via` tells which way it went."""
-        from nacre.recall.read import place, read, read_session
+        `memory/x.md#L3-L9`, `#id`. Outside groups a reading counts as a recall; `via` tells which way it went."""
+        from nacre.recall.read import place, place_of_id, read, read_session
 
         bare, named, count = place(path)
+        if bare.startswith("#"):
+            keeper = self.keeper
+            found = keeper.store.safely(lambda: place_of_id(keeper.store, keeper.current(), self.scope, bare))
+            if found:
+                bare, first, last = found
+                count = count or (None if named or start_line else last - first + 1)
+                named = named or first
         if bare.startswith("sessions/") and (sessions := self.sessions):
             wanted = sessions, bare, start_line or named or 1, count or lines, self.clock.fixed
             if excerpt := sessions.store.safely(lambda: read_session(*wanted)):

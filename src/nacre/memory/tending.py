@@ -196,14 +196,15 @@ class Tending(Reading):
     def promote(self, *, apply: bool = False, dry_run: bool = False) -> PromotePlan:
         """Nominate checkpoints that were recalled often, and write promote_report.md; with `apply`, carry out what it proposes."""
         from nacre.lifecycle import promote, promotereport
-        from nacre.vault.operation import operation
 
         desk = self._desk()
         if dry_run:
             return promote.plan(desk)
-        with operation(self.workspace, self.clock, "promote", self.config) as op:
-            made = promote.apply(desk, op) if apply else promote.plan(desk)
-            promotereport.write(op, self.promote_report(made, applied=apply))
+        made = promote.promote(
+            desk,
+            lambda op, made: promotereport.write(op, self.promote_report(made, applied=apply)),
+            applying=apply,
+        )
         if apply and made.promoted:
             self.index()
         return made

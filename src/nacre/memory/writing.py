@@ -31,22 +31,33 @@ class Written:
 class Writing(Reading):
     """What comes in."""
 
-    def remember(self, text: str, type: str | None = None, *, dry_run: bool = False) -> Entry:  # noqa: A002 - the word users know
-        """Write one thing down in today's log, at once. A secret is refused."""
+    def remember(
+        self,
+        text: str,
+        type: str | None = None,  # noqa: A002 - the word users know
+        *,
+        importance: int | None = None,
+        dry_run: bool = False,
+    ) -> Entry:
+        """Write one thing down in today's log, at once. A secret is refused. The importance becomes OpenClaw's mark on the line."""
         from nacre.vault import daily
 
         self._must_be_private()
+        if importance is not None:
+            daily.checked(text, type)  # the mark must not make words of none
+            text = f"{text.rstrip()} <!-- importance: {importance} -->"
         if dry_run:
             from nacre.model.entry import Entry
 
             kind, words = daily.checked(text, type)
             return Entry(words, self.workspace.relative(self.workspace.day(self.clock.today())), 0, kind)
         from nacre.capture.forgotten import lift
+        from nacre.vault.markdown import words_of
         from nacre.vault.operation import operation
 
         with operation(self.workspace, self.clock, "remember", self.config) as op:
             entry = daily.note(self.workspace, self.clock, text, type, config=self.config)
-            lift(op, entry.text)
+            lift(op, words_of(entry.text))
         return entry
 
     def sync(

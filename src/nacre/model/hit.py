@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,26 @@ class Hit:
     def citation(self) -> str:
         return f"{self.path}#L{self.start_line}-L{self.end_line}"
 
+    def as_plain(self) -> dict[str, Any]:
+        """By the names that agents know; how the score was come by is left out."""
+        row: dict[str, Any] = {
+            "id": self.id,
+            "path": self.path,
+            "startLine": self.start_line,
+            "endLine": self.end_line,
+            "heading": self.heading,
+            "score": self.score,
+            "vectorScore": self.vector_score,
+            "textScore": self.text_score,
+            "snippet": self.snippet,
+            "source": self.source,
+            "layer": self.layer,
+            "date": self.date,
+            "citation": self.citation,
+            "provenance": dict(self.provenance),
+        }
+        return row | ({"project": self.project} if self.project else {})
+
 
 @dataclass(frozen=True)
 class SearchReport:
@@ -47,3 +68,17 @@ class SearchReport:
     abstained: bool = False
     stale: bool = False  # part of the index is still being made
     took_ms: float = 0.0
+
+    def as_plain(self) -> dict[str, Any]:
+        """By the names that agents know."""
+        return {
+            "results": [hit.as_plain() for hit in self.hits],
+            "mode": self.mode,
+            "model": self.model,
+            "provider": self.provider,
+            "fallback": self.fallback,
+            "abstained": self.abstained,
+            "disabled": False,
+            "stale": self.stale,
+            "tookMs": round(self.took_ms, 2),
+        }

@@ -12,7 +12,7 @@ from nacre.vault import atomic, refcount
 from nacre.vault.append import REDACT, guarded
 from nacre.vault.operation import Operation, operation
 from nacre.vault.rewrite import rewrite
-from nacre.vault.tiers import FORGOTTEN, HOT, Family, Shelf, carry_out, content, families, listed, of_name
+from nacre.vault.tiers import FORGOTTEN, HOT, Family, Shelf, carry_out, content, families, held, listed, of_name
 from nacre.vault.workspace import Workspace
 
 
@@ -23,7 +23,7 @@ def write(workspace: Workspace, clock: Clock, name: str, text: str, config: Conf
     """
     path = workspace.tiers(config.tiers.path) / HOT / name
     data = (guarded(text, REDACT).rstrip("\n") + "\n").encode()
-    with operation(workspace, clock, "checkpoint", config) as op:
+    with operation(workspace, clock, "checkpoint", config) as op, held(workspace, config):
         sunk = _sunk(workspace, config, name)
         if sunk and sunk.original:
             if sunk.layer != FORGOTTEN and content(workspace, sunk.original) == data:
@@ -39,7 +39,7 @@ def write(workspace: Workspace, clock: Clock, name: str, text: str, config: Conf
 def write_text(workspace: Workspace, clock: Clock, name: str, text: str, config: Config) -> tuple[Path, bool]:
     """Write a text as a checkpoint of its own: nothing else goes by its name, and the same text is not kept twice."""
     data = (guarded(text, REDACT).rstrip("\n") + "\n").encode()
-    with operation(workspace, clock, "checkpoint", config) as op:
+    with operation(workspace, clock, "checkpoint", config) as op, held(workspace, config):
         for one in listed(workspace, config):
             if one.size == len(data) and one.layer != FORGOTTEN and atomic.read_bytes(one.path) == data:
                 return one.path, False

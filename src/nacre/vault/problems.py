@@ -15,21 +15,38 @@ from nacre.vault.atomic import real
 from nacre.vault.files import LARGEST
 from nacre.vault.history import operations_file
 from nacre.vault.lock import lock_problem
+from nacre.vault.looked import Looked
 from nacre.vault.workspace import DAY_NAME, Workspace
 from nacre.words import say
 
 NEARLY_FULL = 0.9
 
 
-def problems(workspace: Workspace, config: Config | None = None) -> list[Problem]:
-    """Everything in the workspace that wants the user's eye, by path and line."""
+def problems(workspace: Workspace, config: Config | None = None, *, every_file: bool = False) -> list[Problem]:
+    """Everything in the workspace that wants the user's eye, by path and line.
+
+    What was in order and has not changed since is not read again, unless every file is asked for.
+    """
     config = config or Config()
     found: list[Problem] = []
-    for path in _walk(workspace, config):
+    looked = Looked(workspace)
+    for entry in _walk(workspace, config):
+        about = _plain(entry)
+        known = about and not every_file and looked.is_in_order(entry.path, about)
+        if known and entry.name.casefold() != "memory.md":
+            continue
+        path = Path(entry.path)
         try:
-            found += _in_file(workspace, path, config)
+            if known:  # but the limits may be others
+                found += _fullness(workspace, path, workspace.relative(path), path.read_bytes(), config)
+                continue
+            wrong = list(_in_file(workspace, path, config))
         except OSError as trouble:
-            found.append(_unreadable(workspace.relative(path), trouble))
+            wrong = [_unreadable(workspace.relative(path), trouble)]
+        found += wrong
+        if about and not wrong:
+            looked.note(entry.path, about)
+    looked.keep()
     found += ledger.read(workspace).problems
     found += recalls.read(workspace).problems
     for lines in (workspace.trail, operations_file(workspace)):
@@ -51,18 +68,27 @@ def problems(workspace: Workspace, config: Config | None = None) -> list[Problem
     return sorted(found, key=lambda one: (one.path, one.line or 0))
 
 
-def _walk(workspace: Workspace, config: Config) -> Iterator[Path]:
+def _plain(entry: os.DirEntry[str]) -> os.stat_result | None:
+    """How a file stands, if it is an ordinary one: then it alone says what is wrong with it."""
+    try:
+        about = entry.stat(follow_symlinks=False)
+    except OSError:
+        return None
+    return about if stat.S_ISREG(about.st_mode) else None
+
+
+def _walk(workspace: Workspace, config: Config) -> Iterator[os.DirEntry[str]]:
     """Markdown files and what pretends to be one, where memory lies; links are shown, not followed."""
     for entry in _entries(workspace.root):
         if entry.name.lower().endswith(".md"):
-            yield Path(entry.path)
+            yield entry
     todo = [workspace.memory, workspace.projects, workspace.tiers(config.tiers.path)]
     while todo:
         for entry in _entries(todo.pop()):
             if entry.name.startswith("."):
                 continue
             if entry.name.lower().endswith(".md") or entry.is_symlink():
-                yield Path(entry.path)
+                yield entry
             elif entry.is_dir(follow_symlinks=False):
                 todo.append(Path(entry.path))
 
