@@ -7,6 +7,7 @@ import dataclasses
 import threading
 import typing
 from collections.abc import Callable
+from functools import cache
 from typing import Any, TypeVar
 
 from nacre.daemon import answers
@@ -101,12 +102,18 @@ def _table(given: Any) -> dict[str, Any]:
 
 def read(form: Callable[..., Asked], given: Any) -> Asked:
     """What came over the socket as a question of ours; every field is of its kind or the whole is refused."""
-    kinds = typing.get_type_hints(form)
-    if isinstance(given, dict) and all(_fits(kinds.get(name), value) for name, value in given.items()):
-        required = {part.name for part in dataclasses.fields(form) if _is_required(part)}  # type: ignore[arg-type]
-        if required <= given.keys():
-            return form(**given)
+    kinds, required = _form(form)
+    fits = isinstance(given, dict) and all(_fits(kinds.get(name), value) for name, value in given.items())
+    if fits and required <= given.keys():
+        return form(**given)
     raise BadInput(say("The question is not one that a daemon understands.", "守护进程无法理解该请求。"))
+
+
+@cache
+def _form(form: Callable[..., Any]) -> tuple[dict[str, Any], frozenset[str]]:
+    """The kind of each field, and which of them must be given; working that out takes as long as many an answer."""
+    parts = dataclasses.fields(form)  # type: ignore[arg-type]
+    return typing.get_type_hints(form), frozenset(part.name for part in parts if _is_required(part))
 
 
 def _is_required(part: dataclasses.Field[Any]) -> bool:
