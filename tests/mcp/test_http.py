@@ -22,7 +22,7 @@ from tests.mcp.conftest import Serve, Served, nacre
 from tests.mcp.every import called, everything, refused
 
 from nacre.daemon import client as daemon
-from nacre.mcp.token import token, token_file
+from nacre.mcp.token import forget_tokens, token, token_file
 
 PING = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"})
 CALL = json.dumps(
@@ -225,6 +225,16 @@ def test_the_token_is_made_once_and_for_its_user_alone(root: Path) -> None:
     assert len(token(root)) == 43
     assert token(root, "group:ops") != token(root)
     assert root not in place.parents
+
+
+def test_the_tokens_of_a_workspace_go_with_it_and_no_others(root: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    mine, groups, theirs = token(root), token(root, "group:ops"), token(other)
+    assert forget_tokens(root)
+    assert not forget_tokens(root)
+    assert token(other) == theirs
+    assert mine != token(root)
+    assert groups != token(root, "group:ops")
 
 
 def test_a_token_behind_a_link_is_not_used(root: Path, tmp_path: Path) -> None:

@@ -48,6 +48,7 @@ def destroy(invocation: Invocation, *, yes: bool, tiers: bool, purge: bool, dry_
     from nacre.daemon.start import stop
     from nacre.jobs.service import manage
     from nacre.lifecycle import destroy as destroying
+    from nacre.mcp.token import forget_tokens
 
     with open_memory(invocation) as memory:
         workspace, config = memory.workspace, memory.config
@@ -66,6 +67,7 @@ def destroy(invocation: Invocation, *, yes: bool, tiers: bool, purge: bool, dry_
     if jobs.changes or jobs.troubles:
         manage.apply(jobs)
     destroying.apply(made)
+    forget_tokens(workspace.root)
     left = destroying.left(made, words)
     if as_json:
         print_json(_as_json(made, jobs, left, dry_run=False, purge=purge))

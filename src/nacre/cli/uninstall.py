@@ -137,10 +137,11 @@ def _asked_about(caches: list[Cache]) -> list[Cache]:
 
 
 def _taken_back(place: Place) -> list[str]:
-    """One workspace: its timers, its daemon, our rules; the sentences of what could not be."""
+    """One workspace: its timers, its daemon, what lets clients in over HTTP, our rules; the sentences of what could not be."""
     from nacre.connect import workspace
     from nacre.daemon.start import stop
     from nacre.jobs.service import manage
+    from nacre.mcp.token import forget_tokens
 
     memory = place.memory
     troubles: list[str] = []
@@ -152,6 +153,7 @@ def _taken_back(place: Place) -> list[str]:
     try:
         if place.daemon:
             stop(memory)
+        forget_tokens(memory.workspace.root)
         if place.rules:
             workspace.apply(place.rules, memory.workspace, memory.clock, memory.config)
     except NacreError as trouble:

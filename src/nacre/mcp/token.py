@@ -6,6 +6,7 @@ import hashlib
 import os
 import re
 import secrets
+import shutil
 import stat
 from pathlib import Path
 
@@ -20,10 +21,28 @@ def token_file(root: Path, scope: str = "main") -> Path:
 
     A group's is another than the owner's: who was let into a group must not be let into more when the server is started anew.
     """
+    return _folder(root) / f"{_name(scope)}.token"
+
+
+def forget_tokens(root: Path) -> bool:
+    """Remove the tokens of a workspace, for every listener; whether there were any. Its servers must have ended."""
+    try:
+        shutil.rmtree(_folder(root))
+    except FileNotFoundError:
+        return False
+    except OSError as trouble:
+        raise cannot_write(_folder(root), trouble) from trouble
+    return True
+
+
+def _folder(root: Path) -> Path:
     from platformdirs import user_state_path
 
-    name = hashlib.blake2b(f"{os.path.realpath(root)}\0{scope}".encode("utf-8", "surrogateescape"), digest_size=8)
-    return user_state_path("nacre", appauthor=False) / "http" / f"{name.hexdigest()}.token"
+    return user_state_path("nacre", appauthor=False) / "http" / _name(os.path.realpath(root))
+
+
+def _name(told: str) -> str:
+    return hashlib.blake2b(told.encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
 
 
 def token(root: Path, scope: str = "main") -> str:
