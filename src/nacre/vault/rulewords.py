@@ -12,7 +12,7 @@ TOOLS: Mapping[str, str] = {
     "get": "`memory_get`",
     "write": "`memory_write`",
     "state": "`memory_state`",
-    "layers": "`memory_search` with `layer`",
+    "layers": "`memory_search(query, layer=…)`",
 }
 COMMANDS: Mapping[str, Mapping[str, str]] = {
     "en": {
