@@ -33,7 +33,7 @@ _WHO = {
     "zh": {Speaker.OWNER: "用户", Speaker.AGENT: "助手", Speaker.OTHER: "他人"},
 }
 _TITLE = 60  # characters
-_SPEAKS = re.compile(r"(?m)^\s*\*\*(?:User|Agent|Other|用户|助手|他人)(?: \([^)\n]*\))?\*\*")
+_SPEAKS = re.compile(r"(?m)^[^\S\n]*\*\*(?:User|Agent|Other|用户|助手|他人)(?: \([^)\n]*\))?\*\*")
 _MARKS = re.compile(r"\A[#>*\s-]+")
 
 

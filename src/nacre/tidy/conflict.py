@@ -19,6 +19,7 @@ from nacre.brain.local.likeness import (
     tells_a_change,
 )
 from nacre.brain.local.relation import Relation, load, relations, says_the_same
+from nacre.brain.local.reversal import turns_round
 from nacre.text.tokens import tokens
 
 CLASH = 0.5  # odds above which two statements cannot both hold
@@ -92,6 +93,9 @@ def _told(old: Statement, new: Statement, near: Relation, place: int, part: int 
     if says_the_same(old, new, near) and not (leaves and differs):
         return Stand("same", place, near.same, part)
     passing = holds_once(new.text, new.language)
+    if turns_round(old, new) and not passing:
+        kind = "unclear" if is_unsure(new.text, new.language) else "overtakes"
+        return Stand(kind, place, max(near.clash, SURE), part, "unsure" if kind == "unclear" else "slot")
     slot = differs and not passing and _of_one_matter(old, new) and _has_slot(old, new, near)
     why = _why(old, new, leaves=leaves, slot=slot)
     if why in ("change", "value", "clash") and len(_in_common(old, new)) < 2:

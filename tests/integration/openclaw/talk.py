@@ -95,9 +95,8 @@ def _turns(claw: Claw, model: Stub) -> None:
     system, user = text_of(asked["messages"][0]), now(asked)
     print(f"the model was given:\n{user}\n")
     assert "Your memory is kept by Nacre" in system
-    assert (
-        system.lower().count("write it down in the moment") == 1
-    )  # by our section or by AGENTS.md, which it then points to
+    # Told by our section or by AGENTS.md, to which the section then points, and not by both.
+    assert system.count("Write it down in the moment: decisions") == 1
     assert "## Memory Recall" not in system
     assert "Use pnpm, never npm" in user
     assert TASK in user

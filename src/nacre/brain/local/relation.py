@@ -10,6 +10,7 @@ from importlib import resources
 from typing import TYPE_CHECKING
 
 from nacre.brain.local.likeness import Statement, adds_a_value, compare, shares_a_value, statement
+from nacre.brain.local.reversal import turns_round
 
 if TYPE_CHECKING:
     import numpy as np
@@ -105,7 +106,7 @@ SAME, SAME_VALUE, NEW_VALUE = (
 
 def says_the_same(old: Statement, new: Statement, near: Relation) -> bool:
     """Whether a statement tells nothing that the remembered one does not. A value of its own must be outweighed."""
-    if _swapped(old, new):
+    if _swapped(old, new) or turns_round(old, new):
         return False
     needed = NEW_VALUE if adds_a_value(old, new) else SAME_VALUE if shares_a_value(old, new) else SAME
     return near.same >= needed and near.same >= near.clash
