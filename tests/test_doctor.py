@@ -244,3 +244,16 @@ def test_status_loads_nothing_heavy(memory: Memory) -> None:
     root = str(memory.workspace.root)
     done = subprocess.run([sys.executable, "-c", code, root], capture_output=True, encoding="utf8", check=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "remedy"),
+    [
+        ("The settings in /w/config.toml are not valid TOML: Invalid value (at line 2, column 15).", "mend line 2"),
+        ('"search.max_results" cannot be -1 (from workspace); it wants 1.', "nacre config set search.max_results …"),
+        ("“language”不能是 'x'（来自 user）；应为 en。", "nacre config set --user language …"),
+        ('"search.max_results" cannot be -1 (from environment); it wants 1.', "correct it there"),
+    ],
+)
+def test_settings_are_mended_by_hand_where_no_command_can(sentence: str, remedy: str) -> None:
+    assert remedy in running.mending(sentence)

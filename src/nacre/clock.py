@@ -12,6 +12,15 @@ from nacre.words import say
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|min|m|h|d|w)")
 _SECONDS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400, "w": 604800}
 
+_UNITS = {
+    "s": ("second", "秒"),
+    "m": ("minute", "分钟"),
+    "min": ("minute", "分钟"),
+    "h": ("hour", "小时"),
+    "d": ("day", "天"),
+    "w": ("week", "周"),
+}
+
 
 def duration(text: str) -> dt.timedelta:
     """A length of time such as "4h", "7d", "90min" or "1d 12h"."""
@@ -27,6 +36,16 @@ def duration(text: str) -> dt.timedelta:
         return dt.timedelta(seconds=sum(float(number) * _SECONDS[unit] for number, unit in parts))
     except OverflowError:
         return dt.timedelta.max
+
+
+def in_words(span: str) -> str:
+    """A length of time as people say it: "30d" is "30 days"; one of several parts, or of none that we know, is told as it stands."""
+    found = _DURATION.fullmatch(span.strip())
+    if not found:
+        return span
+    number, unit = found[1], found[2]
+    word, chinese = _UNITS[unit]
+    return say(f"{number} {word}{'' if number == '1' else 's'}", f"{number} {chinese}")
 
 
 def zone(name: str | None) -> dt.tzinfo | None:

@@ -43,7 +43,7 @@ def take_stock(memory: Memory, *, deep: bool = False) -> dict[str, Any]:
         "embedding": _embedding(memory, unembedded, deep=deep),
         "capture": _capture(memory),
         "jobs": _jobs(memory),
-        "daemon": _daemon(memory),
+        "daemon": daemon_of(memory),
         "review": len(memory.questions()),
         "history": len(history(workspace).operations),
         "problems": [dataclasses.asdict(one) for one in (*memory.problems, *problems(workspace, config))],
@@ -84,7 +84,7 @@ def _jobs(memory: Memory) -> dict[str, Any]:
     return {"by": by, "states": told, "trouble": None}
 
 
-def _daemon(memory: Memory) -> dict[str, Any] | None:
+def daemon_of(memory: Memory) -> dict[str, Any] | None:
     """What the daemon says of itself; none when there is none, or when the moment is not the machine's."""
     from nacre.daemon.lifetime import holder
 
@@ -102,6 +102,14 @@ def _daemon(memory: Memory) -> dict[str, Any] | None:
         return {"process": process, "answers": False, "trouble": str(trouble)}
 
 
+def passages(memory: Memory) -> int:
+    """How many passages can be searched."""
+    store = memory.keeper.store
+    live = store.safely(store.live)
+    asked = "select count(*) from chunks where generation = ?"
+    return int(store.db.execute(asked, (live.id,)).fetchone()[0]) if live else 0
+
+
 def _index(memory: Memory, changed: int, *, deep: bool) -> dict[str, Any]:
     store = memory.keeper.store
     live = store.safely(store.live)
@@ -113,7 +121,7 @@ def _index(memory: Memory, changed: int, *, deep: bool) -> dict[str, Any]:
         "path": str(store.path),
         "bytes": store.path.stat().st_size if store.path.exists() else 0,
         "files": rows("select count(*) from files where generation = ?", (live.id,)).fetchone()[0] if live else 0,
-        "chunks": rows("select count(*) from chunks where generation = ?", (live.id,)).fetchone()[0] if live else 0,
+        "chunks": passages(memory),
         "changed": changed,
         "outdated": memory.keeper.outdated(),
         "recovered": store.recovered,

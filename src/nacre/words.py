@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from _thread import _local
 
 _chosen: str | None = None
+_here = _local()
 
 
 def use_language(name: str) -> None:
@@ -13,8 +15,13 @@ def use_language(name: str) -> None:
     _chosen = name if name in ("en", "zh") else None
 
 
+def use_language_here(name: str | None) -> None:
+    """Fix the language of this thread alone, for one who asks in another than the rest; none takes that back."""
+    _here.language = name if name in ("en", "zh") else None
+
+
 def language() -> str:
-    return _chosen or language_of_environment()
+    return getattr(_here, "language", None) or _chosen or language_of_environment()
 
 
 def language_of_environment() -> str:

@@ -10,9 +10,11 @@ from tests.capture.talks import Desk
 from nacre.brain.local.extract import extract
 from nacre.brain.local.judge import Judge
 from nacre.guard.together import redacted
+from nacre.sources.chats import sign_of
 
 OWNER, STRANGER = "+4915112345678", "+4917087654321"
 GROUP_ID = "120363041234567890@g.us"
+SIGN = sign_of(f"agent:main:whatsapp:group:{GROUP_ID}")
 
 
 def handed_over(words: str, sender: str, name: str, group: str | None = "Team Dinner") -> str:
@@ -50,7 +52,7 @@ def group(desk: Desk) -> Desk:
 
 def test_the_owners_words_in_a_group_stand_under_its_stamp(group: Desk) -> None:
     group.sync("2026-03-02 13:00")
-    assert group.headings() == ["2026-03-02 12:06 session:group-ta | 7 messages | group:team-dinner"]
+    assert group.headings() == [f"2026-03-02 12:06 session:group-ta | 7 messages | group:team-dinner-{SIGN}"]
     assert [words for _, words in group.bullets()] == [
         "we decided to book the Blue Door for our team",
         "please reserve a table for six people",
@@ -114,5 +116,5 @@ def test_a_number_in_the_name_of_a_group_is_not_written(desk: Desk) -> None:
     ]
     desk.openclaw(*said, session="group-talk-1", key=f"agent:main:whatsapp:group:{GROUP_ID}")
     desk.sync("2026-03-03")
-    assert desk.headings() == ["2026-03-02 12:02 session:group-ta | 2 messages | group:flat-3"]
+    assert desk.headings() == [f"2026-03-02 12:02 session:group-ta | 2 messages | group:flat-3-{SIGN}"]
     assert STRANGER[1:].encode() not in desk.bytes_anywhere()

@@ -130,3 +130,14 @@ def test_jobs_know_of_a_queued_talk_and_that_it_is_over(desk: Desk) -> None:
         queue(desk, path, now=True)
         (one,) = talks(memory)
         assert one.ended
+
+
+@pytest.mark.parametrize("path", ["/t\\u0000.jsonl", "/t\\ud800.jsonl"])
+def test_one_bad_file_in_the_inbox_stops_nothing(path: str, desk: Desk) -> None:
+    queue(desk, elsewhere(desk, *SAID))
+    bad = Path(inbox.folder(str(desk.workspace.root))) / "0.json"
+    told = f'"session":"s","transcript":"{path}","size":1,"at":1,"now":true'
+    bad.write_text(f'{{"version":1,"agent":"claude-code",{told}}}', "utf8")
+    desk.sync("2026-03-02 18:00")
+    assert log(desk).count("We ship on Tuesdays only") == 1
+    assert not bad.exists()

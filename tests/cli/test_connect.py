@@ -98,12 +98,38 @@ def test_the_hook_that_was_written_runs_from_any_folder_with_a_bare_environment(
     nacre("connect", "codex", "--yes")
     hook = json.loads((home / ".codex" / "hooks.json").read_text())["hooks"]["SessionStart"][0]["hooks"][0]["command"]
     event = {"hook_event_name": "SessionStart", "session_id": "s", "cwd": "/", "source": "startup"}
+    (home / ".config" / "nacre").mkdir(parents=True, exist_ok=True)
+    (home / ".config" / "nacre" / "config.toml").write_text("[hooks]\nstart_daemon = false\n")
     bare = {"HOME": str(home), "PATH": "/usr/bin:/bin"}
     done = subprocess.run(
         hook, shell=True, input=json.dumps(event), env=bare, cwd="/", capture_output=True, text=True, check=False
     )
     assert done.returncode == 0
     assert done.stderr == ""
+
+
+def test_an_unreadable_file_is_told_as_that_and_not_as_a_lost_connection(nacre: Nacre, home: Path) -> None:
+    nacre("connect", "claude-code", "--yes")
+    (home / ".claude.json").write_text('{"mcpServers": {')
+    shown = nacre("connect", "--list").stdout
+    assert "(~/.claude.json cannot be read)" in shown
+    assert "any more" not in shown
+    assert "broken: nacre doctor" in nacre("status").stdout
+
+
+def test_without_a_workspace_one_is_led_to_the_command_that_makes_it(nacre: Nacre, home: Path) -> None:
+    done = nacre("connect", "--dry-run", "--workspace", str(home / "nowhere"))
+    assert done.returncode == 10
+    assert 'Or run "nacre up"' in done.stderr
+
+
+def test_where_nothing_can_run_jobs_the_daemon_is_named_and_nothing_asked(nacre: Nacre, home: Path) -> None:
+    nothing = home / "no-programs"
+    nothing.mkdir()
+    done = nacre("connect", "codex", "--yes", PATH=str(nothing))
+    assert done.returncode == 0
+    assert "jobs install" not in done.stderr
+    assert '"nacre serve --background" does' in done.stderr
 
 
 def test_another_workspace_than_the_usual_one_is_named_in_every_call(nacre: Nacre, home: Path) -> None:
@@ -129,7 +155,8 @@ def test_programs_get_json(nacre: Nacre, home: Path) -> None:
     assert listed["codex"]["connected"] is True
     assert listed["codex"]["starts"] is True
     assert listed["claude-code"] == {
-        "agent": "claude-code", "found": True, "connected": False, "workspace": None, "at": None, "files": [], "missing": [], "starts": None,
+        "agent": "claude-code", "found": True, "connected": False, "workspace": None, "at": None, "files": [], "missing": [], "unreadable": [],
+        "starts": None,
     }  # fmt: skip
     assert listed["gemini"]["found"] is False
 
@@ -269,6 +296,15 @@ def test_a_person_is_asked_once_after_the_diffs(nacre: Nacre, home: Path, answer
     assert terminal.screen.count("Write this?") == 1
     assert terminal.screen.index("+[mcp_servers.nacre]") < terminal.screen.index("Write this?")
     assert (settings(home) == before) is (answer == "n")
+
+
+def test_taking_it_back_is_asked_as_that(nacre: Nacre, home: Path) -> None:
+    before = settings(home)
+    nacre("connect", "codex", "--yes")
+    terminal = Terminal(home, "connect", "--remove")
+    terminal.answer("Take this back?", "y\n")
+    assert terminal.end() == 0
+    assert settings(home) == before
 
 
 @pytest.mark.parametrize("off", ["y", "n"])

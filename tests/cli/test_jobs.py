@@ -64,7 +64,19 @@ def test_the_list_says_when_each_job_runs_and_that_none_ran_yet(nacre: Nacre) ->
         ["organise", "hourly, at minute 7", "never"],
         ["heartbeat", "every 30 minutes", "never"],
     ]
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.returncode == 0
+
+
+def test_the_list_says_who_runs_them_or_what_lets_somebody(nacre: Nacre, tmp_path: Path) -> None:
+    nothing = tmp_path / "no-programs"
+    nothing.mkdir()
+    told = nacre("jobs", "list", PATH=str(nothing)).stderr
+    assert told == 'These are the times; nobody runs them by itself; "nacre serve --background" does.\n'
+    (nothing / "crontab").write_text("#!/bin/sh\n")
+    (nothing / "crontab").chmod(0o755)
+    assert '"nacre jobs install" sets that up' in nacre("jobs", "list", PATH=str(nothing)).stderr
+    agents = nacre("jobs", "list", NACRE_JOBS_ON_DEMAND="true").stderr
+    assert agents == "Run by a daemon that agents start.\n"
 
 
 def test_the_list_speaks_chinese(nacre: Nacre) -> None:

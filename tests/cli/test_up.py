@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 from tests.talks import ClaudeTalk, openclaw_talk
 
+from nacre.cli.captured import chosen
+
 Done = subprocess.CompletedProcess[str]
 Up = Callable[..., Done]
 COMMAND = [sys.executable, "-m", "nacre"]
@@ -35,13 +37,24 @@ def home(tmp_path: Path) -> Path:
         ("user", "Mara Olsen checks every invoice before it goes out."),
     ]
     openclaw_talk(home, "6f662022-0000-4000-8000-000000000002", "agent:main:main", said)
+    crontab = home / "bin" / "crontab"  # so that something here can run jobs
+    crontab.parent.mkdir()
+    crontab.write_text("#!/bin/sh\n")
+    crontab.chmod(0o755)
     for path in home.rglob("*.jsonl"):
         os.utime(path, (1_772_450_000, 1_772_450_000))  # 2 March 2026
     return home
 
 
 def surroundings(home: Path, **env: str) -> dict[str, str]:
-    given = {"HOME": str(home), "NACRE_TIMEZONE": "UTC", "NACRE_MODELS_PATH": str(home / "none"), "NACRE_NOW": NOW}
+    path = f"{home / 'bin'}:{os.environ['PATH']}"
+    given = {
+        "HOME": str(home),
+        "PATH": path,
+        "NACRE_TIMEZONE": "UTC",
+        "NACRE_MODELS_PATH": str(home / "none"),
+        "NACRE_NOW": NOW,
+    }
     return {**os.environ, **given, **env}
 
 
@@ -76,7 +89,13 @@ def test_a_dry_run_says_in_five_lines_what_will_be_done_and_read_and_does_nothin
     assert len(lines) == 5
     assert "claude-code (1, ~/.claude/projects/-srv-shop-api)" in lines[2]
     assert "openclaw (1, ~/.openclaw/agents/main/sessions)" in lines[2]
+    assert "in the last 30 days:" in lines[2]
     assert "Nothing leaves this machine" in lines[3]
+    assert lines[4].startswith("5. Say how this can happen by itself")  # nobody is there to be asked
+    assert "5. Let this happen" in up("up", "--dry-run", "--yes").stderr
+    chinese = up("up", "--dry-run", NACRE_LANGUAGE="zh").stderr
+    assert "最近 30 天" in chinese
+    assert "claude-code（1 个，~/.claude/projects/-srv-shop-api）" in chinese
     assert sorted(home.rglob("*")) == before
 
 
@@ -100,6 +119,48 @@ def test_nothing_that_outlives_the_command_is_begun_where_nobody_sits(up: Up, ho
     machine = home / ".nacre" / "workspace" / ".nacre"
     assert not (machine / "service.json").exists()
     assert not list(machine.glob("daemon*"))
+
+
+def test_where_nothing_can_run_jobs_the_daemon_is_named_instead(up: Up, home: Path) -> None:
+    nothing = home / "no-programs"
+    nothing.mkdir()
+    done = up("up", "--no-models", PATH=str(nothing))
+    assert "jobs install" not in done.stderr
+    assert 'Jobs       none; nothing on this machine can run them, but "nacre serve --background" does' in done.stderr
+    status = up("status", PATH=str(nothing)).stdout
+    assert 'jobs\tnobody runs them by itself; "nacre serve --background" does' in status
+    assert '"nacre jobs install" sets that up' in up("status").stdout
+
+
+def test_the_index_is_told_by_what_can_be_searched(up: Up) -> None:
+    assert "can be searched by words" in up("up", "--no-models").stderr
+    again = up("up", "--no-models", NACRE_LANGUAGE="zh").stderr
+    assert "段内容可按文字查找" in again
+    columns = [line for line in again.splitlines() if line.startswith(("工作区", "守护进程", "索引"))]
+    assert {sum(2 if sign >= "一" else 1 for sign in line[: line.rindex("  ")]) < 12 for line in columns} == {True}
+
+
+@pytest.mark.parametrize(
+    ("answer", "names"),
+    [
+        ("n", []),
+        ("None", []),
+        ("无", []),
+        (" 不 ", []),
+        ("", []),
+        ("shop-api codex", ["shop-api", "codex"]),
+        ("shop-api，my notes", ["shop-api", "my notes"]),
+        ("my notes shop-api", ["my notes", "shop-api"]),
+        ("shop-apo", ["shop-apo"]),
+        ("all", ["all"]),
+    ],
+)
+def test_what_to_leave_out_is_understood_as_people_type_it(answer: str, names: list[str]) -> None:
+    assert chosen(answer, {"shop-api", "codex", "my notes"}) == names
+
+
+def test_a_project_that_is_called_no_can_be_left_out() -> None:
+    assert chosen("no", {"no", "codex"}) == ["no"]
 
 
 def test_running_it_again_changes_no_file(up: Up, home: Path) -> None:
@@ -226,8 +287,9 @@ def test_an_interruption_later_says_what_is_done(home: Path, up: Up) -> None:
 
 def test_a_daemon_is_started_when_it_is_wanted_and_status_shows_it(up: Up, home: Path) -> None:
     try:
-        done = up("up", "--no-models", "--no-jobs", "--serve", NACRE_NOW="")
+        done = up("up", "--no-models", "--serve", NACRE_NOW="")
         assert done.returncode == 0, done.stderr
+        assert "on_demand = true" in (home / ".config" / "nacre" / "config.toml").read_text("utf8")
         status = up("status", NACRE_NOW="").stdout
         assert "daemon\trunning since" in status
         assert "by nacre serve" in status
@@ -236,3 +298,13 @@ def test_a_daemon_is_started_when_it_is_wanted_and_status_shows_it(up: Up, home:
     finally:
         up("serve", "--stop", NACRE_NOW="")
     assert "daemon\tnone" in up("status", NACRE_NOW="").stdout
+
+
+def test_a_no_to_jobs_holds_for_the_daemon_too(up: Up, home: Path) -> None:
+    try:
+        done = up("up", "--no-models", "--no-jobs", "--serve", NACRE_NOW="")
+        assert done.returncode == 0, done.stderr
+        assert "nobody runs them by itself" in up("status", NACRE_NOW="").stdout
+        assert not (home / ".config" / "nacre" / "config.toml").exists()
+    finally:
+        up("serve", "--stop", NACRE_NOW="")

@@ -272,6 +272,37 @@ def test_a_pipe_in_the_place_of_a_file_keeps_nobody_waiting(desk: Desk) -> None:
         desk.connect("claude-code")
 
 
+@pytest.mark.parametrize(
+    ("agent", "name"),
+    [
+        ("claude-code", ".claude/settings.json"),
+        ("codex", ".codex/config.toml"),
+        ("openclaw", ".openclaw/openclaw.json"),
+    ],
+)
+def test_no_settings_file_of_an_agent_keeps_anybody_waiting(desk: Desk, agent: str, name: str) -> None:
+    path = desk.home / name
+    path.parent.mkdir(parents=True)
+    os.mkfifo(path)
+    with pytest.raises(NacreError, match="not an ordinary file"):
+        desk.connect(agent)
+
+
+def test_a_settings_file_that_is_far_too_large_is_left_alone(desk: Desk) -> None:
+    with (desk.home / ".claude.json").open("wb") as file:
+        file.truncate(30_000_000)
+    with pytest.raises(NacreError, match="larger than 20 MB"):
+        desk.connect("claude-code")
+
+
+def test_an_entry_that_is_reached_by_an_address_is_left_alone(desk: Desk) -> None:
+    text = '{"mcpServers": {"nacre": {"type": "http", "url": "http://127.0.0.1:8850/mcp"}}}'
+    (desk.home / ".claude.json").write_text(text, "utf8")
+    with pytest.raises(NacreError, match="made by hand"):
+        desk.connect("claude-code")
+    assert (desk.home / ".claude.json").read_text("utf8") == text
+
+
 def test_what_changed_between_looking_and_writing_is_not_written_over(desk: Desk) -> None:
     settle(desk.home, {".claude.json": CLAUDE})
     made = desk.plan(named("claude-code"))

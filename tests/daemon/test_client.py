@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import socket
 import subprocess
 import sys
+import threading
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -89,3 +94,65 @@ def test_nobody_there_is_no_daemon(root: Path) -> None:
     with pytest.raises(client.NoDaemon):
         client.Connection(str(root))
     assert client.status(str(root)) is None
+
+
+@pytest.fixture
+def trickling(root: Path) -> Iterator[list[int]]:
+    """A daemon that is there, and never comes to the end of its hello; and how often it was asked."""
+    place = Path(client.places(str(root))[0])
+    place.parent.mkdir(parents=True, exist_ok=True)
+    asked: list[int] = []
+    over = threading.Event()
+
+    def answer(one: socket.socket) -> None:
+        asked.append(1)
+        with one, contextlib.suppress(OSError):
+            one.sendall(b"\0\0\x10\0")
+            while not over.wait(0.05):
+                one.sendall(b" ")
+
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(place))
+        listener.listen()
+
+        def serve() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    threading.Thread(target=answer, args=(listener.accept()[0],), daemon=True).start()
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield asked
+        over.set()
+        with contextlib.suppress(OSError):
+            listener.shutdown(socket.SHUT_RDWR)
+    client._hung.clear()
+
+
+def test_one_that_trickles_is_waited_for_as_long_as_was_said_and_then_left_alone(
+    root: Path, trickling: list[int]
+) -> None:
+    began = time.monotonic()
+    with pytest.raises(client.Hung):
+        client.Connection(str(root), within=0.3)
+    assert 0.25 < time.monotonic() - began < 1.5
+    with pytest.raises(client.Hung):
+        client.Connection(str(root), within=0.3)
+    assert len(trickling) == 1
+
+
+def test_a_hook_has_half_its_time_left_when_the_daemon_hangs(root: Path, trickling: list[int]) -> None:
+    (root / "MEMORY.md").write_text("# Long-Term Memory\n\n## Key Facts\n- The launch is on 3 May\n", "utf8")
+    environment = {**os.environ, "NACRE_HOOKS_TIMEOUT_MS": "20000"}
+    environment.pop("NACRE_NO_DAEMON", None)
+    began = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-m", "nacre", "hook", "SessionStart", "--agent", "claude-code", "--workspace", str(root)],
+        input='{"hook_event_name":"SessionStart","session_id":"s","source":"startup"}',
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment,
+    )
+    assert "3 May" in done.stdout
+    assert len(trickling) == 1
+    assert time.monotonic() - began < 15

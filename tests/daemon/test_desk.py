@@ -6,8 +6,12 @@ import gc
 import os
 from pathlib import Path
 
+import pytest
+
 from nacre.daemon.desk import Desk
+from nacre.errors import BadInput
 from nacre.memory import Memory
+from nacre.vault import inbox
 
 
 def test_any_number_of_groups_is_answered_and_nothing_more_is_held_open(tmp_path: Path) -> None:
@@ -26,3 +30,24 @@ def test_any_number_of_groups_is_answered_and_nothing_more_is_held_open(tmp_path
     assert desk.memory_of("group:g3").scope.group == "g3"
     assert desk.memory_of("main").scope.group is None
     desk.close()
+
+
+@pytest.mark.parametrize("event", ["Stop", "PreCompact", "SessionEnd"])
+def test_a_group_has_no_talk_captured(root: Path, event: str) -> None:
+    told = {"hook_event_name": event, "session_id": "61871d67", "transcript_path": __file__}
+    with Memory.open(root) as memory:
+        desk = Desk(memory)
+        assert desk.answer("group:team", "hook", {"of": "claude-code", "event": told}) == {"answer": None}
+        assert inbox.waiting(str(root)) == []
+        desk.answer("main", "hook", {"of": "claude-code", "event": told})
+        assert len(inbox.waiting(str(root))) == 1
+
+
+def test_what_the_plugin_asks_for_itself_is_asked_on_the_owners_connection_alone(root: Path) -> None:
+    with Memory.open(root) as memory:
+        desk = Desk(memory)
+        for name in ("scope", "prompt_section", "flush_plan", "agent_end", "before_reset", "refresh"):
+            with pytest.raises(BadInput, match="owner"):
+                desk.answer("group:team", "hook", {"of": "openclaw", "event": {"hook_event_name": name}})
+        asked = {"of": "openclaw", "event": {"hook_event_name": "before_prompt_build", "prompt": "x"}}
+        assert desk.answer("group:team", "hook", asked) == {"answer": None}

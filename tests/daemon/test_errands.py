@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import logging
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from nacre import Memory
 from nacre.daemon.errands import Errands
 from nacre.errors import BadInput
 from nacre.jobs import journal
+from nacre.vault import inbox
 from nacre.vault.lock import hold
 from nacre.vault.workspace import Workspace
 
@@ -99,6 +101,59 @@ def test_a_talk_whose_agent_says_that_it_ended_is_captured_within_a_minute(machi
         assert daemon.ask("ended", transcript=str(path)) == {}
     until(lambda: captured(machine), 60)
     until(lambda: whys(machine) == [("memory-sync", "talk", "done")])
+
+
+def test_a_talk_that_ends_just_after_it_was_captured_leaves_the_queue_within_seconds(
+    machine: Machine, start: Start
+) -> None:
+    """Its agent said before that it would forget the beginning; then nothing was said any more."""
+    start(jobs=True, place=machine.workspace.root)
+    root, path = str(machine.workspace.root), talk(machine)
+    for _ in ("PreCompact", "SessionEnd"):
+        assert inbox.queue(root, "claude-code", "61871d67", str(path), at=time.time(), now=True)
+        with connected(machine.workspace.root) as daemon:
+            daemon.ask("ended", transcript=str(path))
+        until(lambda: inbox.waiting(root) == [], 15)
+    until(lambda: [why for _, why, _ in whys(machine)] == ["talk", "talk"])
+
+
+def test_talks_that_end_one_after_the_other_are_captured_a_few_times_a_minute(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Memory.open(machine.workspace.root) as memory:
+        errands = Errands(memory, logging.getLogger("test"), first=3600)
+        looks: list[float] = []
+
+        def looked(_over: set[str]) -> float:
+            looks.append(time.monotonic())
+            errands.is_over("another")
+            return 3600
+
+        monkeypatch.setattr(errands, "_look", looked)
+        errands.start()
+        errands.is_over("one")
+        until(lambda: len(looks) == 2)
+        errands.end()
+    assert 4.5 < looks[1] - looks[0] < 10
+
+
+def test_who_is_not_to_run_the_jobs_captures_what_hooks_queued_and_no_more(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in NEVER:
+        monkeypatch.delenv(name)
+    path = talk(machine)
+    os.utime(path, (time.time() + 1, time.time() + 1))
+    with Memory.open(machine.workspace.root) as memory:
+        errands = Errands(memory, logging.getLogger("test"), first=0, timed=False)
+        errands.start()
+        until(lambda: errands.status()["nextLook"] is not None)
+        assert errands.runs == 0
+        errands.is_over(str(path))
+        until(lambda: captured(machine), 60)
+        until(lambda: not errands.at_work)
+        errands.end()
+    assert whys(machine) == [("memory-sync", "talk", "done")]
 
 
 def test_a_talk_that_ended_while_a_job_was_at_work_is_not_waited_for(machine: Machine) -> None:

@@ -11,6 +11,7 @@ import pytest
 from nacre import Memory
 from nacre.errors import BadInput
 from nacre.hooks.answering import answer
+from nacre.sources.chats import sign_of
 from nacre.vault import given, inbox
 from nacre.vault.rules import block, has_block
 
@@ -30,7 +31,9 @@ def test_an_event_that_nobody_knows_has_no_answer(root: Path) -> None:
 
 def test_who_listens_is_told_by_the_key(root: Path) -> None:
     assert told(root, "scope", sessionKey="agent:main:main") == {"scope": "main"}
-    assert told(root, "scope", sessionKey="agent:main:discord:channel:12") == {"scope": "group:group"}
+    assert told(root, "scope", sessionKey="agent:main:discord:channel:12") == {
+        "scope": f"group:group-{sign_of('discord:channel:12')}"
+    }
     assert told(root, "scope", sessionKey="agent:main:subagent:12") == {"scope": None}
 
 
@@ -146,8 +149,22 @@ def test_what_a_flush_wrote_is_found_after_it(root: Path, database: Path) -> Non
 def test_a_fresh_start_is_for_the_owner_alone(root: Path) -> None:
     text = told(root, "refresh", sessionKey="agent:main:main", sessionId="unknown")["text"]
     assert "promote_report.md" in text
+
+
+@pytest.mark.parametrize("event", ["scope", "prompt_section", "flush_plan", "agent_end", "before_reset", "refresh"])
+def test_a_group_is_given_something_and_may_ask_nothing_else(root: Path, database: Path, event: str) -> None:
     with pytest.raises(BadInput, match="owner"):
-        told(root, "refresh", scope="group:family")
+        told(root, event, scope="group:family", sessionKey="agent:main:main", sessionId="61871d67")
+    assert inbox.waiting(str(root)) == []
+
+
+def test_a_session_that_wants_to_leave_no_trace_is_given_nothing_and_nothing_is_noted(root: Path) -> None:
+    key = "agent:main:incognito-1"
+    assert told(root, "before_prompt_build", prompt=PROMPT, sessionId="61871d67-1", sessionKey=key) is None
+    assert told(root, "scope", sessionKey=key) == {"scope": None}
+    with Memory.open(root) as memory:
+        log = given.read(memory.workspace)
+    assert (log.packs, log.silence) == ((), None)
 
 
 def test_an_answer_is_plain_values(root: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,10 +10,13 @@ from tests.hooks.conftest import Session
 
 from nacre import Memory
 from nacre.hooks.answering import answer
-from nacre.hooks.prompting import is_telling
+from nacre.hooks.prompting import _fits, is_telling
+from nacre.model.hit import Hit
 from nacre.recall.pack import tokens, weight
 from nacre.vault import given
+from nacre.vault.ledger import identity
 
+PNPM, BUN = "Use pnpm, never npm, in every repository", "We moved to Bun for all installs"
 KEY = "Where does the Braldor project keep its backup key?"
 
 
@@ -174,3 +178,112 @@ def test_what_barely_fits_is_not_given_unasked(session: Session, monkeypatch: py
     assert session.ask("Is the backup key kept anywhere by the Quimsel people?") == ""
     monkeypatch.setenv("NACRE_HOOKS_PROMPT_SCORE", "0")
     assert session.ask("Is the backup key kept anywhere by the Quimsel people?")
+
+
+def _moved_to_bun(session: Session, *, in_memory: str = BUN) -> None:
+    """Yesterday's log says pnpm; the ledger closed that in favour of Bun."""
+    root = session.root
+    (root / "MEMORY.md").write_text(f"# Long-Term Memory\n\n## User Preferences\n- {in_memory}\n", "utf8")
+    (root / "memory" / "2026-02-10.md").write_text(f"# 2026-02-10\n\n## 09:00 note\n- [PREF] {PNPM}\n", "utf8")
+    records = (
+        {"id": identity(PNPM), "at": "2026-02-10T22:00", "verdict": "admitted", "text": PNPM},
+        {"id": identity(PNPM), "at": "2026-02-11T22:00", "verdict": "superseded", "by": identity(BUN), "valid_to": "2026-02-11"},
+        {"id": identity(BUN), "at": "2026-02-11T22:00", "verdict": "admitted", "text": BUN},
+    )  # fmt: skip
+    (root / "memory" / "ledger.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in records), "utf8")
+
+
+def test_what_was_superseded_is_given_with_what_holds_instead(session: Session) -> None:
+    _moved_to_bun(session)
+    text = session.ask("can I use pnpm, never npm, here?")
+    assert f"- [PREF] {PNPM} (superseded on 2026-02-11 by: {BUN})\n" in text
+
+
+def test_what_was_superseded_is_not_given_to_who_knows_better(session: Session) -> None:
+    _moved_to_bun(session)
+    session.begin()
+    assert session.ask("can I use pnpm, never npm, here?") == ""
+
+
+def test_what_was_superseded_by_something_that_is_gone_is_not_given(session: Session) -> None:
+    _moved_to_bun(session)
+    with (session.root / "memory" / "ledger.jsonl").open("a", encoding="utf8") as file:
+        file.write(json.dumps({"id": identity(BUN), "at": "2026-02-12T09:00", "verdict": "forgotten"}) + "\n")
+    assert PNPM not in session.ask("can I use pnpm, never npm, here?")
+
+
+def test_long_term_memory_holds_whatever_the_ledger_says(session: Session) -> None:
+    _moved_to_bun(session, in_memory=PNPM)
+    text = session.ask("can I use pnpm, never npm, here?")
+    assert f"# MEMORY.md#L4-L4\n\n- {PNPM}\n" in text
+    assert "superseded" not in text
+
+
+def _noted(session: Session) -> given.Log:
+    with Memory.open(session.root) as memory:
+        return given.read(memory.workspace)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "reason"),
+    [
+        ("ok", "too little"),
+        ("What is the boiling point of tungsten in kelvin?", "nothing found"),
+        (KEY, "given before"),
+    ],
+)
+def test_why_nothing_was_given_can_be_seen_without_a_word_of_the_prompt(
+    prompt: str, reason: str, session: Session
+) -> None:
+    session.ask(KEY)
+    assert session.ask(prompt) == ""
+    log = _noted(session)
+    assert log.silence is not None
+    assert reason in log.silence["reason"]
+    assert (log.silence["hook"], log.silence["session"]) == ("UserPromptSubmit", "61871d67")
+    assert "tungsten" not in str(log.silence)
+    assert len(log.packs) == 1
+    assert "third floor" in log.text
+
+
+def test_a_score_that_was_too_low_is_told(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NACRE_HOOKS_PROMPT_SCORE", "1")
+    assert session.ask(KEY) == ""
+    assert (_noted(session).silence or {})["reason"].startswith("best score ")
+
+
+def test_only_what_was_given_is_noted_as_given(session: Session) -> None:
+    lines = "".join(f"\n## Key {number}\n\n- Braldor keeps backup key {number} in a drawer\n" for number in range(2))
+    (session.root / "memory" / "drawers.md").write_text(f"# Drawers\n{lines}", "utf8")
+    for _ in range(3):
+        session.ask("Where does Braldor keep backup key 1 in a drawer?")
+    for pack in _noted(session).packs:
+        assert [hit["citation"] for hit in pack["hits"]] == [
+            f"{part['path']}#L{part['lines'][0]}-L{part['lines'][1]}" for part in pack["parts"]
+        ]
+
+
+def test_nothing_is_noted_where_nobody_wants_it(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NACRE_CONTEXT_LOG", "false")
+    session.ask("ok")
+    assert not (session.root / ".nacre" / "context.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("score", "cosine", "coverage", "fits"),
+    [
+        (0.41, 0.0, 0.1, True),  # by words alone
+        (0.39, 0.0, 0.9, False),
+        (0.74, 0.33, 0.55, False),  # the same words about something else
+        (0.74, 0.2, 0.77, True),  # nearly all of them, on a line in the midst of others
+        (0.36, 0.44, 0.25, True),  # words and meaning agree
+        (0.36, 0.44, 0.05, False),
+        (0.34, 0.44, 0.25, False),
+    ],
+)
+def test_words_without_meaning_do_not_fit_and_where_both_agree_less_will_do(
+    score: float, cosine: float, coverage: float, fits: bool
+) -> None:
+    parts = {"cosine": cosine, "coverage": coverage}
+    hit = Hit("x", "memory/a.md", 1, 1, score, "words", "", "note", None, parts=parts)
+    assert _fits(hit, 0.4) is fits

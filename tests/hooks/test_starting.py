@@ -58,6 +58,17 @@ def test_a_resumed_session_is_given_what_is_new(session: Session) -> None:
     assert session.begin("resume") == ""
 
 
+def test_a_resumed_session_is_not_given_headings_and_comments_alone(session: Session) -> None:
+    state = "# Session State\n<!-- day: 2026-02-12 -->\n## Current Task\n{task}\n"
+    (session.root / "SESSION-STATE.md").write_text(state.format(task="Ship the shop"), "utf8")
+    (session.root / "USER.md").write_text("# USER.md\n\n<!-- who you are -->\n", "utf8")
+    assert "Ship the shop" in session.begin()
+    session.later(hours=1)
+    assert session.fire("SessionStart", source="resume") is None
+    (session.root / "SESSION-STATE.md").write_text(state.format(task="Mend the shop"), "utf8")
+    assert "Mend the shop" in session.begin("resume")
+
+
 def test_a_resumed_session_that_nobody_remembers_is_given_everything(session: Session) -> None:
     assert "pnpm" in session.begin("resume")
 
@@ -96,6 +107,16 @@ def test_sessions_of_long_ago_are_forgotten(session: Session) -> None:
     later = dt.datetime.now(dt.UTC).timestamp() + sessions.OLDEST + 60
     sessions.save(workspace, "new", Told(later), later)
     assert sessions.load(workspace, "old") == Told()
+
+
+def test_sessions_that_never_begin_with_us_do_not_grow_for_ever(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sessions, "MOST_SESSIONS", 3)
+    workspace = Workspace(session.root)
+    for number in range(6):
+        sessions.save(workspace, f"s{number}", Told(0.0, ("ab",)), 5.0)
+    assert len(list((workspace.machine / "hooks").iterdir())) == 3
 
 
 @pytest.mark.parametrize("data", ["", "[]", "{", '{"at":"x","lines":3}', '{"at":1,"lines":[1,null]}'])

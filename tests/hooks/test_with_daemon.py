@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.daemon.conftest import Start, answers
@@ -13,8 +14,9 @@ from tests.hooks.conftest import Fire
 from tests.talks import ClaudeTalk
 
 from nacre import Memory
+from nacre.daemon import client
 from nacre.daemon.lifetime import holder
-from nacre.daemon.start import stop
+from nacre.daemon.start import make_way, stop
 from nacre.vault import inbox
 from nacre.vault.workspace import Workspace
 
@@ -33,6 +35,72 @@ def test_a_hook_that_finds_no_daemon_starts_one_for_the_next_time(
     finally:
         with Memory.open(root) as memory:
             assert stop(memory)
+
+
+def test_one_that_a_hook_started_runs_no_jobs_unless_the_user_wants_that(
+    fire: Fire, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fire("SessionStart", source="startup", env=WANTED)
+    monkeypatch.setenv("NACRE_NO_DAEMON", "0")
+    try:
+        told = wait_for_status(root)
+        assert (told["onDemand"], told["jobs"]["timed"]) == (True, False)
+        settings = Path.home() / ".config" / "nacre" / "config.toml"
+        settings.parent.mkdir(parents=True, exist_ok=True)
+        settings.write_text("[jobs]\non_demand = true\n", "utf8")
+        until(lambda: bool(wait_for_status(root)["jobs"]["timed"]))
+    finally:
+        with Memory.open(root) as memory:
+            assert stop(memory)
+
+
+def test_one_that_a_hook_started_has_the_settings_of_the_user_and_not_of_that_session(
+    fire: Fire, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (root / "MEMORY.md").write_text("# Long-Term Memory\n\n## User Preferences\n- Use pnpm, never npm\n", "utf8")
+    mine = {"NACRE_HOOKS_PROMPT": "false", "NACRE_LANGUAGE": "zh"}
+    assert "记忆".encode() in json_text(fire("SessionStart", source="startup", env=WANTED | mine).stdout)
+    monkeypatch.setenv("NACRE_NO_DAEMON", "0")
+    wait_for_status(root)
+    others = {"NACRE_LANGUAGE": ""}
+    try:
+        assert fire("UserPromptSubmit", prompt=PROMPT, session_id="next", env=WANTED | others).stdout
+        english = json_text(fire("SessionStart", source="startup", session_id="next", env=WANTED | others).stdout)
+        assert english
+        assert "记忆".encode() not in english
+        chinese = {"NACRE_LANGUAGE": "zh"}
+        again = fire("SessionStart", source="startup", session_id="third", env=WANTED | chinese).stdout
+        assert "记忆".encode() in json_text(again)
+        assert wait_for_status(root)["questions"] >= 3  # all of it was answered by the daemon
+    finally:
+        with Memory.open(root) as memory:
+            assert stop(memory)
+
+
+def test_one_that_is_to_stay_takes_the_place_of_one_on_demand(root: Path, start: Start) -> None:
+    start("--on-demand", jobs=True)
+    with Memory.open(root) as memory:
+        make_way(memory)
+        assert holder(memory.workspace) is None
+    stays = start()
+    with Memory.open(root) as memory:
+        make_way(memory)
+        assert holder(memory.workspace) == stays.pid
+
+
+def wait_for_status(root: Path) -> dict[str, Any]:
+    found: list[dict[str, Any]] = []
+
+    def there() -> bool:
+        found.extend(one for one in (client.status(str(root)),) if one)
+        return bool(found)
+
+    until(there)
+    return found[-1]
+
+
+def json_text(output: bytes) -> bytes:
+    return json.dumps(json.loads(output), ensure_ascii=False).encode()
 
 
 @pytest.mark.parametrize("event", ["Stop", "UserPromptSubmit"])

@@ -220,7 +220,7 @@ def test_what_strangers_in_a_group_say_is_not_indexed(opened: Open, home: Path) 
     index = opened()
     index.texts()
     query = "select text, label, audience from chunks where session = 'g1' order by position"
-    assert index.rows(query) == [("let us climb", "owner", "team")]
+    assert index.rows(query) == [("let us climb", "owner", "team-5fb96b")]
 
 
 def test_a_secret_never_reaches_the_index_file(opened: Open, home: Path, workspace: Workspace) -> None:

@@ -295,3 +295,12 @@ def test_a_workspace_that_goes_away_meanwhile_is_not_made_again(tmp_path: Path) 
     with pytest.raises(NoWorkspace):
         run_due(desk)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_heartbeat_tells_of_counts_that_stop_the_organising(tmp_path: Path) -> None:
+    with Memory.init(tmp_path / "ws") as memory:
+        assert heartbeat(memory, False).said == "All is well."
+        (tmp_path / "ws" / "refcount.json").write_bytes(b"")
+        found = heartbeat(memory, False)
+        assert found.result == "partly"
+        assert "The layers are not organised" in found.said

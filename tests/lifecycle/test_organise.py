@@ -76,6 +76,18 @@ def test_a_file_that_others_put_into_forgotten_counts_from_the_day_it_is_first_s
     assert layers.places() == []
 
 
+def test_what_was_forgotten_by_a_clock_that_went_ahead_counts_from_today_and_can_be_woken(layers: Layers) -> None:
+    layers.put("forgotten/x.md", age="90d")
+    layers.now += dt.timedelta(days=1500)
+    layers.organise()
+    layers.now = NOW
+    layers.organise()
+    assert layers.counts()["forgotten/x.md"]["forgotten"] == int(NOW.timestamp())
+    layers.now += dt.timedelta(days=30)
+    layers.organise()
+    assert layers.places() == []
+
+
 def test_what_its_user_marked_is_forgotten_but_never_deleted(layers: Layers) -> None:
     layers.put("warm/x.md", age="90d")
     layers.count({"warm/x.md": {"total": 1, "timestamps": [], "user_marked": True, "colour": "red"}})

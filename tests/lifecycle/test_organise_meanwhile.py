@@ -16,9 +16,11 @@ from tests.lifecycle.layers import Layers, brief
 
 from nacre.errors import Locked, NacreError, NotFound, PartlyDone
 from nacre.lifecycle.organise import organise
+from nacre.vault import atomic
 from nacre.vault.lock import lock
 from nacre.vault.operation import operation
 from nacre.vault.rewrite import rewrite
+from nacre.vault.tiers import held
 from nacre.vault.workspace import Workspace
 
 
@@ -44,12 +46,19 @@ def disk_full_for_large_files() -> Iterator[None]:
 LARGE = "# a\n" + "word " * 40_000 + "\n"
 
 
+def put_large(layers: Layers) -> Path:
+    """A large checkpoint that the next run deletes: bringing it back needs room on the disk."""
+    large = layers.put("forgotten/a.md", LARGE, age="90d")
+    layers.count({"forgotten/a.md": {"forgotten": int(layers.ago("31d").timestamp()), "timestamps": []}})
+    return large
+
+
 def test_an_undo_that_stopped_halfway_says_so_and_goes_on_where_it_stopped(layers: Layers) -> None:
-    large, small = layers.put("hot/a.md", LARGE, age="4h"), layers.put("hot/b.md", "# b\n", age="4h")
-    large.chmod(0o640)
-    before, time = layers.tree(), large.stat().st_mtime_ns
+    large, small = put_large(layers), layers.put("hot/b.md", "# b\n", age="4h")
+    small.chmod(0o640)
+    before, time = layers.tree(), small.stat().st_mtime_ns
     layers.organise()
-    with disk_full_for_large_files(), pytest.raises(PartlyDone, match=r'disk is full.*of 5 files.*"nacre undo" again'):
+    with disk_full_for_large_files(), pytest.raises(PartlyDone, match=r'disk is full.*of 3 files.*"nacre undo" again'):
         layers.undo()
     assert small.exists()
     assert not large.exists()
@@ -58,13 +67,13 @@ def test_an_undo_that_stopped_halfway_says_so_and_goes_on_where_it_stopped(layer
         layers.undo()
     layers.undo()
     assert layers.tree() == before | {"hot/c.md": (layers.folder / "hot/c.md").read_bytes()}
-    assert (large.stat().st_mtime_ns, large.stat().st_mode & 0o777) == (time, 0o640)
+    assert (small.stat().st_mtime_ns, small.stat().st_mode & 0o777) == (time, 0o640)
     with pytest.raises(NotFound, match="nothing to undo"):
         layers.undo()
 
 
 def test_what_came_after_an_undo_that_stopped_is_undone_first(layers: Layers) -> None:
-    layers.put("hot/a.md", LARGE, age="4h")
+    put_large(layers)
     layers.put("hot/b.md", "# b\n", age="4h")
     before = layers.tree()
     layers.organise()
@@ -105,7 +114,69 @@ def test_an_undo_killed_at_any_call_goes_on(layers: Layers) -> None:
     assert call > 10
 
 
+def test_an_undo_of_moves_and_edits_killed_at_any_call_goes_on(layers: Layers) -> None:
+    layers.put("hot/a.md", "# a\n", age="4h")
+    layers.put("hot/b.md", "# b\n", age="4h")
+    before = layers.tree()
+    layers.organise()
+    with operation(layers.workspace, layers.clock, "forget") as op:
+        rewrite(op, layers.folder / "warm/a.md", b"# less\n", read=atomic.digest(b"# a\n"))
+    root, start = layers.root, layers.root.with_name("start")
+    shutil.copytree(root, start)
+    call, died = 0, True
+    while died:
+        call += 1
+        shutil.rmtree(root)
+        shutil.copytree(start, root)
+        died = killed_at(call, lambda: layers.undo(2))
+        with contextlib.suppress(NotFound):
+            layers.undo(2)
+        assert {path: data for path, data in layers.tree().items() if not path.endswith(".tmp")} == before, call
+    assert call > 8
+
+
 # Others at work meanwhile.
+
+
+def test_who_shares_the_layers_waits_until_an_undo_is_through(
+    memory_disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours, theirs = Layers(memory_disk / "ours"), Layers(memory_disk / "theirs")
+    for one in (ours, theirs):
+        one.set(path=str(memory_disk / "shared/fs"))
+    ours.put("hot/a.md", age="4h")
+    ours.organise()
+    free: list[bool] = []
+
+    def ask() -> None:
+        with contextlib.suppress(Locked), held(theirs.workspace, theirs.config, timeout=0):
+            free.append(True)
+
+    rename = atomic.rename
+
+    def asked(path: Path, to: Path) -> None:
+        free.append(False)
+        thread = Thread(target=ask)
+        thread.start()
+        thread.join()
+        rename(path, to)
+
+    monkeypatch.setattr(atomic, "rename", asked)
+    ours.undo()
+    assert ours.places() == ["hot/a.md"]
+    assert free == [False]
+
+
+def test_an_undo_asks_the_disk_for_each_folder_once(layers: Layers, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(50):
+        layers.put(f"hot/{number}.md", f"# {number}\n", age="4h")
+    before = layers.places()
+    layers.organise()
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fsync", synced.append)
+    layers.undo()
+    assert layers.places() == before
+    assert len(synced) < 20
 
 
 def others_hold(workspace: Workspace) -> bool:

@@ -10,7 +10,9 @@ import signal
 import socket
 import stat
 import subprocess
+import threading
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx2
@@ -225,6 +227,45 @@ def test_the_token_is_made_once_and_for_its_user_alone(root: Path) -> None:
     assert len(token(root)) == 43
     assert token(root, "group:ops") != token(root)
     assert root not in place.parents
+
+
+def test_many_who_make_the_token_at_once_get_the_same(root: Path) -> None:
+    for _ in range(20):
+        forget_tokens(root)
+        together = threading.Barrier(8)
+
+        def made(barrier: threading.Barrier = together) -> str:
+            barrier.wait()
+            return token(root)
+
+        with ThreadPoolExecutor(8) as pool:
+            words = {one.result() for one in [pool.submit(made) for _ in range(8)]}
+        assert words == {token(root)}
+        assert [one.name for one in token_file(root).parent.iterdir()] == [token_file(root).name]
+
+
+def test_a_token_that_is_being_written_is_not_taken_away(root: Path) -> None:
+    word = token(root)
+    place = token_file(root)
+    place.write_text("")
+    inode = place.stat().st_ino
+    threading.Timer(0.1, place.write_text, (f"{word}\n",)).start()
+    assert token(root) == word
+    assert place.stat().st_ino == inode
+
+
+def test_who_takes_the_token_away_shuts_out_whoever_knew_it(root: Path, serve: Serve) -> None:
+    served = serve()
+    assert status(sent(served, request(served))) == 200
+    token_file(root).unlink()
+    assert status(sent(served, request(served))) == 401
+    assert status(sent(served, request(served, auth="Bearer "))) == 401
+    other = subprocess.run(
+        [*nacre(root), "serve", "--token"], capture_output=True, text=True, check=True
+    ).stdout.strip()
+    assert other != served.token
+    assert status(sent(served, request(served))) == 401
+    assert status(sent(served, request(served, auth=f"Bearer {other}"))) == 200
 
 
 def test_the_tokens_of_a_workspace_go_with_it_and_no_others(root: Path, tmp_path: Path) -> None:

@@ -9,18 +9,23 @@ import select
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from mcp import Client, StdioServerParameters, stdio_client
 from mcp.shared.exceptions import MCPError
 from tests.mcp.conftest import Serve, nacre
 from tests.mcp.every import called, everything, refused
 
+from nacre.daemon import client as daemon
 from nacre.daemon.asking import tool_by_daemon
+from nacre.mcp.stdio import whole
 from nacre.memory import Memory
 
 INITIALIZE = {
@@ -139,6 +144,26 @@ def test_garbage_is_answered_with_an_error_and_ends_nothing(process: subprocess.
     assert "result" in answers[-1]
 
 
+@pytest.mark.parametrize("text", ["\\ud800", "\\udc00 x", "x \\udbff\\ud83d\\ude00"])
+def test_half_a_character_is_answered_too(process: subprocess.Popen[bytes], text: str) -> None:
+    send(process, INITIALIZE)
+    line(process)
+    asked = {"name": "memory_search", "arguments": {"query": f"launch {text.encode().decode('unicode-escape')}"}}
+    send(process, {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": asked})
+    answer = line(process)
+    assert answer["id"] == 2
+    assert "3 May" in json.dumps(answer["result"])
+
+
+@given(st.text() | st.text(st.characters(categories=["Cs"])) | st.just("\\\\ud800"))
+def test_a_message_means_the_same_but_for_halves_of_characters(text: str) -> None:
+    meant = json.loads(json.dumps(text)).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    told = json.loads(whole(json.dumps(text)))
+    told.encode()
+    if "\ufffd" not in meant:
+        assert told == text
+
+
 @contextmanager
 def held(root: Path) -> Iterator[Callable[[], None]]:
     """The lock of the workspace in another process, until it is let go."""
@@ -222,3 +247,20 @@ def test_a_daemon_is_asked_for_what_reads_alone(root: Path, serve: Serve) -> Non
         assert tool_by_daemon(memory, "memory_get", {"path": "MEMORY.md"}, None) is not None
         for name in ("memory_write", "memory_forget", "memory_state"):
             assert tool_by_daemon(memory, name, {}, None) is None
+
+
+def test_a_daemon_that_hangs_is_waited_for_once(root: Path, serve: Serve) -> None:
+    served = serve()
+    with Memory.open(root) as memory:
+        assert tool_by_daemon(memory, "memory_status", {}, None) is not None
+        served.process.send_signal(signal.SIGSTOP)
+        try:
+            began = time.monotonic()
+            assert tool_by_daemon(memory, "memory_status", {}, None) is None
+            assert time.monotonic() - began < 8
+            began = time.monotonic()
+            assert tool_by_daemon(memory, "memory_status", {}, None) is None
+            assert time.monotonic() - began < 1
+        finally:
+            served.process.send_signal(signal.SIGCONT)
+            daemon._hung.clear()

@@ -145,7 +145,8 @@ def test_a_fresh_start_is_told_to_the_owner_and_refused_to_a_group(host: Host) -
 def test_a_question_that_takes_long_keeps_nobody_waiting(host: Host, tmp_path: Path) -> None:
     plugin = host()
     plugin.tool("memory_search", query="Braldor")
-    told = plugin.do("together", deeds=[{"do": "command", "name": "refresh"}, {"do": "tool", "name": "memory_status"}])
+    refresh = {"do": "command", "name": "refresh", "ctx": {"sessionKey": "agent:main:main"}}
+    told = plugin.do("together", deeds=[refresh, {"do": "tool", "name": "memory_status"}])
     assert told["first"] == 1  # the second was answered first
     assert "promote_report.md" in told["answers"][0]["text"]
 

@@ -17,6 +17,7 @@ from nacre.memory import Memory
 from nacre.recall.pack import ContextPack
 from nacre.text.language import tokens_estimate
 from nacre.vault import recalls
+from nacre.vault.ledger import identity
 from nacre.words import use_language
 
 NOW = "2026-03-20T18:00"
@@ -330,7 +331,7 @@ def test_the_last_packs_are_noted_with_their_parts_and_the_very_last_with_its_wo
     assert told["text"] == pack.text
     assert told["packs"][-1]["parts"][0] == {
         "path": "SESSION-STATE.md",
-        "lines": [1, 3],
+        "lines": [2, 3],
         "tokens": pack.parts[0].tokens,
     }
     assert "question" not in place.read_text("utf8")
@@ -385,3 +386,57 @@ def test_whatever_the_files_look_like_the_budget_holds(
     pack = memory.context(budget, project=project)
     assert tokens_estimate(pack.text) <= budget
     assert pack == memory.context(budget, project=project)
+
+
+def test_what_long_term_memory_says_is_not_said_again_by_the_logs(memory: Memory, root: Path) -> None:
+    (root / "memory" / "2026-03-20.md").write_text(
+        "# 2026-03-20\n\n## 09:00 note\n- [PREF] Use pnpm, never npm.\n\n## 10:00 note\n- Coffee is at nine\n- 报告一律用 Typst 排版\n"
+        "- Prices are in cents (src: 2026-03-20)\n",
+        "utf8",
+    )
+    (root / "memory" / "2026-03-19.md").write_text("# 2026-03-19\n\n## 09:00 note\n- Coffee is at nine\n", "utf8")
+    pack = memory.context(project="shop")
+    for line in ("Use pnpm, never npm", "报告一律用 Typst 排版", "Prices are in cents", "Coffee is at nine"):
+        assert pack.text.count(line) == 1
+    assert "## 10:00 note" in pack.text
+    assert "## 09:00 note" not in pack.text
+    left = [(one.path, one.first, one.last) for one in pack.left if one.reason == "already given"]
+    assert left == [("memory/2026-03-20.md", 4, 9), ("memory/2026-03-19.md", 4, 4)]
+
+
+def test_a_log_says_what_long_term_memory_had_no_room_for(memory: Memory, root: Path) -> None:
+    many = "".join(f"- Rule {number}: the harbour gate {number} is closed by hand\n" for number in range(60))
+    (root / "MEMORY.md").write_text(f"# Long-Term Memory\n\n## Rules\n{many}", "utf8")
+    last = "- Rule 59: the harbour gate 59 is closed by hand\n"
+    (root / "memory" / "2026-03-20.md").write_text(f"# 2026-03-20\n\n## 09:00 note\n{last}", "utf8")
+    assert memory.context(300).text.count(last) == 1
+    assert memory.context().text.count(last) == 1
+
+
+def test_a_repeated_line_with_more_below_it_is_given_whole(memory: Memory, root: Path) -> None:
+    text = "# 2026-03-20\n\n## 09:00 note\n- Use pnpm, never npm\n  - since the lock file broke twice\n"
+    (root / "memory" / "2026-03-20.md").write_text(text, "utf8")
+    assert "- Use pnpm, never npm\n  - since the lock" in memory.context().text
+
+
+def test_what_the_ledger_closed_is_not_given(memory: Memory, root: Path) -> None:
+    closed = {"id": identity("Yesterday it rained"), "at": "2026-03-20T10:00", "verdict": "superseded", "by": "x"}
+    line = json.dumps(closed | {"valid_to": "2026-03-20"})
+    (root / "memory" / "ledger.jsonl").write_text(f"{line}\n", "utf8")
+    for pack in (memory.context(), memory.context(query="did it rain yesterday?")):
+        assert "rained" not in pack.text
+        assert "superseded on 2026-03-20" in [one.reason for one in pack.left if one.path == "memory/2026-03-19.md"]
+    with Memory.open(root, now="2026-03-19T23:00") as before:
+        assert "Yesterday it rained" in before.context().text
+
+
+def test_a_file_is_named_once(memory: Memory, root: Path) -> None:
+    text = memory.context(all_files=True).text
+    for title in ("# Session State", "# Long-Term Memory", "Only what prevents"):
+        assert title not in text
+    assert text.count("# USER.md") == 1
+    (root / "MEMORY.md").write_text("# Preferences\n- Use pnpm\n\n# People\n- Ada keeps the light\n", "utf8")
+    (root / "USER.md").write_text("# Lin, who never sleeps\n\n- Likes tea\n", "utf8")
+    text = memory.context(all_files=True).text
+    assert "# Preferences\n- Use pnpm" in text
+    assert "# Lin, who never sleeps" in text

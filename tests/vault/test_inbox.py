@@ -12,6 +12,11 @@ from hypothesis import strategies as st
 
 from nacre.vault import inbox, scratch
 
+BAD_PATHS = [
+    f'{{"version":1,"agent":"codex","session":"s","transcript":"{path}","size":1,"at":1,"now":true}}'
+    for path in ("/t\\u0000.jsonl", "/t\\ud800.jsonl", "/t\\udc80.jsonl", "/" + "t" * 5000)
+]
+
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
@@ -72,12 +77,51 @@ def test_a_link_in_its_place_is_not_written_through(where: str, root: Path, talk
     "text",
     ["", "{", "[]", '{"version":9}', '{"version":1,"agent":1,"session":"s","transcript":"/t","size":1,"at":1}',
      '{"version":1,"agent":"codex","session":"s","transcript":"relative","size":1,"at":1}',
-     '{"version":1,"agent":"codex","session":"s","transcript":"/t","size":-1,"at":1}'],
+     '{"version":1,"agent":"codex","session":"s","transcript":"/t","size":-1,"at":1}',
+     '{"version":1,"agent":"codex","session":"s","transcript":"/t","size":1,"at":1' + "0" * 400 + "}",
+     *BAD_PATHS],
 )  # fmt: skip
 def test_what_cannot_be_understood_is_passed_over(text: str, root: Path, talk: Path) -> None:
     inbox.queue(str(root), "codex", "s", str(talk), at=1)
     (root / ".nacre" / "inbox" / "odd.json").write_text(text, "utf8")
     assert len(inbox.waiting(str(root))) == 1
+
+
+@pytest.mark.parametrize("text", BAD_PATHS)
+def test_what_can_never_be_captured_is_taken_away(text: str, root: Path, talk: Path) -> None:
+    inbox.queue(str(root), "codex", "s", str(talk), at=1)
+    folder = root / ".nacre" / "inbox"
+    (folder / "odd.json").write_text(text, "utf8")
+    (folder / "newer.json").write_text('{"version":9}', "utf8")
+    (folder / "folder.json").mkdir()
+    assert len(inbox.waiting(str(root))) == 1
+    assert inbox.clean(str(root), os.stat(folder / "odd.json").st_mtime) == 1
+    assert not (folder / "odd.json").exists()
+    assert (folder / "newer.json").exists()
+    assert len(inbox.waiting(str(root))) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root may give files away")
+def test_what_another_user_wrote_is_not_believed(root: Path, talk: Path) -> None:
+    inbox.queue(str(root), "codex", "s", str(talk), at=1)
+    (one,) = inbox.waiting(str(root))
+    os.chown(one.path, 54321, -1)
+    assert inbox.waiting(str(root)) == []
+    assert inbox.clean(str(root), os.stat(one.path).st_mtime) == 0  # it is the other user's to take away
+    os.chown(one.path, 0, -1)
+    os.chown(talk, 54321, -1)
+    assert inbox.waiting(str(root)) == []
+
+
+def test_an_inbox_that_nobody_empties_does_not_grow_for_ever(
+    root: Path, talk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inbox, "MOST", 3)
+    for number in range(6):
+        inbox.queue(str(root), "codex", f"s{number}", str(talk), at=number)
+        newest = max((root / ".nacre" / "inbox").iterdir(), key=lambda path: path.stat().st_mtime_ns)
+        os.utime(newest, (1000 + number, 1000 + number))
+    assert {one.session for one in inbox.waiting(str(root))} == {"s3", "s4", "s5"}
 
 
 def test_what_nobody_waits_for_goes(root: Path, talk: Path) -> None:

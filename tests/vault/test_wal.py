@@ -163,3 +163,48 @@ def test_a_comment_that_is_never_closed_hides_nothing_afterwards_either(workspac
             assert "never closed" in str(refused)  # noqa: PT017 - being refused is one of two good ends
         assert desk.get()["pending"] == ["call Bob"]
     assert [one["text"] for one in desk.get()["decisions"]][-1:] == ["pnpm"]
+
+
+RELEASE = "## Pending\n- [ ] Release 2\n  - [ ] call Bob\n  - [ ] pay the invoice\n    today\n- [ ] other\n"
+
+
+@pytest.mark.parametrize("which", ["call Bob", "bob"])
+def test_what_is_nested_is_finished_alone(workspace: Workspace, which: str) -> None:
+    workspace.state.write_text(RELEASE, "utf8")
+    assert at(workspace).done(which).log == ("[Task] Done: call Bob",)
+    assert workspace.state.read_text("utf8") == RELEASE.replace("  - [ ] call Bob\n", "")
+
+
+def test_by_its_own_words_or_its_number_an_entry_is_finished_with_what_is_nested(workspace: Workspace) -> None:
+    for which in ("release 2", "1"):
+        workspace.state.write_text(RELEASE, "utf8")
+        at(workspace).done(which)
+        assert workspace.state.read_text("utf8") == "## Pending\n- [ ] other\n"
+
+
+def test_words_that_an_entry_and_a_nested_one_share_are_refused(workspace: Workspace) -> None:
+    workspace.state.write_text(RELEASE.replace("other", "call Bob's aunt"), "utf8")
+    with pytest.raises(NacreError, match="could be any of 2"):
+        at(workspace).done("call bo")
+    assert at(workspace).done("call Bob").line == "call Bob"
+
+
+def test_an_entry_with_the_words_of_an_earlier_nested_one_is_the_one_that_goes(workspace: Workspace) -> None:
+    workspace.state.write_text(RELEASE.replace("other", "call Bob"), "utf8")
+    at(workspace).done("call Bob")
+    assert workspace.state.read_text("utf8") == RELEASE.replace("- [ ] other\n", "")
+
+
+def test_the_end_of_a_fold_around_the_list_stays(workspace: Workspace) -> None:
+    workspace.state.write_text("## Pending\n<details>\n\n- [ ] ask Ann\n  soon\n</details>\n", "utf8")
+    assert at(workspace).get()["pending"] == ["ask Ann soon"]
+    assert at(workspace).done("1").log == ("[Task] Done: ask Ann soon",)
+    assert workspace.state.read_text("utf8") == "## Pending\n<details>\n\n</details>\n"
+
+
+@pytest.mark.parametrize(
+    ("task", "told"), [("Move the shop", "[Task] Dropped: Move the shop"), ("迁移商店", "[任务] 已放弃：迁移商店")]
+)
+def test_a_dropped_task_is_logged_with_its_kind_and_in_its_language(workspace: Workspace, task: str, told: str) -> None:
+    at(workspace).task(task)
+    assert at(workspace).drop().log == (told,)

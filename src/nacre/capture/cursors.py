@@ -29,6 +29,9 @@ class Reached:
     at: dt.datetime
     ids: tuple[str, ...]
 
+    def or_later(self, other: Reached | None) -> Reached:
+        return other if other and other.at > self.at else self
+
     def covers(self, at: dt.datetime, entry_id: str) -> bool:
         return at < self.at or (at == self.at and kept(entry_id) in self.ids)
 
@@ -45,6 +48,7 @@ class Cursor:
     users: int = 0  # how many messages of the owner were captured
     open: bool = False  # something after the mark waits: for more talk, for its end, or for its time to come
     partly: bool = False  # the log goes further than the mark: what was reached tells how far
+    begins: dt.datetime | None = None  # what was said before this was left out as too old
 
 
 @dataclass(frozen=True)
@@ -72,7 +76,7 @@ class Cursors:
 
     transcripts: Mapping[str, Cursor] = field(default_factory=dict)
     synced: dt.datetime | None = None
-    since: dt.datetime | None = None  # sessions that ended before this are not wanted
+    since: dt.datetime | None = None  # what was said before this is not wanted
     pending: tuple[Pending, ...] = ()
 
 
@@ -145,6 +149,8 @@ def _as_json(cursor: Cursor) -> dict[str, Any]:
     for name in ("open", "partly"):
         if getattr(cursor, name):
             told[name] = True
+    if cursor.begins:
+        told["begins"] = _text(cursor.begins)
     return told
 
 
@@ -158,6 +164,7 @@ def _cursor(told: Mapping[str, Any]) -> Cursor:
         int(told.get("users", 0)),
         bool(told.get("open")),
         bool(told.get("partly")),
+        _moment(told.get("begins")),
     )
 
 

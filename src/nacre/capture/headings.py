@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from nacre.capture.cursors import kept
 from nacre.guard.secrets import redact
+from nacre.sources.chats import group_stamp
 from nacre.text.stamps import stamp_of
 from nacre.vault.workspace import slug_of
 
@@ -48,13 +49,20 @@ def of_session(session: str, headings: Iterable[Standing]) -> list[Standing]:
 
 
 def heading(
-    session: str, last: dt.datetime, count: int, *, continued: bool = False, project: str = "", group: str = ""
+    session: str,
+    last: dt.datetime,
+    count: int,
+    *,
+    continued: bool = False,
+    project: str = "",
+    group: str = "",
+    chat: str = "",
 ) -> str:
-    """`14:05 session:61871d67 | 12 messages | continued | project:shop-api | group:team`."""
+    """`14:05 session:61871d67 | 12 messages | continued | project:shop-api | group:team-3f9a1c`."""
     parts = [f"{last:%H:%M} session:{session}", f"{count} message{'' if count == 1 else 's'}"]
     parts += ["continued"] if continued else []
     parts += [f"project:{slug_of(redact(project).text)}"] if project else []
-    parts += [f"group:{slug_of(redact(group).text)}"] if group else []
+    parts += [f"group:{group_stamp(group, chat)}"] if group else []
     return " | ".join(parts)
 
 

@@ -20,6 +20,7 @@ from nacre.sources.transcript import Mark, Reading, Transcript
 from nacre.sources.whose import listed_as
 
 Extract = Callable[[Sequence[Message]], list[Bullet]]
+Untold = Callable[[dt.date, str, Sequence[Bullet]], Sequence[Bullet]]  # of a day, under a heading
 
 
 @dataclass(frozen=True)
@@ -47,12 +48,14 @@ class Rules:
 
     clock: Clock
     now: dt.datetime
+    since: dt.datetime  # what was said before is too old, whatever the time of its file
     least_users: int
     patience: dt.timedelta
     left_out: Mapping[str, Sequence[str]]  # patterns by agent
     pauses: Sequence[Pause]
     covered: Mapping[str, Told]  # by the notes of OpenClaw's own hook
     extract: Extract
+    untold: Untold  # the bullets that do not stand in the log of their day yet
 
 
 @dataclass(frozen=True)
@@ -94,6 +97,10 @@ def sections_of(
     about = project(session)
     if is_left_out(session, rules.left_out.get(session.agent, ()), listed_as(session, about)) or opted_out(session.cwd):
         return Outcome(done, why_not="left out")
+    too_old = [message for message in session.messages if message.at < rules.since]
+    if too_old:
+        session = replace(session, messages=tuple(one for one in session.messages if one.at >= rules.since))
+        begin, done = (replace(one, begins=rules.since) for one in (begin, done))
     messages, spoken = _new(session, reading, before, elsewhere, rules)
     if begin.reached is None and elsewhere is None:
         found = recognise(session.id, messages, headings, rules.clock)
@@ -101,8 +108,8 @@ def sections_of(
         if found.told:
             begin, done = replace(_knowing(begin, found), partly=True), _knowing(done, found)
     if not messages:
-        return Outcome(done, why_not="nothing new")
-    captured = begin.users or (rules.least_users if elsewhere else spoken)
+        return Outcome(done, why_not="too old" if too_old and not session.messages else "nothing new")
+    captured = begin.users or (rules.least_users if elsewhere else spoken + owner_count(too_old))
     held = replace(begin, stamp=stamp, session=done.session, users=captured, open=True)
     if _must_wait(messages, captured, rules):
         few = owner_count(messages) + captured < rules.least_users
@@ -117,7 +124,8 @@ def sections_of(
         return Outcome(held if waits else done, why_not="nothing to say")
     users = captured + sum(section.users for section in made)
     then = replace(held, partly=True) if waits else done
-    made[-1] = replace(made[-1], then=replace(then, name=called, reached=made[-1].reached, users=users))
+    reached = made[-1].reached.or_later(begin.reached)  # what was too old once may be told after what is younger
+    made[-1] = replace(made[-1], then=replace(then, name=called, reached=reached, users=users))
     return Outcome(done, tuple(made))
 
 
@@ -167,9 +175,7 @@ def _made(
 ) -> list[Section]:
     made: list[Section] = []
     for part in parts:
-        bullets = rules.extract(_asked(part.messages) if session.kind is Kind.GROUP else part.messages)
-        if not bullets:
-            continue
+        found = rules.extract(_asked(part.messages) if session.kind is Kind.GROUP else part.messages)
         title = heading(
             name,
             part.last(rules.clock.local),
@@ -177,7 +183,11 @@ def _made(
             continued=bool(captured or made),
             project=project,
             group=session.group if session.kind is Kind.GROUP else "",
+            chat=session.chat,
         )
+        bullets = rules.untold(part.day, title, found) if found else ()
+        if not bullets:
+            continue
         made.append(
             Section(
                 key=key,

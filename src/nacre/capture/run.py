@@ -9,6 +9,7 @@ from nacre.brain.local.extract import extract
 from nacre.brain.local.judge import Judge
 from nacre.capture.forgotten import without_forgotten
 from nacre.capture.sync import LONGEST, Progress, Setting, SyncReport, sync
+from nacre.capture.untold import by_meaning
 from nacre.clock import Clock, duration
 from nacre.config import Config
 from nacre.errors import BadInput
@@ -58,6 +59,7 @@ def setting_of(
         without_forgotten(workspace, bullets),
         exclude,
         belongs_to(workspace, config),
+        by_meaning(judge),
     )
 
 

@@ -49,8 +49,8 @@ def survey(given: Setting, since: dt.datetime | None = None, progress: Progress 
             continue  # sync names what cannot be read
         if session is None or session.kind is Kind.ISOLATED:
             continue
-        spoken = owner_count(session.messages)
-        if spoken < given.config.sync.min_user_messages:
+        spoken = owner_count(one for one in session.messages if one.at >= begin)
+        if not spoken or owner_count(session.messages) < given.config.sync.min_user_messages:
             continue
         patterns = (*settings.exclude, *given.exclude)
         name = listed_as(session, project_name(session, projects, str(given.workspace.root)))

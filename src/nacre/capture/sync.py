@@ -16,10 +16,12 @@ from nacre.capture.headings import SHORT, Standing, short_id, standing
 from nacre.capture.plan import Extract, Outcome, Rules, Section, sections_of
 from nacre.capture.provenance import captured
 from nacre.capture.queued import Queue
+from nacre.capture.untold import Alike, Lines, untold
 from nacre.clock import Clock, duration
 from nacre.config import Config
 from nacre.guard.sanitise import clean
 from nacre.guard.secrets import redact
+from nacre.model.bullet import Bullet
 from nacre.sources import consent
 from nacre.sources.transcript import Mark, Places, Source, Transcript
 from nacre.sources.whose import project_name
@@ -63,6 +65,7 @@ class Setting:
     extract: Extract
     exclude: Sequence[str] = ()
     wanted: Callable[[Transcript], bool] = lambda _: True  # whether a transcript belongs to this workspace
+    alike: Alike = lambda texts, _: [False] * len(texts)  # whether each text says what one of the others says
 
 
 def sync(
@@ -102,7 +105,7 @@ class _Run:
         self.projects: Callable[[str], str | None] = cache(lambda cwd: project_of(self.workspace, Path(cwd)))
 
     def _since(self, asked: dt.datetime | None) -> dt.datetime:
-        """From when on sessions are wanted: what was asked for at any time, else the span of a first run; never less than the
+        """From when on what was said is wanted: what was asked for at any time, else the span of a first run; never less than the
         look-back."""
         settings = self.given.config.sync
         if asked or self.known.since:
@@ -117,12 +120,14 @@ class _Run:
         return Rules(
             given.clock,
             self.now,
+            self.since,
             config.sync.min_user_messages,
             duration(config.sync.lookback),
             left_out,
             consent.pauses(self.workspace),
             hooknotes.covered(self.workspace),
             given.extract,
+            self._untold,
         )
 
     def go(self, progress: Progress | None) -> SyncReport:
@@ -173,12 +178,19 @@ class _Run:
                 if known is None and transcript.changed < self.since.timestamp():
                     continue
                 known = known or self.transcripts.get(self._key(transcript))
+                if known and self._left_out(known) and self.given.wanted(transcript):
+                    yield source, transcript
+                    continue
                 if known and known.stamp == transcript.stamp and not known.open:
                     continue
                 if known and known.stamp == transcript.stamp and until is None and self._still_waits(known, transcript):
                     continue
                 if self.given.wanted(transcript):
                     yield source, transcript
+
+    def _left_out(self, known: Cursor) -> bool:
+        """Whether something was too old for an earlier run that is wanted now."""
+        return known.begins is not None and self.since < known.begins
 
     def _still_waits(self, known: Cursor, transcript: Transcript) -> bool:
         """Whether an unchanged transcript can have nothing new: its talk counts for too little, or is still young."""
@@ -193,6 +205,9 @@ class _Run:
     def _take(self, source: Source, transcript: Transcript) -> None:
         key = self._key(transcript)
         before = self.transcripts.get(key)
+        again = before is not None and self._left_out(before)
+        if again:
+            before = None  # the headings of the logs tell what of it is there
         try:
             reading = source.read(transcript, before.mark if before else None, self.given.clock.fixed)
         except OSError:
@@ -206,7 +221,7 @@ class _Run:
             before,
             self.rules,
             key=key,
-            elsewhere=self._elsewhere(key, session),
+            elsewhere=None if again else self._elsewhere(key, session),
             headings=lambda day: [
                 one for one in self._standing(day) if self.names.get(one.session, session) == session
             ],
@@ -253,6 +268,10 @@ class _Run:
         if known is None or known[0] != now:
             known = self.headings[path] = (now, standing(atomic.read_bytes(path)))
         return known[1]
+
+    def _untold(self, day: dt.date, heading: str, bullets: Sequence[Bullet]) -> Sequence[Bullet]:
+        path = daily.place(self.workspace, day)
+        return untold(bullets, heading, Lines(path, atomic.read_bytes(path)), self.given.alike)
 
     def _write(self) -> None:
         """Append the sections that are waiting: said before, so that a run that breaks off is understood afterwards."""
@@ -317,7 +336,8 @@ class _Run:
             else:
                 old = self.transcripts.get(one.key) or Cursor((), Mark())
                 users = old.users + one.users
-                begun = replace(old, session=one.session, name=one.name, reached=one.reached, users=users)
+                reached = one.reached.or_later(old.reached)
+                begun = replace(old, session=one.session, name=one.name, reached=reached, users=users)
                 self._remember(one.key, replace(begun, open=True, partly=True))
         self.interrupted = {one.key for one in unwritten}
         self.known = Cursors(dict(self.transcripts), self.known.synced, self.since, tuple(unwritten))

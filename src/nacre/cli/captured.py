@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -14,6 +15,8 @@ from nacre.words import say
 
 if TYPE_CHECKING:
     from nacre.capture.survey import Found
+
+_NONE = frozenset(("n", "no", "none", "nothing", "-", "无", "不", "没有", "否", "不用", "不排除"))
 
 
 def ask_consent(memory: Memory, since: str | None, found: Sequence[Found] | None = None) -> list[str]:
@@ -33,22 +36,38 @@ def ask_consent(memory: Memory, since: str | None, found: Sequence[Found] | None
     while True:
         answer = click.prompt(
             say(
-                'Leave out any? Names separated by commas, "all" for everything, or Enter for none',
-                "要排除哪些？用逗号分隔名称，“all”表示全部排除，直接回车表示不排除",
+                'Leave out any? Names separated by commas or spaces, "all" for everything, or Enter for none',
+                "要排除哪些？用逗号或空格分隔名称，“all”表示全部排除，直接回车表示不排除",
             ),
             default="",
             show_default=False,
             err=True,
         )
-        names = [part.strip() for part in answer.replace("，", ",").split(",") if part.strip()]
-        names = everything if [name.casefold() for name in names] == ["all"] else names
         known = {name.casefold() for row in found for name in (row.name, row.agent)}
+        names = chosen(answer, known)
+        names = everything if [name.casefold() for name in names] == ["all"] else names
         strange = [name for name in names if name.casefold() not in known]
         if not strange:
             remember_exclusions(memory.config, found, names)
             return names
         for name in strange:  # a slip must not capture what was to be left out
             note(say(f'Nothing is called "{name}".', f"没有名为“{name}”的项目。"))
+
+
+def chosen(answer: str, known: Collection[str]) -> list[str]:
+    """The names that were typed, separated by commas or by spaces; a name that holds spaces itself is found first. None where no was
+    meant."""
+    if answer.strip().casefold() in _NONE - set(known):
+        return []
+    names: list[str] = []
+    for part in re.split(r"[,，、;；]", answer):
+        words = part.split()
+        while words:
+            longest = (size for size in range(len(words), 0, -1) if " ".join(words[:size]).casefold() in known)
+            size = next(longest, 1)
+            names.append(" ".join(words[:size]))
+            words = words[size:]
+    return names
 
 
 def show_found(found: Sequence[Found]) -> None:

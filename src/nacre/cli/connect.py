@@ -11,7 +11,7 @@ import click
 
 from nacre.cli.base import Command, Invocation, dry_run_option, json_option, note, open_memory, owner_only, print_json
 from nacre.cli.connect_show import as_far_as_read, as_plain, list_agents, print_snippets, show, show_rules, told
-from nacre.errors import BadInput, NacreError, PartlyDone
+from nacre.errors import BadInput, NacreError, NoWorkspace, PartlyDone
 from nacre.words import language, say
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def connect(
         chosen = chosen or tuple(one for one in known() if one.name in connected)
         _Removing(machine, state, chosen, dry_run=dry_run, as_json=as_json).go(yes=yes, named=bool(agents))
         return
-    memory = open_memory(invocation)
+    memory = _opened(invocation)
     chosen = chosen or tuple(one for one in known() if by_hand or one.is_here(machine))
     if not chosen:
         raise BadInput(
@@ -90,6 +90,19 @@ def connect(
         print_snippets(chosen, machine, connecting.call, connecting.wishes, as_json=as_json)
         return
     connecting.go(yes=yes, keep_own=keep_own, jobs=jobs)
+
+
+def _opened(invocation: Invocation) -> Memory:
+    """The memory to connect to; where there is none yet, one command makes it and connects."""
+    try:
+        return open_memory(invocation)
+    except NoWorkspace as trouble:
+        raise NoWorkspace(
+            say(
+                f'{trouble} Or run "nacre up", which makes one and connects your agents.',
+                f"{trouble}也可运行“nacre up”，一并创建并连接您的代理。",
+            )
+        ) from trouble
 
 
 class _Connecting:
@@ -214,7 +227,7 @@ class _Removing:
         carried: list[Carried] = []
         if not self.dry_run and ready:
             if plan.only_changed(plans):
-                _ask(yes=yes)
+                _ask(yes=yes, removing=True)
             carried = carry.disconnect(ready, self.machine, self.state)
         if self.as_json:
             print_json(as_plain(plans, carried, dry_run=self.dry_run))
@@ -233,7 +246,7 @@ def _somebody_is_there() -> bool:
     return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def _ask(*, yes: bool) -> None:
+def _ask(*, yes: bool, removing: bool = False) -> None:
     if yes:
         return
     if not _somebody_is_there():
@@ -243,7 +256,8 @@ def _ask(*, yes: bool) -> None:
                 "此处无法询问，因此未写入任何内容；--yes 不经询问直接执行，--dry-run 仅作显示。",
             )
         )
-    if not click.confirm(say("Write this?", "是否写入？"), default=True, err=True):
+    question = say("Take this back?", "是否撤回？") if removing else say("Write this?", "是否写入？")
+    if not click.confirm(question, default=True, err=True):
         raise click.exceptions.Exit(1)
 
 
@@ -255,4 +269,4 @@ def _raise(plans: list[AgentPlan], carried: list[Carried]) -> None:
         return
     if len(plans) == 1:
         raise troubles[0]
-    raise PartlyDone(" ".join(map(str, troubles)))
+    raise PartlyDone("\n".join(map(str, troubles)))

@@ -95,10 +95,10 @@ def told(plans: Sequence[AgentPlan], carried: Sequence[Carried], *, dry_run: boo
 
 def _nothing(plan: AgentPlan, *, removing: bool) -> str:
     if removing:
-        return say(f"{plan.title} is not connected: nothing to do.", f"{plan.title} 未连接：无事可做。")
+        return say(f"{plan.title} is not connected: nothing to do.", f"{plan.title} 未连接，无需更改。")
     if not plan.changes:
-        return say(f"{plan.title}: nothing to do.", f"{plan.title}：无事可做。")
-    return say(f"{plan.title} is connected already: nothing to do.", f"{plan.title} 已连接：无事可做。")
+        return say(f"{plan.title}: nothing to do.", f"{plan.title}：无需更改。")
+    return say(f"{plan.title} is connected already: nothing to do.", f"{plan.title} 已连接，无需更改。")
 
 
 def _done(plan: AgentPlan, *, removing: bool) -> str:
@@ -154,6 +154,8 @@ def list_agents(machine: Machine, state: Path, *, as_json: bool) -> None:
         trouble = ", ".join(map(shown_path, map(Path, one.missing)))
         if trouble:
             where += say(f"  (not in {trouble} any more)", f"（已不在 {trouble} 中）")
+        if unread := ", ".join(map(shown_path, map(Path, one.unreadable))):
+            where += say(f"  ({unread} cannot be read)", f"（无法读取 {unread}）")
         if one.connection and not one.starts:
             where += say(f"  ({one.connection.program[0]} is gone)", f"（{one.connection.program[0]} 已不存在）")
         rows.append((one.agent.name, how, where))

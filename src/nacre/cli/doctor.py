@@ -31,6 +31,7 @@ def doctor(invocation: Invocation, *, fix: bool, as_json: bool) -> int:
     from nacre.connect.standing import problems
     from nacre.doctor import examine, mend
     from nacre.doctor.agents import connected
+    from nacre.doctor.running import mending
     from nacre.jobs.service.common import this_machine
 
     proven: list[str] = []
@@ -47,7 +48,7 @@ def doctor(invocation: Invocation, *, fix: bool, as_json: bool) -> int:
             ]
             proven += [source.agent for _, source, _ in connected(memory)]
     except BadSetting as trouble:  # settings that stop every command are what doctor is asked about
-        found.append((None, Problem("bad setting", str(trouble), severity="error", remedy="nacre config set")))
+        found.append((None, Problem("bad setting", str(trouble), severity="error", remedy=mending(str(trouble)))))
     if not as_json:
         for _, problem in found:
             _show(problem)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nacre.cli.base import Command, Invocation, dry_run_option, json_option, note, open_memory, print_json, table
+from nacre.guard.showing import legible
 from nacre.words import say
 
 if TYPE_CHECKING:
@@ -93,17 +94,17 @@ def _asked(targets: Sequence[Target]) -> Sequence[Target]:
 
 
 def _row(one: Target) -> tuple[str, str, str]:
-    return one.id, one.line.place if one.line else say("ledger", "账本"), one.words
+    return one.id, one.line.place if one.line else say("ledger", "账本"), legible(one.words)
 
 
 def _target(one: Target) -> dict[str, Any]:
     where = {"path": one.line.path, "line": one.line.start} if one.line else {}
-    return {"id": one.id, "text": one.words, **where}
+    return {"id": one.id, "text": legible(one.words), **where}
 
 
 def _show(report: ForgetReport, *, dry_run: bool) -> None:
     made = report.plan
-    table((one.line.place, one.reason, one.line.text) for one in made.going)
+    table((one.line.place, one.reason, legible(one.line.text)) for one in made.going)
     count = len(made.going)
     if dry_run:
         note(say(f"Would be forgotten: {_lines(count)}.", f"将忘记 {count} 行。"))
@@ -118,7 +119,7 @@ def _show(report: ForgetReport, *, dry_run: bool) -> None:
             )
         )
         for one in made.alike:
-            note(f"  {one.line.place}  {one.reason}  {one.line.text}")
+            note(f"  {one.line.place}  {one.reason}  {legible(one.line.text)}")
     if report.purge_plan:
         _show_purge(report.purge_plan, report.purged.left if report.purged else (), dry_run=dry_run)
 
@@ -177,7 +178,7 @@ def _lines(count: int) -> str:
 def _as_json(report: ForgetReport, *, dry_run: bool) -> dict[str, Any]:
     made = report.plan
     told: dict[str, Any] = {
-        "forgotten": [{"id": fact.id, "text": fact.words} for fact in made.facts],
+        "forgotten": [{"id": fact.id, "text": legible(fact.words)} for fact in made.facts],
         "removed": [_going(one) for one in made.going],
         "alike": [_going(one) for one in made.alike],
         "ledgerLines": made.redacts,
@@ -205,7 +206,7 @@ def _going(one: Going) -> dict[str, Any]:
         "path": line.path,
         "startLine": line.start,
         "endLine": line.end,
-        "text": line.text,
+        "text": legible(line.text),
         "layer": line.layer,
         "reason": one.reason,
     }

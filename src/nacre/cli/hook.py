@@ -13,7 +13,11 @@ from nacre.words import say
 
 @click.command(cls=Command, epilog="Example:  nacre hook --last")
 @click.argument("event", required=False)
-@click.option("--last", is_flag=True, help="Show what hooks gave, newest last: when, to whom, and why.")
+@click.option(
+    "--last",
+    is_flag=True,
+    help="Show what hooks gave, newest last: when, to whom, and why; and why the last silent one gave nothing.",
+)
 @json_option
 @click.pass_obj
 def hook(invocation: Invocation, *, event: str | None, last: bool, as_json: bool) -> None:  # noqa: ARG001 - for --help
@@ -38,13 +42,14 @@ def hook(invocation: Invocation, *, event: str | None, last: bool, as_json: bool
     log = given.read(memory.workspace)
     packs = [one for one in log.packs if one.get("hook") and scope in ("main", one["scope"])]
     text = log.text if packs and packs[-1] is log.packs[-1] else ""
+    silence = log.silence if log.silence and scope in ("main", log.silence["scope"]) else None
     if as_json:
-        print_json({"given": packs, "text": text})
+        print_json({"given": packs, "text": text, "silence": silence})
         return
-    if not packs:
+    if not packs and not silence:
         note(say("No hook has given anything yet, or it is not noted.", "钩子尚未提供过内容，或没有记录。"))
-    for one in packs:
-        click.echo(_line(one))
+    for one in sorted([*packs, *([silence] if silence else [])], key=lambda one: str(one.get("at"))):
+        click.echo(_silent(one) if one is silence else _line(one))
         for hit in one.get("hits") or ():
             click.echo(f"  {_why(hit)}")
     if text:
@@ -59,6 +64,13 @@ def _line(pack: Mapping[str, Any]) -> str:
     return say(
         f"{pack.get('at')}  {pack['hook']}  {pack.get('agent')}  session:{pack.get('session')}{place}{mode}  {pack.get('tokens')} tokens of {parts} source{'' if parts == 1 else 's'}",
         f"{pack.get('at')}  {pack['hook']}  {pack.get('agent')}  session:{pack.get('session')}{place}{mode}  {parts} 个来源，{pack.get('tokens')} 个 token",
+    )
+
+
+def _silent(prompt: Mapping[str, Any]) -> str:
+    reason = prompt.get("reason")
+    return f"{prompt.get('at')}  {prompt.get('hook')}  {prompt.get('agent')}  session:{prompt.get('session')}  " + say(
+        f"nothing given: {reason}", f"未提供内容：{reason}"
     )
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from nacre.jobs.due import Run
     from nacre.jobs.run import Desk, Report
     from nacre.jobs.standing import JobState
+    from nacre.memory import Memory
 
 SKIP = "ANNOUNCE_SKIP"  # what OpenClaw's scheduler takes for "nothing to say"
 _ELSEWHERE = ("install", "remove")
@@ -65,6 +66,20 @@ def list_(invocation: Invocation, *, as_json: bool) -> None:
             *(say("took", "用时"), say("next run", "下次运行"), say("failing since", "失败始于")),
         )
         table([_row(one, memory.clock) for one in found], headings)
+        _say_who(memory)
+
+
+def _say_who(memory: Memory) -> None:
+    """By whom they are run; a list of coming times says nothing of it."""
+    from nacre.cli.jobs_runner import nobody, runners
+    from nacre.status import daemon_of
+
+    by = runners(memory, daemon_of(memory))
+    note(
+        say(f"Run by {', '.join(by)}.", f"由 {'、'.join(by)} 运行。")
+        if by
+        else say(f"These are the times; {nobody(memory)}.", f"以上是设定的时间；{nobody(memory)}。")
+    )
 
 
 def _row(one: JobState, clock: Clock) -> tuple[str, ...]:

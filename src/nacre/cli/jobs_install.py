@@ -88,8 +88,8 @@ def _installed(made: ServicePlan, *, dry_run: bool) -> str:
     root = shown_path(made.setup.workspace.root)
     if made.kind is None:
         return say(
-            f'Nothing on this machine can run the jobs of {root}; the daemon does while it runs: "nacre serve".',
-            f"本机没有可以运行 {root} 任务的程序；守护进程运行期间会代为执行：“nacre serve”。",
+            f'Nothing on this machine can run the jobs of {root}; the daemon does while it runs: "nacre serve --background".',
+            f"本机没有可以运行 {root} 任务的程序；守护进程运行期间会代为执行：“nacre serve --background”。",
         )
     if not made.changed:
         return say(f"{made.kind} runs the jobs of {root} already.", f"{made.kind} 已在运行 {root} 的任务。")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from nacre.cli.base import Command, Invocation, dry_run_option, json_option, note, open_memory, print_json
+from nacre.guard.showing import legible
 from nacre.words import say
 
 
@@ -18,11 +19,10 @@ def pin(invocation: Invocation, what: tuple[str, ...], *, off: bool, dry_run: bo
     """Pin an entry of a MEMORY.md: it is never demoted or merged away. The file itself is not changed."""
     made = open_memory(invocation).pin(" ".join(what), off=off, dry_run=dry_run)
     line = made.line
+    text = legible(line.text)
     if as_json:
         changed = bool(made.records) and not dry_run
-        print_json(
-            {"path": line.path, "line": line.start, "text": line.text, "pinned": made.pinned, "changed": changed}
-        )
+        print_json({"path": line.path, "line": line.start, "text": text, "pinned": made.pinned, "changed": changed})
         return
     if not made.records:
         note(say("It is pinned already.", "它已经固定。") if made.pinned else say("It is not pinned.", "它没有固定。"))
@@ -30,4 +30,4 @@ def pin(invocation: Invocation, what: tuple[str, ...], *, off: bool, dry_run: bo
         note(say("Would be pinned.", "将固定。") if made.pinned else say("Would be unpinned.", "将取消固定。"))
     else:
         note(say("Pinned.", "已固定。") if made.pinned else say("No longer pinned.", "已取消固定。"))
-    click.echo(f"{line.place}\t{line.text}")
+    click.echo(f"{line.place}\t{text}")

@@ -9,6 +9,7 @@ import click
 
 from nacre.cli.base import Command, Invocation, dry_run_option, json_option, note, open_memory, print_json
 from nacre.errors import BadInput
+from nacre.guard.showing import legible
 from nacre.words import say
 
 if TYPE_CHECKING:
@@ -56,10 +57,10 @@ def review(
     if given:
         steps = memory.answer(given, dry_run=dry_run)
         if as_json:
-            print_json([{"action": step.action, "path": step.path, "text": step.detail} for step in steps])
+            print_json([{"action": step.action, "path": step.path, "text": legible(step.detail)} for step in steps])
             return
         for step in steps:
-            click.echo(f"{step.action}  {step.path}: {step.detail}\n    {step.reason}")
+            click.echo(f"{step.action}  {step.path}: {legible(step.detail)}\n    {step.reason}")
         return
     items = memory.questions()
     if as_json:
@@ -74,13 +75,13 @@ def review(
 
 
 def _plain(item: Item) -> dict[str, object]:
-    return {"id": item.id, "kind": item.kind, "text": item.text, "why": item.why, **item.about}
+    return {"id": item.id, "kind": item.kind, "text": legible(item.text), "why": legible(item.why), **item.about}
 
 
 def _show(item: Item) -> None:
     from nacre.vault.review import title
 
-    click.echo(f"{item.id}  [{title(item.kind)}] {item.text}\n            {item.why}")
+    click.echo(f"{item.id}  [{title(item.kind)}] {legible(item.text)}\n            {legible(item.why)}")
 
 
 def _ask(memory: Memory, items: list[Item]) -> None:
@@ -116,7 +117,7 @@ def _adopt(memory: Memory, *, yes: bool, dry_run: bool, as_json: bool) -> None:
                 {
                     "path": one.shown,
                     "note": memory.workspace.relative(one.note),
-                    "moves": [step.detail for step in one.plan.steps],
+                    "moves": [legible(step.detail) for step in one.plan.steps],
                 }
                 for one in planned
             ]
@@ -125,7 +126,7 @@ def _adopt(memory: Memory, *, yes: bool, dry_run: bool, as_json: bool) -> None:
         click.echo(say("Every MEMORY.md is within its limits.", "所有 MEMORY.md 都在上限以内。"))
     for one in planned if not as_json else ():
         for step in one.plan.steps:
-            click.echo(f"  {step.detail}\n      {step.reason}")
+            click.echo(f"  {legible(step.detail)}\n      {step.reason}")
         place = memory.workspace.relative(one.note)
         click.echo(
             say(

@@ -96,7 +96,10 @@ def serve(
         _ensure(memory, options, as_json=as_json)
         return
     from nacre.daemon.running import Daemon
+    from nacre.daemon.start import make_way
 
+    if not on_demand:
+        make_way(memory)
     daemon = Daemon(memory, on_demand=on_demand, jobs=not no_jobs, http=http, http_scope=http_scope)
     _stay(memory, daemon, options, ready)
 
@@ -124,8 +127,10 @@ def _stay(memory: Memory, daemon: Daemon, options: list[str], ready: int | None)
 def _start(memory: Memory, options: list[str], *, as_json: bool) -> None:
     from nacre.daemon import client
     from nacre.daemon.lifetime import holder
-    from nacre.daemon.start import in_background
+    from nacre.daemon.start import in_background, make_way
 
+    if "--on-demand" not in options:
+        make_way(memory)
     running = holder(memory.workspace)
     process = running or in_background(memory, *options)
     if as_json:
@@ -251,11 +256,20 @@ def _lines(found: dict[str, Any]) -> list[str]:
     jobs = found["jobs"]
     if jobs is None:
         lines.append(say("Jobs are left to another scheduler", "任务由其他调度器运行"))
+    elif not jobs.get("timed", True) and not jobs["running"]:
+        lines.append(
+            say(
+                "It was started on demand: it captures what hooks queue, and does not run the jobs (jobs.on_demand)",
+                "按需启动：会采集 hook 排入的对话，但不运行任务（jobs.on_demand）",
+            )
+        )
     elif jobs["running"]:
         lines.append(say(f"A job runs (process {jobs['running']})", f"有任务正在运行（进程 {jobs['running']}）"))
     elif jobs["nextLook"]:
         lines.append(say(f"Jobs are looked at again at {jobs['nextLook']}", f"下次检查任务：{jobs['nextLook']}"))
     lines += _http_lines(found.get("http"))
+    if trouble := found.get("settings"):
+        lines.append(say(f"It keeps its settings from before: {trouble}", f"仍沿用之前的设置：{trouble}"))
     if found["skew"]:
         lines.append(
             say(

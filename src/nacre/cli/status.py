@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from nacre.cli.base import Command, Invocation, json_option, note, open_all, print_json, shown_path, size_of, table
 from nacre.words import say
+
+if TYPE_CHECKING:
+    from nacre.memory import Memory
 
 _RESULTS = {
     "done": ("done", "完成"),
@@ -34,7 +37,7 @@ def status(invocation: Invocation, *, deep: bool, reindex: bool, verbose: bool, 
         stock = {**take_stock(memory, deep=deep), "connections": connections()}
         found.append(stock)
         if not as_json:
-            _tell(stock, verbose=verbose)
+            _tell(stock, _jobs(memory, stock["jobs"], stock["daemon"]), verbose=verbose)
     if as_json:
         print_json(found[0] if len(found) == 1 else found)
 
@@ -64,10 +67,12 @@ def _connected(listed: list[dict[str, Any]], root: str) -> str:
     if not here:
         return say('none connected; "nacre connect" does it', "未连接；可运行“nacre connect”")
     broken = say(" (broken: nacre doctor)", "（已损坏：nacre doctor）")
-    return ", ".join(one["agent"] + (broken if one["missing"] or not one["starts"] else "") for one in here)
+    return ", ".join(
+        one["agent"] + (broken if one["missing"] or one["unreadable"] or not one["starts"] else "") for one in here
+    )
 
 
-def _tell(stock: dict[str, Any], *, verbose: bool) -> None:
+def _tell(stock: dict[str, Any], jobs: str, *, verbose: bool) -> None:
     from pathlib import Path
 
     longterm, index, embed = stock["longterm"], stock["index"], stock["embedding"]
@@ -83,7 +88,7 @@ def _tell(stock: dict[str, Any], *, verbose: bool) -> None:
         ),
         (say("capture", "采集"), _capture(stock["capture"])),
         (say("agents", "代理"), _connected(stock["connections"], stock["workspace"])),
-        (say("jobs", "任务"), _jobs(stock["jobs"], daemon=stock["daemon"] is not None)),
+        (say("jobs", "任务"), jobs),
         (say("daemon", "守护进程"), _daemon(stock["daemon"])),
         (say("index", "索引"), _index(index)),
         *([(say("sessions", "会话"), _sessions(stock["sessions"]))] if stock["sessions"] else []),
@@ -136,15 +141,17 @@ def _capture(capture: dict[str, Any]) -> str:
     return text
 
 
-def _jobs(jobs: dict[str, Any], *, daemon: bool) -> str:
-    """The last and the next run in one line, and which jobs fail."""
+def _jobs(memory: Memory, jobs: dict[str, Any], daemon: dict[str, Any] | None) -> str:
+    """The last and the next run in one line, which jobs fail, and who runs them."""
     if jobs["trouble"]:
         return str(jobs["trouble"])
+    from nacre.cli.jobs_runner import nobody, runners
+
     states = jobs["states"]
     ran = max((one for one in states if one["last"]), key=lambda one: one["last"], default=None)
-    by = [*jobs["by"], *(["nacre serve"] if daemon else [])]
+    by = runners(memory, daemon)
     if not ran and not by:
-        return say('none by themselves; "nacre jobs install" sets them up', "不会自动运行；可运行“nacre jobs install”")
+        return nobody(memory)
     parts: list[str] = []
     if ran:
         parts.append(say(f"last {ran['name']} {_at(ran['last'])}", f"上次 {ran['name']} {_at(ran['last'])}"))
@@ -165,7 +172,7 @@ def _jobs(jobs: dict[str, Any], *, daemon: bool) -> str:
         for one in states
         if one["failingSince"]
     ]
-    parts.append(say(f"by {', '.join(by)}", f"由 {'、'.join(by)} 运行") if by else say("by nobody", "无人运行"))
+    parts.append(say(f"by {', '.join(by)}", f"由 {'、'.join(by)} 运行") if by else nobody(memory))
     return say("; ", "；").join(parts)
 
 

@@ -87,7 +87,7 @@ def uninstall(invocation: Invocation, *, models: bool, yes: bool, dry_run: bool,
         told(agents, carried, dry_run=False, removing=True)
         _last_words(places, [one for one in caches if one not in doomed], completions, models=bool(doomed))
     if troubles:
-        raise PartlyDone(" ".join(troubles))
+        raise PartlyDone("\n".join(troubles))
 
 
 def _memory(invocation: Invocation) -> Memory | None:
@@ -186,7 +186,10 @@ def _last_words(places: list[Place], caches: list[Cache], completions: list[str]
     folder = user_config_folder()
     if folder.is_dir():
         note(say(f"Your settings stay in {shown_path(folder)}.", f"您的设置保留在 {shown_path(folder)}。"))
-    note(say(f"The package itself: {_package()}", f"软件包本身：{_package()}"))
+    package = _package()
+    if package.endswith(" uninstall nacre"):  # a command, of which the full stop is no part
+        package = say(f'"{package}"', f"“{package}”")
+    note(say(f"The package itself: {package}.", f"软件包本身：{package}。"))
 
 
 def _package() -> str:

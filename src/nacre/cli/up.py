@@ -11,6 +11,7 @@ import click
 
 from nacre.cli.base import Command, Invocation, dry_run_option, note, owner_only, progress_bar, shown_path
 from nacre.cli.captured import ask_consent, show_found
+from nacre.cli.up_line import tell
 from nacre.cli.up_next import hints, program
 from nacre.cli.up_plan import Agent, agents_here, explain
 from nacre.errors import ModelUnusable
@@ -80,7 +81,9 @@ def up(
     wishes = Wishes(not no_models, not no_capture, yes, jobs, serve, connect, exclude)
     memory = _as_it_is(invocation)
     agents = agents_here(memory) if wishes.capture else []
-    explain(memory, agents, models=wishes.models, capture=wishes.capture)
+    somebody = sys.stdin.isatty() and sys.stderr.isatty()
+    asks = None if yes else somebody and None in (jobs, serve, connect)
+    explain(memory, agents, models=wishes.models, capture=wishes.capture, asks=asks)
     if not dry_run:
         _Setup(invocation, wishes, memory, agents).go()
 
@@ -146,12 +149,8 @@ class _Setup:
     def _workspace(self) -> None:
         self.memory.close()
         self._open(Memory.init(self.memory.workspace.root, now=self.invocation.now))
-        note(
-            say(
-                f"Workspace  {shown_path(self.memory.workspace.root)}",
-                f"工作区  {shown_path(self.memory.workspace.root)}",
-            )
-        )
+        place = shown_path(self.memory.workspace.root)
+        tell("Workspace", place, "工作区", place)
 
     def _open(self, memory: Memory) -> None:
         memory.close()
@@ -164,13 +163,13 @@ class _Setup:
 
         try:
             install_with_bar(None)
-            note(say("Models     installed and verified", "模型    已安装并校验"))
+            tell("Models", "installed and verified", "模型", "已安装并校验")
         except ModelUnusable as trouble:
-            note(
-                say(
-                    f"Models     not installed, search is by words only: {trouble}",
-                    f"模型    未安装，仅按文字查找：{trouble}",
-                )
+            tell(
+                "Models",
+                f"not installed, search is by words only: {trouble}",
+                "模型",
+                f"未安装，仅按文字查找：{trouble}",
             )
         self._open(self.memory)  # with what was installed
 
@@ -178,34 +177,38 @@ class _Setup:
         if not self.wishes.capture:
             return
         if not self.agents:
-            note(
-                say(
-                    f'Agents     no talk of an agent was found on this machine; "{program()} up --demo" shows what Nacre does with some',
-                    f"代理    本机没有找到任何代理的对话；“{program()} up --demo”可用示例演示效果",
-                )
+            tell(
+                "Agents",
+                f'no talk of an agent was found on this machine; "{program()} up --demo" shows what Nacre does with some',
+                "代理",
+                f"本机没有找到任何代理的对话；“{program()} up --demo”可用示例演示效果",
             )
             return
         with progress_bar(say("Capturing", "采集")) as bar:
             report = self.memory.sync(exclude=self.left_out, progress=bar)
         lines = sum(len(section.bullets) for section in report.sections)
         plural = "" if len(report.sections) == 1 else "s"
-        note(
-            say(
-                f"Captured   {len(report.sections)} section{plural}, {lines} lines, into the logs of their days",
-                f"采集    {len(report.sections)} 段、{lines} 行，已写入各自日期的日志",
-            )
+        tell(
+            "Captured",
+            f"{len(report.sections)} section{plural}, {lines} lines, into the logs of their days",
+            "采集",
+            f"{len(report.sections)} 段、{lines} 行，已写入各自日期的日志",
         )
 
     def _index(self) -> None:
         with progress_bar(say("Reading", "读取")) as reading:
             text = self.memory.update(progress=reading)
         with progress_bar(say("Embedding", "生成向量")) as embedding:
-            report = self.memory.embed(progress=embedding)
-        note(
-            say(
-                f"Index      {text.files} files, {text.changed} read, {report.embedded} passages embedded",
-                f"索引    {text.files} 个文件，读取 {text.changed} 个，{report.embedded} 段生成向量",
-            )
+            self.memory.embed(progress=embedding)
+        from nacre.status import passages
+
+        count, meaning = passages(self.memory), self.memory.embedder()[0] is not None
+        plural, plurals = "" if count == 1 else "s", "" if text.files == 1 else "s"
+        tell(
+            "Index",
+            f"{count} passage{plural} of {text.files} file{plurals} can be searched {_by(meaning=meaning)}",
+            "索引",
+            f"{text.files} 个文件的 {count} 段内容可{_by(meaning=meaning)}查找",
         )
 
     def _proof(self) -> None:
@@ -213,21 +216,24 @@ class _Setup:
         from nacre.doctor import try_out
 
         hit, report = try_out()
-        how = say("by words and meaning", "按文字和语义") if report.mode == "hybrid" else say("by words", "按文字")
-        took = report.took_ms
-        note(
-            say(
-                f"Proof      a note written in a scratch workspace was found again {how} in {took:.0f} ms: {hit.snippet}",
-                f"验证    在临时工作区写入的笔记已{how}找回，用时 {took:.0f} 毫秒：{hit.snippet}",
-            )
+        how, took = _by(meaning=report.mode == "hybrid"), report.took_ms
+        tell(
+            "Proof",
+            f"a note written in a scratch workspace was found again {how} in {took:.0f} ms: {hit.snippet}",
+            "验证",
+            f"在临时工作区写入的笔记已{how}找回，用时 {took:.0f} 毫秒：{hit.snippet}",
         )
 
     def _by_itself(self) -> None:
         from nacre.cli.up_running import offer_connecting, offer_jobs, offer_serving
 
         offer_connecting(self.memory, self.wishes.connect, yes=self.wishes.yes)
-        offer_jobs(self.memory, self.wishes.jobs, yes=self.wishes.yes)
-        offer_serving(self.memory, self.wishes.serve, yes=self.wishes.yes)
+        jobs = offer_jobs(self.memory, self.wishes.jobs, yes=self.wishes.yes)
+        offer_serving(self.memory, self.wishes.serve, jobs=jobs, yes=self.wishes.yes)
+
+
+def _by(*, meaning: bool) -> str:
+    return say("by words and meaning", "按文字和语义") if meaning else say("by words", "按文字")
 
 
 def _stopped(name: str, done: Sequence[str]) -> None:

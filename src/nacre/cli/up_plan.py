@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nacre.cli.base import note, shown_path
-from nacre.clock import duration
+from nacre.clock import duration, in_words
 from nacre.memory import Memory
 from nacre.words import say
 
@@ -38,8 +38,9 @@ def agents_here(memory: Memory) -> list[Agent]:
     return [Agent(name, Path(os.path.commonpath(folders)), len(folders)) for name, folders in found.items() if folders]
 
 
-def explain(memory: Memory, agents: Sequence[Agent], *, models: bool, capture: bool) -> None:
-    """Five lines: where memory lies, what is fetched, what is read, what leaves the machine, what is asked."""
+def explain(memory: Memory, agents: Sequence[Agent], *, models: bool, capture: bool, asks: bool | None) -> None:
+    """Five lines: where memory lies, what is fetched, what is read, what leaves the machine, what happens by itself afterwards: that is
+    asked, or is not, or is a yes."""
     from nacre.vault.discover import is_workspace
 
     place = shown_path(memory.workspace.root)
@@ -69,12 +70,18 @@ def explain(memory: Memory, agents: Sequence[Agent], *, models: bool, capture: b
             "4. 将值得记下的内容写入当天日志（不含机密）并建立索引。任何内容都不会离开本机。",
         )
     )
-    note(
-        say(
-            "5. Ask whether this should happen by itself from now on. Everything can be taken back; run it again at any time.",
-            "5. 询问今后是否自动运行。一切都可以撤销；随时可以再次运行。",
-        )
+    last = say(
+        "Everything can be taken back; run it again at any time.",
+        "一切都可以撤销；随时可以再次运行。",
     )
+    if asks is None:
+        note(say(f"5. Let this happen by itself from now on. {last}", f"5. 今后自动运行。{last}"))
+    elif asks:
+        note(
+            say(f"5. Ask whether this should happen by itself from now on. {last}", f"5. 询问今后是否自动运行。{last}")
+        )
+    else:
+        note(say(f"5. Say how this can happen by itself from now on. {last}", f"5. 说明今后如何自动运行。{last}"))
 
 
 def _fetched(memory: Memory) -> str:
@@ -96,8 +103,11 @@ def _read(memory: Memory, agents: Sequence[Agent]) -> str:
         return say(
             "3. Read nothing: no talk of an agent was found on this machine.", "3. 不读取：本机没有找到任何代理的对话。"
         )
-    told = [f"{one.name} ({one.talks}, {shown_path(one.place)})" for one in agents]
-    span = memory.config.sync.first
+    told = [
+        one.name + say(f" ({one.talks}, {shown_path(one.place)})", f"（{one.talks} 个，{shown_path(one.place)}）")
+        for one in agents
+    ]
+    span = in_words(memory.config.sync.first)
     return say(
         f"3. Read what you said to your agents in the last {span}: {', '.join(told)}.",
         f"3. 读取您最近 {span} 与代理的对话：{'、'.join(told)}。",

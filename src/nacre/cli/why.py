@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nacre.cli.base import Command, Invocation, json_option, note, open_memory, print_json, shown_path
+from nacre.guard.showing import legible
 from nacre.words import say
 
 if TYPE_CHECKING:
@@ -32,16 +33,17 @@ def _show(told: Why) -> None:
     about = [told.id]
     about += [say("pinned", "已固定")] if told.pinned else []
     about += [say(f"confidence {told.confidence:g}", f"置信度 {told.confidence:g}")] if told.confidence else []
-    click.echo(f"{told.words}  ({', '.join(about)})")
+    click.echo(f"{legible(told.words)}  ({', '.join(about)})")
     for link in told.chain:
         click.echo("  " + "  ".join(part for part in _parts(link) if part))
         if link.text and link.kind in ("message", "weekly", "daily", "note"):
-            click.echo(f"      {link.text}")
+            click.echo(f"      {legible(link.text)}")
     if told.ends:
         note(f"  {told.ends}")
     for older in told.superseded:
         until = older.valid_to or older.records[-1].at[:10]
-        click.echo("  " + say(f"superseded, until {until}: {older.text}", f"已被取代（至 {until}）：{older.text}"))
+        text = legible(older.text or "")
+        click.echo("  " + say(f"superseded, until {until}: {text}", f"已被取代（至 {until}）：{text}"))
     if told.story:
         click.echo(say("Ledger:", "账本："))
     for record in told.story:
@@ -72,13 +74,14 @@ def _show_record(record: Record) -> None:
     shown = (record.at[:16].replace("T", " "), record.verdict, record.section or "", failed, scores)
     click.echo("  " + "  ".join(part for part in shown if part))
     if record.without_it:
-        click.echo("      " + say(f"without it: {record.without_it}", f"没有它：{record.without_it}"))
+        without_it = legible(record.without_it)
+        click.echo("      " + say(f"without it: {without_it}", f"没有它：{without_it}"))
 
 
 def _as_json(told: Why) -> dict[str, Any]:
     return {
         "id": told.id,
-        "text": told.words,
+        "text": legible(told.words),
         "pinned": told.pinned,
         "confidence": told.confidence,
         "chain": [
@@ -87,13 +90,15 @@ def _as_json(told: Why) -> dict[str, Any]:
                 "path": link.path or None,
                 "line": link.line,
                 "date": link.date,
-                "text": link.text or None,
+                "text": legible(link.text) or None,
                 "about": link.about or None,
             }
             for link in told.chain
         ],
         "ends": told.ends or None,
-        "superseded": [{"id": one.id, "text": one.text, "validTo": one.valid_to} for one in told.superseded],
+        "superseded": [
+            {"id": one.id, "text": legible(one.text or "") or None, "validTo": one.valid_to} for one in told.superseded
+        ],
         "ledger": [
             {
                 "id": record.id,
@@ -102,7 +107,7 @@ def _as_json(told: Why) -> dict[str, Any]:
                 "section": record.section,
                 "tests": dict(record.tests),
                 "failed": record.failed,
-                "withoutIt": record.without_it,
+                "withoutIt": legible(record.without_it or "") or None,
                 "confidence": record.confidence,
                 "validFrom": record.valid_from,
                 "validTo": record.valid_to,

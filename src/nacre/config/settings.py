@@ -253,6 +253,9 @@ class JobsSettings:
         "2min", "by how much a run may begin later than its time, so that machines do not all begin at once"
     )
     retries: int = setting(3, "how often a failed run is tried again, each time after a longer wait", most=100)
+    on_demand: bool = setting(
+        default=False, meaning="let a daemon that a hook, a plugin or a search started run the jobs too"
+    )
 
 
 @settings(frozen=True)

@@ -12,9 +12,13 @@ from nacre.connect import tomltext
 from nacre.connect.call import Call
 from nacre.connect.edit import JSON, TOML, Add, Edit
 from nacre.connect.spans import read, value_of
+from nacre.errors import NacreError
 from nacre.jobs.service.common import Machine
+from nacre.vault import atomic
 from nacre.vault.discover import expand
+from nacre.words import say
 
+LARGEST = 20_000_000  # bytes of a settings file
 STAYS, OFF, READ, OURS = "stays", "off", "read", "ours"
 
 
@@ -81,14 +85,30 @@ def folder(machine: Machine, variable: str, usual: str) -> Path:
 def told_in(path: Path, form: str = JSON) -> Mapping[str, Any]:
     """What a file says, for deciding; a file that cannot be read says nothing here, and is complained of where it is edited."""
     try:
-        text = path.read_bytes().decode()
+        text = (settings_in(path) or b"").decode()
         if form == TOML:
             return tomltext.loads(text)
         root = read(text)
         told = value_of(root) if root else {}
-    except (OSError, ValueError):
+    except (NacreError, ValueError):
         return {}
     return told if isinstance(told, dict) else {}
+
+
+def settings_in(path: Path) -> bytes | None:
+    """The bytes of a settings file; None where there is none, an error where it is no ordinary file or far too large."""
+    try:
+        size = path.stat().st_size
+    except OSError:
+        size = 0  # reading says what is wrong
+    if size > LARGEST:
+        raise NacreError(
+            say(
+                f"{path} is larger than {LARGEST // 1_000_000} MB, so it was left alone. See what fills it, and run the command again.",
+                f"{path} 超过 {LARGEST // 1_000_000} MB，因此未作改动。请检查其内容后重新运行。",
+            )
+        )
+    return atomic.read_bytes(path)
 
 
 def at_path(told: Any, *path: str) -> Any:

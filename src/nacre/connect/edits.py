@@ -9,6 +9,7 @@ from typing import Any
 
 from nacre.connect import jsonedits, jsontext, tomltext
 from nacre.connect.edit import JSON, MARKDOWN, TOML, Add, Done, Edit, Put, Rules, holds
+from nacre.connect.limits import limited, limited_hook
 from nacre.connect.spans import at, comments, read, value_of
 from nacre.vault import rules
 from nacre.vault.markdown import document
@@ -20,16 +21,22 @@ def is_in_place(text: str, form: str, edits: Sequence[Edit]) -> bool:
         return all(isinstance(edit, Rules) and _with_rules(text, edit) == text for edit in edits)
     if form == TOML:
         told = tomltext.loads(text)
-        return all(isinstance(edit, Put) and holds(tomltext.found(told, edit.path), edit.value) for edit in edits)
+        return all(isinstance(edit, Put) and _stands(tomltext.found(told, edit.path), edit) for edit in edits)
     root = read(text)
     for edit in edits:
         assert not isinstance(edit, Rules)
         node = at(root, edit.path)
-        if isinstance(edit, Put) and not (node and (edit.default or holds(value_of(node), edit.value))):
+        if isinstance(edit, Put) and not (node and (edit.default or _stands(value_of(node), edit))):
             return False
-        if isinstance(edit, Add) and not (node and [one for one in jsonedits.ours(node, edit) if one[1] == edit.value]):
+        if isinstance(edit, Add) and not (
+            node and any(now == limited_hook(now, edit.value) for _, now in jsonedits.ours(node, edit))
+        ):
             return False
     return True
+
+
+def _stands(now: Any, edit: Put) -> bool:
+    return holds(now, limited(now, edit.value, ".".join(edit.path)))
 
 
 def carried_out(text: str, form: str, edits: Sequence[Edit]) -> tuple[str, list[Done]]:
@@ -105,10 +112,12 @@ def is_bare(text: str, form: str) -> bool:
 
 def _toml_put(text: str, edit: Put) -> tuple[str, Done]:
     before = tomltext.found(tomltext.loads(text), edit.path)
-    after, added = tomltext.put(text, edit.path, edit.value)
+    value = limited(before, edit.value, ".".join(edit.path))
+    whole = {**before, **value} if isinstance(before, dict) else value  # what else somebody set there stays
+    after, added = tomltext.put(text, edit.path, whole)
     if before is None:
-        return after, Done("put", edit.path, edit.value, added=added)
-    return after, Done("put", edit.path, edit.value, added=added, previous=_plain(before))
+        return after, Done("put", edit.path, value, added=added)
+    return after, Done("put", edit.path, value, added=added, previous=_plain(before))
 
 
 def _plain(value: Any) -> str:
@@ -122,7 +131,10 @@ def _toml_back(text: str, done: Done) -> str | None:
     if not holds(now, done.value):
         return None
     if done.previous is not None:
-        return tomltext.put(text, done.path, json.loads(done.previous))[0]
+        before = json.loads(done.previous)
+        if isinstance(before, dict) and isinstance(now, dict):  # what we did not write is as it is now
+            before = {name: one if name in done.value else now.get(name, one) for name, one in before.items()}
+        return tomltext.put(text, done.path, before)[0]
     return tomltext.take_out(text, done.path, done.added)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from nacre.connect import jsontext
 from nacre.connect.edit import Add, CannotEdit, Done, Put, holds
+from nacre.connect.limits import limited, limited_hook
 from nacre.connect.spans import Node, Part, at, comments, member, read, value_of
 from nacre.words import say
 
@@ -17,12 +18,13 @@ def put(text: str, edit: Put) -> tuple[str, Done | None]:
     holder, depth = _deepest(root, edit.path)
     kind = "default" if edit.default else "put"
     if depth == len(edit.path):
-        if edit.default or value_of(holder) == edit.value:
-            return text, None if edit.default else Done(
-                kind, edit.path, edit.value, depth=depth, previous=_raw(text, holder)
-            )
-        done = Done(kind, edit.path, edit.value, depth=depth, previous=_raw(text, holder))
-        return jsontext.replace(text, holder, edit.value, style), done
+        if edit.default:
+            return text, None
+        value = limited(value_of(holder), edit.value, ".".join(edit.path))
+        done = Done(kind, edit.path, value, depth=depth, previous=_raw(text, holder))
+        if isinstance(value, dict) and holder.kind == "object":
+            return _merged(text, edit.path, value), done
+        return (text if value_of(holder) == value else jsontext.replace(text, holder, value, style)), done
     _must_be(holder, "object", edit.path[:depth])
     value = edit.value
     for name in reversed(edit.path[depth + 1 :]):
@@ -42,10 +44,25 @@ def add(text: str, edit: Add) -> tuple[str, Done]:
     _must_be(holder, "array", edit.path)
     if known := list(ours(holder, edit)):
         part, now = known[-1]
-        done = Done("add", edit.path, edit.value, edit.mark, depth, previous=_raw(text, part.value))
-        return (text if now == edit.value else jsontext.replace(text, part.value, edit.value, style)), done
+        value = limited_hook(now, edit.value)
+        done = Done("add", edit.path, value, edit.mark, depth, previous=_raw(text, part.value))
+        return (text if now == value else jsontext.replace(text, part.value, value, style)), done
     done = Done("add", edit.path, edit.value, edit.mark, depth, inside=_inside(text, holder))
     return jsontext.add(text, holder, edit.value, style), done
+
+
+def _merged(text: str, path: tuple[str, ...], value: dict[str, Any]) -> str:
+    """The text with these members in the object at the path; what else somebody set there stays, and so do comments."""
+    for name, one in value.items():
+        root = _root(text)
+        holder, _ = _deepest(root, path)
+        part = member(holder, name)
+        style = jsontext.style_of(text, root)
+        if part is None:
+            text = jsontext.put(text, holder, name, one, style)
+        elif value_of(part.value) != one:
+            text = jsontext.replace(text, part.value, one, style)
+    return text
 
 
 def put_back(text: str, done: Done) -> str | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nacre.connect import edits, record
-from nacre.connect.agent import Agent, Target, Wanted, Wishes
+from nacre.connect.agent import Agent, Target, Wanted, Wishes, settings_in
 from nacre.connect.call import Call
 from nacre.connect.edit import Done
 from nacre.connect.record import Connection, Written
@@ -102,7 +102,7 @@ def _recognised(agent: str, wanted: Wanted) -> Connection:
     files: list[Written] = []
     for target in wanted.targets:
         try:
-            data = atomic.read_bytes(target.path)
+            data = settings_in(target.path)
             done = edits.recognised(_text(data), target.form, target.edits) if data else []
         except (NacreError, ValueError):  # what cannot be read holds nothing that could be taken out
             continue
@@ -112,7 +112,7 @@ def _recognised(agent: str, wanted: Wanted) -> Connection:
 
 
 def _connected(target: Target, known: Connection | None, state: Path) -> Change:
-    data = atomic.read_bytes(target.path)
+    data = settings_in(target.path)
     written = known.file(str(target.path)) if known else None
     try:
         text = _text(data)
@@ -129,7 +129,7 @@ def _connected(target: Target, known: Connection | None, state: Path) -> Change:
 
 def _disconnected(written: Written, state: Path) -> Change:
     path = Path(written.path)
-    data = atomic.read_bytes(path)
+    data = settings_in(path)
     try:
         after, left = _without_us(data, written, state) if data is not None else (None, [])
     except ValueError as trouble:

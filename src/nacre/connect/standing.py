@@ -25,6 +25,7 @@ class Standing:
     here: bool
     connection: Connection | None = None
     missing: tuple[str, ...] = ()  # files in which our entries are not any more
+    unreadable: tuple[str, ...] = ()  # files of which nobody can tell, because they cannot be understood
     starts: bool = True  # whether what was written there can still be started
 
     def as_plain(self) -> dict[str, object]:
@@ -37,6 +38,7 @@ class Standing:
             "at": known.at if known else None,
             "files": [one.path for one in known.files] if known else [],
             "missing": list(self.missing),
+            "unreadable": list(self.unreadable),
             "starts": self.starts if known else None,
         }
 
@@ -50,12 +52,14 @@ def standings(agents: tuple[Agent, ...], machine: Machine, state: Path) -> list[
 def _standing(agent: Agent, machine: Machine, known: Connection | None) -> Standing:
     if known is None:
         return Standing(agent, agent.is_here(machine))
-    missing = tuple(one.path for one in known.files if not _is_there(one))
-    return Standing(agent, agent.is_here(machine), known, missing, still_there(known.program))
+    found = {one.path: _is_there(one) for one in known.files}
+    missing = tuple(path for path, there in found.items() if there is False)
+    unreadable = tuple(path for path, there in found.items() if there is None)
+    return Standing(agent, agent.is_here(machine), known, missing, unreadable, still_there(known.program))
 
 
-def _is_there(written: record.Written) -> bool:
-    """Whether every entry of ours still stands in a file, in whatever form the agent keeps it."""
+def _is_there(written: record.Written) -> bool | None:
+    """Whether every entry of ours still stands in a file, in whatever form the agent keeps it; None where it cannot be understood."""
     try:
         data = atomic.read_bytes(Path(written.path))
         if data is None:
@@ -69,7 +73,7 @@ def _is_there(written: record.Written) -> bool:
         ]
         return edits.is_in_place(data.decode(), written.form, wanted) if written.form != edit.MARKDOWN else True
     except (NacreError, ValueError):
-        return False
+        return None
 
 
 def problems(agents: tuple[Agent, ...], machine: Machine, state: Path, workspace: Path) -> list[Problem]:
@@ -95,6 +99,12 @@ def problems(agents: tuple[Agent, ...], machine: Machine, state: Path, workspace
             message = say(
                 f"What connects {one.agent.title} to this memory is not in its settings any more.",
                 f"{one.agent.title} 的设置中已没有连接此记忆的内容。",
+            )
+            listed.append(Problem("connection", message, path, remedy=remedy))
+        for path in one.unreadable:
+            message = say(
+                f"The settings of {one.agent.title} cannot be read, so nobody can tell whether it is connected.",
+                f"无法读取 {one.agent.title} 的设置，因此无法判断是否已连接。",
             )
             listed.append(Problem("connection", message, path, remedy=remedy))
     return listed

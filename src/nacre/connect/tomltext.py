@@ -135,7 +135,8 @@ def _by_tomlkit_put(text: str, path: Path, value: dict[str, Any]) -> str | None:
             for name in [one for one in inner if one not in value]:
                 del inner[name]
             for name, one in value.items():
-                inner[name] = one
+                if name not in inner or inner[name] != one:
+                    inner[name] = one
         return _mark(text) + tomlkit.dumps(doc)
     except (TOMLKitError, TypeError, AttributeError, KeyError, ValueError):
         return None

@@ -207,8 +207,8 @@ def _tell_what_was_left(printed: Printed, pack: ContextPack, *, verbose: bool) -
     for one in pack.left if verbose else ():
         lines = f":{one.first}-{one.last}" if one.first else ""
         printed.note(say(f"Left out: {one.path}{lines}, {one.reason}.", f"未给出：{one.path}{lines}，{one.reason}。"))
-    if pack.left and not verbose:
-        count = len(pack.left)
+    count = sum(not one.needless for one in pack.left)
+    if count and not verbose:
         printed.note(
             say(
                 f"{count} part{'' if count == 1 else 's'} left out or cut; --verbose says which and why.",

@@ -30,6 +30,8 @@ def by_daemon(memory: Memory, asked: SearchAsked | ContextAsked | GetAsked) -> P
         with client.Connection(root, "main" if group is None else f"group:{group}") as daemon:
             given = dataclasses.asdict(asked)
             answer = daemon.ask(_KINDS[type(asked)], asked=given, agent=memory.agent)
+    except client.Hung:
+        return None
     except client.NoDaemon:
         _start_where_wanted(memory)
         return None
@@ -48,6 +50,8 @@ def tool_by_daemon(memory: Memory, name: str, arguments: dict[str, Any], here: s
     try:
         with client.Connection(str(memory.workspace.root), "main" if group is None else f"group:{group}") as daemon:
             answer = daemon.ask("tool", name=name, arguments=arguments, here=here, agent=memory.agent)
+    except client.Hung:
+        return None
     except client.NoDaemon:
         _start_where_wanted(memory)
         return None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 
 from nacre import __version__
 from nacre.daemon import protocol
@@ -18,7 +19,10 @@ if TYPE_CHECKING:
 
 LONGEST_PLACE = 100  # bytes; the system takes 108, some only 104
 _ANSWER_WITHIN = 10.0  # seconds, then it is quicker to look oneself
+_HELLO_WITHIN = 2.0  # seconds; a daemon that is well says hello in a thousandth of that
 _CONNECT_WITHIN = 0.5
+_LEFT_ALONE = 60.0  # seconds in which one that hung is not asked again by this process
+_hung: dict[str, float] = {}  # when it was found so, by the workspace
 _NO_MATTER = (
     *(
         "NACRE_WORKSPACE",
@@ -35,6 +39,10 @@ _MATTERS = ("HOME", "TZ", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "CLAUDE_CONFIG_DI
 
 class NoDaemon(Exception):
     """Nobody answers, or nobody whose answer would be ours: whoever asks does the work itself."""
+
+
+class Hung(NoDaemon):
+    """One is there and does not answer: another would not be let in beside it."""
 
 
 def is_switched_off() -> bool:
@@ -136,7 +144,11 @@ class Connection:
     ) -> None:
         """`any_version` speaks to a daemon that could not answer for us too: to ask how it is, or to stop it. `plugin` names who has
         no settings of its own: an agent's environment is not the user's."""
-        self._within = within
+        if not any_version and time.monotonic() - _hung.get(root, -_LEFT_ALONE) < _LEFT_ALONE:
+            raise Hung("it did not answer a moment ago")
+        self._root = root
+        self._within = within if any_version else min(within, _HELLO_WITHIN)
+        began = time.monotonic()
         self._socket = _connected(root)
         hello = {"kind": "hello", "protocol": protocol.VERSION, "version": __version__, "scope": scope}
         if plugin:
@@ -148,6 +160,7 @@ class Connection:
         except BaseException:
             self.close()
             raise
+        self._within = max(0.01, within - (time.monotonic() - began))  # who waits, waits for both together
         refused = self.daemon.get("error") or (None if any_version else self.daemon.get("skew"))
         if refused:  # who asks meets the same error, with its own words
             self.close()
@@ -166,17 +179,28 @@ class Connection:
         data = protocol.packed(message)
         if len(data) > protocol.MOST_IN:
             raise NoDaemon("more than a daemon reads")
+        until = (
+            time.monotonic() + self._within
+        )  # for all of it: one that sends a byte now and then is not waited for either
         try:
             self._socket.settimeout(self._within)
             self._socket.sendall(data)
-            size = protocol.length(self._read(protocol.HEADER), protocol.MOST_OUT)
-            return protocol.unpacked(self._read(size))
+            size = protocol.length(self._read(protocol.HEADER, until), protocol.MOST_OUT)
+            return protocol.unpacked(self._read(size, until))
+        except TimeoutError as trouble:
+            _hung[self._root] = time.monotonic()
+            raise Hung(str(trouble)) from trouble
         except (OSError, protocol.BadMessage) as trouble:
             raise NoDaemon(str(trouble)) from trouble
 
-    def _read(self, size: int) -> bytes:
+    def _read(self, size: int, until: float | None = None) -> bytes:
+        until = until or time.monotonic() + self._within
         parts: list[bytes] = []
         while size:
+            left = until - time.monotonic()
+            if left <= 0:
+                raise TimeoutError("timed out")
+            self._socket.settimeout(left)
             part = self._socket.recv(min(size, 1 << 20))
             if not part:
                 raise protocol.BadMessage("cut short")

@@ -15,7 +15,7 @@ from nacre.daemon.answers import ContextAsked, GetAsked, Printed, SearchAsked
 from nacre.errors import BadInput
 from nacre.memory import Memory
 from nacre.recall.filters import Scope
-from nacre.words import say
+from nacre.words import say, use_language_here
 
 Asked = TypeVar("Asked", SearchAsked, ContextAsked, GetAsked)
 
@@ -56,7 +56,11 @@ class Desk:
         if kind == "hook":
             from nacre.hooks.answering import answer
 
-            return {"answer": answer(memory, str(given.get("of")), _table(given.get("event")))}
+            use_language_here(given.get("language"))  # that of the session, where its environment names one
+            try:
+                return {"answer": answer(memory, str(given.get("of")), _table(given.get("event")))}
+            finally:
+                use_language_here(None)
         printed: Printed
         if kind == "search":
             printed = answers.search([memory], read(SearchAsked, asked))

@@ -17,6 +17,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from nacre.daemon.errand import ONLY_QUEUED
 from nacre.daemon.log import place
 from nacre.errors import BadInput, Locked, NacreError
 from nacre.memory import Memory
@@ -27,13 +28,16 @@ _AFTER_TROUBLE = 300.0
 _AFTER_ANOTHER = 30.0  # where another runner was at it, whose work is mostly what was wanted
 _LONGEST_WAIT = 900.0  # a machine that slept is noticed by then, whatever its clocks say
 _END_WITHIN = 10.0
+_BETWEEN_TALKS = 5.0  # seconds: an agent that ends talk after talk does not keep the machine at capturing
 
 
 class Errands(threading.Thread):
-    """One job at a time, when it is due or when somebody asks for it."""
+    """One job at a time, when it is due or when somebody asks for it. One that is not `timed` leaves the times of the jobs to others:
+    it captures what hooks queued, and runs what is asked for."""
 
-    def __init__(self, memory: Memory, log: logging.Logger, *, first: float = _AFTER_START) -> None:
+    def __init__(self, memory: Memory, log: logging.Logger, *, first: float = _AFTER_START, timed: bool = True) -> None:
         super().__init__(name="jobs", daemon=True)
+        self.timed = timed
         self._memory = memory
         self._log = log
         self._wake = threading.Condition()
@@ -41,6 +45,7 @@ class Errands(threading.Thread):
         self._asked: list[str] = []
         self._over: set[str] = set()
         self._told = False  # of a talk that ended, since the last look
+        self._heeded: float | None = None  # when that was last looked at
         self._child: subprocess.Popen[bytes] | None = None
         self._wait = first
         self._next: dt.datetime | None = None
@@ -55,7 +60,8 @@ class Errands(threading.Thread):
         """How the jobs stand as seen from here; the journal knows the rest."""
         child = self._child
         following = self._next.isoformat(timespec="seconds") if self._next else None
-        return {"running": child.pid if child else None, "runs": self.runs, "nextLook": following}
+        running = child.pid if child else None
+        return {"running": running, "runs": self.runs, "nextLook": following, "timed": self.timed}
 
     def ask(self, job: str) -> str:
         """Run a job as soon as none runs."""
@@ -75,7 +81,7 @@ class Errands(threading.Thread):
         return job
 
     def is_over(self, transcript: str) -> None:
-        """A talk's agent says that it has ended: it is captured at once."""
+        """A talk's agent says that it has ended: it is captured at once, or seconds after the one before."""
         with self._wake:
             self._over.add(transcript)
             self._told = True
@@ -101,9 +107,12 @@ class Errands(threading.Thread):
             with self._wake:
                 if not self._asked and not self._told and not self._ended:
                     self._wake.wait(self._wait)
+                if self._told and not self._asked and (rest := self._rest()):
+                    self._wake.wait_for(lambda: self._ended or bool(self._asked), rest)
                 if self._ended:
                     return
-                self._told = False
+                if self._told:
+                    self._told, self._heeded = False, time.monotonic()
                 asked, self._asked = self._asked, []
                 over, self._over = self._over, set()
             try:
@@ -118,6 +127,10 @@ class Errands(threading.Thread):
                 self._wait = _AFTER_TROUBLE
                 self._remember(over)
 
+    def _rest(self) -> float:
+        """For how many seconds a talk that ended still waits, because another has just been seen to."""
+        return 0.0 if self._heeded is None else max(0.0, self._heeded + _BETWEEN_TALKS - time.monotonic())
+
     def _remember(self, over: set[str]) -> None:
         """Talks that ended and could not be captured yet: the next look names them again."""
         with self._wake:
@@ -128,10 +141,11 @@ class Errands(threading.Thread):
         from nacre.jobs.ticking import look
 
         memory = self._memory
-        seen = look(memory, ended=over, active=self.active)
+        seen = look(memory, ended=over, active=self.active, timed=self.timed)
         if seen.wanted and not self._ended:
-            failed = self._in_a_process(["-m", "nacre.daemon.errand", str(memory.workspace.root), *sorted(over)])
-            seen = look(memory, ended=over if failed else (), active=self.active)
+            how = [] if self.timed else [ONLY_QUEUED]
+            failed = self._in_a_process(["-m", "nacre.daemon.errand", *how, str(memory.workspace.root), *sorted(over)])
+            seen = look(memory, ended=over if failed else (), active=self.active, timed=self.timed)
             if failed:
                 self._remember(over)
             # Still wanted: another runner holds the lock, or it broke off. When a failed one is tried again the journal says.

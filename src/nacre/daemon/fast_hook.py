@@ -126,7 +126,7 @@ class _Hook:
         return root if root and any(os.path.lexists(os.path.join(root, name)) for name in _SIGNS) else None
 
     def _answer(self, event: dict[str, Any]) -> None:
-        told = self._by_daemon("hook", of=self.agent, event=event)
+        told = self._by_daemon("hook", of=self.agent, event=event, language=os.environ.get("NACRE_LANGUAGE"))
         if told is not None:
             self._print(told.get("answer"))
             return
@@ -174,8 +174,8 @@ class _Hook:
         own = any(name.startswith("NACRE_") and name not in _HARMLESS for name in os.environ)
         try:
             with client.Connection(
-                self.root, self.scope, within=self.seconds, plugin=None if own else "hook"
-            ) as daemon:
+                self.root, self.scope, within=self.seconds / 2, plugin=None if own else "hook"
+            ) as daemon:  # the other half is for doing it ourselves
                 return daemon.ask(kind, **given)
         except (client.NoDaemon, OSError):
             return None
@@ -197,7 +197,7 @@ class _Hook:
         scratch.put(os.path.dirname(sign), os.path.basename(sign), b"")
         from nacre.daemon.start import on_demand
 
-        on_demand(memory)
+        on_demand(memory, for_agents=True)
 
     def _print(self, told: dict[str, Any] | None) -> None:
         """One object, in one go."""

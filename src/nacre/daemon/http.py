@@ -24,7 +24,7 @@ class Http:
     ) -> None:
         from nacre.mcp.http import Listener
         from nacre.mcp.server import Face
-        from nacre.mcp.token import token
+        from nacre.mcp.token import watched
         from nacre.tools import prompts, resources
 
         self._desk = desk
@@ -39,7 +39,7 @@ class Http:
             lambda name: prompts.give(self._listening(), name),
             group=scope != "main",
         )
-        word = token(memory.workspace.root, scope)
+        word = watched(memory.workspace.root, scope)
         self.listener: Listener = Listener(memory.config.serve.host, port, face, word, log)
         self.log = log
 

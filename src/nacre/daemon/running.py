@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from nacre import __version__
 from nacre.clock import duration
+from nacre.config import load
 from nacre.daemon import client, protocol
 from nacre.daemon.desk import Desk, NotHere
 from nacre.daemon.errands import Errands
@@ -21,6 +22,7 @@ from nacre.daemon.lifetime import Post
 from nacre.daemon.log import close_log, open_log, place
 from nacre.daemon.server import Caller, Server
 from nacre.daemon.watcher import Watcher
+from nacre.errors import NacreError
 from nacre.memory import Memory
 
 if TYPE_CHECKING:
@@ -35,7 +37,8 @@ _LARGE_AGAIN = (
 
 
 class Daemon:
-    """One workspace served. `on_demand` ends it when nobody has asked for a while."""
+    """One workspace served. `on_demand` ends it when nobody has asked for a while; such a one runs the jobs only where the user wants
+    that, because nobody asked for it by name."""
 
     def __init__(
         self,
@@ -51,6 +54,7 @@ class Daemon:
         self._root = str(memory.workspace.root)
         self._idle = duration(memory.config.serve.idle).total_seconds() if on_demand else None
         self._settings = client.settings_print(self._root)
+        self._unreadable: tuple[str, str] | None = None  # settings that cannot be understood, and why
         self._environment = client.environment_print()
         self._since = memory.clock.now()
         self._began = time.monotonic()
@@ -60,7 +64,8 @@ class Daemon:
         self._log = open_log(log_file(memory))
         self._desk = Desk(memory)
         self._watcher = Watcher(memory, self._log)
-        self._errands = Errands(memory, self._log) if jobs else None
+        timed = not on_demand or memory.config.jobs.on_demand
+        self._errands = Errands(memory, self._log, timed=timed) if jobs else None
         self._server = Server(self._post.listener, self._greet, self._answer, self._log)
         self._http, self._no_http = self._opened_http(http, http_scope)
 
@@ -171,6 +176,8 @@ class Daemon:
             return self._status()
         if caller.skew or not self._check_settings():
             raise NotHere(caller.skew or "other settings")
+        if not self._post.is_held():  # the workspace was moved or deleted: an answer would make its folders anew
+            raise NotHere("the workspace is gone")
         assert caller.scope is not None
         if kind in _ASKING:
             if self._errands:
@@ -193,6 +200,8 @@ class Daemon:
 
     def _status(self) -> dict[str, Any]:
         server, watcher = self._server, self._watcher
+        if self._unreadable:  # they may be mended by now
+            self._check_settings()
         return {
             "process": os.getpid(),
             "version": __version__,
@@ -212,6 +221,7 @@ class Daemon:
             "updates": watcher.updates,
             "jobs": self._errands.status() if self._errands else None,
             "http": self.http,
+            "settings": self._unreadable[1] if self._unreadable else None,
         }
 
     def _tick(self) -> None:
@@ -242,8 +252,18 @@ class Daemon:
         return self._server.busy > 0 or over_http or bool(self._errands and self._errands.at_work)
 
     def _check_settings(self) -> bool:
-        """Whether we still are what the settings ask for; if not, we start anew."""
-        if client.settings_print(self._root) == self._settings:
+        """Whether we still are what the settings ask for; if not, we start anew. What cannot be understood asks for nothing yet."""
+        found = client.settings_print(self._root)
+        if found == self._settings:
+            self._unreadable = None
+            return True
+        if self._unreadable and self._unreadable[0] == found:
+            return True
+        try:
+            load(Path(self._root))
+        except NacreError as trouble:
+            self._unreadable = found, str(trouble)
+            self._log.warning("the settings cannot be understood, those from before hold: %s", place(trouble))
             return True
         self._renew("other settings", possible=True)
         return False

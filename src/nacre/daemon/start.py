@@ -22,22 +22,26 @@ _READY_WITHIN = 60.0  # seconds; a slow disk reads Python's own files for longer
 _STOPPED_WITHIN = 40.0
 _PASSING = ("another version", "other settings")  # reasons for which a daemon starts anew, if it can
 _PASSES_WITHIN = 10.0
+_SAYS_WITHIN = 1.0
+_ONLY_THIS_COMMAND = ("NACRE_NOW", "NACRE_SCOPE", "NACRE_AGENT", "NACRE_WORKSPACE", "OPENCLAW_WORKSPACE")
+_PLACES = ("NACRE_CONFIG_FILE", "NACRE_MODELS_PATH")  # where settings and models lie, which is no setting itself
 
 
-def on_demand(memory: Memory) -> None:
+def on_demand(memory: Memory, *, for_agents: bool = False) -> None:
     """Start a daemon that ends when nobody asks any more. Does not wait; where it cannot be, nothing is lost."""
     if holder(memory.workspace) is None:
         with contextlib.suppress(OSError, NotImplementedError):
-            _spawn(memory, ["--on-demand"], None)
+            _spawn(memory, ["--on-demand"], None, _environment(for_agents=for_agents))
 
 
-def in_background(memory: Memory, *options: str) -> int:
+def in_background(memory: Memory, *options: str, for_agents: bool = False) -> int:
     """Start a daemon that goes on when we end, and wait until it listens; its process."""
     ours, theirs = os.pipe()
     try:
         os.set_inheritable(theirs, True)
         try:
-            pid = _spawn(memory, [*options, "--ready", str(theirs)], theirs)
+            environment = _environment(for_agents=for_agents)
+            pid = _spawn(memory, [*options, "--ready", str(theirs)], theirs, environment)
         except (OSError, NotImplementedError) as trouble:
             raise NacreError(
                 say(f"The daemon could not be started: {trouble}.", f"无法启动守护进程：{trouble}。")
@@ -47,6 +51,8 @@ def in_background(memory: Memory, *options: str) -> int:
         told = select.select([ours], [], [], _READY_WITHIN)[0] and os.read(ours, 1)
     finally:
         os.close(ours)
+    if not told and (other := _quicker(memory)) is not None:
+        return other
     if not told:
         log = memory.workspace.machine / "daemon.log"
         raise NacreError(
@@ -56,6 +62,14 @@ def in_background(memory: Memory, *options: str) -> int:
             )
         )
     return pid
+
+
+def _quicker(memory: Memory) -> int | None:
+    """The process of a daemon that another command started at the same moment, which is as good. It may be about to say who it is."""
+    until = time.monotonic() + _SAYS_WITHIN
+    while (found := holder(memory.workspace)) is None and time.monotonic() < until:
+        time.sleep(0.02)
+    return found
 
 
 def ensure(memory: Memory, *options: str) -> dict[str, Any]:
@@ -71,7 +85,7 @@ def ensure(memory: Memory, *options: str) -> dict[str, Any]:
             return found
         if found is None and holder(memory.workspace) is None:
             try:
-                in_background(memory, *options)
+                in_background(memory, *options, for_agents=True)
             except NacreError:
                 if holder(memory.workspace) is None:  # else another was quicker, which is as good
                     raise
@@ -84,7 +98,14 @@ def ensure(memory: Memory, *options: str) -> dict[str, Any]:
     )
 
 
-def _spawn(memory: Memory, options: list[str], inherited: int | None) -> int:
+def make_way(memory: Memory) -> None:
+    """End a daemon that was started on demand, for one that is to stay: it would end when nobody asks, and may not run the jobs."""
+    found = client.status(str(memory.workspace.root)) if holder(memory.workspace) is not None else None
+    if found and found.get("onDemand"):
+        stop(memory)
+
+
+def _spawn(memory: Memory, options: list[str], inherited: int | None, environment: dict[str, str]) -> int:
     """A process of a session of its own: the end of ours, or of the terminal, does not concern it."""
     root = os.path.realpath(memory.workspace.root)
     command = [sys.executable, "-P", "-m", "nacre", "--workspace", root, "serve", *options]
@@ -100,15 +121,21 @@ def _spawn(memory: Memory, options: list[str], inherited: int | None) -> int:
         ]
         if inherited is not None:
             actions.append((os.POSIX_SPAWN_DUP2, inherited, inherited))
-        return os.posix_spawn(sys.executable, command, _environment(), file_actions=actions, setsid=True)
+        return os.posix_spawn(sys.executable, command, environment, file_actions=actions, setsid=True)
     finally:
         os.close(output)
 
 
-def _environment() -> dict[str, str]:
-    """Ours, without what only this command was told."""
-    left_out = ("NACRE_NOW", "NACRE_SCOPE", "NACRE_AGENT", "NACRE_WORKSPACE", "OPENCLAW_WORKSPACE")
-    return {name: value for name, value in os.environ.items() if name not in left_out}
+def _environment(*, for_agents: bool) -> dict[str, str]:
+    """Ours, without what only this command was told. One `for_agents` answers every session, so that the settings which the
+    environment of one of them names are not its own: it has those of the user's files."""
+
+    def stays(name: str) -> bool:
+        if for_agents and name.startswith("NACRE_"):
+            return name in _PLACES
+        return name not in _ONLY_THIS_COMMAND
+
+    return {name: value for name, value in os.environ.items() if stays(name)}
 
 
 def stop(memory: Memory) -> int | None:

@@ -20,6 +20,7 @@ SCAN_EVERY = 30.0  # seconds, where nobody tells us of changes
 TRY_AGAIN, TRY_AT_MOST = 300.0, 3600.0  # seconds until it is tried again to be told: at first, and after many trials
 _STEP = 150  # milliseconds without a further change that end a burst of them; also how often the system is asked
 _VECTORS_AT_ONCE = 16
+_GONE = 1.0  # seconds between looks for a workspace that is gone; it may come back before the daemon ends
 _OURS = (".jsonl", ".json", ".lock", ".tmp")  # what Nacre writes beside memory, with every reading of it
 
 
@@ -48,6 +49,10 @@ class Watcher(threading.Thread):
         self.reason: str | None = None  # why it scans
         self.updates = 0
         self.seen = threading.Condition()  # told after every update
+        self._places = (str(memory.workspace.root), str(memory.workspace.machine))
+        if memory.workspace.machine.is_dir():
+            memory.keeper.store.stay_in(memory.workspace.machine)  # a daemon ends when that goes
+        self._stood = tuple(map(_identity, self._places))
 
     def end(self) -> None:
         self._ended.set()
@@ -64,13 +69,20 @@ class Watcher(threading.Thread):
 
     def run(self) -> None:
         while not self._ended.is_set():
+            if not self._is_there():
+                self._ended.wait(_GONE)
+                continue
             self._update()
             try:
                 for _ in self._changes():
-                    if not self._update():
+                    if not self._is_there() or not self._update():
                         break  # other folders than were watched
             except Exception as trouble:  # noqa: BLE001 - to watch worse is better than not at all
                 self._fall_back(place(trouble))
+
+    def _is_there(self) -> bool:
+        """Whether the workspace is still where it was: one that was moved or deleted is not made anew by an index."""
+        return all(known in (None, _identity(one)) for one, known in zip(self._places, self._stood, strict=True))
 
     def _changes(self) -> Iterator[None]:
         """Yields whenever there may be something to read."""
@@ -166,7 +178,7 @@ class Watcher(threading.Thread):
             embedder, _ = self._memory.embedder()
             store = self._memory.keeper.store
             made = 0
-            while embedder and not self._ended.is_set():
+            while embedder and not self._ended.is_set() and self._is_there():
                 done = store.safely(lambda: fill(store, embedder, most=_VECTORS_AT_ONCE))
                 made += done
                 if done < _VECTORS_AT_ONCE:
@@ -184,6 +196,14 @@ class Watcher(threading.Thread):
         for _ in memory_files(self._memory.workspace, self._memory.config, folders):
             pass
         return frozenset(folders)
+
+
+def _identity(place: str) -> tuple[int, int] | None:
+    try:
+        about = os.stat(place)
+    except OSError:
+        return None
+    return about.st_dev, about.st_ino
 
 
 def _matters(path: str, root: str) -> bool:

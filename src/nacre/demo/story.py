@@ -17,7 +17,8 @@ QUESTIONS = {
     "en": ("who checks the invoices?", "陈伟怎么收款？"),
     "zh": ("发票找谁核对？", "how should I write to Lucas?"),
 }
-GROUPS = {"en": ("rowing-club", "who brings the oars?"), "zh": ("划船队", "谁带备用桨？")}
+# As its talks are stamped: what it is called, and the sign of its chat.
+GROUPS = {"en": ("rowing-club-b8dcdc", "who brings the oars?"), "zh": ("划船队-f2b47c", "谁带备用桨？")}
 UNSAID = {"en": "present for Mara", "zh": "礼物"}
 _LOG_DAY = "2026-03-12"
 _SHOWN = 3  # of each kind

@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import os
+import re
 import stat
 from typing import Any
 
+from nacre.config import known_settings
 from nacre.errors import BadSetting, NacreError
 from nacre.memory import Memory
 from nacre.model.problem import Problem
@@ -25,7 +27,7 @@ def jobs(memory: Memory) -> list[Problem]:
     try:
         states = state(memory)
     except BadSetting as trouble:
-        return [Problem("bad setting", str(trouble), severity="error", remedy="nacre config set")]
+        return [Problem("bad setting", str(trouble), severity="error", remedy=mending(str(trouble)))]
     found = [
         Problem(
             "job fails",
@@ -52,6 +54,16 @@ def jobs(memory: Memory) -> list[Problem]:
         )
         found.append(Problem("jobs do not run", message, remedy="nacre jobs install"))
     return found + _changed(memory, kinds)
+
+
+def mending(trouble: str) -> str:
+    """What mends settings that cannot be understood: no command writes to a file that is no TOML, of which the sentence tells."""
+    if at := re.search(r"line (\d+)", trouble):
+        return say(f"open that file in an editor and mend line {at[1]}", f"请用编辑器打开该文件并修正第 {at[1]} 行")
+    named = re.search(r'["“]([a-z_]+(?:\.[a-z_]+)*)["”]', trouble)
+    if named and named[1] in known_settings() and "environment" not in trouble:
+        return f"nacre config set {'' if 'workspace' in trouble else '--user '}{named[1]} …"
+    return say('correct it there; "nacre config" lists what can be set', "请在该处更正；“nacre config”列出可设置的内容")
 
 
 def _installed_at(workspace: Workspace) -> dt.datetime | None:
@@ -130,6 +142,9 @@ def daemon(memory: Memory) -> list[Problem]:
         )
         remedy = "sudo sysctl fs.inotify.max_user_watches=524288"
         found.append(Problem("watch limit", message, remedy=remedy))
+    if broken := told.get("settings"):
+        message = say(f"The daemon keeps its settings from before: {broken}", f"守护进程仍沿用之前的设置：{broken}")
+        found.append(Problem("daemon settings", message, remedy=mending(broken)))
     return found + _http(told.get("http") or {})
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from nacre.guard.sanitise import clean
+from nacre.guard.sanitise import clean, one_line
 from nacre.guard.secrets import redact
 
 # Headings as we write them, in which nobody said anything: a name in them is a plain word, which cannot be a token.
 _WORD = r"(?:[a-z]{1,20}|[\u4e00-\u9fff]{1,20})"
 _OURS = re.compile(
     r"# Session State|## (?:Key Decisions|Key Context|Blockers|\d\d:\d\d (?:note|session:[0-9a-f-]{1,12} \| \d{1,5} messages?)"
-    rf"(?: \| (?:continued|(?:project|group):{_WORD}(?:-{_WORD}){{0,4}}))*)"
+    rf"(?: \| (?:continued|(?:project|group):{_WORD}(?:-{_WORD}){{0,4}}(?:-[0-9a-f]{{6}})?))*)"
 )
 
 
@@ -34,3 +34,13 @@ def safe(lines: Sequence[tuple[int, str]]) -> list[tuple[int, str]]:
 def seen(text: str) -> str:
     """A line without what the eye cannot see."""
     return clean(text.removesuffix("\r").replace("\r", " "))
+
+
+def legible(text: str) -> str:
+    """Words of memory as they may be shown: without secrets, nor what the eye cannot see."""
+    return redact(clean(text)).text
+
+
+def quoted(text: str, most: int) -> str:
+    """The beginning of such words on one line, as a sentence quotes them; a secret that the cut would halve is gone before."""
+    return one_line(legible(text))[:most]

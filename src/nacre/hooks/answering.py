@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from nacre.hooks.claims import Claim
 from nacre.hooks.events import COMPACT, END, PROMPT, START, Fired, read
 from nacre.hooks.framing import answer_of
 
@@ -21,14 +22,22 @@ def answer(memory: Memory, agent: str, event: dict[str, Any]) -> dict[str, Any] 
     if fired is None or fired.sub_agent or not memory.config.hooks.enabled:
         return None
     if fired.kind not in (START, PROMPT):
-        queue(memory, agent, fired)
+        if memory.scope.group is None:  # what is captured is the owner's to say
+            queue(memory, agent, fired)
         return None
-    made = _given(memory, fired)
+    claim = Claim(memory, agent, fired)
+    if not claim.take():
+        return None
+    try:
+        made = _given(memory, fired)
+    except BaseException:
+        claim.give_back()  # whoever else was fired, or asks again without the daemon, may answer
+        raise
     if made is None:
         return None
     text, about = made
     note(memory, agent, fired, text, about)
-    return answer_of(agent, fired, text)
+    return answer_of(agent, fired, text) if text else None
 
 
 def queue(memory: Memory, agent: str, fired: Fired) -> bool:
@@ -56,7 +65,7 @@ def _given(memory: Memory, fired: Fired) -> tuple[str, dict[str, Any]] | None:
 
 
 def note(memory: Memory, agent: str, fired: Fired, text: str, about: dict[str, Any]) -> None:
-    """For `nacre hook --last` and `nacre context --last`: what was given, when, by which hook and why."""
+    """For `nacre hook --last` and `nacre context --last`: what was given, when, by which hook and why; or why nothing was."""
     from nacre.recall.pack import tokens, weight
     from nacre.vault import given
 
@@ -68,6 +77,8 @@ def note(memory: Memory, agent: str, fired: Fired, text: str, about: dict[str, A
         "hook": fired.name,
         "agent": agent,
         "session": fired.session[:8],
-        "tokens": tokens(weight(text)),
     }
-    given.write(memory.workspace, told | about, text + "\n")
+    if text:
+        given.write(memory.workspace, told | {"tokens": tokens(weight(text))} | about, text + "\n")
+    else:
+        given.write_silence(memory.workspace, told | about)

@@ -7,14 +7,24 @@ import re
 from typing import Any
 
 from nacre.clock import Clock
+from nacre.guard.sanitise import clean
 from nacre.hooks.events import PROMPT, Fired
 from nacre.words import say
 
 LONGEST = 9_900  # characters; agents put what is longer into a file, and show the beginning
-# Tags with which agents and their programs speak: in a memory they would end the frame, or begin one of somebody else's.
+# Tags and marks with which agents, their programs and the makers of models speak: in a memory they would end the frame, or begin one
+# of somebody else's.
 _TAG = re.compile(
-    r"<(?=\s*/?\s*(?:nacre|system|user|assistant|developer|human|command|local-command|hook|instruction|environment|task)[\w-]*)",
+    r"<(?=[^\W\d_]|[/|!?｜／\u200c\u200d\ufe00-\ufe0f\U000e0100-\U000e01ef]"
+    r"|\s*[/|]?\s*(?:nacre|system|user|assistant|developer|human|command|local-command|hook|instruction|environment|task)[\w-]*)"
+    r"|\[(?=\s*/?\s*(?:INST|SYS|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)\s*\])",
     re.IGNORECASE,
+)
+# What the eye does not see and the guard leaves, since it may belong to a text: fillers that are blank, joints of words, selectors
+# of a form that follow no sign which has several, or one another.
+_BLANK = re.compile(
+    r"[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0]|[\ufe00-\ufe0f\U000e0100-\U000e01ef]{2,}"
+    r"|(?<![^\s\w<>\[\]/|])\ufe0f(?!\u20e3)"
 )
 OPENING, CLOSING = "<nacre-memory>\n", "</nacre-memory>"
 
@@ -35,7 +45,7 @@ def notice(clock: Clock, *, for_prompt: bool) -> str:
 
 def framed(text: str, above: str) -> str:
     """The text in its frame, whole lines of it, never longer than an agent takes."""
-    body = _TAG.sub("‹", text).rstrip("\n")
+    body = _TAG.sub("‹", _BLANK.sub("", clean(text))).rstrip("\n")
     room = LONGEST - len(OPENING) - len(above) - len(CLOSING) - 1
     if len(body) > room:
         body = body[:room].rpartition("\n")[0]

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from nacre.memory import Memory
 
 AGENT = "openclaw"
+_FOR_GROUPS = (
+    "before_prompt_build",
+)  # all else is asked by the plugin itself, for which the owner's connection is there
 # Files that OpenClaw puts before its model itself; what they say is not said to it twice.
 INJECTED = frozenset({"MEMORY.md", "USER.md", "AGENTS.md", "SOUL.md", "TOOLS.md", "IDENTITY.md", "HEARTBEAT.md"})
 INJECTED_BYTES = 20_000  # of each, beyond which it is cut
@@ -23,7 +26,12 @@ FORCED_AT = 2_000_000  # bytes of a transcript from which OpenClaw flushes whate
 
 def answer(memory: Memory, event: dict[str, Any]) -> dict[str, Any] | None:
     """What the plugin is told; None where there is nothing to say. An event that we do not know has no answer."""
-    known = _ANSWERS.get(str(event.get("hook_event_name")))
+    name = str(event.get("hook_event_name"))
+    known = _ANSWERS.get(name)
+    if known and memory.scope.group is not None and name not in _FOR_GROUPS:
+        raise BadInput(
+            say(f"{name} is for the owner alone, not for a group.", f"{name} 仅供所有者使用，群组中不可用。")
+        )
     return known(memory, event) if known else None
 
 
@@ -77,20 +85,20 @@ def _before_prompt_build(memory: Memory, event: dict[str, Any]) -> dict[str, Any
     OpenClaw keeps none of it in its transcript, so nothing counts as known from an earlier turn.
     """
     from nacre.hooks.answering import note
+    from nacre.sources.openclaw.listener import is_incognito
 
     settings = memory.config.hooks
-    if not settings.enabled or not memory.config.context.enabled:
+    if not settings.enabled or not memory.config.context.enabled or is_incognito(_word(event, "sessionKey")):
         return None
     fired = Fired(PROMPT, "before_prompt_build", {"prompt": shortened(_word(event, "prompt"))})
     parts = [_state(memory)] if settings.session_start and memory.scope.group is None else []
     if settings.prompt:
         from nacre.hooks.prompting import given
 
-        if made := given(memory, fired, without=INJECTED):
-            text, about = made
-            parts.append(text)
-            fired.session = _word(event, "sessionId")
-            note(memory, AGENT, fired, text, about)
+        text, about = given(memory, fired, without=INJECTED)
+        parts.append(text)
+        fired.session = _word(event, "sessionId")
+        note(memory, AGENT, fired, text, about)
     text = "\n".join(filter(None, parts))
     return {"prependContext": text} if text else None
 
@@ -119,12 +127,12 @@ def _before_reset(memory: Memory, event: dict[str, Any]) -> dict[str, Any] | Non
 
 
 def _queued(memory: Memory, event: dict[str, Any], *, now: bool) -> dict[str, Any] | None:
-    from nacre.sources.openclaw.listener import database
+    from nacre.sources.openclaw.listener import database, is_incognito
     from nacre.sources.whose import places_of
     from nacre.vault import inbox
 
     key = _word(event, "sessionKey")
-    if not (memory.config.hooks.enabled and memory.config.hooks.capture) or ":incognito-" in key:
+    if not (memory.config.hooks.enabled and memory.config.hooks.capture) or is_incognito(key):
         return None
     path = str(database(places_of(memory.config), key))
     at, root = memory.clock.now().timestamp(), str(memory.workspace.root)
@@ -136,10 +144,6 @@ def _refresh(memory: Memory, event: dict[str, Any]) -> dict[str, Any]:
     """`/refresh`: the talk is put away, the layers are put in order; what the owner is told of it."""
     from nacre.errors import NotFound
 
-    if memory.scope.group is not None:
-        raise BadInput(
-            say("/refresh is for the owner alone, not for a group.", "/refresh 仅供所有者使用，群组中不可用。")
-        )
     try:
         done = memory.refresh(_word(event, "sessionId") or None)
     except NotFound:

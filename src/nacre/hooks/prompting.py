@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import TYPE_CHECKING, Any
 
 from nacre.errors import BadInput
 from nacre.hooks import sessions
 from nacre.hooks.events import Fired
 from nacre.hooks.framing import CLOSING, OPENING, framed, notice
+from nacre.hooks.sessions import Told
 from nacre.recall.bootstrap import Place
-from nacre.recall.pack import is_wide, pack, tokens, weight
+from nacre.recall.pack import Given, Line, is_wide, pack, tokens, weight
+from nacre.words import say
 
 if TYPE_CHECKING:
     from nacre.memory import Memory
     from nacre.model.hit import Hit
+    from nacre.vault.overtaken import Closed
 
 MOST = 6  # passages that are looked at
 _FROM_BEST = 0.6  # of the best score, below which a passage is not what the prompt is about
+# Of a passage that was looked at by meaning too: the cosine below which it only happens to use some of the same words, unless it has
+# most of them, as a line in the midst of others may; and how much less than the usual score will do where words and meaning agree.
+_NEAR, _SOME, _MOST_WORDS, _AGREED = 0.35, 0.2, 0.6, 7 / 8
 _MOST_TERMS = 8
 _COMMAND = re.compile(r"\A\s*(?:/[\w:.-]+(?:\s|\Z)|[!$][\w.-])")
 _CODE = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
@@ -36,50 +42,100 @@ _FILLERS_HAN = re.compile(
 )
 
 
-def given(memory: Memory, fired: Fired, *, without: Container[str] = ()) -> tuple[str, dict[str, Any]] | None:
-    """The lines that answer a prompt and that the session does not know yet; and what is to be noted of them.
+def given(memory: Memory, fired: Fired, *, without: Container[str] = ()) -> tuple[str, dict[str, Any]]:
+    """The lines that answer a prompt and that the session does not know yet, and what is to be noted of them; where there are none,
+    nothing and the reason.
 
     `without` names files that the agent is given by others.
     """
     prompt = _CODE.sub(" ", fired.prompt).strip()
     if not is_telling(prompt):
-        return None
+        return _nothing(say("it says too little to look for", "内容太少，无从查找"))
     from nacre.memory import giving
 
     place = giving.place_of(memory, None, fired.here or None) if memory.scope.group is None else Place()
     mode = _mode(memory)
     try:
-        hits = giving.hits_for(memory, prompt, place, mode, most=MOST)
-    except (BadInput, _TooMuch):  # no word in it that could be looked for, or files that nobody has read yet
-        return None
-    least = max(memory.config.hooks.prompt_score, _FROM_BEST * hits[0].score if hits else 0)
-    hits = tuple(hit for hit in hits if hit.score >= least and hit.path not in without)
-    if not hits:
-        return None
+        found_hits = giving.hits_for(memory, prompt, place, mode, most=MOST)
+    except BadInput:
+        return _nothing(say("no word in it can be looked for", "其中没有可查找的词"))
+    except _TooMuch:
+        return _nothing(say("changed files are still being read", "有改动的文件仍在读取"))
+    if not found_hits:
+        return _nothing(say("nothing found", "没有找到相关内容"))
+    best, floor = found_hits[0].score, memory.config.hooks.prompt_score
+    fitting = tuple(hit for hit in found_hits if hit.score >= _FROM_BEST * best and _fits(hit, floor))
+    if not fitting:
+        return _nothing(_too_little(best, floor))
+    hits = tuple(hit for hit in fitting if hit.path not in without)
     told = sessions.load(memory.workspace, fired.session)
     pieces = [
         piece._replace(lines=tuple(new))
-        for piece in giving.pieces_of(memory, hits)
+        for piece in giving.pieces_of(memory, hits, _overtaken(memory, hits, told))
         if (new := sessions.unsaid(piece.lines, told))
     ]
+    if not pieces:
+        return _nothing(say("all of it was given before", "内容都已提供过"))
     above = notice(memory.clock, for_prompt=True)
     budget = memory.config.hooks.prompt_tokens
     room = budget - tokens(weight(OPENING + above + CLOSING) + 4)
     found = pack(pieces, max(room, 0), lead="")
     if not found.text:
-        return None
+        return _nothing(say(f"over the budget of {budget} tokens", f"超出 {budget} 个 token 的预算"))
     now = memory.clock.now().timestamp()
     sessions.save(memory.workspace, fired.session, told.with_lines(found.text), now)
-    shown = {part.path for part in found.parts}
     about: dict[str, Any] = {
         "budget": budget,
         "mode": mode,
         "parts": [{"path": one.path, "lines": [one.first, one.last], "tokens": one.tokens} for one in found.parts],
-        "hits": [_why(prompt, hit) for hit in hits if hit.path in shown],
+        "hits": [_why(prompt, hit) for hit in hits if any(_is_of(part, hit) for part in found.parts)],
     }
     if place.project:
         about["project"] = place.project
     return framed(found.text, above), about
+
+
+def _fits(hit: Hit, floor: float) -> bool:
+    """Whether a passage is good enough to be given unasked."""
+    if not (cosine := hit.parts.get("cosine", 0.0)):
+        return hit.score >= floor
+    covered, is_near = hit.parts.get("coverage", 0.0), cosine >= _NEAR
+    least = floor * _AGREED if is_near and covered >= _SOME else floor
+    return hit.score >= least and (is_near or covered >= _MOST_WORDS)
+
+
+def _too_little(best: float, floor: float) -> str:
+    if best >= floor:
+        return say("what was found shares words with it, and no meaning", "找到的内容只是用词相同，意思无关")
+    return say(f"best score {best:.2f}, below {floor:g}", f"最高得分 {best:.2f}，低于 {floor:g}")
+
+
+def _nothing(reason: str) -> tuple[str, dict[str, Any]]:
+    return "", {"reason": reason}
+
+
+def _is_of(part: Given, hit: Hit) -> bool:
+    """Whether what was given is of this passage, and not of another one of its file."""
+    return part.path == hit.path and (not part.first or hit.start_line <= part.first <= hit.end_line)
+
+
+def _overtaken(memory: Memory, hits: Sequence[Hit], told: Told) -> Callable[[str, Closed], str | None]:
+    """How a line that no longer holds is given: with what holds instead, unless that is given or known anyway."""
+
+    def marked(line: str, closed: Closed) -> str | None:
+        from nacre.guard.secrets import redact
+        from nacre.guard.showing import seen
+        from nacre.vault.overtaken import successor
+
+        words = successor(memory.workspace, closed)
+        if not words or any(words in hit.snippet for hit in hits) or not sessions.unsaid([Line(0, words)], told):
+            return None
+        now = redact(seen(words)).text
+        return say(
+            f"{line} (superseded on {closed.until} by: {now})", f"{line}（已于 {closed.until} 被取代，现为：{now}）"
+        )
+
+    return marked
 
 
 def is_telling(prompt: str) -> bool:

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
-import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from nacre.recall.pack import Line, has_content, without_empty_sections
+from nacre.recall.pack import Line, has_content, without_empty_sections, words_in
 from nacre.vault import scratch
 from nacre.vault.workspace import Workspace
 
 MOST_LINES = 2000  # digests of a session; the oldest are forgotten first
 MOST_SESSIONS = 200
 OLDEST = 14 * 86_400.0  # seconds, after which a session that comes back is told everything anew
-# What an entry carries beside its words: its bullet, kind or time, its source.
-_MARKS = re.compile(r"\A\s*(?:[-*+]\s+)?(?:\[[^\]]{1,20}\]\s*)?|\s*\(src: [^)]*\)\s*\Z")
-_NO_WORD = re.compile(r"[\W_]+")
-_SHORT = 4  # characters below which a line says too little to be a repetition
 
 
 class Told(NamedTuple):
@@ -45,11 +41,19 @@ def load(workspace: Workspace, session: str) -> Told:
 
 
 def save(workspace: Workspace, session: str, told: Told, now: float) -> None:
-    """Keep it, in one small file of the session; those of long ago go."""
+    """Keep it, in one small file of the session; those of long ago go. Where nothing can be written it is told again: giving counts."""
+    with contextlib.suppress(OSError):
+        _put(workspace, session, told, now)
+
+
+def _put(workspace: Workspace, session: str, told: Told, now: float) -> None:
     if not session:
         return
     folder = _folder(workspace)
+    new = not os.path.exists(os.path.join(folder, _name(session)))
     scratch.put_json(folder, _name(session), {"at": told.at, "lines": told.lines})
+    if new:  # also where no session is ever begun with us
+        scratch.thin(folder, MOST_SESSIONS)
     if told.at == now:  # once a session, not with every prompt
         scratch.sweep(folder, older_than=OLDEST, most=MOST_SESSIONS, now=now)
 
@@ -69,12 +73,8 @@ def digests(lines: Iterable[str]) -> list[str]:
 
 def _digest(line: str) -> str:
     """A line by its words; empty for one that says nothing, such as a heading."""
-    if line.lstrip().startswith(("#", ">", "<")):
-        return ""
-    words = _NO_WORD.sub(" ", _MARKS.sub("", line)).strip().casefold()
-    if len(words) < _SHORT:
-        return ""
-    return hashlib.blake2b(words.encode("utf-8", "replace"), digest_size=6).hexdigest()
+    words = words_in(line)
+    return hashlib.blake2b(words.encode("utf-8", "replace"), digest_size=6).hexdigest() if words else ""
 
 
 def _folder(workspace: Workspace) -> str:

@@ -7,6 +7,7 @@ import os
 import shutil
 import sqlite3
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from nacre.errors import CannotWrite, IndexUnusable, cannot_write
@@ -55,10 +56,14 @@ class _Connection(sqlite3.Connection):
             self.close()
 
 
-def connect(path: Path, *, timeout: float = 20.0) -> sqlite3.Connection:
-    """The index, made if it is not there. A damaged file is set aside; one from a newer version is refused."""
+def connect(path: Path, *, timeout: float = 20.0, check: Callable[[], None] = lambda: None) -> sqlite3.Connection:
+    """The index, made if it is not there. A damaged file is set aside; one from a newer version is refused.
+
+    `check` is asked before every trial, and raises where nothing may be made any more.
+    """
     for attempt in range(_ATTEMPTS):
         last = attempt == _ATTEMPTS - 1
+        check()
         try:
             if str(path) != ":memory:":
                 path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from nacre.config import Config
+from nacre.errors import NoWorkspace
 from nacre.index import schema
 from nacre.text import CHUNKER_VERSION, TOKENIZER_VERSION
+from nacre.words import say
 
 Result = TypeVar("Result")
 _NAME = "index.sqlite"
@@ -81,8 +83,12 @@ _ATTEMPTS = 6  # at work that others disturb by deleting or replacing the file
 class Store:
     """One index file, safe to use from many threads and processes at once."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, of: Path | None = None) -> None:
+        """`of` is the workspace: where it was moved or deleted since, the index is not made anew."""
         self.path = path
+        self._of: list[tuple[Path, tuple[int, int] | None]] = []
+        if of is not None:
+            self.stay_in(of)
         self.recovered = False  # a damaged file was set aside since this was opened
         self._lock = threading.RLock()
         self._threads = threading.local()
@@ -109,13 +115,24 @@ class Store:
         with self._lock:
             if not self._same_file():
                 self._forget()
-            connection = self._in_memory or schema.connect(self.path)
+            connection = self._in_memory or schema.connect(self.path, check=self._must_be_there)
             if self.on_disk:
                 self._identity = schema.identity(self.path)
             else:
                 self._in_memory = connection
             self._threads.held = (self._epoch, connection)
             return connection
+
+    def stay_in(self, folder: Path) -> None:
+        """Make no file anew once this folder is gone or is another."""
+        self._of.append((folder, schema.identity(folder)))
+
+    def _must_be_there(self) -> None:
+        for folder, known in self._of if self.on_disk else ():
+            if schema.identity(folder) != known:
+                raise NoWorkspace(
+                    say(f"{folder} was moved or deleted while it was in use.", f"{folder} 在使用过程中被移动或删除。")
+                )
 
     def _same_file(self) -> bool:
         return self._identity is None or schema.identity(self.path) == self._identity

@@ -16,6 +16,7 @@ from nacre.guard.sanitise import clean
 from nacre.guard.secrets import redact
 from nacre.index.document import Part
 from nacre.model.session import Kind, Message, Session, Speaker
+from nacre.sources.chats import group_stamp
 from nacre.sources.whose import project_name
 from nacre.text.chunk import stretches
 from nacre.text.stamps import Stamp
@@ -69,7 +70,8 @@ def plain(name: str) -> str:
 def about(workspace: Workspace, session: Session) -> About:
     project = project_name(session, lambda cwd: project_of(workspace, Path(cwd)), str(workspace.root))
     group = session.group if session.kind is Kind.GROUP else ""
-    return About(session.agent, session.id, slug_of(project) if project else None, slug_of(group) if group else None)
+    stamp = group_stamp(group, session.chat) if group else None
+    return About(session.agent, session.id, slug_of(project) if project else None, stamp)
 
 
 def path_of(about: About) -> str:

@@ -21,16 +21,18 @@ _ENOUGH = 20  # moments from which something can be learned
 
 @dataclass(frozen=True)
 class Talk:
-    """A transcript: when it last changed, and whether its agent said that it is over."""
+    """A transcript: when it last changed, and whether its agent said that it is over; `told` where it says so just now."""
 
     key: str
     changed: dt.datetime
     ended: bool = False
+    told: bool = False
 
 
 def waiting(talks: Iterable[Talk], looked: dt.datetime | None) -> list[Talk]:
-    """The talks that went on since the last capture began. Before the first capture none: that one is the user's to start."""
-    return [one for one in talks if looked and one.changed > looked]
+    """The talks that went on since the last capture began, or whose agent says just now that they are over: those leave the queue.
+    Before the first capture none: that one is the user's to start."""
+    return [one for one in talks if looked and (one.told or one.changed > looked)]
 
 
 def silent(talks: Iterable[Talk], now: dt.datetime, silence: dt.timedelta, looked: dt.datetime | None) -> list[Talk]:

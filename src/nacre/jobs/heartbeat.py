@@ -11,6 +11,7 @@ from nacre.vault.lock import Flock, hold, system_flock
 from nacre.words import say
 
 if TYPE_CHECKING:
+    from nacre.jobs.journal import Result
     from nacre.jobs.works import Outcome
     from nacre.memory import Memory
 
@@ -19,12 +20,13 @@ _LOCKS = ("lock", "sync.lock", "flush.lock")
 
 @dataclass(frozen=True)
 class Looked:
-    """What a look found: cached sessions that expired, locks that were freed, checkpoints newly nominated, jobs that fail."""
+    """What a look found: cached sessions that expired, locks that were freed, checkpoints newly nominated, jobs that fail, what stops one."""
 
     expired: int = 0
     freed: int = 0
     nominated: int = 0
     failing: tuple[str, ...] = ()
+    stopped: tuple[str, ...] = ()
 
 
 def heartbeat(memory: Memory, dry_run: bool) -> Outcome:
@@ -36,6 +38,7 @@ def heartbeat(memory: Memory, dry_run: bool) -> Outcome:
         free(memory, dry_run=dry_run),
         _nominate(memory, dry_run=dry_run),
         _failing(memory),
+        _stopped(memory),
     )
     told = [
         (found.expired, say("sessions expired", "过期会话缓存")),
@@ -45,11 +48,13 @@ def heartbeat(memory: Memory, dry_run: bool) -> Outcome:
     parts = [f"{words} {count}" for count, words in told if count]
     if found.failing:
         parts.append(say("failing: ", "失败任务：") + say(", ", "、").join(found.failing))
+    parts += [one.rstrip(".。") for one in found.stopped]
     if not parts:
         return Outcome("nothing", say("All is well.", "一切正常。"), (found,))
     sentence = say(", ", "，").join(parts) + say(".", "。")
     changed = found.expired or found.freed or found.nominated
-    return Outcome("done" if changed else "nothing", sentence[0].upper() + sentence[1:], (found,))
+    result: Result = "partly" if found.stopped else "done" if changed else "nothing"
+    return Outcome(result, sentence[0].upper() + sentence[1:], (found,))
 
 
 def _expire(memory: Memory, *, dry_run: bool) -> int:
@@ -92,6 +97,13 @@ def _nominate(memory: Memory, *, dry_run: bool) -> int:
     if new and not dry_run:
         memory.promote()
     return new
+
+
+def _stopped(memory: Memory) -> tuple[str, ...]:
+    """Counts that cannot be read let every run go through, and organise nothing."""
+    from nacre.vault.stopped import counts
+
+    return tuple(one.message for one in counts(memory.workspace, memory.config))
 
 
 def _failing(memory: Memory) -> tuple[str, ...]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+import sys
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from nacre.clock import duration
@@ -27,29 +28,33 @@ class Tick:
     wake: dt.datetime
 
 
-def tick(memory: Memory, *, ended: Collection[str] = (), active: dt.datetime | None = None) -> Tick:
-    """Do what is to be done now. `ended` names transcripts whose agent said that they are over, `active` is when something was last
-    asked; `Locked` when another runner is at it."""
+def tick(memory: Memory, *, ended: Collection[str] = (), active: dt.datetime | None = None, timed: bool = True) -> Tick:
+    """Do what is to be done now. `ended` names transcripts whose agent says that they are over, `active` is when something was last
+    asked. Who is not to run the jobs at their times captures what hooks queued, and no more. `Locked` when another runner is at it."""
     desk = desk_of(memory)
-    reports = run_due(desk)
+    reports = run_due(desk) if timed else ()
     if not memory.config.jobs.adaptive:
-        return Tick(reports, _wake(desk, ()))
-    found = talks(memory, ended)
-    reports += _capture(memory, desk, found)
-    return Tick(reports, _wake(desk, found, looked(memory), active))
+        return Tick(reports, _wake(desk, (), timed=timed))
+    found = talks(memory, ended, only_queued=not timed)
+    reports += _capture(memory, desk, found, timed=timed)
+    return Tick(reports, _wake(desk, found, looked(memory), active, timed=timed))
 
 
-def _capture(memory: Memory, desk: Desk, found: Collection[Talk]) -> tuple[Report, ...]:
+def _capture(memory: Memory, desk: Desk, found: Collection[Talk], *, timed: bool) -> tuple[Report, ...]:
     def wanted(known: journal.Journal) -> list[Run]:
-        run = _called_for(memory, desk, found, known)
+        run = _called_for(memory, desk, found, known, timed=timed)
         return [run] if run else []
 
     return run_all(desk, wanted) if wanted(journal.read(memory.workspace)) else ()
 
 
-def _called_for(memory: Memory, desk: Desk, found: Collection[Talk], known: journal.Journal) -> Run | None:
+def _called_for(
+    memory: Memory, desk: Desk, found: Collection[Talk], known: journal.Journal, *, timed: bool
+) -> Run | None:
     now, silence = memory.clock.now(), duration(memory.config.jobs.silence)
-    return capture_due(found, now, known, desk.rules, silence=silence, looked=looked(memory, known))
+    # Where no fixed time follows to which failures could be left, it is tried again for ever, after longer and longer waits.
+    given = desk.rules if timed else replace(desk.rules, retries=sys.maxsize)
+    return capture_due(found, now, known, given, silence=silence, looked=looked(memory, known))
 
 
 def looked(memory: Memory, known: journal.Journal | None = None) -> dt.datetime | None:
@@ -62,10 +67,15 @@ def looked(memory: Memory, known: journal.Journal | None = None) -> dt.datetime 
 
 
 def _wake(
-    desk: Desk, found: Collection[Talk], since: dt.datetime | None = None, active: dt.datetime | None = None
+    desk: Desk,
+    found: Collection[Talk],
+    since: dt.datetime | None = None,
+    active: dt.datetime | None = None,
+    *,
+    timed: bool,
 ) -> dt.datetime:
     now, known = desk.clock.now(), journal.read(desk.workspace)
-    times = [at for job in desk.jobs() if (at := next_time(job, now, known, desk.rules))]
+    times = [at for job in desk.jobs() if timed and (at := next_time(job, now, known, desk.rules))]
     if desk.config.jobs.adaptive:
         said = [one.changed for one in found]
         said += [one.started for one in known.of(SYNC) if one.result == "done"]
@@ -84,13 +94,13 @@ class Look:
     wake: dt.datetime
 
 
-def look(memory: Memory, *, ended: Collection[str] = (), active: dt.datetime | None = None) -> Look:
+def look(memory: Memory, *, ended: Collection[str] = (), active: dt.datetime | None = None, timed: bool = True) -> Look:
     """What a process that lets another do the running has to know. Runs and writes nothing."""
     desk = desk_of(memory)
-    wanted = bool(due_now(desk))
+    wanted = timed and bool(due_now(desk))
     if not memory.config.jobs.adaptive:
-        return Look(wanted, _wake(desk, ()))
-    found = talks(memory, ended)
+        return Look(wanted, _wake(desk, (), timed=timed))
+    found = talks(memory, ended, only_queued=not timed)
     known = journal.read(memory.workspace)
-    capture = _called_for(memory, desk, found, known)
-    return Look(wanted or capture is not None, _wake(desk, found, looked(memory, known), active))
+    capture = _called_for(memory, desk, found, known, timed=timed)
+    return Look(wanted or capture is not None, _wake(desk, found, looked(memory, known), active, timed=timed))

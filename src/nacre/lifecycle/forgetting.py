@@ -6,17 +6,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from nacre.errors import BadInput, NotFound
+from nacre.guard.showing import quoted
 from nacre.lifecycle import forget, purge
 from nacre.lifecycle.connect import choices
 from nacre.lifecycle.forget import ForgetPlan
 from nacre.lifecycle.lines import Line, everywhere
 from nacre.lifecycle.purge import PurgePlan, PurgeReport
 from nacre.lifecycle.target import Found, Room, Target, find
-from nacre.vault import ledger
+from nacre.lifecycle.traces import Words
+from nacre.vault import given, ledger
 from nacre.vault.lock import lock
 from nacre.vault.tombstones import normal
 from nacre.words import say
 
+_QUOTED = 100  # characters of what may be meant
 Choose = Callable[[Sequence[Target], bool], Sequence[Target]]
 """Which of several targets are meant; told whether they were named themselves, rather than found by a search."""
 
@@ -45,6 +48,7 @@ def forgetting(
         with lock(room.workspace):  # from looking to writing
             made = forget.plan(room, targets, lines, similar=similar)
             _must_change(made, wanted, purging=purging)
+            _out_of_sight(room, made)  # first: killed in between, it is done again
             forget.apply(room, made)
         keeper = room.keeper()
         keeper.store.safely(keeper.current)
@@ -55,6 +59,13 @@ def forgetting(
     made = forget.plan(room, targets, lines, similar=similar)
     _must_change(made, wanted, purging=purging)
     return ForgetReport(made, purge.plan(room, made) if purging else None)
+
+
+def _out_of_sight(room: Room, made: ForgetPlan) -> None:
+    """What sessions were given last is kept to be shown, and must not show what was forgotten since."""
+    said = {one.words for one in made.wordings} | {one.line.whole for one in made.going}
+    words = Words(one for one in said | {fact.words for fact in made.facts} if one)
+    given.take_out(room.workspace, words.hold)
 
 
 def _must_change(made: ForgetPlan, wanted: str, *, purging: bool) -> None:
@@ -97,8 +108,9 @@ def one_target(room: Room, wanted: str) -> tuple[list[Line], Target]:
 
 
 def several(wanted: str, found: Found) -> BadInput:
+    wanted = quoted(wanted, _QUOTED)
     listed = "".join(
-        f"\n  {target.id}  {target.line.place if target.line else 'ledger'}  {target.words[:100]}"
+        f"\n  {target.id}  {target.line.place if target.line else 'ledger'}  {quoted(target.words, _QUOTED)}"
         for target in found.targets
     )
     if len(found.targets) == 1:

@@ -67,6 +67,10 @@ def belongs(layer: str, dated: Dated, kept: Kept, rules: Rules, clock: Clock) ->
     since = dated.own if last is None else max(dated.own, last)
     by_age = rules.layer(now - since)
     mark = refcount.moment(entry.get(refcount.FORGOTTEN), clock)
+    if (
+        mark is not None and mark > now
+    ):  # by a clock that was wrong: nothing was forgotten in a time that is still to come
+        mark = None
     lay_there = layer == FORGOTTEN or mark is not None
     woken = lay_there and ((mark is None and asked) or (mark is not None and last is not None and last >= mark))
     if woken:

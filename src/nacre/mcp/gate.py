@@ -34,11 +34,11 @@ class Refusal:
 
 @dataclass(frozen=True)
 class Gate:
-    """The rules of one listener: where it listens, and the token that it wants."""
+    """The rules of one listener: where it listens, and the token that it wants, or who tells it at that moment."""
 
     host: str
     port: int
-    token: str
+    token: str | Callable[[], str]
     names: frozenset[str] = field(default_factory=lambda: frozenset({socket.gethostname().lower()}))
 
     @property
@@ -89,7 +89,8 @@ class Gate:
             return False
         scheme, _, word = given[0].partition(" ")
         told = word.strip().encode("utf-8", "surrogateescape")
-        return hmac.compare_digest(told, self.token.encode()) and scheme.lower() == "bearer"
+        wanted = (self.token if isinstance(self.token, str) else self.token()).encode()
+        return bool(wanted) and hmac.compare_digest(told, wanted) and scheme.lower() == "bearer"
 
 
 def guarded(gate: Gate, application: Application) -> Application:

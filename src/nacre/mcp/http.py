@@ -6,6 +6,7 @@ import asyncio
 import socket
 import threading
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from nacre.errors import BadSetting
@@ -27,7 +28,7 @@ _FINISH_WITHIN = 5  # seconds for what is being answered when the daemon ends
 class Listener:
     """Listens from its making on; answers once started."""
 
-    def __init__(self, host: str, port: int, face: Face, token: str, log: logging.Logger) -> None:
+    def __init__(self, host: str, port: int, face: Face, token: str | Callable[[], str], log: logging.Logger) -> None:
         self._socket = _bound(host, port)
         self._face = face
         self._log = log

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import logging
 import os
+import re
 import signal
 import sys
 from typing import Any
 
 from nacre.mcp.server import Face, made
 
+# Everything that a backslash begins in JSON: a whole pair of surrogates, one alone, anything else.
+_ESCAPED = re.compile(
+    r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
+)
 _FINISH_WITHIN = 5.0  # seconds for what is being worked on when the client goes
 
 
@@ -29,14 +36,45 @@ def serve(face: Face) -> None:
     face.busy.wait(_FINISH_WITHIN)
 
 
+def whole(line: str) -> str:
+    """A message with a sign for each half of a character: the SDK would not read it, and whoever asked would wait for ever."""
+    return _ESCAPED.sub(lambda match: "\\ufffd" if match[1] else match[0], line) if "\\u" in line else line
+
+
+class _Input(io.TextIOWrapper):
+    """The lines of the client, each whole. Closing leaves the descriptor open: a thread may still wait for the next line."""
+
+    def readline(self, size: int = -1, /) -> str:  # type: ignore[override]  # as TextIOWrapper itself has it
+        return whole(super().readline(size))
+
+    def close(self) -> None:
+        with contextlib.suppress(ValueError):
+            self.detach()
+
+
+def _input() -> _Input | None:
+    """The client's input, for us alone: who else reads stdin, such as a child, finds it at its end. None where it is no descriptor."""
+    try:
+        if sys.stdin is None or sys.stdin.fileno() != 0:
+            return None
+        own = os.dup(0)
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(nothing, 0)
+        os.close(nothing)
+    except (OSError, ValueError):
+        return None
+    return _Input(os.fdopen(own, "rb", closefd=False), encoding="utf-8", errors="replace")
+
+
 async def _serve(face: Face) -> None:
     import anyio
     from mcp.server.stdio import stdio_server
 
     server = made(face)
+    told = _input()
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(_heed_signals, face)
-        async with stdio_server() as (read, write):
+        async with stdio_server(stdin=anyio.wrap_file(told) if told else None) as (read, write):
             await server.run(read, write, server.create_initialization_options())
         tasks.cancel_scope.cancel()
 

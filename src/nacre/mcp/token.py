@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import re
 import secrets
 import shutil
 import stat
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 from nacre.errors import CannotWrite, cannot_write
 from nacre.words import say
 
+_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)  # of a file system that has no second names
+_TRIES = 20
+_YOUNG = 0.5  # seconds in which another process may still be writing
 _TOKEN = re.compile(rb"[A-Za-z0-9_-]{43}")
 
 
@@ -50,10 +56,47 @@ def token(root: Path, scope: str = "main") -> str:
     path = token_file(root, scope)
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        known = _read(path)
-        return known or _made(path)
+        for _ in range(_TRIES):
+            if known := _read(path):
+                return known
+            if made := _made(path):
+                return made  # else another process was first, and its token is the one
+        raise FileExistsError(17, os.strerror(17), str(path))
     except OSError as trouble:
         raise cannot_write(path, trouble) from trouble
+
+
+def watched(root: Path, scope: str = "main") -> Callable[[], str]:
+    """Tells the token as it stands in its file at that moment: who removed the file has shut out whoever knew it.
+
+    Where the file is gone nobody is let in until "nacre serve --token" makes another.
+    """
+    path = token_file(root, scope)
+    token(root, scope)
+    known: tuple[tuple[int, int, int] | None, str] = (None, "")
+
+    def tell() -> str:
+        nonlocal known
+        stamp = _stamp(path)
+        if stamp != known[0]:
+            try:
+                known = (stamp, _read(path) or "")
+            except (OSError, CannotWrite):
+                known = (None, "")
+        return known[1]
+
+    return tell
+
+
+def _stamp(path: Path) -> tuple[int, int, int] | None:
+    try:
+        return _of(path.lstat())
+    except OSError:
+        return None
+
+
+def _of(about: os.stat_result) -> tuple[int, int, int]:
+    return about.st_ino, about.st_mtime_ns, about.st_ctime_ns
 
 
 def _read(path: Path) -> str | None:
@@ -71,13 +114,34 @@ def _read(path: Path) -> str | None:
     ours = not hasattr(os, "getuid") or (about.st_uid == os.getuid() and not about.st_mode & 0o077)
     if stat.S_ISREG(about.st_mode) and ours and _TOKEN.fullmatch(data):
         return data.decode("ascii")
-    path.unlink()
+    if not data and abs(time.time() - about.st_mtime) < _YOUNG:  # somebody writes it in this moment
+        time.sleep(_YOUNG / 10)
+        return None
+    if _stamp(path) == _of(about):  # and not one that another process has put there since
+        path.unlink(missing_ok=True)
     return None
 
 
-def _made(path: Path) -> str:
+def _made(path: Path) -> str | None:
+    """A new token in its file, which appears whole or not at all; None where one is there already."""
     made = secrets.token_urlsafe(32)
+    temporary = path.with_name(f".{path.name}-{os.getpid()}-{secrets.token_hex(4)}.tmp")
+    try:
+        _write(temporary, made)
+        try:
+            os.link(temporary, path)
+        except OSError as trouble:
+            if trouble.errno not in _NO_LINKS:
+                raise
+            _write(path, made)
+    except FileExistsError:
+        return None
+    finally:
+        temporary.unlink(missing_ok=True)
+    return made
+
+
+def _write(path: Path, made: str) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o600)
     with os.fdopen(descriptor, "w", encoding="ascii") as file:
         file.write(f"{made}\n")
-    return made

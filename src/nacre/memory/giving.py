@@ -11,6 +11,8 @@ from nacre.recall import bootstrap
 from nacre.recall.bootstrap import Gathered, Place
 from nacre.recall.legible import project_of_talk
 from nacre.recall.pack import ContextPack, Left, Piece
+from nacre.vault import overtaken
+from nacre.vault.overtaken import NOTHING, Overtaken
 from nacre.vault.projects import project_at, project_of
 from nacre.vault.workspace import slug_of
 from nacre.words import say
@@ -18,6 +20,7 @@ from nacre.words import say
 if TYPE_CHECKING:
     from nacre.memory.reading import Reading
     from nacre.model.hit import Hit
+    from nacre.recall.cited import Told
 
 _HITS = 32  # that are looked at for what a session is given of them
 
@@ -56,7 +59,10 @@ def give(
 
 def _gathered(memory: Reading, place: Place, answers: list[Piece], *, all_files: bool) -> Gathered:
     if memory.scope.group is None:
-        return bootstrap.private(memory.workspace, memory.config, memory.clock, place, answers, all_files=all_files)
+        closed = closed_for(memory)
+        return bootstrap.private(
+            memory.workspace, memory.config, memory.clock, place, answers, all_files=all_files, overtaken=closed
+        )
     keeper = memory.keeper
     return keeper.store.safely(
         lambda: bootstrap.shared(keeper.store, keeper.current(), memory.scope, memory.clock, answers)
@@ -89,13 +95,18 @@ def hits_for(memory: Reading, query: str, place: Place, mode: str, most: int = _
     return found
 
 
-def pieces_of(memory: Reading, found: tuple[Hit, ...]) -> list[Piece]:
-    """Hits as passages under their citations, ready to be packed."""
+def pieces_of(memory: Reading, found: tuple[Hit, ...], told: Told | None = None) -> list[Piece]:
+    """Hits as passages under their citations, ready to be packed; what was overtaken is left out, or given as `told` says."""
     from nacre.recall import cited
 
     keeper = memory.keeper
     whole = keeper.store.safely(lambda: cited.texts(keeper.store, keeper.store.live() or keeper.current(), found))
-    return cited.passages(found, whole)
+    return cited.passages(found, whole, closed_for(memory), told or cited.left_out)
+
+
+def closed_for(memory: Reading) -> Overtaken:
+    """What no longer holds. The ledger is the owner's: a group is given its own as it stands."""
+    return overtaken.load(memory.workspace, memory.clock.today().isoformat()) if memory.scope.group is None else NOTHING
 
 
 def _project_of(memory: Reading, hit: Hit) -> str | None:

@@ -66,7 +66,7 @@ class Indexes:
                 from nacre.index.keeper import Keeper
                 from nacre.index.store import Store, index_file
 
-                store = Store(index_file(self.workspace.index))
+                store = Store(index_file(self.workspace.index), of=self.workspace.root)
                 self._keeper = Keeper(self.workspace, self.config, store, for_group=self.group)
             return self._keeper
 
@@ -90,7 +90,7 @@ class Indexes:
                 from nacre.index.sessions import SessionKeeper, sessions_file
                 from nacre.index.store import Store
 
-                store = Store(sessions_file(self.workspace))
+                store = Store(sessions_file(self.workspace), of=self.workspace.root)
                 self._session_keeper = SessionKeeper(self.workspace, self.config, store, self.clock)
             return self._session_keeper
 

@@ -45,3 +45,4 @@ class Session:
     messages: tuple[Message, ...]
     cwd: str = ""
     group: str = ""  # what a group chat is called
+    chat: str = ""  # a sign of that chat, made of its id, where that is known

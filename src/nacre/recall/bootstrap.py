@@ -10,7 +10,8 @@ from nacre.clock import Clock
 from nacre.config import Config
 from nacre.guard.showing import seen
 from nacre.recall.legible import Reader, name_shown
-from nacre.recall.pack import ContextPack, Left, Line, Packed, Piece, has_content, left_out, not_said, pack
+from nacre.recall.pack import ContextPack, Left, Line, Packed, Piece, has_content, left_out, no_room, not_said, pack
+from nacre.vault.overtaken import NOTHING, Overtaken
 from nacre.vault.workspace import Workspace
 from nacre.words import say
 
@@ -67,7 +68,7 @@ def packed(gathered: Gathered, budget: int, scope: str, project: str | None = No
         budget,
         scope,
         found.parts,
-        (*left, *found.left, *(left_out(one, budget) for one in dropped)),
+        (*left, *found.left, *(left_out(one, no_room(budget)) for one in dropped)),
         project,
     )
 
@@ -98,16 +99,18 @@ def private(
     answers: Sequence[Piece] = (),
     *,
     all_files: bool = False,
+    overtaken: Overtaken = NOTHING,
 ) -> Gathered:
     """For the owner: working state, long-term memory, what answers the question, two days, hot checkpoints.
 
+    What was `overtaken` is not given where it was once said, and nothing of a log that long-term memory says.
     USER.md and IDENTITY.md are injected by the agents whose files they are; `all_files` is for agents that do not know them.
     """
     memories = [workspace.longterm, *([workspace.project(place.project)] if place.project and place.is_known else [])]
     own = [workspace.root / name for name in _OWN] if all_files else []
-    reader = Reader(workspace, place.project)
-    files = [reader.state(workspace.state, clock.today()), *map(reader.file, own), *map(reader.memory, memories)]
-    logs = [reader.log(workspace.day(day)) for day in _days(clock)]
+    reader = Reader(workspace, place.project, overtaken)
+    files = [reader.state(workspace.state, clock.today()), *map(reader.own, own), *map(reader.memory, memories)]
+    logs = [reader.log(workspace.day(day), day) for day in _days(clock)]
     layers = workspace.tiers(config.tiers.path)
     talks = reader.checkpoints(layers / "hot", layers if config.tiers.path else workspace.root)
     first, then = tuple(filter(None, files)), tuple(filter(None, logs))

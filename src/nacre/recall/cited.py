@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from nacre.guard.showing import seen
 from nacre.recall.legible import name_shown
 from nacre.recall.pack import Line, Piece, has_content
+from nacre.vault.overtaken import NOTHING, Closed, Overtaken
 from nacre.words import say
 
 if TYPE_CHECKING:
@@ -32,7 +33,16 @@ def texts(store: Store, generation: Generation, hits: Sequence[Hit]) -> dict[str
     return dict(rows.fetchall())
 
 
-def passages(hits: Iterable[Hit], whole: Mapping[str, str]) -> list[Piece]:
+Told = Callable[[str, Closed], str | None]  # how a line that no longer holds is given; None where it is left out
+
+
+def left_out(_line: str, _closed: Closed) -> None:
+    return None
+
+
+def passages(
+    hits: Iterable[Hit], whole: Mapping[str, str], overtaken: Overtaken = NOTHING, told: Told = left_out
+) -> list[Piece]:
     """The best hits, each under its citation, with a word about the layer where it is not the whole story."""
     made: list[Piece] = []
     of_one: Counter[str] = Counter()
@@ -40,6 +50,8 @@ def passages(hits: Iterable[Hit], whole: Mapping[str, str]) -> list[Piece]:
         talk = _TALK.search(hit.path)
         family = talk[1] if talk else hit.path
         lines = tuple(line for line in _numbered(hit, whole.get(hit.id)) if not _TAGS.match(line.text))
+        if hit.layer != "longterm":  # what stands there holds, whatever became of the same words before
+            lines = tuple(_holding(lines, hit.date, overtaken, told))
         if of_one[family] == OF_ONE or not has_content(lines):
             continue
         of_one[family] += 1
@@ -47,6 +59,15 @@ def passages(hits: Iterable[Hit], whole: Mapping[str, str]) -> list[Piece]:
         if len(made) == MOST:
             break
     return made
+
+
+def _holding(lines: Iterable[Line], said: str | None, overtaken: Overtaken, told: Told) -> Iterator[Line]:
+    """The lines that hold, and of the others what is to be told."""
+    for line in lines:
+        closed = overtaken.of(line.text, said)
+        text = told(line.text, closed) if closed else line.text
+        if text is not None:
+            yield line._replace(text=text)
 
 
 def _numbered(hit: Hit, whole: str | None) -> Iterator[Line]:

@@ -15,6 +15,7 @@ from nacre.guard.showing import safe
 from nacre.recall.pack import Left, Line, Piece, has_content, tokens, weight, without_empty_sections
 from nacre.text.blocks import HEADING, blocks
 from nacre.text.stamps import is_structural, stamp_of
+from nacre.vault.overtaken import NOTHING, Overtaken
 from nacre.vault.projects import project_at
 from nacre.vault.workspace import DAY_NAME, Workspace, slug_of
 from nacre.words import say
@@ -37,9 +38,10 @@ _PLAIN = re.compile(r"[A-Z-]+\.md|memory/[0-9-]+\.md(?:#L\d+-L\d+)?")  # names t
 class Reader:
     """Reads the files of a workspace for a session of one project, and remembers what it left out."""
 
-    def __init__(self, workspace: Workspace, project: str | None) -> None:
+    def __init__(self, workspace: Workspace, project: str | None, overtaken: Overtaken = NOTHING) -> None:
         self.workspace = workspace
         self.project = project
+        self.overtaken = overtaken
         self.left: list[Left] = []
 
     def file(self, path: Path) -> Piece | None:
@@ -47,7 +49,12 @@ class Reader:
         lines = self._lines(path)
         if not lines or not has_content(lines):
             return None
-        return Piece(self._path(path), self._path(path), tuple(without_empty_sections(lines)))
+        return Piece(self._path(path), self._path(path), tuple(_trimmed(lines)))
+
+    def own(self, path: Path) -> Piece | None:
+        """A file about somebody, without a heading that only repeats its name."""
+        piece = self.file(path)
+        return piece and piece._replace(lines=tuple(_untitled(piece.lines, f"# {path.name}")))
 
     def state(self, path: Path, today: dt.date) -> Piece | None:
         """Working memory, what matters most first: where room is short, the oldest decisions go. The times in it are those of
@@ -59,19 +66,22 @@ class Reader:
         title = piece.title
         if day and day != today.isoformat():
             title = say(f"{title}, last changed on {day}", f"{title}（最后修改于 {day}）")
-        return piece._replace(title=title, lines=tuple(_by_importance(piece.lines)))
+        lines = [line for line in _untitled(piece.lines) if not _OF_DAY.fullmatch(line.text)]
+        holding = self._holding(path, lines, day)
+        return piece._replace(title=title, lines=tuple(_by_importance(holding))) if has_content(holding) else None
 
     def memory(self, path: Path) -> Piece | None:
-        """A MEMORY.md without the rules quoted at its head, which are for those who write it."""
+        """A MEMORY.md without its title and the rules quoted at its head, which are for those who write it."""
         piece = self.file(path)
         if piece is None:
             return None
-        body = next((at for at, line in enumerate(piece.lines) if line.text.startswith("##")), 0)
-        head = [line for line in piece.lines[:body] if not line.text.startswith(">")]
-        return piece._replace(lines=tuple(without_empty_sections([*head, *piece.lines[body:]])))
+        lines = _untitled(piece.lines)
+        body = next((at for at, line in enumerate(lines) if line.text.startswith("##")), 0)
+        head = [line for line in lines[:body] if not line.text.startswith(">")]
+        return piece._replace(lines=tuple(_trimmed([*head, *lines[body:]])))
 
-    def log(self, path: Path) -> Piece | None:
-        """A day's log, its newest sections first; those of other projects are not for this session."""
+    def log(self, path: Path, day: dt.date) -> Piece | None:
+        """A day's log, its newest sections first; those of other projects are not for this session, and what was overtaken for none."""
         lines = self._lines(path)
         if not lines:
             return None
@@ -81,12 +91,19 @@ class Reader:
             mine: list[Line] = []
             for name, part in section:
                 (mine if name in (None, self.project) else others.setdefault(str(name), [])).extend(part)
-            if has_content(mine):
+            if has_content(mine := self._holding(path, mine, day.isoformat())):
                 given += [*_trimmed(mine), Line(0, "")]
         for name, part in others.items():
             if has_content(part):
                 self._leave(path, part, _of_another(name))
-        return Piece(self._path(path), self._path(path), tuple(given[:-1])) if given else None
+        return Piece(self._path(path), self._path(path), tuple(given[:-1]), once=True) if given else None
+
+    def _holding(self, path: Path, lines: Sequence[Line], day: str | None) -> list[Line]:
+        """The lines without those that no longer hold."""
+        closed = [(line, found) for line in lines if (found := self.overtaken.of(line.text, day))]
+        for line, found in closed:
+            self._leave(path, [line], say(f"superseded on {found.until}", f"已于 {found.until} 被取代"), needless=True)
+        return [line for line in lines if line not in {one for one, _ in closed}] if closed else list(lines)
 
     def checkpoints(self, folder: Path, root: Path) -> list[Piece]:
         """The newest checkpoints by their title and what they came to."""
@@ -113,7 +130,8 @@ class Reader:
                 self._leave(path, [Line(at, text) for at, text in enumerate(texts, 1)], _of_another(str(owner)))
                 continue
             summary = self._texts(gist, root, _HEAD_BYTES) if gist.name in names else None
-            if head := _gist_of(summary) if summary else _told(path, texts):
+            head = _gist_of(summary) if summary else _told(path, texts)
+            if head := self._holding(path, head, _made(path)[:10]):
                 given.append(Piece(self._path(path), self._path(path), tuple(head)))
         return given
 
@@ -132,13 +150,20 @@ class Reader:
         texts = data.decode("utf-8", errors="replace").removeprefix("\ufeff").split("\n")
         return texts[:-1] if texts[-1] == "" else texts
 
-    def _leave(self, path: Path, lines: Sequence[Line], reason: str) -> None:
+    def _leave(self, path: Path, lines: Sequence[Line], reason: str, *, needless: bool = False) -> None:
         numbers = [line.number for line in lines if line.number] or [0]
         amount = tokens(sum(weight(line.text) + 1 for line in lines))
-        self.left.append(Left(self._path(path), min(numbers), max(numbers), amount, reason))
+        self.left.append(Left(self._path(path), min(numbers), max(numbers), amount, reason, needless))
 
     def _path(self, path: Path) -> str:
         return name_shown(os.fsencode(self.workspace.relative(path)).decode("utf-8", errors="backslashreplace"))
+
+
+def _untitled(lines: Sequence[Line], title: str = "# ") -> Sequence[Line]:
+    """The lines without the title of a file, which the path above it tells already. The first of several is one of its sections."""
+    if not lines or not lines[0].text.startswith(title) or any(line.text.startswith("# ") for line in lines[1:]):
+        return lines
+    return lines[1:] if len(lines) < 2 or lines[1].text.strip() else lines[2:]
 
 
 def _by_importance(lines: Sequence[Line]) -> list[Line]:

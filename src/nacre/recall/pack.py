@@ -16,6 +16,9 @@ _STARTS, _ENDS = CJK[::3], CJK[2::3]  # of the ranges, which are in order
 _TELLING = 3  # words below which a line says too little to be a repetition
 # What an entry carries before and behind its words: its bullet, kind or time, speaker, source.
 _LABEL = re.compile(r"\A\s*(?:[-*+]\s+)?(?:\[[^\]]{1,20}\]\s*)?(?:\*\*[^*]{1,30}[:：]\*\*\s*)?|\s*\(src: [^)]*\)\s*\Z")
+_SAYING_NOTHING = ("#", ">", "<!--")
+_NO_WORD = re.compile(r"[\W_]+")
+_SHORT = 4  # characters below which a line says too little to be a repetition
 QUARTERS = 4  # of a token: what is neither Han, kana nor hangul weighs one a character
 
 
@@ -30,6 +33,7 @@ class Piece(NamedTuple):
     """What one source has to give, in the order in which it should be read.
 
     Of a passage that was looked for (`cited`) the title names the lines that are really shown, and no words are given again.
+    Of a log (`once`) no line is given that stands in the pack already, word for word.
     """
 
     path: str
@@ -37,6 +41,7 @@ class Piece(NamedTuple):
     lines: tuple[Line, ...]
     cited: bool = False
     note: str = ""  # behind the title
+    once: bool = False
 
 
 class Given(NamedTuple):
@@ -49,13 +54,14 @@ class Given(NamedTuple):
 
 
 class Left(NamedTuple):
-    """What a pack does not hold, and why."""
+    """What a pack does not hold, and why. What is `needless` stands in the pack anyway, or no longer holds."""
 
     path: str
     first: int
     last: int
     tokens: int
     reason: str
+    needless: bool = False
 
 
 class ContextPack(NamedTuple):
@@ -123,6 +129,9 @@ def pack(pieces: Sequence[Piece], budget: int, *, lead: str) -> Packed:
         lines = [line for line in piece.lines if not line.number or (piece.path, line.number) not in known]
         if piece.cited and len(lines) == len(piece.lines):
             lines = not_said(lines, "".join(texts))
+        if piece.once and (again := frozenset(_again(lines, texts))):
+            left.append(left_out(piece._replace(lines=tuple(again)), _given_already())._replace(needless=True))
+            lines = [line for line in lines if line not in again]
         if not has_content(lines):
             continue
         if len(lines) < len(piece.lines):
@@ -144,7 +153,7 @@ def pack(pieces: Sequence[Piece], budget: int, *, lead: str) -> Packed:
             given.append(Given(piece.path, *_span(kept), tokens(weight(texts[-1]))))
         if has_content(rest := lines[len(kept) :]):
             cut.add(piece)
-            left.append(Left(piece.path, *_span(rest), tokens(_weight_of(rest)), _no_room(budget)))
+            left.append(Left(piece.path, *_span(rest), tokens(_weight_of(rest)), no_room(budget)))
     return Packed(lead + "".join(texts) if texts else "", tuple(given), tuple(left), frozenset(known), frozenset(cut))
 
 
@@ -161,9 +170,28 @@ def not_said(lines: Sequence[Line], text: str) -> list[Line]:
     return kept
 
 
+def _again(lines: Sequence[Line], texts: Sequence[str]) -> list[Line]:
+    """The lines that were given already. One with more lines below it that belong to it is given all the same."""
+    said = {words for text in texts for line in text.split("\n") if (words := words_in(line))}
+    after = (*(line.text for line in lines[1:]), "")
+    return [
+        line
+        for line, following in zip(lines, after, strict=True)
+        if words_in(line.text) in said and not (following.strip() and following[0] in " \t")
+    ]
+
+
+def words_in(line: str) -> str:
+    """What a line says, however it is marked; nothing for a heading, a quoted rule or a comment."""
+    if line.lstrip().startswith(_SAYING_NOTHING):
+        return ""
+    words = _NO_WORD.sub(" ", _LABEL.sub("", line)).strip().casefold()
+    return words if len(words) >= _SHORT else ""
+
+
 def has_content(lines: Iterable[Line]) -> bool:
-    """Whether anything is said: headings and the rules quoted at the head of a file say nothing of their own."""
-    return any(line.text.strip() and not line.text.lstrip().startswith(("#", ">")) for line in lines)
+    """Whether anything is said: headings, comments and the rules quoted at the head of a file say nothing of their own."""
+    return any(text and not text.startswith(_SAYING_NOTHING) for line in lines if (text := line.text.strip()))
 
 
 def without_empty_sections(lines: Sequence[Line]) -> Iterator[Line]:
@@ -240,10 +268,14 @@ def _span(lines: Sequence[Line]) -> tuple[int, int]:
     return min(numbers), max(numbers)
 
 
-def left_out(piece: Piece, budget: int) -> Left:
-    """A piece for which there was no room at all."""
-    return Left(piece.path, *_span(piece.lines), tokens(_weight_of(piece.lines)), _no_room(budget))
+def left_out(piece: Piece, reason: str) -> Left:
+    """A piece that is not given."""
+    return Left(piece.path, *_span(piece.lines), tokens(_weight_of(piece.lines)), reason)
 
 
-def _no_room(budget: int) -> str:
+def _given_already() -> str:
+    return say("already given", "上文已给出")
+
+
+def no_room(budget: int) -> str:
     return say(f"over the budget of {budget} tokens", f"超出 {budget} 个 token 的预算")

@@ -218,8 +218,8 @@ def _hits(
 
 
 def _without_copies(scored: list[Scored], changes: Mapping[int, float]) -> list[Scored]:
-    """Of entries that say the same to the letter only the best; of equally good ones the newest. A day's line and its copy in the
-    week's digest differ in their label and source alone."""
+    """Of entries that say the same to the letter only the best; of equally good ones that in long-term memory, else the newest. A
+    day's line and its copy in the week's digest differ in their label and source alone."""
 
     def final(one: Scored) -> float:
         return one.score + changes[one.candidate.id]
@@ -228,10 +228,14 @@ def _without_copies(scored: list[Scored], changes: Mapping[int, float]) -> list[
     for one in scored:
         body = _unlabelled(one.candidate.body)
         held = newest.setdefault(body, one)
-        if (one.candidate.date or "") > (held.candidate.date or "") and final(one) >= 0.9 * final(held):
+        if _standing(one.candidate) > _standing(held.candidate) and final(one) >= 0.9 * final(held):
             newest[body] = one
     kept = {one.candidate.id for one in newest.values()}
     return [one for one in scored if one.candidate.id in kept]
+
+
+def _standing(one: Candidate) -> tuple[bool, str]:
+    return one.layer == "longterm", one.date or ""
 
 
 @cache

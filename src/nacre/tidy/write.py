@@ -20,7 +20,7 @@ from nacre.tidy.compress import LABELS
 from nacre.tidy.fields import IDENTITY, USER
 from nacre.tidy.planned import Demoted, DistilPlan
 from nacre.tidy.room import Room
-from nacre.vault import atomic, daily, ledger, limits, longterm, review, trail, weekly
+from nacre.vault import atomic, daily, ledger, limits, longterm, overtaken, review, trail, weekly
 from nacre.vault.append import REDACT, guarded
 from nacre.vault.longterm import Edit
 from nacre.vault.markdown import document, open_document
@@ -62,6 +62,7 @@ def _put(room: Room, op: Operation, edit: Edit) -> None:
 def _tell(room: Room, op: Operation, planned: DistilPlan) -> None:
     """The ledger why, the trail what was looked at, the day's log what became of a name, review which questions are answered."""
     ledger.write(op, *planned.records, on_secret=REDACT)
+    overtaken.keep(room.workspace)  # now, so that no agent has to wait for it
     trail.write(op, planned.offered)
     if bullets := [f"[{_decision(note)}] {note}" for note in planned.notes]:
         daily.notes(room.workspace, room.clock, "tidy", bullets, config=room.config)

@@ -101,6 +101,7 @@ class Batch:
 
     def _make(self, who: int, work: Callable[[], None]) -> None:
         if who in self.failed:
+            self.op.is_whole = False
             return
         try:
             work()
@@ -108,6 +109,7 @@ class Batch:
             raise
         except NacreError as trouble:
             self.failed[who] = trouble
+            self.op.is_whole = False
 
     def _ready(self, wish: _Wish) -> tuple[Change, list[bytes], Callable[[], None]]:
         """The record of a change, the contents that history needs for it, and the change itself."""

@@ -1,4 +1,4 @@
-"""What new sessions were given: the last packs with their parts, and the words of the very last."""
+"""What new sessions were given: the last packs with their parts, the words of the very last, and why a prompt was given nothing."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ _MODE = 0o600
 
 
 class Log(NamedTuple):
-    """The packs, newest last, and the words of the newest; none where these were taken out."""
+    """The packs, newest last, the words of the newest, none where these were taken out, and the last prompt that was given nothing."""
 
     packs: tuple[Mapping[str, Any], ...] = ()
     text: str = ""
+    silence: Mapping[str, Any] | None = None
 
 
 def read(workspace: Workspace) -> Log:
@@ -36,14 +37,18 @@ def read(workspace: Workspace) -> Log:
     packs = told.get("packs") if isinstance(told, dict) else None
     if not isinstance(packs, list):
         return Log()
-    text = told.get("text")
-    known = tuple(one for one in packs if isinstance(one, dict) and isinstance(one.get("scope"), str))
-    return Log(known, text if isinstance(text, str) else "")
+    text, silence = told.get("text"), told.get("silence")
+    known = tuple(one for one in packs if _is_noted(one))
+    return Log(known, text if isinstance(text, str) else "", silence if _is_noted(silence) else None)
+
+
+def _is_noted(one: object) -> bool:
+    return isinstance(one, dict) and isinstance(one.get("scope"), str)
 
 
 def last(workspace: Workspace, scope: str) -> tuple[Mapping[str, Any], str] | None:
     """The newest pack, with its words. A group is told of its own alone, and of those words only that it was given."""
-    packs, text = read(workspace)
+    packs, text, _ = read(workspace)
     if scope == "main":
         return (packs[-1], text) if packs else None
     own = [one for one in packs if one["scope"] == scope]
@@ -52,18 +57,27 @@ def last(workspace: Workspace, scope: str) -> tuple[Mapping[str, Any], str] | No
 
 def write(workspace: Workspace, pack: Mapping[str, Any], text: str) -> None:
     """Add a pack to the log. A workspace that cannot be written to keeps none: giving is what counts."""
-    packs = [*read(workspace).packs, dict(pack)][-KEPT:]
+    log = read(workspace)
+    _put(workspace, log._replace(packs=(*log.packs, dict(pack))[-KEPT:], text=text))
+
+
+def write_silence(workspace: Workspace, prompt: Mapping[str, Any]) -> None:
+    """Note that a prompt was given nothing, and why; no word of the prompt."""
+    _put(workspace, read(workspace)._replace(silence=dict(prompt)))
+
+
+def _put(workspace: Workspace, log: Log) -> None:
     with contextlib.suppress(NacreError, OSError):  # nor does anybody wait for the disk: an agent waits for us
-        scratch.put(str(workspace.machine), workspace.given.name, _data(packs, text))
+        scratch.put(str(workspace.machine), workspace.given.name, _data(log))
 
 
 def take_out(workspace: Workspace, held: Callable[[str], bool]) -> None:
     """Take out the words of the newest pack where they hold what is to be gone, and the words that prompts shared with memories."""
-    packs, text = read(workspace)
-    kept = [_without_terms(one) for one in packs]
-    holds = bool(text) and held(text)
-    if holds or kept != list(packs):
-        atomic.write(workspace.given, _data(kept, "" if holds else text), root=workspace.root, mode=_MODE)
+    log = read(workspace)
+    holds = bool(log.text) and held(log.text)
+    bare = log._replace(packs=tuple(map(_without_terms, log.packs)), text="" if holds else log.text)
+    if bare != log:
+        atomic.write(workspace.given, _data(bare), root=workspace.root, mode=_MODE)
     # What sessions know goes too, by whose digests a line could still be recognised.
     scratch.sweep(str(workspace.machine / "hooks"), older_than=0, most=0, now=math.inf)
 
@@ -76,5 +90,6 @@ def _without_terms(pack: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**pack, "hits": bare}
 
 
-def _data(packs: list[Mapping[str, Any]], text: str) -> bytes:
-    return json.dumps({"packs": packs, "text": text}, ensure_ascii=False).encode("utf-8", "replace")
+def _data(log: Log) -> bytes:
+    told = {"packs": log.packs, "text": log.text} | ({"silence": log.silence} if log.silence else {})
+    return json.dumps(told, ensure_ascii=False).encode("utf-8", "replace")

@@ -198,7 +198,10 @@ def _with_states(workspace: Workspace, recorded: list[Recorded]) -> tuple[Record
         for change in reversed(one.changes):
             shown = change.to if change.kind == MOVE and change.to else change.path
             claims = claimed.setdefault(shown, Counter())
-            done = _carried_out(workspace, change, next_hash(shown), one.finished, now(shown), claims)
+            if change.kind == MOVE:
+                done = one.finished or _moved(change, next_hash(change.path), next_hash(shown))
+            else:
+                done = _carried_out(workspace, change, next_hash(shown), one.finished, now(shown), claims)
             if done and change.bytes and one.id not in undone:
                 claims[change.bytes] += 1
             flags.append(done)
@@ -223,8 +226,6 @@ def _carried_out(
     content: bytes | None,
     claimed: Counter[str],
 ) -> bool:
-    if change.kind == MOVE:
-        return following is not None
     if following == change.after:
         return True
     if following == change.before:
@@ -236,6 +237,13 @@ def _carried_out(
     if following == EMPTY or content is None:
         return False
     return len(_everywhere(workspace, change, content)) > claimed[change.bytes]
+
+
+def _moved(change: Change, left: str | None, arrived: str | None) -> bool:
+    """Whether a move that never said it was done is to be seen; others may have written in either place since."""
+    if arrived is None or left == change.before:
+        return False
+    return left is None or arrived == change.after
 
 
 def _shows_in(workspace: Workspace, change: Change, content: bytes | None) -> bool:

@@ -18,6 +18,7 @@ VERSION = 1
 OLDEST = 30 * 86_400.0  # seconds, after which nobody waits for a talk any more
 MOST = 1000  # talks; hooks of that many sessions without one capture are a fault somewhere
 _LONGEST = 4096  # characters of a path or an id
+_FARTHEST = 1 << 53  # a number beyond it was not written by us
 _AT_ONCE = b"true}"
 
 
@@ -58,6 +59,8 @@ def queue(root: str, agent: str, session: str, transcript: str, *, at: float, no
         return False
     transcript = os.path.abspath(os.path.expanduser(transcript))
     session = session or os.path.basename(transcript)
+    if "\0" in transcript or not all(map(_is_sound, (agent, session, transcript))):
+        return False
     try:
         about = os.stat(transcript)
     except (OSError, ValueError):
@@ -70,6 +73,8 @@ def queue(root: str, agent: str, session: str, transcript: str, *, at: float, no
     told = f'{{"version":{VERSION},"agent":{_quoted(agent)},"session":{_quoted(session)}'
     told += f',"transcript":{_quoted(transcript)},"size":{about.st_size},"at":{int(at)},"now":'
     scratch.put(folder(root), name, told.encode("ascii") + (_AT_ONCE if at_once else b"false}"))
+    if before is None:  # once a session: where nothing is ever captured, nothing else would make room
+        scratch.thin(folder(root), MOST)
     return True
 
 
@@ -77,12 +82,11 @@ def waiting(root: str) -> list[Queued]:
     """The talks that wait, the oldest first. What cannot be understood is passed over."""
     found: list[Queued] = []
     try:
-        names = sorted(os.listdir(folder(root)))[:MOST]
+        names = sorted(name for name in os.listdir(folder(root)) if name.endswith(".json"))
     except OSError:
         return []
     for name in names:
-        path = os.path.join(folder(root), name)
-        if name.endswith(".json") and (one := _read(path)):
+        if len(found) < MOST and (one := _read(os.path.join(folder(root), name))):
             found.append(one)
     return sorted(found, key=lambda one: (one.at, one.path))
 
@@ -99,25 +103,69 @@ def done(one: Queued) -> bool:
 
 
 def clean(root: str, now: float) -> int:
-    """Take away what nobody waits for any more, and what a killed hook left half written."""
-    return scratch.sweep(folder(root), older_than=OLDEST, most=MOST, now=now)
+    """Take away what nobody waits for any more, what a killed hook left half written, and what can never be captured."""
+    return _without_hopeless(root) + scratch.sweep(folder(root), older_than=OLDEST, most=MOST, now=now)
+
+
+def _without_hopeless(root: str) -> int:
+    """Take away files of this user's that cannot be understood; one of another version waits for that version."""
+    gone = 0
+    try:
+        paths = [os.path.join(folder(root), name) for name in os.listdir(folder(root)) if name.endswith(".json")]
+    except OSError:
+        return 0
+    for path in paths:
+        try:
+            about = os.lstat(path)
+            if stat.S_ISREG(about.st_mode) and _is_of_user(about) and _read(path) is None and not _is_newer(path):
+                os.unlink(path)
+                gone += 1
+        except OSError:
+            continue
+    return gone
 
 
 def _read(path: str) -> Queued | None:
+    """What a file tells; None for one that is not understood, or that another user could have written."""
     try:
-        stamp = _stamp(path)
+        about = os.lstat(path)
     except OSError:
+        return None
+    if not _is_of_user(about):
         return None
     told: dict[str, Any] = scratch.read_json(path)
     words = [told.get(name) for name in ("agent", "session", "transcript")]
     numbers = [told.get(name) for name in ("size", "at")]
-    if told.get("version") != VERSION or not all(isinstance(one, str) and one for one in words):
+    if told.get("version") != VERSION or not all(isinstance(one, str) and _is_sound(one) for one in words):
         return None
-    if not all(isinstance(one, int) and one >= 0 for one in numbers) or not os.path.isabs(str(words[2])):
+    if not all(isinstance(one, int) and 0 <= one < _FARTHEST for one in numbers):
         return None
     agent, session, transcript = map(str, words)
+    if not os.path.isabs(transcript) or "\0" in transcript:
+        return None
+    try:
+        if not _is_of_user(os.stat(transcript)):
+            return None
+    except OSError:  # it is gone, which sync finds out
+        pass
     size, at = (int(one or 0) for one in numbers)
+    stamp = (about.st_ino, about.st_mtime_ns)
     return Queued(path, stamp, agent, session, transcript, size, at, told.get("now") is True)
+
+
+def _is_sound(text: str) -> bool:
+    """Whether a text can be written down: half a character cannot, nor a path of bytes that are no UTF-8."""
+    return 0 < len(text) <= _LONGEST and not any("\ud800" <= sign <= "\udfff" for sign in text)
+
+
+def _is_of_user(about: os.stat_result) -> bool:
+    """Whether a file is this user's own, or root's: words that anybody else put there are not this user's talk."""
+    return not hasattr(os, "geteuid") or about.st_uid in (os.geteuid(), 0)
+
+
+def _is_newer(path: str) -> bool:
+    version = scratch.read_json(path).get("version")
+    return isinstance(version, int) and version > VERSION
 
 
 def _stamp(path: str) -> tuple[int, int]:

@@ -33,6 +33,7 @@ class Operation:
         self.config = config
         self.undoes = undoes
         self.id: int | None = None
+        self.is_whole = True  # False when something that was recorded was not done after all
 
     def record(self, changes: Sequence[Change], contents: Iterable[bytes]) -> None:
         """Put on disk what is about to change, and every content needed to show it or take it back."""
@@ -53,7 +54,7 @@ class Operation:
 
     def finish(self) -> None:
         """Say that it went through: evidence for the rare case that the hashes of the files no longer tell."""
-        if self.id is not None:
+        if self.id is not None and self.is_whole:
             with contextlib.suppress(NacreError):
                 self._append({"id": self.id, "done": True}, durable=False)
 

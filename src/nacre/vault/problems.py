@@ -10,7 +10,7 @@ from pathlib import Path
 
 from nacre.config import Config
 from nacre.model.problem import Problem
-from nacre.vault import jsonl, ledger, limits, recalls
+from nacre.vault import jsonl, ledger, limits, recalls, stopped
 from nacre.vault.atomic import real
 from nacre.vault.files import LARGEST
 from nacre.vault.history import operations_file
@@ -42,15 +42,23 @@ def problems(workspace: Workspace, config: Config | None = None, *, every_file: 
                 continue
             wrong = list(_in_file(workspace, path, config))
         except OSError as trouble:
+            if not os.path.lexists(entry.path):
+                continue  # moved or deleted since the folder was listed, which is nobody's trouble
             wrong = [_unreadable(workspace.relative(path), trouble)]
         found += wrong
         if about and not wrong:
             looked.note(entry.path, about)
+    found += _counts(workspace, config, looked)
     looked.keep()
     found += ledger.read(workspace).problems
     found += recalls.read(workspace).problems
-    for lines in (workspace.trail, operations_file(workspace)):
-        found += jsonl.read(lines, workspace.relative(lines)).problems
+    found += jsonl.read(workspace.trail, workspace.relative(workspace.trail)).problems
+    operations = jsonl.read(operations_file(workspace), workspace.relative(operations_file(workspace)))
+    found += operations.problems
+    found += stopped.history(workspace, operations.rows)
+    found += stopped.journal(workspace)
+    found += stopped.layers(workspace, config)
+    found += stopped.state(workspace)
     found += _set_up(workspace, config)
     found += [
         Problem(
@@ -66,6 +74,22 @@ def problems(workspace: Workspace, config: Config | None = None, *, every_file: 
         if given.get("path") and not (workspace.root / Path(given["path"]).expanduser()).exists()
     ]
     return sorted(found, key=lambda one: (one.path, one.line or 0))
+
+
+def _counts(workspace: Workspace, config: Config, looked: Looked) -> list[Problem]:
+    """Whether the counts can be understood; they are read again only when they have changed."""
+    path = workspace.refcount(config.tiers.path)
+    try:
+        about = path.lstat()
+    except OSError:
+        return []
+    plain = stat.S_ISREG(about.st_mode)
+    if plain and looked.is_in_order(str(path), about):
+        return []
+    wrong = stopped.counts(workspace, config)
+    if plain and not wrong:
+        looked.note(str(path), about)
+    return wrong
 
 
 def _plain(entry: os.DirEntry[str]) -> os.stat_result | None:
@@ -104,6 +128,8 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
 def _in_file(workspace: Workspace, path: Path, config: Config) -> Iterator[Problem]:
     shown = workspace.relative(path)
     if path.is_symlink() and not _inside(workspace, config, path):
+        if path == workspace.state or path.parent == workspace.tiers(config.tiers.path):
+            return  # told as what it stops
         yield Problem(
             "link out of the workspace",
             say(

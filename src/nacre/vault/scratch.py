@@ -45,9 +45,12 @@ def read(path: str) -> bytes | None:
         descriptor = os.open(path, os.O_RDONLY | _no_link() | getattr(os, "O_NONBLOCK", 0))
     except OSError:
         return None
+    about = os.fstat(descriptor)
+    if not stat.S_ISREG(about.st_mode) or about.st_size > _LARGEST:
+        os.close(descriptor)
+        return None
     with open(descriptor, "rb") as file:
-        about = os.fstat(descriptor)
-        return file.read(_LARGEST) if stat.S_ISREG(about.st_mode) and about.st_size <= _LARGEST else None
+        return file.read(_LARGEST)
 
 
 def read_json(path: str) -> dict[str, Any]:
@@ -105,6 +108,16 @@ def sweep(folder: str, *, older_than: float, most: int, now: float) -> int:
     for _, path in sorted(found)[: max(0, len(found) - most)]:
         gone += _removed(path)
     return gone
+
+
+def thin(folder: str, most: int) -> int:
+    """Take away the oldest files above a number, however young they are; how many went."""
+    try:
+        if len(os.listdir(folder)) <= most:
+            return 0
+    except OSError:
+        return 0
+    return sweep(folder, older_than=0.0, most=most, now=0.0)  # at the beginning of time no file is old
 
 
 def _removed(path: str) -> int:

@@ -1,4 +1,4 @@
-"""Taking operations back: newest first, every file or none, and itself an operation that can be taken back."""
+"""Taking operations back: newest first, planned as a whole before any file is touched, and itself an operation to take back."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 
 from nacre.clock import Clock
 from nacre.config import Config
-from nacre.errors import BadInput, ChangedOutside, NacreError, NotFound, PartlyDone, PathEscape
+from nacre.errors import BadInput, ChangedOutside, NotFound, PathEscape
 from nacre.model.plan import Plan, Step
-from nacre.vault import atomic, blobs, rewrite
+from nacre.vault import atomic, blobs
 from nacre.vault.history import (
     APPEND,
     CREATE,
@@ -28,20 +28,11 @@ from nacre.vault.history import (
 )
 from nacre.vault.lock import lock
 from nacre.vault.merge import merge
-from nacre.vault.operation import Operation, operation
+from nacre.vault.operation import operation
+from nacre.vault.restore import Restore, carry_out
+from nacre.vault.tiers import held
 from nacre.vault.workspace import Workspace
 from nacre.words import say
-
-
-@dataclass(frozen=True)
-class Restore:
-    """A file as it will be; `data` None: it will be gone. `read` is the hash of what stands there now."""
-
-    path: str
-    read: str | None
-    data: bytes | None
-    mode: int | None = None
-    modified: int | None = None  # the file time of what is moved back
 
 
 @dataclass(frozen=True)
@@ -131,53 +122,19 @@ def apply(workspace: Workspace, clock: Clock, undo_plan: UndoPlan, config: Confi
     """
     if not undo_plan.undoes:
         return None
-    with operation(workspace, clock, "undo", config, undoes=undo_plan.undoes) as op:
-        contents = {
-            one.path: rewrite.expect(workspace, workspace.root / one.path, one.read) for one in undo_plan.restores
-        }
-        changes, kept = [], []
-        for one in undo_plan.restores:
-            changes.append(_as_change(workspace, one))
-            kept += [data for data in (contents[one.path], one.data) if data is not None]
-        op.record(changes, kept)
-        # What comes back before what goes: killed in between, a file that was moved stands in both places, never in none.
-        for done, one in enumerate(sorted(undo_plan.restores, key=lambda one: one.data is None)):
-            try:
-                _carry_out(op, workspace.root / one.path, contents[one.path], one)
-            except NacreError as trouble:
-                if done:
-                    raise _stopped(trouble, done, len(undo_plan.restores)) from trouble
-                raise
+    config = config or Config()
+    with contextlib.ExitStack() as stack:
+        op = stack.enter_context(operation(workspace, clock, "undo", config, undoes=undo_plan.undoes))
+        if _leaves(workspace, undo_plan):
+            stack.enter_context(held(workspace, config))
+        carry_out(op, undo_plan.restores)
         return op.id
 
 
-def _stopped(trouble: NacreError, done: int, of: int) -> PartlyDone:
-    return PartlyDone(
-        say(
-            f"{trouble} {done} of {of} files were taken back and nothing is lost. Once that is mended, "
-            'run "nacre undo" again: it goes on where it stopped.',
-            f"{trouble} 已撤销 {of} 个文件中的 {done} 个，没有丢失任何内容。解决该问题后再次运行“nacre undo”，会从停下的地方继续。",
-        )
-    )
-
-
-def _as_change(workspace: Workspace, one: Restore) -> Change:
-    after = None if one.data is None else atomic.digest(one.data)
-    if after is None:
-        mode = (workspace.root / one.path).stat().st_mode & 0o7777
-        return Change(one.path, DELETE, one.read, None, mode=mode)
-    return Change(one.path, CREATE if one.read is None else "rewrite", one.read, after)
-
-
-def _carry_out(op: Operation, path: Path, before: bytes | None, one: Restore) -> None:
-    if one.data is None:
-        rewrite.take_away(op, path, before or b"")
-    elif before is None:
-        atomic.write(path, one.data, mode=one.mode)
-        if one.modified is not None:
-            atomic.keep_time(path, one.modified)
-    else:
-        rewrite.write_over(op, path, before, one.data)
+def _leaves(workspace: Workspace, undo_plan: UndoPlan) -> bool:
+    """Whether it touches layers that lie outside of the workspace, which others may share."""
+    root = atomic.real(workspace.root)
+    return any(root not in atomic.real(root / path).parents for one in undo_plan.restores for path in one.paths)
 
 
 def undo(
@@ -186,8 +143,13 @@ def undo(
     """Plan and apply in one, so that nothing of ours comes between."""
     with lock(workspace):
         made = plan(workspace, config, n, only=only)
-        apply(workspace, clock, made, config)
-    return made
+        if not _leaves(workspace, made):
+            apply(workspace, clock, made, config)
+            return made
+        with held(workspace, config or Config()):  # who shares the layers may have moved files until now
+            made = plan(workspace, config, n, only=only)
+            apply(workspace, clock, made, config)
+            return made
 
 
 class _Files:
@@ -200,6 +162,7 @@ class _Files:
         self.then: dict[str, bytes | None] = {}
         self.modes: dict[str, int | None] = {}
         self.times: dict[str, int | None] = {}
+        self.sources: dict[str, str] = {}  # where a file that is moved back stands now
 
     def read(self, path: str) -> bytes | None:
         if path not in self.then:
@@ -229,17 +192,26 @@ class _Files:
             )
 
     def restores(self) -> tuple[Restore, ...]:
+        moved = {path: source for path, source in self.sources.items() if self._is_a_move(path, source)}
+        left = set(moved.values())
         return tuple(
             Restore(
                 path,
-                None if (now := self.now[path]) is None else atomic.digest(now),
+                None if (now := self.now[moved.get(path, path)]) is None else atomic.digest(now),
                 data,
                 self.modes.get(path),
                 self.times.get(path),
+                moved.get(path),
             )
             for path, data in self.then.items()
-            if data != self.now[path]
+            if data != self.now[path] and path not in left
         )
+
+    def _is_a_move(self, path: str, source: str) -> bool:
+        """Whether all in all a file gets another name: nothing stands there now, and nothing is to stand where it came from."""
+        free = self.now[path] is None and self.then[source] is None
+        there = self.now[source] is not None and self.then[path] is not None
+        return free and there and not (self.workspace.root / source).is_symlink()
 
     def take_back(self, one: Recorded, change: Change) -> list[Step]:
         if change.kind == MOVE:
@@ -249,6 +221,8 @@ class _Files:
         if wanted == now:
             return []
         self.then[change.path] = wanted
+        if wanted is None:
+            self.sources.pop(change.path, None)
         if change.kind == DELETE:
             self.modes[change.path] = None if change.mode is None else change.mode & 0o666
         return [_step(one, change, now, wanted)]
@@ -257,6 +231,9 @@ class _Files:
         """What is left of an undo that stopped halfway: its record tells what each file was, and what it is to be."""
         steps: list[Step] = []
         for change in undo.changes:
+            if change.kind == MOVE:
+                steps += self._go_on_moving(undo, change)
+                continue
             now = self.read(change.path)
             found = None if now is None else atomic.digest(now)
             if found == change.after:
@@ -324,16 +301,33 @@ class _Files:
 
     def _move_back(self, one: Recorded, change: Change) -> list[Step]:
         to = change.to or ""
-        moved = self.read(to)
-        if moved is None or self.read(change.path) is not None:
-            raise _in_the_way(change.path if moved is not None else to)
-        self.then[change.path], self.then[to] = moved, None
-        if to in self.modes:  # it comes back within this undo, and goes on
-            self.modes[change.path], self.times[change.path] = self.modes[to], self.times.get(to)
+        moved, stands = self.read(to), self.read(change.path)
+        if moved is None and stands is not None and atomic.digest(stands) == change.before:
+            return []  # somebody moved it back by hand
+        if moved is None:
+            raise _is_gone(to)
+        if stands is not None:
+            raise _in_the_way(change.path)
+        return [self._moved(one, to, change.path)]
+
+    def _go_on_moving(self, undo: Recorded, change: Change) -> list[Step]:
+        """A move back that an undo had still to do; nothing when it did it, or when the file was since taken away by hand."""
+        to = change.to or ""
+        if self.read(change.path) is None:
+            return []
+        if self.read(to) is not None:
+            raise _in_the_way(to)
+        return [self._moved(undo, change.path, to)]
+
+    def _moved(self, one: Recorded, path: str, to: str) -> Step:
+        self.then[to], self.then[path] = self.then[path], None
+        self.sources[to] = self.sources.pop(path, path)
+        if path in self.modes:  # it comes back within this undo, and goes on
+            self.modes[to], self.times[to] = self.modes[path], self.times.get(path)
         else:
-            about = (self.workspace.root / to).stat()
-            self.modes[change.path], self.times[change.path] = about.st_mode & 0o7777, about.st_mtime_ns
-        return [Step("move back", to, _reason(one), change.path)]
+            about = (self.workspace.root / path).stat()
+            self.modes[to], self.times[to] = about.st_mode & 0o7777, about.st_mtime_ns
+        return Step("move back", path, _reason(one), to)
 
 
 def _still_needed(cut: bytes, after: bytes) -> bytes:
@@ -371,5 +365,15 @@ def _in_the_way(path: str) -> ChangedOutside:
             f"{path} was changed in the same place since; nothing was undone. Change it back by hand, or undo another "
             'operation by its number ("nacre history").',
             f"{path} 的同一处之后被修改过；未撤销任何内容。请手动改回，或按编号撤销其他操作（“nacre history”）。",
+        )
+    )
+
+
+def _is_gone(path: str) -> ChangedOutside:
+    return ChangedOutside(
+        say(
+            f"{path} was moved or deleted since; nothing was undone. Put it back by hand, or undo another operation by its "
+            'number ("nacre history").',
+            f"{path} 之后被移动或删除；未撤销任何内容。请手动放回，或按编号撤销其他操作（“nacre history”）。",
         )
     )

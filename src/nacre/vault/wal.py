@@ -193,7 +193,7 @@ def done(desk: Desk, which: str | None = None, *, log: str = "") -> Edit:
             return _nothing(desk, TASK, "")
         doc = statelines.with_task(statelines.dated(desk.state, desk.now.date()), None)
         return _edit(desk, doc, TASK, words, "finish", say("finished", "已完成"), [_finished(words)])
-    found = _meant(_open(desk.document, PENDING), which)
+    found = _meant(desk.document, PENDING, which)
     if not found and not which.strip().isdecimal() and f"- {_finished(_said(desk, which))}" in log.splitlines():
         return _nothing(desk, PENDING, _said(desk, which))
     return _taken_out(desk, PENDING, found, which, "finish", _finished)
@@ -205,13 +205,12 @@ def drop(desk: Desk) -> Edit:
     if not words:
         return _nothing(desk, TASK, "")
     doc = statelines.with_task(statelines.dated(desk.state, desk.now.date()), None)
-    told = say(f"Task dropped: {words}", f"放弃任务：{words}")
-    return _edit(desk, doc, TASK, words, "drop", say("dropped", "已放弃"), [told])
+    return _edit(desk, doc, TASK, words, "drop", say("dropped", "已放弃"), [_dropped(words)])
 
 
 def clear(desk: Desk, which: str) -> Edit:
     """Take out a blocker that no longer stands in the way, by its number or its words."""
-    return _taken_out(desk, BLOCKERS, _meant(lines(desk.document, BLOCKERS), which), which, "clear", _cleared)
+    return _taken_out(desk, BLOCKERS, _meant(desk.document, BLOCKERS, which), which, "clear", _cleared)
 
 
 def _taken_out(desk: Desk, name: str, found: Line | None, which: str, action: str, told: Callable[[str], str]) -> Edit:
@@ -226,20 +225,25 @@ def _taken_out(desk: Desk, name: str, found: Line | None, which: str, action: st
             )
         )
     doc = statelines.dated(desk.state, desk.now.date())
-    again = next(one for one in lines(doc, name) if one.words == found.words and one.done == found.done)
+    at = next(at for at, (one, _) in enumerate(working.every(desk.document, name)) if one.start == found.start)
+    again = working.every(doc, name)[at].line
     reason = say("finished", "已完成") if action == "finish" else say("no longer in the way", "已解除")
     return _edit(desk, statelines.without(doc, [again]), name, found.words, action, reason, [told(found.words)])
 
 
-def _meant(known: Sequence[Line], which: str) -> Line | None:
-    """The entry of that number, or with these words: all of them, or some that no other has."""
+def _meant(doc: Document, name: str, which: str) -> Line | None:
+    """The entry of that number, or with these words: all of them, or some that no other has. By its words one that is nested in
+    another is found too, and the words of such a one are not those of the other."""
     wanted = " ".join(which.split())
+    known = _open(doc, name)
     exactly = [one for one in known if same(one.words, wanted)]
     if exactly or not wanted:
         return exactly[0] if exactly else None
     if wanted.isdecimal() and len(wanted) < 10:
         return known[int(wanted) - 1] if 1 <= int(wanted) <= len(known) else None
-    holding = [one for one in known if wanted.casefold() in one.words.casefold()]
+    listed = [one for one in working.every(doc, name) if not one.line.done]
+    alike = [one.line for one in listed if same(one.own.words, wanted)]
+    holding = alike or [one.line for one in listed if wanted.casefold() in one.own.words.casefold()]
     if len(holding) > 1:
         there = _shown(say("; ", "；").join(one.words for one in holding))
         raise BadInput(
@@ -301,6 +305,12 @@ def _finished(words: str) -> str:
     from nacre.text.language import language_of
 
     return f"[任务] 已完成：{words}" if language_of(words) == "zh" else f"[Task] Done: {words}"
+
+
+def _dropped(words: str) -> str:
+    from nacre.text.language import language_of
+
+    return f"[任务] 已放弃：{words}" if language_of(words) == "zh" else f"[Task] Dropped: {words}"
 
 
 def _cleared(words: str) -> str:

@@ -6,6 +6,7 @@ import datetime as dt
 import os
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,6 +38,7 @@ _CALLED = {  # as users and their agents call them too, best first
 _DAY = re.compile(r"[ \t]*<!--[ \t]*day:[ \t]*(\d{4}-\d{2}-\d{2})[ \t]*-->[ \t]*")
 _TIMED = re.compile(r"\[(?:(\d{4}-\d{2}-\d{2})[ T])?(\d{1,2}:\d{2})\]\s*")
 _BOX = r"\[([ xX])\]\s*"
+_TAG = r"</?[A-Za-z][\w-]*(?:[\s/>]|$)"
 _KEY = r"(.+?)\s*[:：]\s*(.*)"
 # What would be Markdown at the beginning of a line, and must stay text there.
 _SIGNS = (
@@ -144,8 +146,44 @@ def lines(doc: Document, name: str) -> tuple[Line, ...]:
     found = section(doc, name)
     if not found:
         return ()
-    items = [item for item in doc.items if found.start <= item.start <= found.end]
+    items = [_without_foreign(item) for item in doc.items if found.start <= item.start <= found.end]
     return tuple(line for item in items if (line := _line(name, item)).words or line.key)
+
+
+class Nested(NamedTuple):
+    """An entry at any depth: as a whole, and what it says before the first entry that is nested in it."""
+
+    line: Line
+    own: Line
+
+
+def every(doc: Document, name: str) -> list[Nested]:
+    """The entries of a section with those that are nested in them, each before its own."""
+    outermost = {one.start for one in lines(doc, name)}
+    todo = [_without_foreign(item) for item in doc.items if item.start in outermost][::-1]
+    found: list[Nested] = []
+    while todo:
+        item = todo.pop()
+        inner = [_without_foreign(one) for one in doc.nested(item)]
+        own = _until(item, inner[0].start) if inner else item
+        found.append(Nested(_line(name, item), _line(name, own)))
+        todo += inner[::-1]
+    return found
+
+
+def _without_foreign(item: Item) -> Item:
+    """An entry without the tags below it, such as the end of a fold around the list: they are no words of it."""
+    at = next((at for at, line in enumerate(item.text.split("\n")) if at and pattern(_TAG).match(line)), None)
+    return item if at is None else _until(item, item.start + at)
+
+
+def _until(item: Item, line: int) -> Item:
+    """An entry up to the line before one."""
+    kept = item.text.split("\n")[: line - item.start]
+    while len(kept) > 1 and not kept[-1].strip():
+        kept.pop()
+    text = "\n".join(kept)
+    return replace(item, end=item.start + len(kept) - 1, text=text, words=words_of(text))
 
 
 def _line(name: str, item: Item) -> Line:

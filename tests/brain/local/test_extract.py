@@ -176,3 +176,53 @@ def test_most_is_kept_even_in_a_long_talk(judge: Judge) -> None:
         for place in range(30)
     ]
     assert len(extract(talk(*turns), judge, most=10)) == 10
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Alerts go to the channel ops-alerts, never to email",
+        "We always squash merge, never rebase merge",
+        "I am allergic to peanuts, remember that for restaurant bookings",
+        "Feature flags live in config/flags.yaml, and Marek Nowak owns them",
+        "图片统一放在 static/img，用 WebP 格式，单张不超过 200KB",
+    ],
+)
+def test_a_sentence_stays_whole_and_the_agent_s_assent_fills_no_line(judge: Judge, said: str) -> None:
+    told = extract(talk(f"U: {said}", "A: Noted.", "U: thanks", "A: You're welcome."), judge)
+    assert [bullet.text for bullet in told] == [said]
+
+
+def test_a_rule_with_two_parts_makes_two_lines_that_both_say_of_what(judge: Judge) -> None:
+    told = extract(
+        talk("U: 缓存的键统一用 tc: 前缀，而且必须设过期时间，上个月内存就是这样满的", "A: 好的。", "U: 睡了"), judge
+    )
+    assert [bullet.text for bullet in told] == [
+        "缓存的键统一用 tc: 前缀",
+        "缓存的键必须设过期时间，上个月内存就是这样满的",
+    ]
+
+
+def test_what_the_agent_says_after_the_owner_fills_no_line(judge: Judge) -> None:
+    told = lines(judge, "U: We always squash merge, never rebase merge.", "A: Got it, squash merge only.", "U: thanks")
+    assert len(told) == 1
+
+
+def test_every_plain_statement_of_something_lasting_has_its_line_while_there_is_room(judge: Judge) -> None:
+    told = "\n".join(
+        lines(
+            judge,
+            "U: Alerts go to the channel ops-alerts, never to email.",
+            "A: Noted.",
+            "U: We always squash merge, never rebase merge.",
+            "A: Ok.",
+            "U: Feature flags live in config/flags.yaml, and Marek Nowak owns them.",
+            "A: Noted.",
+            "U: Karim signs off releases.",
+            "A: Noted.",
+            "U: I had pasta for lunch",
+            "A: Sounds good.",
+        )
+    )
+    assert "Karim signs off releases" in told
+    assert "pasta" not in told

@@ -13,6 +13,8 @@ from typing import Any
 from tests.integration.openclaw.claw import Claw
 from tests.integration.openclaw.stub import Stub, since_answer, text_of
 
+from nacre.sources.chats import sign_of
+
 PLUGIN = Path(__file__).resolve().parents[3] / "src" / "nacre" / "plugins" / "openclaw"
 GROUP = "agent:main:telegram:group:-100123"
 TODAY = dt.datetime.now().astimezone()
@@ -26,7 +28,7 @@ LOG = f"""\
 - [PREF] Use pnpm, never npm, in the shop repository
 - [决策] 青梧平台的备份密钥存放在三楼的档案柜里
 
-## 15:00 session:71871d67 | 4 messages | group:group
+## 15:00 session:71871d67 | 4 messages | group:group-{sign_of(GROUP)}
 - The garden club meets at Rosa's on Friday
 """
 RULE = (

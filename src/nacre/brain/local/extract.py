@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -11,24 +12,28 @@ from nacre.brain.local.judge import Judge, Judged
 from nacre.brain.local.wording import (
     LONGEST,
     asked,
-    halved,
     joined,
     only_blacked_out,
     shorten,
     speaks_of_itself,
     starts_with_pronoun,
     tidy,
+    two_rules,
 )
 from nacre.brain.local.worth import worth
 from nacre.model.bullet import Bullet
 from nacre.model.session import Message, Speaker
+from nacre.text.language import language_of
 from nacre.text.tokens import tokens
 
 # Worth: takes a line of its own · the owner's words take one · joins a neighbour's · only where lines are missing.
 GOOD, FAIR, SLIGHT, POOR = 0.5, 0.25, 0.13, 0.04
+_LASTS = 0.15  # chance to hold for long, from which a plain statement of the owner is told however little is made of it
+_STATES = ("inform", "instruct", "decide")
 _ECHO = {"en": 0.78, "zh": 0.86}  # likeness by which an agent only repeats the owner; the models' scales differ
 _TOGETHER = {"en": 180, "zh": 80}  # characters up to which neighbours in a message are told together
 _SAME = 0.8  # share of words by which a line repeats an earlier one
+_YES = re.compile(r"\A[^,，.。!！:：]{0,20}[,，.。!！:：]\s*")  # what an answer begins with: "Got it, "
 _ASKS = ("request", "question")
 _EMPTY = ("social", "agree", "speculate", "offrecord")
 _OWNERS_ALONE = ("PREF",)  # only the owner's words become these
@@ -69,7 +74,7 @@ def extract(messages: Sequence[Message], judge: Judge, *, least: int = 3, most: 
     lines = sorted(_distinct(best, talk), key=lambda one: -one.score)[:most]
     lines = _filled_up(lines, talk, least)
     ordered = sorted(lines, key=lambda one: one.places[0])
-    return _split_up([_bullet(one, talk) for one in ordered], least)
+    return _told_apart([_bullet(one, talk) for one in ordered], least)
 
 
 def _of_owner(talk: _Talk) -> list[_Line]:
@@ -94,7 +99,7 @@ def _of_owner(talk: _Talk) -> list[_Line]:
 
 def _counts(place: int, talk: _Talk) -> bool:
     """Whether a sentence of the owner is told: by its own worth, or with a neighbour in its message that surely is."""
-    if talk.worth[place] >= FAIR:
+    if talk.worth[place] >= FAIR or _is_lasting_statement(place, talk):
         return True
     if talk.worth[place] < SLIGHT or talk.judged[place].best("act") in _EMPTY:
         return False
@@ -103,6 +108,18 @@ def _counts(place: int, talk: _Talk) -> bool:
     turn = talk.sentences[place].turn
     beside = [other for other in (place - 1, place + 1) if 0 <= other < len(talk.sentences)]
     return any(talk.sentences[other].turn == turn and talk.worth[other] >= GOOD for other in beside)
+
+
+def _is_lasting_statement(place: int, talk: _Talk) -> bool:
+    """Whether the owner plainly says how something is, for long: "Karim signs off releases" is said in order to be known."""
+    judged = talk.judged[place]
+    return (
+        talk.worth[place] >= POOR
+        and judged.lasting >= _LASTS
+        and sum(judged.chance("act", act) for act in _STATES) >= 0.6
+        and judged.chance("c", "yes") < 0.6
+        and not judged.text.rstrip().endswith(("?", "？"))
+    )
 
 
 def _belongs(run: Sequence[int], place: int, talk: _Talk) -> bool:
@@ -244,7 +261,7 @@ def _filled_up(lines: list[_Line], talk: _Talk, least: int) -> list[_Line]:
     for place in rest:
         if len(lines) >= least:
             break
-        if talk.worth[place] < POOR or talk.judged[place].best("act") in ("social", "offrecord", "speculate"):
+        if not _fills(place, talk):
             continue
         added = _distinct([*lines, _Line((place,), (), talk.worth[place])], talk)
         lines = added if len(added) > len(lines) else lines
@@ -261,15 +278,33 @@ def _filled_up(lines: list[_Line], talk: _Talk, least: int) -> list[_Line]:
     return lines
 
 
-def _split_up(bullets: list[Bullet], least: int) -> list[Bullet]:
-    """Enough bullets, at last, by telling the two halves of a long sentence each on a line."""
-    while bullets and len(bullets) < least:
-        longest = max(bullets, key=lambda one: len(one.text))
-        halves = halved(longest.text)
-        if halves is None:
-            break
-        place = bullets.index(longest)
-        bullets = [*bullets[:place], *(replace(longest, text=half) for half in halves), *bullets[place + 1 :]]
+def _fills(place: int, talk: _Talk) -> bool:
+    """Whether a sentence tells something, if little. That the agent took note, or what it says after the owner, does not."""
+    if talk.judged[place].best("act") in ("social", "offrecord", "speculate"):
+        return False
+    if talk.sentences[place].speaker is Speaker.OWNER:
+        return talk.worth[place] >= POOR
+    return talk.worth[place] >= 2 * POOR and not _is_echo(place, talk) and not _only_assents(place, talk)
+
+
+def _only_assents(place: int, talk: _Talk) -> bool:
+    """Whether the agent says yes and repeats words of the owner, as in "Got it, squash merge only"."""
+    if talk.judged[place].best("act") != "agree":
+        return False
+    words = set(tokens(_YES.sub("", talk.sentences[place].text)))
+    owners = (one.text for one in talk.sentences[max(0, place - NEAR) : place] if one.speaker is Speaker.OWNER)
+    said = {token for text in owners for token in tokens(text)}
+    return len(words & said) >= len(words) / 2
+
+
+def _told_apart(bullets: list[Bullet], least: int) -> list[Bullet]:
+    """Enough bullets, at last, where one lays down two rules for the same thing. No other sentence is cut: a half that leans on
+    the other tells nothing alone, and fewer lines are right where there is no more to say."""
+    for bullet in bullets if len(bullets) < least else ():
+        if rules := two_rules(bullet.text, language_of(bullet.text)):
+            place = bullets.index(bullet)
+            split = [*bullets[:place], *(replace(bullet, text=rule) for rule in rules), *bullets[place + 1 :]]
+            return _told_apart(split, least)
     return bullets
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nacre.model.session import Kind
+from nacre.sources.chats import sign_of
 from nacre.sources.lines import parsed
 from nacre.sources.openclaw.envelope import called
 from nacre.sources.openclaw.events import kind_of_key, owner_ids
@@ -36,7 +37,7 @@ _LABEL = re.compile(r"\A[^:]*:(?:g-)?#?")  # `telegram:g-garden-club`
 class About:
     """One session, as far as its rows in the small tables tell."""
 
-    known: Mapping[str, Any]  # its kind, the name of its group, the owner's ids
+    known: Mapping[str, Any]  # its kind, the sign of its chat, the name of its group, the owner's ids
     generation: str  # changes when what was written is written anew
     sources: tuple[str, ...]  # sessions whose events it may have begun as a copy of
 
@@ -55,7 +56,7 @@ def about(connection: sqlite3.Connection, session: str, there: frozenset[str]) -
     node = _row(connection, _NODE, word(window.get("session_key"))) if NODES in there else {}
     rewrite = _row(connection, _REWRITE, session) if REWRITES in there else {}
     kind = _kind(window, node)
-    known: dict[str, Any] = {"kind": kind}
+    known: dict[str, Any] = {"kind": kind, "chat": sign_of(word(window.get("session_key")))}
     if kind is Kind.GROUP:
         known |= {"group": _group(window, node), "owners": _owners(connection, there)}
     sources = (word(window.get("previous_session_id")), word(node.get("fork_source_session_id")))
@@ -69,6 +70,7 @@ class Standing:
     kind: Kind
     group: str
     above: str
+    by_operator: bool  # made by whoever holds the gateway, from its own page or terminal
 
 
 def standing(connection: sqlite3.Connection, key: str) -> Standing | None:
@@ -82,7 +84,8 @@ def standing(connection: sqlite3.Connection, key: str) -> Standing | None:
     shared = {word(window.get("chat_type")), word(window.get("session_scope"))} & _SHARED
     kind = Kind.GROUP if shared or kind_of_key(key) is Kind.GROUP else _kind(row, node)
     above = word(node.get("parent_session_key")) or word(window.get("spawned_by")) or word(node.get("spawned_by"))
-    return Standing(kind, _group(window, node) if kind is Kind.GROUP else "", above if above != key else "")
+    group = _group(window, node) if kind is Kind.GROUP else ""
+    return Standing(kind, group, above if above != key else "", word(node.get("created_via")) == "operator")
 
 
 def _row(connection: sqlite3.Connection, query: str, value: str) -> dict[str, Any]:
@@ -112,4 +115,9 @@ def _group(window: Mapping[str, Any], node: Mapping[str, Any]) -> str:
 
 
 def _owners(connection: sqlite3.Connection, there: frozenset[str]) -> tuple[str, ...]:
-    return owner_ids(word(key) for (key,) in connection.execute(_DIRECT)) if NODES in there else ()
+    return owner_ids(direct_keys(connection)) if NODES in there else ()
+
+
+def direct_keys(connection: sqlite3.Connection) -> list[str]:
+    """The keys of the chats in which one person talks to the agent."""
+    return [word(key) for (key,) in connection.execute(_DIRECT)]

@@ -183,4 +183,5 @@ def session_of(notes: Notes, session_id: str, known: Mapping[str, Any]) -> Sessi
         tuple(notes.messages),
         cwd=str(facts.get("cwd", "")),
         group=group,
+        chat=str(known.get("chat") or "") if group else "",
     )
