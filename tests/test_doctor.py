@@ -228,7 +228,8 @@ def test_doctor_says_for_which_agents_the_way_is_proven(memory: Memory, home: Pa
 
 def test_status_shows_the_jobs_and_the_daemon_in_a_line_each(memory: Memory) -> None:
     lines = run(memory, "status").stdout.splitlines()
-    assert 'jobs\tnone by themselves; "nacre jobs install" sets them up' in lines
+    # Which command it is depends on what schedulers this machine has.
+    assert any(line.startswith('jobs\tnobody runs them by itself; "nacre ') for line in lines)
     assert "daemon\tnone; everything works without" in lines
     fail(memory, "memory-tidy", dt.datetime(2026, 3, 2, 3, tzinfo=UTC))
     (jobs,) = (line for line in run(memory, "status").stdout.splitlines() if line.startswith("jobs\t"))
