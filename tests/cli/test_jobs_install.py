@@ -83,7 +83,7 @@ def test_as_json(here: World, nacre: Nacre) -> None:
 def test_where_nothing_can_run_jobs_the_daemon_is_named(here: World, nacre: Nacre) -> None:
     done = nacre("install")
     assert done.returncode == 0
-    assert '"nacre serve"' in done.stderr
+    assert '"nacre serve --background"' in done.stderr
     assert "“nacre serve”" in nacre("install", NACRE_LANGUAGE="zh").stderr
 
 
