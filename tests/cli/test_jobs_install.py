@@ -84,7 +84,7 @@ def test_where_nothing_can_run_jobs_the_daemon_is_named(here: World, nacre: Nacr
     done = nacre("install")
     assert done.returncode == 0
     assert '"nacre serve --background"' in done.stderr
-    assert "“nacre serve”" in nacre("install", NACRE_LANGUAGE="zh").stderr
+    assert "“nacre serve --background”" in nacre("install", NACRE_LANGUAGE="zh").stderr
 
 
 def test_what_is_asked_for_and_not_there_is_a_sentence(nacre: Nacre) -> None:
