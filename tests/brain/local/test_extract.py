@@ -193,16 +193,6 @@ def test_a_sentence_stays_whole_and_the_agent_s_assent_fills_no_line(judge: Judg
     assert [bullet.text for bullet in told] == [said]
 
 
-def test_a_rule_with_two_parts_makes_two_lines_that_both_say_of_what(judge: Judge) -> None:
-    told = extract(
-        talk("U: 缓存的键统一用 tc: 前缀，而且必须设过期时间，上个月内存就是这样满的", "A: 好的。", "U: 睡了"), judge
-    )
-    assert [bullet.text for bullet in told] == [
-        "缓存的键统一用 tc: 前缀",
-        "缓存的键必须设过期时间，上个月内存就是这样满的",
-    ]
-
-
 def test_what_the_agent_says_after_the_owner_fills_no_line(judge: Judge) -> None:
     told = lines(judge, "U: We always squash merge, never rebase merge.", "A: Got it, squash merge only.", "U: thanks")
     assert len(told) == 1

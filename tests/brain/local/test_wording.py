@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from nacre.brain.local.wording import asked, joined, shorten, starts_with_pronoun, tidy, two_rules
+from nacre.brain.local.wording import asked, joined, shorten, starts_with_pronoun, tidy
 
 
 @pytest.mark.parametrize(
@@ -47,36 +47,3 @@ def test_a_pronoun_at_the_beginning_is_seen() -> None:
     assert starts_with_pronoun("她是会计", "zh")
     assert not starts_with_pronoun("Sheila signs everything", "en")
     assert not starts_with_pronoun("他山之石", "zh")
-
-
-@pytest.mark.parametrize(
-    ("said", "language", "rules"),
-    [
-        (
-            "Release branches must be tagged, and must be signed by two people",
-            "en",
-            ("Release branches must be tagged", "Release branches must be signed by two people"),
-        ),
-        (
-            "定一下：缓存的键统一用 tc: 前缀，而且必须设过期时间，不然内存会满",
-            "zh",
-            ("定一下：缓存的键统一用 tc: 前缀", "缓存的键必须设过期时间，不然内存会满"),
-        ),
-    ],
-)
-def test_two_rules_for_one_thing_each_name_it(said: str, language: str, rules: tuple[str, str]) -> None:
-    assert two_rules(said, language) == rules
-
-
-@pytest.mark.parametrize(
-    ("said", "language"),
-    [
-        ("Alerts go to the channel ops-alerts, never to email", "en"),
-        ("Feature flags live in config/flags.yaml, and Marek Nowak owns them", "en"),
-        ("We must set the limit to ten, because the queue ran over twice", "en"),
-        ("图片统一放在 static/img，用 WebP 格式，单张不超过 200KB", "zh"),
-        ("周报统一周五发，我来汇总", "zh"),
-    ],
-)
-def test_a_sentence_whose_half_would_lean_on_the_other_is_not_two_rules(said: str, language: str) -> None:
-    assert two_rules(said, language) is None

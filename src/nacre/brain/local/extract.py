@@ -18,12 +18,10 @@ from nacre.brain.local.wording import (
     speaks_of_itself,
     starts_with_pronoun,
     tidy,
-    two_rules,
 )
 from nacre.brain.local.worth import worth
 from nacre.model.bullet import Bullet
 from nacre.model.session import Message, Speaker
-from nacre.text.language import language_of
 from nacre.text.tokens import tokens
 
 # Worth: takes a line of its own · the owner's words take one · joins a neighbour's · only where lines are missing.
@@ -74,7 +72,7 @@ def extract(messages: Sequence[Message], judge: Judge, *, least: int = 3, most: 
     lines = sorted(_distinct(best, talk), key=lambda one: -one.score)[:most]
     lines = _filled_up(lines, talk, least)
     ordered = sorted(lines, key=lambda one: one.places[0])
-    return _told_apart([_bullet(one, talk) for one in ordered], least)
+    return [_bullet(one, talk) for one in ordered]
 
 
 def _of_owner(talk: _Talk) -> list[_Line]:
@@ -295,17 +293,6 @@ def _only_assents(place: int, talk: _Talk) -> bool:
     owners = (one.text for one in talk.sentences[max(0, place - NEAR) : place] if one.speaker is Speaker.OWNER)
     said = {token for text in owners for token in tokens(text)}
     return len(words & said) >= len(words) / 2
-
-
-def _told_apart(bullets: list[Bullet], least: int) -> list[Bullet]:
-    """Enough bullets, at last, where one lays down two rules for the same thing. No other sentence is cut: a half that leans on
-    the other tells nothing alone, and fewer lines are right where there is no more to say."""
-    for bullet in bullets if len(bullets) < least else ():
-        if rules := two_rules(bullet.text, language_of(bullet.text)):
-            place = bullets.index(bullet)
-            split = [*bullets[:place], *(replace(bullet, text=rule) for rule in rules), *bullets[place + 1 :]]
-            return _told_apart(split, least)
-    return bullets
 
 
 def _bullet(line: _Line, talk: _Talk) -> Bullet:

@@ -92,26 +92,6 @@ def starts_with_pronoun(text: str, language: str) -> bool:
     return bool((_PRONOUN_CHINESE if language == "zh" else _PRONOUN).match(text))
 
 
-# "Releases must be tagged, and must be signed": two predicates of duty, the second without its subject, which is the first's.
-_RULES = re.compile(
-    r"(?P<subject>(?:[^\s,;:]+ ){1,6}?)(?P<first>(?:must|should|may|can|cannot|shall)\b[^,;]+),\s*(?:and|but)\s+(?:also\s+)?"
-    r"(?P<second>(?:must|should|may|can|cannot|shall)\b.+)",
-    re.IGNORECASE,
-)
-_RULES_CHINESE = re.compile(
-    r"(?P<lead>[^：:，。；]{0,8}[：:]\s*)?(?P<subject>[^：:，。；]{1,20}?)(?P<first>(?:统一|一律|必须|只能|不能|不许|禁止)[^，。；]+)，\s*"
-    r"(?:而且|并且|同时|但是?)?[还也]?(?P<second>(?:必须|只能|不能|不许|禁止).+)"
-)
-
-
-def two_rules(text: str, language: str) -> tuple[str, str] | None:
-    """A sentence that lays down two rules for one thing as two sentences, each of which names it; None for any other."""
-    found = (_RULES_CHINESE if language == "zh" else _RULES).fullmatch(text)
-    if not found:
-        return None
-    return text[: found.end("first")], found["subject"] + found["second"]
-
-
 _SELF = re.compile(r"\b(?:I|I'm|I've|I'll|I'd|my|me|you|your|you're)\b")
 _BLACKED_OUT = re.compile(r"\[redacted: [^\]\n]+\]")
 
