@@ -13,6 +13,7 @@ NacreError                 1  500
 ├── SecretRefused         13  422
 ├── MemoryFull             1  409   the hard limits of MEMORY.md
 ├── CannotWrite            1  507   read-only, full disk, no permission
+├── CannotRead             1  503   the file system failed: no descriptors left, an input error; nothing is taken for gone
 ├── IndexUnusable          1  500   made by a newer version, or beyond repair
 └── ModelUnusable          1  503   missing, damaged or unreachable embedding model
 """
@@ -87,6 +88,10 @@ class CannotWrite(NacreError):
     http_status = 507
 
 
+class CannotRead(NacreError):
+    http_status = 503
+
+
 class IndexUnusable(NacreError):
     pass
 
@@ -97,6 +102,19 @@ class ModelUnusable(NacreError):
 
 NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 NO_PERMISSION = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ESTALE, *NO_PERMISSION})
+
+
+def raise_unless_absent(path: Path | str, error: OSError) -> None:
+    """Return when the error means that there is nothing to read at the path. A file system that failed is not an empty one."""
+    if error.errno not in ABSENT:
+        reason = error.strerror or str(error)
+        raise CannotRead(
+            say(
+                f"{path} could not be read: {reason}. Nothing was changed; try again.",
+                f"{path} 无法读取：{reason}。未做任何更改；请重试。",
+            )
+        ) from error
 
 
 def cannot_write(path: Path | str, trouble: OSError) -> CannotWrite:

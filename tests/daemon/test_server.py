@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import logging
 import random
+import resource
 import socket
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +18,7 @@ import pytest
 from nacre import __version__
 from nacre.daemon import client, protocol
 from nacre.daemon.client import Connection, NoDaemon
+from nacre.daemon.server import Server
 from nacre.errors import BadInput, NotFound
 
 from .conftest import Start, answers, connected
@@ -150,3 +155,53 @@ def test_more_callers_than_it_takes_are_turned_away_and_no_descriptor_stays(root
                     other.ask("search", asked={"query": "roses"})
             counts.append(daemon.ask("status")["descriptors"])
         assert counts[2] <= counts[1] + 3
+
+
+def shown(daemon: Connection) -> str:
+    """What a search for roses prints; empty where it finds nothing."""
+    found = daemon.ask("search", asked={"query": "roses", "as_json": True})["parts"]
+    return str(found) if json.loads(found[0][1])["results"] else ""
+
+
+@pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="limits of another process can be set on Linux only")
+def test_without_descriptors_the_index_keeps_what_it_knows(root: Path, start: Start) -> None:
+    process = start()
+    with connected(root) as daemon:
+        assert shown(daemon)
+        (root / "memory" / "garden.md").write_text(
+            "# Garden\n\nCover the roses before the first frost of winter.\n", "utf8"
+        )
+        before = resource.prlimit(process.pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (3, before[1]))
+        with suppress(NoDaemon):  # it may answer from what it knows, or leave it to the caller; never with "nothing"
+            assert shown(daemon)
+    resource.prlimit(process.pid, resource.RLIMIT_NOFILE, before)
+    until(lambda: answers(root))
+    with connected(root) as daemon:
+        assert "of winter" in shown(daemon)
+    assert process.poll() is None
+
+
+def test_a_listener_without_descriptors_is_tried_once_a_tick(tmp_path: Path) -> None:
+    class Full(socket.socket):
+        tried = 0
+
+        def accept(self) -> tuple[socket.socket, Any]:
+            self.tried += 1
+            raise OSError(errno.EMFILE, "Too many open files")
+
+    listener = Full(socket.AF_UNIX, socket.SOCK_STREAM)
+    listener.bind(str(tmp_path / "s"))
+    listener.listen()
+    ticks: list[int] = []
+
+    def tick() -> None:
+        ticks.append(listener.tried)
+        if len(ticks) == 3:
+            server.stop()
+
+    server = Server(listener, lambda _: ("main", None, {}), lambda *_: {}, logging.getLogger("test"))
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as waiting:
+        waiting.connect(str(tmp_path / "s"))
+        server.serve(tick)
+    assert 1 <= listener.tried <= len(ticks)

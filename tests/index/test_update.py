@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import random
 import shutil
@@ -15,7 +16,7 @@ from typing import Any
 import pytest
 
 from nacre.config import Config, IndexSettings
-from nacre.errors import IndexUnusable
+from nacre.errors import CannotRead, IndexUnusable
 from nacre.index import schema
 from nacre.index import update as updating
 from nacre.index.keeper import Keeper
@@ -512,3 +513,29 @@ def test_where_the_workspace_cannot_be_written_the_index_lies_in_the_cache_or_in
         assert not Path("/watching").exists()
     finally:
         shutil.rmtree(base)
+
+
+@pytest.mark.parametrize("code", [errno.EMFILE, errno.EIO, errno.ENOMEM])
+@pytest.mark.parametrize("call", ["scandir", "lstat", "open"])
+def test_an_error_of_the_file_system_is_not_an_empty_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str, code: int
+) -> None:
+    (tmp_path / "memory").mkdir()
+    note = tmp_path / "memory" / "note.md"
+    note.write_text("# Note\n\nThe roses need cover.\n", "utf8")
+    keeper = Keeper(Workspace(tmp_path), Config(), Store(tmp_path / "index.sqlite"))
+    generation = keeper.current()
+    count = "select count(*) from files where generation = ?"
+    assert keeper.store.db.execute(count, (generation.id,)).fetchone() == (1,)
+    note.write_text("# Note\n\nThe roses need cover before winter.\n", "utf8")
+
+    def fails(*_: object, **__: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(updating if call == "open" else os, call, fails, raising=False)
+        with pytest.raises(CannotRead):
+            keeper.current()
+    assert keeper.store.db.execute(count, (generation.id,)).fetchone() == (1,)
+    keeper.current()
+    assert "winter" in keeper.store.db.execute("select text from chunks").fetchone()[0]

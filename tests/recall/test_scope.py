@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -9,6 +10,9 @@ from nacre.errors import BadInput, NotFound
 from nacre.memory import Memory
 from nacre.recall.filters import Scope
 from nacre.recall.read import read
+
+if TYPE_CHECKING:
+    from tests.conftest import FakeEmbedder
 
 PRIVATE = ("pnpm", "Typst", "Lin", "deadline", "PostgreSQL", "Oslo", "oven", "Eleventy", "short")
 
@@ -200,3 +204,28 @@ def test_what_follows_a_fence_that_a_group_left_open_is_not_the_group_s(tmp_path
     assert "noon" in group.context().text
     assert "surgery" not in group.context(query="surgery of Ann").text
     assert not [hit for hit in group.search("surgery of Ann", min_score=0, mode="text") if "surgery" in hit.snippet]
+
+
+@pytest.mark.parametrize("mode", ["text", "hybrid"])
+def test_scores_in_a_group_do_not_depend_on_private_words(
+    tmp_path: Path, fake_embedder: type[FakeEmbedder], mode: str
+) -> None:
+    public = {
+        "memory/handbook.md": "---\npublic: true\n---\n# Handbook\n\nThe merger of ropes: tie a double knot.\n\n## Wall\n\nClimb the north wall.\n",
+        "memory/2026-02-10.md": "# 2026-02-10\n\n## 18:00 session:aa11bb22 | 4 messages | group:climbers\n- The climbers discuss the merger of two walls\n",
+    }
+    private = {
+        f"memory/private-{number}.md": f"# Plan {number}\n\nThe merger with Acme closes in March, merger talks {number}.\n\n- merger\n"
+        for number in range(40)
+    }
+    answers = []
+    for name, files in {"alone": public, "beside": public | private}.items():
+        lay_out(tmp_path / name, files)
+        memory = Memory.open(tmp_path / name, scope="group:climbers", embedder=fake_embedder())
+        memory.index()
+        hits = memory.search("merger of the north wall", mode=mode, min_score=0)
+        answers.append(
+            [(hit.path, hit.start_line, hit.score, hit.text_score, hit.vector_score, hit.parts) for hit in hits]
+        )
+    assert answers[0]
+    assert answers[0] == answers[1]

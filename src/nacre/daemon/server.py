@@ -17,7 +17,7 @@ from typing import Any
 from nacre.daemon import client, protocol
 from nacre.daemon.desk import NotHere
 from nacre.daemon.log import place
-from nacre.errors import NacreError
+from nacre.errors import CannotRead, NacreError
 from nacre.words import say
 
 _THREADS = 4
@@ -64,6 +64,7 @@ class Server:
         self._callers: set[Caller] = set()
         self._finished: deque[Caller] = deque()
         self._stopping = False
+        self._deaf = False  # nobody new is heard until the next tick
         self.asked = 0
         self.failed = 0
         self.last_asked = time.monotonic()
@@ -105,6 +106,9 @@ class Server:
                 self._take_back()
                 if time.monotonic() - ticked >= _TICK:
                     ticked = time.monotonic()
+                    if self._deaf:
+                        self._selector.register(self._listener, selectors.EVENT_READ)
+                        self._deaf = False
                     self._give_up_late_ones()
                     tick()
         finally:
@@ -123,7 +127,13 @@ class Server:
         while True:
             try:
                 connection, _ = self._listener.accept()
-            except OSError:  # no more of them, or no descriptors left: then the next tick tries anew
+            except BlockingIOError:
+                return
+            except OSError as error:
+                # No descriptors left. The callers that wait would wake us again and again: the next tick listens anew.
+                self._log.warning("cannot accept: %s", error.strerror)
+                self._selector.unregister(self._listener)
+                self._deaf = True
                 return
             if len(self._callers) >= _MOST_CALLERS or not client.is_ours(connection):
                 connection.close()
@@ -172,7 +182,7 @@ class Server:
             answer = self._reply(caller, kind, message)
         except protocol.BadMessage as trouble:
             answer = {"error": str(trouble), "name": "BadMessage"}
-        except NotHere as trouble:
+        except (NotHere, CannotRead) as trouble:  # the caller's own process may have what this one lacks
             answer = {"skew": str(trouble)}
         except NacreError as trouble:
             self.failed += 1

@@ -53,6 +53,7 @@ class Keeper:
             known = (self.store.epoch, live)
             if live and known == self._known and self._feed.quiet():
                 return live
+            self._known = None  # if this fails, the next one looks again
             live = live or self.store.building(self.wanted)
             self._bring_up(live, progress or self.each_batch)
             self._known = (self.store.epoch, live)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from nacre.errors import raise_unless_absent
 from nacre.index import rows
 from nacre.index.store import Generation, Store
 from nacre.vault.files import Found
@@ -111,7 +112,8 @@ def _prepare(one: Found) -> _Prepared:
     try:
         with open(one.full, "rb") as file:
             return _Prepared(one, read_at, file.read())
-    except OSError:
+    except OSError as error:
+        raise_unless_absent(one.path, error)
         return _Prepared(one, read_at, None)
 
 

@@ -6,11 +6,14 @@ import math
 import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from nacre.index.store import Generation
 from nacre.recall.question import Question
 
+Where = tuple[str, list[str]]  # an SQL condition over `chunks c` and its values
+EVERYTHING: Where = ("", [])
+_T = TypeVar("_T")
 MANY = 5000  # chunks above which very common words no longer choose candidates
 
 
@@ -40,21 +43,32 @@ class Terms(NamedTuple):
     weights: dict[str, float]
     chosen: tuple[str, ...]
     total: int  # chunks in all
+    size: float = 0.0  # mean tokens of a chunk, where the scope is narrower than the index
 
 
 def weigh(
-    db: sqlite3.Connection, generation: Generation, tokens: Sequence[str], weightless: frozenset[str] = frozenset()
+    db: sqlite3.Connection,
+    generation: Generation,
+    tokens: Sequence[str],
+    weightless: frozenset[str] = frozenset(),
+    scope: Where = EVERYTHING,
 ) -> Terms:
-    """Inverse document frequency of each word; in a large corpus very common words choose nothing.
+    """Inverse document frequency of each word inside the scope; in a large corpus very common words choose nothing.
 
     The `weightless` ones choose too, but it does not matter whether they are covered.
     """
-    total = db.execute(f"select count(*) from {generation.words}_docsize").fetchone()[0]
     counts: dict[str, int] = {}
-    for start in range(0, len(tokens), 500):
-        group = tokens[start : start + 500]
-        query = f"select term, doc from {generation.words}_terms where term in ({','.join('?' * len(group))})"
-        counts |= dict(db.execute(query, group).fetchall())
+    if scope[0]:
+        query = f"select count(*), total(size) from chunks c where c.generation = ? and {scope[0]}"
+        total, size = db.execute(query, (generation.id, *scope[1])).fetchone()
+        for body, heading in _matching(db, generation, tokens, scope).values():
+            for token in set(tokens) & {*body, *heading}:
+                counts[token] = counts.get(token, 0) + 1
+    else:
+        total, size = db.execute(f"select count(*) from {generation.words}_docsize").fetchone()[0], 0
+        for group in _groups(tokens):
+            query = f"select term, doc from {generation.words}_terms where term in ({','.join('?' * len(group))})"
+            counts |= dict(db.execute(query, group).fetchall())
     weights = {
         token: math.log(1 + (total - counts.get(token, 0) + 0.5) / (counts.get(token, 0) + 0.5)) for token in tokens
     }
@@ -62,15 +76,23 @@ def weigh(
         weights |= dict.fromkeys(weightless, 0.0)
     known = sorted(counts, key=lambda token: counts[token])
     chosen = known if total <= MANY else [t for i, t in enumerate(known) if i < 3 or counts[t] <= total / 20]
-    return Terms(weights, tuple(chosen[:64]), total)
+    return Terms(weights, tuple(chosen[:64]), total, size / total if total else 0.0)
 
 
 def by_words(
-    db: sqlite3.Connection, generation: Generation, terms: Terms, where: tuple[str, list[str]], count: int
+    db: sqlite3.Connection,
+    generation: Generation,
+    terms: Terms,
+    where: Where,
+    count: int,
+    scope: Where = EVERYTHING,
 ) -> dict[int, float]:
     """The best chunks by BM25, with their score as a positive number."""
     if not terms.chosen:
         return {}
+    if scope[0]:
+        scores = _bm25_in_scope(_matching(db, generation, terms.chosen, where), terms)
+        return dict(sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:count])
     match = " OR ".join(f'"{token}"' for token in terms.chosen)
     name = generation.words
     if where[0]:
@@ -87,9 +109,31 @@ def by_words(
     return dict(rows.fetchall())
 
 
-def by_days(
-    db: sqlite3.Connection, generation: Generation, question: Question, where: tuple[str, list[str]], count: int
-) -> list[int]:
+def _matching(
+    db: sqlite3.Connection, generation: Generation, tokens: Sequence[str], where: Where
+) -> dict[int, tuple[list[str], list[str]]]:
+    """The tokens (body, heading) of every chunk that holds one of these."""
+    name = generation.words
+    query = f"select w.rowid, w.body, w.heading from {name} w join chunks c on c.id = w.rowid where {name} match ? and {where[0]}"
+    rows: dict[int, tuple[list[str], list[str]]] = {}
+    for group in _groups(tokens, 64):
+        match = " OR ".join(f'"{token}"' for token in group)
+        rows |= {row[0]: (row[1].split(), row[2].split()) for row in db.execute(query, (match, *where[1]))}
+    return rows
+
+
+def _bm25_in_scope(rows: dict[int, tuple[list[str], list[str]]], terms: Terms) -> dict[int, float]:
+    """BM25 as FTS5 computes it, but with the term weights and sizes of the scope alone: those of the whole index would tell a
+    group which words stand in private memory."""
+    scores: dict[int, float] = {}
+    for number, (body, heading) in rows.items():
+        longer = 1.2 * (0.25 + 0.75 * (len(body) + len(heading)) / (terms.size or 1.0))
+        often = ((token, body.count(token) + 0.5 * heading.count(token)) for token in terms.chosen)
+        scores[number] = sum(terms.weights[token] * f * 2.2 / (f + longer) for token, f in often if f)
+    return scores
+
+
+def by_days(db: sqlite3.Connection, generation: Generation, question: Question, where: Where, count: int) -> list[int]:
     """What was written on the days that the question names."""
     extra = f" and {where[0]}" if where[0] else ""
     query = f"select c.id from chunks c where c.generation = ? and c.date between ? and ?{extra} order by c.date desc, c.id limit ?"
@@ -98,19 +142,26 @@ def by_days(
 
 
 def by_hash(
-    db: sqlite3.Connection, generation: Generation, hashes: Sequence[bytes], where: tuple[str, list[str]]
+    db: sqlite3.Connection, generation: Generation, hashes: Sequence[bytes], where: Where
 ) -> list[tuple[int, bytes]]:
     """The chunks that hold these passages."""
     rows: list[tuple[int, bytes]] = []
     extra = f" and {where[0]}" if where[0] else ""
-    for start in range(0, len(hashes), 500):
-        group = hashes[start : start + 500]
+    for group in _groups(hashes):
         query = (
             f"select p.chunk, p.hash from passages p join chunks c on c.id = p.chunk"
             f" where p.hash in ({','.join('?' * len(group))}) and c.generation = ?{extra}"
         )
         rows += db.execute(query, (*group, generation.id, *where[1])).fetchall()
     return rows
+
+
+def every_passage(db: sqlite3.Connection, generation: Generation, where: Where) -> list[tuple[int, bytes]]:
+    """Each passage that meets the condition, with its chunk."""
+    query = (
+        f"select p.chunk, p.hash from passages p join chunks c on c.id = p.chunk where c.generation = ? and {where[0]}"
+    )
+    return db.execute(query, (generation.id, *where[1])).fetchall()
 
 
 def load(db: sqlite3.Connection, ids: Iterable[int]) -> dict[int, Candidate]:
@@ -123,7 +174,7 @@ def load(db: sqlite3.Connection, ids: Iterable[int]) -> dict[int, Candidate]:
 
 
 def neighbours(
-    db: sqlite3.Connection, candidates: Iterable[Candidate], reach: int, where: tuple[str, list[str]]
+    db: sqlite3.Connection, candidates: Iterable[Candidate], reach: int, where: Where
 ) -> dict[int, Candidate]:
     """What stands up to `reach` chunks before and after these, in the same files."""
     places = [place for one in candidates for place in (one.file, one.position)]
@@ -165,5 +216,5 @@ def passage_hashes(db: sqlite3.Connection, ids: Iterable[int]) -> list[tuple[int
     return rows
 
 
-def _groups(ids: list[int], size: int = 500) -> list[list[int]]:
-    return [ids[start : start + size] for start in range(0, len(ids), size)]
+def _groups(items: Sequence[_T], size: int = 500) -> list[Sequence[_T]]:
+    return [items[start : start + size] for start in range(0, len(items), size)]

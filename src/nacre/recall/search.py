@@ -63,9 +63,10 @@ def search(
     today = asked.clock.today()
     moment = asked.clock.now().isoformat() if asked.as_of and asked.to_the_second else None
     where = condition(asked.scope, asked.filters, today.isoformat() if asked.as_of else None, moment)
-    terms = pick.weigh(db, generation, question.tokens, question.of_dates)
+    scope = condition(asked.scope, Filters(), None)
+    terms = pick.weigh(db, generation, question.tokens, question.of_dates, scope)
     found: dict[int, Candidate] = {}
-    bm25 = pick.by_words(db, generation, terms, where, _BY_WORDS) if asked.mode != "vector" else {}
+    bm25 = pick.by_words(db, generation, terms, where, _BY_WORDS, scope) if asked.mode != "vector" else {}
     fallback = model = provider = None
     asked_vectors: Vectors = {}
     scanner: Scanner | None = None
@@ -75,7 +76,10 @@ def search(
         if meaning.embedder and meaning.scanner:
             scanner, provider = meaning.scanner, meaning.embedder.provider
             try:
-                asked_vectors, near, model = _by_meaning(db, generation, question, meaning.embedder, scanner, where)
+                by_meaning = _by_meaning(
+                    db, generation, question, meaning.embedder, scanner, where, scoped=bool(scope[0])
+                )
+                asked_vectors, near, model = by_meaning
             except ModelUnusable as trouble:
                 fallback, provider = say(f"search by words only: {trouble}", f"仅按文字搜索：{trouble}"), None
     on_days = pick.by_days(db, generation, question, where, _BY_WORDS) if question.first_day else []
@@ -113,7 +117,9 @@ def _by_meaning(
     question: Question,
     embedder: Embedder,
     scanner: Scanner,
-    where: tuple[str, list[str]],
+    where: pick.Where,
+    *,
+    scoped: bool,
 ) -> tuple[Vectors, dict[int, dict[int, float]], str | None]:
     """The question's vector by model, the nearest chunks with their cosines, and the names of the models used."""
     vectors: Vectors = {}
@@ -126,12 +132,17 @@ def _by_meaning(
         vector = scanner.question(embedder, model, question.text)
         vectors[row[0]] = vector
         names.append(model.name)
-        # A narrow filter may drop most of the nearest: then look further.
-        count = _BY_MEANING if not where[0] else _BY_MEANING * 8
-        nearest = dict(scanner.nearest(row[0], vector, count))
-        for chunk, key in pick.by_hash(db, generation, list(nearest), where):
+        if scoped:  # what stands outside the scope takes no place among the nearest
+            rows = pick.every_passage(db, generation, where)
+            cosines_of = scanner.cosines(row[0], vector, list({key for _, key in rows}))
+            rows = sorted((r for r in rows if r[1] in cosines_of), key=lambda r: -cosines_of[r[1]])[:_BY_MEANING]
+        else:
+            # A narrow filter may drop most of the nearest: then look further.
+            cosines_of = dict(scanner.nearest(row[0], vector, _BY_MEANING if not where[0] else _BY_MEANING * 8))
+            rows = pick.by_hash(db, generation, list(cosines_of), where)
+        for chunk, key in rows:
             cosines = near.setdefault(chunk, {})
-            cosines[row[0]] = max(cosines.get(row[0], -1.0), nearest[key])
+            cosines[row[0]] = max(cosines.get(row[0], -1.0), cosines_of[key])
     return vectors, near, " + ".join(names) or None
 
 
@@ -143,7 +154,7 @@ def _score(
     asked: Asked,
     vectors: Vectors,
     scanner: Scanner | None,
-    where: tuple[str, list[str]],
+    where: pick.Where,
 ) -> list[Scored]:
     weights = _weights(asked.settings)
     text_only = not vectors

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from nacre.errors import NacreError
+from nacre.errors import NacreError, raise_unless_absent
 from nacre.guard.sanitise import one_line
 from nacre.model.entry import TYPES
 from nacre.model.problem import Problem
@@ -129,7 +129,8 @@ def _listed(folder: Path) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as entries:
             return sorted(entries, key=lambda one: one.name)
-    except OSError:
+    except OSError as error:
+        raise_unless_absent(folder, error)
         return []
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from nacre.config import Config
+from nacre.errors import raise_unless_absent
 from nacre.vault.workspace import DAY_NAME, Workspace
 
 LARGEST = 10_000_000  # bytes; a larger Markdown file is not a note, and doctor says so
@@ -93,7 +94,8 @@ def _folders(root: str, place: str, folders: set[str]) -> list[str]:
                         folders.update(_ways(entry.path))
                     if not entry.is_symlink() or _within(root, entry.path):
                         names.append(entry.name)
-    except OSError:
+    except OSError as error:
+        raise_unless_absent(place, error)
         return []
     if os.path.islink(place):
         folders.update(_ways(place))
@@ -107,7 +109,8 @@ def _one(root: str, path: str, layer: str, folders: set[str]) -> Iterator[Found]
     full = os.path.join(root, path)
     try:
         about = os.lstat(full)
-    except OSError:
+    except OSError as error:
+        raise_unless_absent(full, error)
         return
     yield from _usable(root, path, full, layer, about, folders)
 
@@ -120,7 +123,8 @@ def _usable(root: str, path: str, full: str, layer: str, about: os.stat_result, 
             return
         try:
             about = os.stat(full)
-        except OSError:
+        except OSError as error:
+            raise_unless_absent(full, error)
             return
     if stat.S_ISREG(about.st_mode) and about.st_size <= LARGEST:
         if about.st_nlink > 1:
@@ -173,9 +177,10 @@ def _walk(
         try:
             with os.scandir(place) as listing:
                 entries = list(listing)
-        except OSError:
+        except OSError as error:
+            raise_unless_absent(place, error)
             folders.add(_nearest(place))
-            continue  # not there or unreadable: doctor says so
+            continue  # not there or not for us to read: doctor says so
         folders.add(place)
         for entry in entries:
             name = entry.name
@@ -184,7 +189,8 @@ def _walk(
             if name.endswith(".md") if usual else _matches(prefix + name, shown, pattern):
                 try:
                     about = entry.stat(follow_symlinks=False)
-                except OSError:
+                except OSError as error:
+                    raise_unless_absent(entry.path, error)
                     continue
                 kind = about.st_mode & 0o170000
                 if kind == stat.S_IFREG:

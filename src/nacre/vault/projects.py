@@ -6,6 +6,7 @@ import os
 import re
 from pathlib import Path
 
+from nacre.errors import raise_unless_absent
 from nacre.vault.workspace import Workspace
 
 _OTHER_TREE = re.compile(r"gitdir:\s*(.+?)[/\\]\.git[/\\]worktrees[/\\]")
@@ -18,7 +19,8 @@ def project_places(workspace: Workspace) -> dict[str, str]:
     try:
         with os.scandir(workspace.projects) as entries:
             slugs = sorted(entry.name for entry in entries if entry.is_dir())
-    except OSError:
+    except OSError as error:
+        raise_unless_absent(workspace.projects, error)
         return {}
     for slug in slugs:
         try:

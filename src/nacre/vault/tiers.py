@@ -11,7 +11,7 @@ from itertools import count
 from pathlib import Path
 
 from nacre.config import Config
-from nacre.errors import BadInput, CannotWrite
+from nacre.errors import BadInput, CannotWrite, raise_unless_absent
 from nacre.model.problem import Problem
 from nacre.vault import atomic
 from nacre.vault.batch import Batch
@@ -148,7 +148,11 @@ def of_name(workspace: Workspace, config: Config, name: str) -> list[Checkpoint]
 
 def _markdown(folder: str) -> Iterator[tuple[str, str]]:
     """Each Markdown file by its name below the folder, and its full path; links to folders are not followed."""
-    for place, folders, names in os.walk(folder):
+
+    def refuse(error: OSError) -> None:
+        raise_unless_absent(folder, error)
+
+    for place, folders, names in os.walk(folder, onerror=refuse):
         folders[:] = [name for name in folders if name[0] != "."]
         below = "" if place == folder else f"{os.path.relpath(place, folder)}/".replace(os.sep, "/")
         for name in names:

@@ -11,7 +11,7 @@ from itertools import chain
 from pathlib import Path
 
 from nacre.clock import monday
-from nacre.errors import BadInput
+from nacre.errors import BadInput, raise_unless_absent
 from nacre.text.blocks import HEADING, ITEM, TEXT, Block
 from nacre.text.stamps import date_in, label_of, project_named, real_day, source_day, stamp_of
 from nacre.vault.markdown import Document, document, insert_lines, words_of
@@ -54,7 +54,8 @@ def files(workspace: Workspace) -> dict[dt.date, Path]:
     """The digests by their Mondays. One named for another weekday is that week's, unless there is one named for Monday."""
     try:
         names = sorted(os.listdir(workspace.weekly))
-    except OSError:
+    except OSError as error:
+        raise_unless_absent(workspace.weekly, error)
         return {}
     found: dict[dt.date, Path] = {}
     for name in names:
