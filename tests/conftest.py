@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from nacre.embed.models import models_folder
 from nacre.embed.protocol import ModelId
@@ -17,10 +17,10 @@ from nacre.embed.script import scripts
 from nacre.text.tokens import tokens
 from nacre.words import use_language
 
-# Where nobody watches the same examples every time; at a desk new ones, which is how new bugs are found.
-settings.register_profile("ci", derandomize=True)
-if os.environ.get("CI"):
-    settings.load_profile("ci")
+# Where nobody watches the same examples every time; at a desk new ones, which is how new bugs are found. No deadlines: the machine may be busy.
+settings.register_profile("here", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("ci", settings.get_profile("here"), derandomize=True)
+settings.load_profile("ci" if os.environ.get("CI") else "here")
 
 
 @pytest.fixture(autouse=True)

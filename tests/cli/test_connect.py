@@ -275,7 +275,7 @@ class Terminal:
         while self._read():
             pass
         os.close(self.controller)
-        return self.process.wait(60)
+        return self.process.wait(300)
 
     def _read(self) -> bool:
         assert select.select([self.controller], [], [], 60)[0], self.screen

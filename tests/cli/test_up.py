@@ -244,7 +244,7 @@ class Terminal:
         os.close(self.controller)
         if silent:
             self.process.kill()
-        return self.process.wait(60)
+        return self.process.wait(300)
 
 
 def test_a_person_is_asked_what_to_leave_out_and_what_may_run_by_itself(home: Path) -> None:

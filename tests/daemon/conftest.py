@@ -63,7 +63,7 @@ def start(root: Path) -> Iterator[Start]:
         )
         started.append(process)
         os.close(theirs)
-        ready, _, _ = select.select([ours], [], [], 60)
+        ready, _, _ = select.select([ours], [], [], 300)
         told = os.read(ours, 1) if ready else b""
         os.close(ours)
         if told != b"1":
@@ -76,7 +76,7 @@ def start(root: Path) -> Iterator[Start]:
         if process.poll() is None:
             process.send_signal(signal.SIGTERM)
             try:
-                process.wait(30)
+                process.wait(300)
             except subprocess.TimeoutExpired:
                 process.kill()
         process.communicate()

@@ -57,7 +57,7 @@ def test_a_job_that_is_at_work_does_not_keep_the_daemon_from_ending(root: Path, 
             daemon.ask("run", job="none")
         assert daemon.ask("search", asked={"query": "roses"})["parts"]
     process.terminate()
-    assert process.wait(60) == 0
+    assert process.wait(300) == 0
 
 
 NEVER = {f"NACRE_JOBS_{job}": "off" for job in ("SYNC", "TIDY", "ORGANISE", "HEARTBEAT")}

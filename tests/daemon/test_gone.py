@@ -29,7 +29,7 @@ def test_a_workspace_that_was_moved_is_not_made_again_where_it_was(root: Path, s
     process = start()
     until(lambda: has_looked(root))
     root.rename(tmp_path / "elsewhere")
-    assert process.wait(30) == 0
+    assert process.wait(300) == 0
     assert not root.exists()
     assert (tmp_path / "elsewhere" / "memory" / "harbour.md").exists()
 
@@ -38,7 +38,7 @@ def test_a_workspace_that_was_deleted_stays_deleted(root: Path, start: Start) ->
     process = start()
     until(lambda: has_looked(root))
     shutil.rmtree(root)
-    assert process.wait(30) == 0
+    assert process.wait(300) == 0
     assert not root.exists()
 
 
@@ -55,7 +55,7 @@ def test_a_watcher_reads_nothing_of_a_workspace_that_took_the_place_of_its_own(r
         with pytest.raises(NoWorkspace):
             memory.search("memory")
         watcher.end()
-        watcher.join(20)
+        watcher.join(300)
         close_log(log)
     assert not (root / ".nacre").exists()
 
@@ -104,7 +104,7 @@ def test_of_many_that_start_one_at_once_none_fails(root: Path) -> None:
     command = [sys.executable, "-m", "nacre", "--workspace", str(root), "serve", "--background", "--no-jobs"]
     started = [subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for _ in range(6)]
     try:
-        assert [one.wait(60) for one in started] == [0] * 6
+        assert [one.wait(300) for one in started] == [0] * 6
     finally:
         with Memory.open(root) as memory:
             stop(memory)

@@ -53,7 +53,7 @@ def test_a_signal_ends_it_cleanly(root: Path, start: Start, number: signal.Signa
     process = start()
     socket = socket_of(root)
     process.send_signal(number)
-    assert process.wait(30) == 0
+    assert process.wait(300) == 0
     assert not socket.exists()
     assert holder(Workspace(root)) is None
     assert client.status(str(root)) is None
@@ -67,14 +67,14 @@ def test_what_was_asked_before_the_signal_is_answered(root: Path, start: Start) 
         process.send_signal(signal.SIGTERM)
         size = protocol.length(daemon._read(4), protocol.MOST_OUT)
         assert "parts" in protocol.unpacked(daemon._read(size))
-    assert process.wait(30) == 0
+    assert process.wait(300) == 0
 
 
 def test_what_a_killed_one_left_is_replaced(root: Path, start: Start) -> None:
     process = start()
     socket = socket_of(root)
     process.kill()
-    process.wait(30)
+    process.wait(300)
     assert socket.exists()
     assert not answers(root)
     start()
@@ -85,7 +85,7 @@ def test_what_a_killed_one_left_is_replaced(root: Path, start: Start) -> None:
 def test_it_ends_when_it_cannot_be_found_any_more(root: Path, start: Start) -> None:
     process = start()
     socket_of(root).unlink()
-    assert process.wait(30) == 0
+    assert process.wait(300) == 0
 
 
 def test_a_folder_that_is_a_link_or_open_to_others_is_not_used_as_it_is(root: Path, tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_stopping_ends_one_that_does_not_answer_too(root: Path, start: Start) ->
     process = start()
     socket_of(root).unlink()
     assert stop(Memory.open(root)) == process.pid
-    assert process.wait(30) == 0
+    assert process.wait(300) == 0
     assert stop(Memory.open(root)) is None
 
 

@@ -23,7 +23,7 @@ def test_nothing_that_was_asked_or_found_stands_in_the_log(root: Path, start: St
         with pytest.raises(Exception):  # noqa: B017 - whatever it is, it is not logged in full
             daemon.ask("Braldor secret-place", asked={})
     process.terminate()
-    assert process.wait(30) == 0
+    assert process.wait(300) == 0
     told = (root / ".nacre" / "daemon.log").read_text("utf8")
     assert "search " in told
     assert "ms error" in told

@@ -28,7 +28,7 @@ from .waiting import until
 def raw(root: Path) -> socket.socket:
     place = next(place for place in client.places(str(root)) if Path(place).exists())
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    connection.settimeout(20)
+    connection.settimeout(300)
     connection.connect(place)
     return connection
 
@@ -136,7 +136,7 @@ def test_many_ask_at_once(root: Path, start: Start) -> None:
     for one in threads:
         one.start()
     for one in threads:
-        one.join(60)
+        one.join(300)
     assert wrong == []
     assert not any(one.is_alive() for one in threads)
 

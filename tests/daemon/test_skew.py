@@ -34,7 +34,7 @@ def test_a_newer_client_ends_it(root: Path, start: Start, monkeypatch: pytest.Mo
     monkeypatch.setattr(client, "__version__", "99.0.0")
     with pytest.raises(NoDaemon):
         connected(root)
-    assert process.wait(30) == 0
+    assert process.wait(300) == 0
 
 
 def test_an_older_client_leaves_it_alone(root: Path, start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,5 +68,5 @@ def test_a_daemon_of_other_settings_can_still_be_stopped(
         with pytest.raises(NoDaemon):
             daemon.ask("search", asked={"query": "roses"})
         assert daemon.ask("stop") == {"process": process.pid}
-    assert process.wait(30) == 0
+    assert process.wait(300) == 0
     assert os.environ["NACRE_LANGUAGE"] == "zh"

@@ -40,7 +40,7 @@ def watcher(memory: Memory, log: logging.Logger) -> Iterator[Watcher]:
     watcher = Watcher(memory, log)
     yield watcher
     watcher.end()
-    watcher.join(20)
+    watcher.join(300)
     assert not watcher.is_alive()
 
 
@@ -103,7 +103,7 @@ def test_where_the_system_has_no_watches_left_it_looks_itself_and_says_so_once(
     (root / "memory" / "new.md").write_text("The violin is in the attic.\n", "utf8")
     until(lambda: "memory/new.md" in indexed(memory))
     watcher.end()
-    watcher.join(20)
+    watcher.join(300)
     told = (root / ".nacre" / "daemon.log").read_text("utf8")
     assert told.count("instead of watching") == 1
 
@@ -138,7 +138,7 @@ def test_while_it_looks_itself_it_tries_to_watch_after_longer_and_longer_and_say
     (root / "memory" / "new.md").write_text("The violin is in the attic.\n", "utf8")
     until(lambda: "memory/new.md" in indexed(memory))
     watcher.end()
-    watcher.join(20)
+    watcher.join(300)
     told = (root / ".nacre" / "daemon.log").read_text("utf8")
     assert [told.count(words) for words in ("instead of watching", "still scanning", "watching again")] == [1, 6, 1]
     assert str(root) not in told
@@ -162,7 +162,7 @@ limit.write_text(before)
 now[0] += 300
 until(lambda: watcher.mode == "events")
 watcher.end()
-watcher.join(20)
+watcher.join(300)
 """
 ALONE = ("unshare", "--user", "--map-root-user")
 
@@ -179,7 +179,7 @@ def may_be_alone() -> bool:
 @pytest.mark.skipif(not may_be_alone(), reason="the system's limit of watches cannot be set here")
 def test_the_systems_own_limit_is_met_and_left_behind_when_it_is_raised(root: Path) -> None:
     done = subprocess.run(
-        [*ALONE, sys.executable, "-c", LIMITED, str(root)], capture_output=True, text=True, timeout=90, check=False
+        [*ALONE, sys.executable, "-c", LIMITED, str(root)], capture_output=True, text=True, timeout=300, check=False
     )
     assert done.returncode == 0, done.stderr
 
@@ -195,7 +195,7 @@ def test_it_looks_at_once_when_asked(
     watcher.look()
     until(lambda: "memory/new.md" in indexed(memory))
     watcher.end()
-    watcher.join(20)
+    watcher.join(300)
 
 
 def test_other_settings_get_a_new_index_in_the_background(
@@ -210,4 +210,4 @@ def test_other_settings_get_a_new_index_in_the_background(
         other.start()
         until(lambda: not memory.keeper.outdated())
         other.end()
-        other.join(20)
+        other.join(300)

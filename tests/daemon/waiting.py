@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 
-def until(happened: Callable[[], bool], within: float = 30.0) -> None:
+def until(happened: Callable[[], bool], within: float = 300.0) -> None:
     """Come back when it happened; fail when it does not."""
     end = time.monotonic() + within
     pause = threading.Event()

@@ -87,7 +87,7 @@ def _handler(service: Service) -> type[BaseHTTPRequestHandler]:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             service.asked.append(Asked(self.path, dict(self.headers), body))
             if service.silent:
-                service.released.wait(30)
+                service.released.wait(300)
                 self.close_connection = True
                 return
             answer = service.answers.pop(0) if service.answers else Answer()

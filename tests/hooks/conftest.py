@@ -94,7 +94,7 @@ def fire(root: Path, project: Path) -> Fire:
         data = raw if raw is not None else json.dumps(usual | told if given is None else given).encode()
         command = [sys.executable, "-m", "nacre", "hook", event, "--workspace", str(root), *options]
         return subprocess.run(
-            command, input=data, capture_output=True, env={**os.environ, **(env or {})}, timeout=60, check=False
+            command, input=data, capture_output=True, env={**os.environ, **(env or {})}, timeout=300, check=False
         )
 
     return run

@@ -36,7 +36,7 @@ def test_of_two_hooks_at_the_same_moment_one_answers(session: Session, fired: di
     def fire() -> bool:
         with Memory.open(session.root) as memory:
             memory.search("Braldor")
-            ready.wait(60)
+            ready.wait(300)
             return answer(memory, "claude-code", fired) is not None
 
     with ThreadPoolExecutor(4) as pool:

@@ -103,7 +103,7 @@ def serve(root: Path) -> Iterator[Serve]:
         if process.poll() is None:
             process.send_signal(signal.SIGTERM)
             try:
-                process.wait(30)
+                process.wait(300)
             except subprocess.TimeoutExpired:
                 process.kill()
         process.communicate()

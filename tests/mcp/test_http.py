@@ -88,7 +88,7 @@ def test_a_group_is_chosen_when_the_server_is_started_and_has_a_token_of_its_own
 
 def sent(served: Served, data: bytes) -> bytes:
     """Everything that comes back for these bytes, until the server closes."""
-    with socket.create_connection(("127.0.0.1", served.port), timeout=30) as connection:
+    with socket.create_connection(("127.0.0.1", served.port), timeout=300) as connection:
         back = b""
         with contextlib.suppress(OSError):  # it has heard enough before everything was sent
             connection.sendall(data)
@@ -209,7 +209,7 @@ def test_the_scope_is_not_for_a_request_to_choose(serve: Serve) -> None:
 
 def test_a_slow_head_holds_no_connection_for_ever(serve: Serve) -> None:
     served = serve()
-    with socket.create_connection(("127.0.0.1", served.port), timeout=60) as connection:
+    with socket.create_connection(("127.0.0.1", served.port), timeout=300) as connection:
         connection.sendall(b"POST /mcp HTTP/1.1\r\nHost: 127")
         assert connection.recv(100) == b""  # closed by the other side, after its limit
 
@@ -298,9 +298,9 @@ def test_the_daemon_tells_where_it_serves_and_ends_cleanly(root: Path, serve: Se
     assert served.url in shown
     assert served.url in subprocess.run([*nacre(root), "status"], capture_output=True, text=True, check=True).stdout
     assert served.token not in shown
-    with socket.create_connection(("127.0.0.1", served.port), timeout=30):  # one that says nothing
+    with socket.create_connection(("127.0.0.1", served.port), timeout=300):  # one that says nothing
         served.process.send_signal(signal.SIGTERM)
-        assert served.process.wait(30) == 0
+        assert served.process.wait(300) == 0
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", served.port), timeout=5)
 

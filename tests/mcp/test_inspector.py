@@ -63,7 +63,7 @@ def inspector() -> Ask:
 
     def ask(*arguments: str) -> dict[str, Any]:
         done = subprocess.run(
-            ["node", str(found), "--cli", *arguments], capture_output=True, text=True, check=False, timeout=120
+            ["node", str(found), "--cli", *arguments], capture_output=True, text=True, check=False, timeout=300
         )
         assert done.returncode == 0, done.stderr[-2000:]
         answer: dict[str, Any] = json.loads(done.stdout)

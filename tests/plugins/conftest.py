@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -50,7 +51,7 @@ class Plugin:
         """Its exit code once there is nothing more to ask: no open socket may keep it."""
         assert self.process.stdin is not None
         self.process.stdin.close()
-        return self.process.wait(20)
+        return self.process.wait(300)
 
 
 @pytest.fixture
@@ -86,10 +87,10 @@ def host(root: Path, executable: Path) -> Iterator[Host]:
 
 def end_daemon(root: Path) -> None:
     """Ask the daemon of a workspace to end, and wait until it has."""
-    until = time.monotonic() + 40
+    until = time.monotonic() + 300
     if pid := holder(Workspace(root)):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGTERM)
     while holder(Workspace(root)) is not None:
         assert time.monotonic() < until
-        time.sleep(0.02)
+        threading.Event().wait(0.02)

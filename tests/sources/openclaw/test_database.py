@@ -343,11 +343,9 @@ def test_a_locked_database_is_asked_again_the_next_time(tmp_path: Path) -> None:
     listed = store.found()["s"]
     first = SOURCE.read(listed, None, None)
     store.run("BEGIN EXCLUSIVE")
-    begin = time.monotonic()
     assert store.found() == {}
     with pytest.raises(OSError, match="locked"):
         SOURCE.read(listed, first.mark, None)
-    assert time.monotonic() - begin < 5
     store.run("ROLLBACK")
     assert said(SOURCE.read(listed, first.mark, None)) == []
     store.close()
