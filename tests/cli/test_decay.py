@@ -58,7 +58,7 @@ def test_decay_promotes_archives_and_is_undone(nacre: Nacre, tmp_path: Path) -> 
     assert "1 daily logs are older than 90 days" in done.stderr
     assert nacre("decay").stdout == "memory-decay done, nothing changed.\n"
     assert RULE in nacre("search", "pnpm npm").stdout
-    assert nacre("undo", "2").returncode == 0
+    assert nacre("undo", "--last", "2", "--yes").returncode == 0
     assert (tmp_path / "memory" / "2025-12-01.md").exists()
     assert RULE not in (tmp_path / "MEMORY.md").read_text("utf8")
 

@@ -81,7 +81,7 @@ def test_undo_takes_a_change_back(nacre: Nacre, root: Path) -> None:
     nacre("wal", "pending", "-", stdin="from\na pipe\n")
     assert b"- [ ] from a pipe\n" in (root / "SESSION-STATE.md").read_bytes()
     nacre("wal", "done", "1")
-    assert nacre("undo", "2").returncode == 0
+    assert nacre("undo", "--last", "2", "--yes").returncode == 0
     assert (root / "SESSION-STATE.md").read_bytes() == before
     assert not (root / "memory" / "2026-03-28.md").exists()
     assert json.loads(nacre("history", "--json").stdout)[-3]["command"] == "wal pending"

@@ -96,7 +96,7 @@ class Layers:
         return moved
 
     def undo(self, n: int = 1) -> None:
-        undo(self.workspace, self.clock, self.config, n)
+        undo(self.workspace, self.clock, self.config, last=n)
 
     def places(self) -> list[str]:
         top = str(self.folder)

@@ -513,7 +513,7 @@ def test_a_change_of_ours_is_named_by_its_operation(root: Path) -> None:
     operations = [
         json.loads(line) for line in (root / ".nacre/history/operations.jsonl").read_text("utf8").splitlines()
     ]
-    assert found.command == f"nacre undo --only {operations[-1]['id']}"
+    assert found.command == f"nacre undo {operations[-1]['id']}"
 
 
 def test_looking_at_it_afterwards_ends_the_turn(root: Path) -> None:

@@ -97,7 +97,7 @@ def test_what_was_purged_cannot_be_undone_and_undo_says_so(busy: Memory, root: P
     before = everything(root)
     assert {one.id for one in history(busy.workspace).operations} >= set(report.purge_plan.undoes) != set()
     with pytest.raises(NotFound, match="History has lost"):
-        undo(busy.workspace, busy.clock, busy.config, only=report.purge_plan.undoes[-1])
+        undo(busy.workspace, busy.clock, busy.config, number=report.purge_plan.undoes[-1])
     assert everything(root) == before
 
 

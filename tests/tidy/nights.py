@@ -116,12 +116,15 @@ class Nights:
         return {one.text: one for one in self.memory().questions()}
 
     def files(self) -> dict[str, bytes]:
-        """Every file of the user's."""
-        return {
+        """Every file of the user's, without the trail's lines on entries that an undo took out."""
+        found = {
             path.relative_to(self.root).as_posix(): path.read_bytes()
             for path in sorted(self.root.rglob("*"))
             if path.is_file() and ".nacre" not in path.relative_to(self.root).parts
         }
+        lines = found.pop("memory/trail.jsonl", b"").splitlines(keepends=True)
+        trail = b"".join(line for line in lines if b'"undone:' not in line)
+        return found | ({"memory/trail.jsonl": trail} if trail else {})
 
 
 def actions(report: TidyReport, phase: str = "distil") -> list[tuple[str, str]]:

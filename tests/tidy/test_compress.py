@@ -424,7 +424,7 @@ def test_killed_at_every_single_call_nothing_is_lost_or_doubled_and_the_next_run
         assert trail.read(room.workspace).entered() == trail.read(whole.workspace).entered(), trails
         assert not compress.plan(room)
         if which % 5 == 0:
-            undo(room.workspace, room.clock, n=9)
+            undo(room.workspace, room.clock, last=9)
             assert contents(room.workspace) == before
     assert which > 100
 

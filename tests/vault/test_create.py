@@ -64,7 +64,7 @@ def test_what_the_user_has_is_kept(tmp_path: Path, clock: Clock, settings: Path)
     assert data.startswith(b"# My rules\r\nno end\r\n\r\n<!-- nacre:begin -->\r\n")
     assert b"\n" not in data.replace(b"\r\n", b"")
     assert "记忆" in data.decode()
-    undo(Workspace(root), clock, only=1)
+    undo(Workspace(root), clock, number=1)
     assert (root / "AGENTS.md").read_bytes() == b"# My rules\r\nno end"
 
 

@@ -75,7 +75,7 @@ def test_notes_of_killed_processes_are_whole_and_those_acknowledged_are_there_on
     assert set(bullets.values()) == {1}
     assert {line[:2] for line in data.decode().split("\n")} <= {"# ", "##", "- ", ""}
     assert not history(workspace).problems
-    undo(workspace, clock, n=10**6)
+    undo(workspace, clock, last=10**6)
     assert not workspace.day(clock.today()).exists()
 
 
@@ -99,7 +99,7 @@ def test_rewrites_of_killed_processes_are_whole_and_acknowledged_ones_stand(work
     assert int(lines[0]) - acknowledged[-1] in (0, 1)
     rewrite_once(workspace, clock, path, b"end\n")
     assert [one.name for one in workspace.root.iterdir() if one.name.endswith(".tmp")] == []
-    undo(workspace, clock, n=10**6)
+    undo(workspace, clock, last=10**6)
     assert path.read_bytes() == b"0\n" * 3000
 
 
@@ -166,7 +166,7 @@ def test_killed_at_every_single_call_the_workspace_is_old_or_new_and_the_next_ru
                 assert carried_out == (change.path in now and now[change.path] == after[change.path])
         work(workspace, clock)
         assert contents(workspace) == after
-        undo(workspace, clock, n=9)
+        undo(workspace, clock, last=9)
         assert contents(workspace) == before
     assert status == 0
     assert which > 30

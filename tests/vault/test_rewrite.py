@@ -73,24 +73,6 @@ def test_a_daily_log_is_not_rewritten(op: Operation, workspace: Workspace) -> No
     assert path.read_bytes() == b"- one\n"
 
 
-def test_what_is_appended_while_a_log_is_replaced_is_carried_over(
-    op: Operation, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = workspace.memory / "2026-02-10.md"
-    path.write_bytes(b"- one\n- two\n")
-    replace = os.replace
-
-    def append_just_before(source: str, target: str) -> None:
-        if os.fspath(target) == str(path):
-            with path.open("ab") as file:
-                file.write(b"- late\n")
-        replace(source, target)
-
-    monkeypatch.setattr(os, "replace", append_just_before)
-    rewrite(op, path, b"- one\n", read=atomic.digest(b"- one\n- two\n"), log=True)
-    assert path.read_bytes() == b"- one\n- late\n"
-
-
 def test_what_is_appended_while_a_log_is_removed_stays(
     op: Operation, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:

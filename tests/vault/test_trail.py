@@ -85,9 +85,9 @@ def test_no_line_that_others_wrote_stops_the_reading(workspace: Workspace, data:
 def test_undo_takes_its_own_lines_back_and_leaves_the_others(workspace: Workspace, clock: Clock) -> None:
     write(workspace, clock, TALK)
     write(workspace, clock, WEEK)
-    undo(workspace, clock, only=1)
+    undo(workspace, clock, number=1)
     assert trail.read(workspace) == Trail((), (WEEK,))
-    undo(workspace, clock, only=2)
+    undo(workspace, clock, number=2)
     assert not workspace.trail.read_bytes()
 
 

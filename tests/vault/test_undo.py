@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 from nacre.clock import Clock
 from nacre.config import Config, HistorySettings
 from nacre.errors import BadInput, ChangedOutside, NotFound, PathEscape
-from nacre.vault import atomic, blobs, ledger, longterm
+from nacre.vault import atomic, blobs, ledger, longterm, trail
 from nacre.vault.append import append
 from nacre.vault.daily import note
 from nacre.vault.history import history, operations_file
 from nacre.vault.markdown import open_document
 from nacre.vault.operation import operation
 from nacre.vault.rewrite import move, remove, rewrite
+from nacre.vault.trail import Offered
 from nacre.vault.undo import apply, plan, undo
 from nacre.vault.workspace import Workspace
 
@@ -67,7 +68,7 @@ def test_a_note_that_was_edited_since_is_not_undone(workspace: Workspace, clock:
     with pytest.raises(ChangedOutside, match=r"2026-02-10\.md"):
         undo(workspace, clock)
     assert path.read_bytes() == before
-    undo(workspace, clock, only=1)
+    undo(workspace, clock, number=1)
     assert b"older" not in path.read_bytes()
 
 
@@ -80,12 +81,12 @@ def test_undo_walks_back_and_can_itself_be_undone(workspace: Workspace, clock: C
     undo(workspace, clock)
     assert path.read_bytes() == b"1\n"
     assert states(workspace) == ["done", "undone", "undone", "done", "done"]
-    undo(workspace, clock, only=5)
+    undo(workspace, clock, number=5)
     assert path.read_bytes() == b"2\n"
     assert states(workspace) == ["done", "done", "undone", "done", "undone", "done"]
     with pytest.raises(BadInput, match="already undone"):
-        undo(workspace, clock, only=3)
-    undo(workspace, clock, n=9)
+        undo(workspace, clock, number=3)
+    undo(workspace, clock, last=9)
     assert not path.exists()
     with pytest.raises(NotFound, match="nothing to undo"):
         undo(workspace, clock)
@@ -101,7 +102,8 @@ def test_a_group_is_undone_as_one(workspace: Workspace, clock: Clock) -> None:
         note(workspace, clock, "tidied")
     undo(workspace, clock)
     assert workspace.longterm.read_bytes() == before
-    assert sorted(path.name for path in workspace.memory.rglob("*.*")) == []
+    assert [path.name for path in workspace.memory.rglob("*.*")] == ["trail.jsonl"]
+    assert trail.read(workspace).offered == (Offered("2026-02-10", (trail.taken_back("x"),)),)
 
 
 def test_a_rewrite_is_taken_back_around_the_users_own_edits(workspace: Workspace, clock: Clock) -> None:
@@ -143,7 +145,7 @@ def test_moved_and_removed_files_come_back(workspace: Workspace, clock: Clock) -
 def test_planning_touches_nothing_and_a_stale_plan_is_refused(workspace: Workspace, clock: Clock) -> None:
     path = workspace.root / "USER.md"
     put(workspace, clock, path, b"1\n")
-    made = plan(workspace)
+    made = plan(workspace, clock)
     assert [(step.action, step.path) for step in made.plan.steps] == [("remove", "USER.md")]
     assert path.read_bytes() == b"1\n"
     path.write_bytes(b"user\n")
@@ -160,8 +162,8 @@ def test_an_operation_killed_before_it_wrote_is_passed_over(workspace: Workspace
     killed = {"id": 2, "at": "", "command": "edit", "changes": [change]}
     operations_file(workspace).write_text("\n".join([*lines, json.dumps(killed)]) + "\n")
     assert states(workspace) == ["done", "not carried out"]
-    assert plan(workspace).undoes == (1,)
-    assert not plan(workspace, only=2).restores
+    assert plan(workspace, clock).undoes == (1,)
+    assert not plan(workspace, clock, number=2).restores
 
 
 def test_an_undo_that_was_killed_half_way_is_completed_by_the_next(workspace: Workspace, clock: Clock) -> None:
@@ -169,7 +171,7 @@ def test_an_undo_that_was_killed_half_way_is_completed_by_the_next(workspace: Wo
     with operation(workspace, clock, "edit") as op:
         rewrite(op, one, b"1\n", read=None)
         rewrite(op, two, b"2\n", read=None)
-    made = plan(workspace)
+    made = plan(workspace, clock)
     apply(workspace, clock, made)
     one.write_bytes(b"1\n")  # as if the undo had been killed before it came to this file
     assert states(workspace) == ["done", "partly done"]
@@ -183,7 +185,7 @@ def test_without_history_undo_says_so(workspace: Workspace, clock: Clock) -> Non
     with pytest.raises(BadInput, match="switched off"):
         undo(workspace, clock, Config(history=HistorySettings(enabled=False)))
     with pytest.raises(BadInput):
-        undo(workspace, clock, n=0)
+        undo(workspace, clock, last=0)
 
 
 def test_a_record_that_came_with_a_clone_leads_nowhere(workspace: Workspace, clock: Clock) -> None:
@@ -242,9 +244,9 @@ def test_undoing_gives_back_every_earlier_state_and_undoing_that_the_later(
     if len(seen) == 1:
         return
     back = draw.draw(st.integers(1, len(seen) - 1))
-    undo(workspace, clock, n=back)
+    undo(workspace, clock, last=back)
     assert files() == seen[-1 - back]
-    undo(workspace, clock, only=history(workspace).operations[-1].id)
+    undo(workspace, clock, number=history(workspace).operations[-1].id)
     assert files() == seen[-1]
 
 
@@ -269,7 +271,7 @@ def test_undoing_never_loses_a_line_that_the_user_wrote(memory_disk: Path, clock
             note(workspace, clock, f"ours {number}")
     before = {path: atomic.read_bytes(path) for path in files}
     try:
-        undo(workspace, clock, n=draw.draw(st.integers(1, 6)))
+        undo(workspace, clock, last=draw.draw(st.integers(1, 6)))
     except NotFound:
         return
     except ChangedOutside:
@@ -283,7 +285,7 @@ def test_undoing_the_first_of_several_notes_leaves_their_heading(workspace: Work
     day.write_text("# 2026-02-10\n\n## 08:00 session:aa | 3 messages | group:team\n- We meet at noon\n", "utf8")
     note(workspace, clock, "typo line")
     note(workspace, clock, "My salary is a private matter")
-    undo(workspace, clock, only=1)
+    undo(workspace, clock, number=1)
     text = day.read_text("utf8")
     assert "typo" not in text
     assert text.index("note\n") < text.index("salary")

@@ -104,7 +104,7 @@ def test_nothing_that_was_written_meanwhile_is_covered_by_a_file_that_comes_back
     undo(workspace, clock)
     before_the_first(monkeypatch, "write", lambda: void(path.write_bytes(b"user\n")))
     with pytest.raises(ChangedOutside, match=r"one\.md"):
-        undo(workspace, clock, only=2)
+        undo(workspace, clock, number=2)
     assert path.read_bytes() == b"user\n"
 
 
@@ -147,10 +147,10 @@ def test_taking_an_undo_back_never_doubles_a_file_that_has_moved_on(workspace: W
     with operation(workspace, clock, "organise") as op:
         move(op, workspace.memory / "a.md", workspace.memory / "on.md", read=atomic.digest(b"# a.md\n"))
     with pytest.raises(ChangedOutside, match=r"memory/a\.md"):
-        undo(workspace, clock, only=2)
+        undo(workspace, clock, number=2)
     assert not (workspace.archive / "a.md").exists()
     undo(workspace, clock)
-    undo(workspace, clock, only=2)
+    undo(workspace, clock, number=2)
     assert (workspace.archive / "a.md").exists()
     assert not (workspace.memory / "a.md").exists()
 
@@ -162,12 +162,12 @@ def test_a_file_moved_and_then_edited_is_moved_back_as_one_and_forth_again(works
     moved = workspace.archive / "a.md"
     with operation(workspace, clock, "forget") as op:
         rewrite(op, moved, b"# less\n", read=atomic.digest(b"# a.md\n"))
-    undo(workspace, clock, n=2)
+    undo(workspace, clock, last=2)
     assert (workspace.memory / "a.md").read_bytes() == b"# a.md\n"
     assert (workspace.memory / "a.md").stat().st_mode & 0o777 == 0o640
     assert not moved.exists()
     assert [change.kind for change in history(workspace).find(3).changes] == [MOVE, REWRITE]
-    undo(workspace, clock, only=3)
+    undo(workspace, clock, number=3)
     assert moved.read_bytes() == b"# less\n"
     assert not (workspace.memory / "a.md").exists()
 

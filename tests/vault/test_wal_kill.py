@@ -74,7 +74,7 @@ def test_killed_before_any_call_the_state_is_the_old_or_the_new_one_and_the_next
         assert decide(workspace.root) == 0
         assert contents(workspace) == new
         assert not list(workspace.root.rglob("*.tmp"))
-        undo(workspace, clock, n=99)
+        undo(workspace, clock, last=99)
         assert contents(workspace) == old
 
     calls = at_every_call(memory_disk, start, faults.KILLED, afterwards)
@@ -114,7 +114,7 @@ def test_on_a_disk_that_is_full_from_any_call_on_nothing_is_lost_and_the_next_ru
         assert not list(workspace.root.rglob("*.tmp"))
         assert decide(workspace.root) == 0
         assert contents(workspace) == new
-        undo(workspace, clock, n=99)
+        undo(workspace, clock, last=99)
         assert contents(workspace) == old
 
     assert at_every_call(memory_disk, start, faults.FULL, afterwards) > 5

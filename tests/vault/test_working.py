@@ -294,7 +294,7 @@ def test_no_text_gets_out_of_its_line(memory_disk: Path, texts: list[str]) -> No
     told = desk.get()
     assert len(told["pending"]) == len(told["blockers"]) == len(told["decisions"])
     if history(workspace).operations:
-        undo(workspace, Clock(dt.UTC, NOON), n=999)
+        undo(workspace, Clock(dt.UTC, NOON), last=999)
     assert workspace.state.read_bytes().startswith(b"# S\n## Pending\n## Mine")
 
 
@@ -348,7 +348,7 @@ def test_many_processes_at_once_lose_no_decision(workspace: Workspace) -> None:
     everywhere = state(workspace) + log(workspace)
     assert all(everywhere.count(f"decision {who}-{number}\n") == 1 for who in range(5) for number in range(5))
     assert len(at(workspace).get()["decisions"]) == 10
-    undo(workspace, Clock(dt.UTC, NOON), n=25)
+    undo(workspace, Clock(dt.UTC, NOON), last=25)
     assert not workspace.state.exists()
     assert log(workspace) == ""
 

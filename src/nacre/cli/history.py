@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 import click
 
 from nacre.cli.base import Command, Invocation, dry_run_option, json_option, note, open_memory, print_json, table
-from nacre.errors import NotFound
+from nacre.errors import BadInput, NotFound
 from nacre.words import say
+
+if TYPE_CHECKING:
+    from nacre.vault.workspace import Workspace
 
 
 @click.command(cls=Command, epilog="Example:  nacre history -n 5")
@@ -16,7 +22,7 @@ from nacre.words import say
 @json_option
 @click.pass_obj
 def history(invocation: Invocation, limit: int, *, as_json: bool) -> None:
-    """List what Nacre changed, newest first. "nacre diff N" shows one, "nacre undo" takes the last back."""
+    """List what Nacre changed, newest first. "nacre diff N" shows one, "nacre undo N" takes one back."""
     from nacre.vault.history import history as read
 
     past = read(open_memory(invocation).workspace)
@@ -63,27 +69,71 @@ def diff(invocation: Invocation, number: int | None, *, as_json: bool) -> None:
         click.echo(text, nl=not text.endswith("\n"))
 
 
-@click.command(cls=Command, epilog="Example:  nacre undo 2 --dry-run")
-@click.argument("count", type=click.IntRange(1), default=1)
-@click.option("--only", type=int, metavar="NUMBER", help="Undo this one operation; also one that was itself an undo.")
+@click.command(cls=Command, epilog="Example:  nacre undo 12 --dry-run")
+@click.argument("number", type=click.IntRange(1), required=False)
+@click.option("--last", type=click.IntRange(1), metavar="COUNT", help="Undo the last COUNT operations, after a yes.")
+@click.option("--only", type=click.IntRange(1), metavar="NUMBER", help="The same as NUMBER.")
+@click.option("--yes", is_flag=True, help="Do not ask before --last.")
 @dry_run_option
 @json_option
 @click.pass_obj
-def undo(invocation: Invocation, count: int, only: int | None, *, dry_run: bool, as_json: bool) -> None:
-    """Take the last COUNT changes back. An undo is a change too: it can be undone with --only.
+def undo(
+    invocation: Invocation,
+    number: int | None,
+    last: int | None,
+    only: int | None,
+    *,
+    yes: bool,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Take one operation back: NUMBER as "nacre history" shows it, or the last that is neither an undo nor undone. An undo is an
+    operation too: its own number takes it back.
 
     What you changed yourself since then is kept; where both touch the same lines, nothing is done (exit code 12).
     """
-    made = open_memory(invocation).undo(count, only=only, dry_run=dry_run)
+    if sum(given is not None for given in (number, only, last)) > 1:
+        raise BadInput(say("Give either a number or --last, not both.", "编号与 --last 只能给出一个。"))
+    memory, number = open_memory(invocation), only if number is None else number
+    if last is not None and last > 1 and not dry_run and not yes:
+        planned = memory.undo(last=last, dry_run=True)
+        if len(planned.undoes) > 1 and planned.resumes is None:
+            _ask(memory.workspace, planned.undoes)
+    made = memory.undo(number, last=last or 1, dry_run=dry_run)
     if as_json:
         print_json({"undoes": made.undoes, "steps": [asdict(step) for step in made.plan.steps], "dryRun": dry_run})
         return
     for step in made.plan.steps:
         click.echo("\t".join(part for part in (_verb(step.action), step.path, step.reason, _size(step.detail)) if part))
-    if not made.plan:
+    if made.resumes is not None:
+        note(
+            say(
+                f"Operation {made.resumes}, an undo that had been stopped, is now complete.",
+                f"之前中断的撤销（操作 {made.resumes}）现已完成。",
+            )
+        )
+    elif not made.plan:
         note(say("There was nothing to take back.", "没有需要撤销的内容。"))
-    elif only is None and len(made.undoes) < count:
+    elif last is not None and len(made.undoes) < last:
         note(say(f"There were only {len(made.undoes)} to take back.", f"可撤销的只有 {len(made.undoes)} 步。"))
+
+
+def _ask(workspace: Workspace, numbers: Sequence[int]) -> None:
+    from nacre.vault.history import history as read
+
+    past = read(workspace)
+    for one in map(past.find, numbers):
+        note(f"{one.id}  {one.at[:19]}  {one.command}")
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise BadInput(
+            say(
+                "Nobody can be asked here, so nothing was undone; --yes does it without asking, --dry-run only shows it.",
+                "此处无法询问，因此未撤销任何内容；--yes 不经询问直接执行，--dry-run 仅作显示。",
+            )
+        )
+    question = say(f"Undo these {len(numbers)} operations?", f"撤销以上 {len(numbers)} 个操作吗？")
+    if not click.confirm(question, err=True):
+        raise click.exceptions.Exit(1)
 
 
 def _state(state: str) -> str:

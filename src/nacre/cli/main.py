@@ -55,7 +55,7 @@ COMMANDS = {
     "multi-get": ("qmd", "Read several memory files at once (qmd's verb)."),
     "history": ("history", "List what Nacre changed."),
     "diff": ("history", "Show one change of the history."),
-    "undo": ("history", "Take the last changes back."),
+    "undo": ("history", "Take an operation back."),
     "config": ("config", "List, read or set settings."),
     "models": ("models", "List, install or verify the embedding models."),
     "health": ("health", "Show how well memory is kept, and what mends it."),

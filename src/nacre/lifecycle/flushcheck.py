@@ -96,7 +96,7 @@ def _with_commands(workspace: Workspace, last: int, touched: Sequence[Touched]) 
         if back is not None and atomic.digest(back) != one.now:
             found.append(replace(one, command="nacre flush --restore", back=back))
         elif number := ours.get((one.path, one.now)):
-            found.append(replace(one, command=f"nacre undo --only {number}"))
+            found.append(replace(one, command=f"nacre undo {number}"))
         else:
             found.append(one)
     return found

@@ -102,15 +102,13 @@ class Tending(Reading):
         apply(self._desk(), planned)
         self.index()
 
-    def undo(self, count: int = 1, *, only: int | None = None, dry_run: bool = False) -> UndoPlan:
-        """Take the last changes back, or one by its number. What left long-term memory with it is not added again unasked."""
-        from nacre.tidy.takenback import undone
-        from nacre.vault.undo import plan
+    def undo(self, number: int | None = None, *, last: int = 1, dry_run: bool = False) -> UndoPlan:
+        """Take an operation back by its number in `history`, or the last ones. What leaves long-term memory with it is not added
+        again unasked."""
+        from nacre.vault.undo import plan, undo
 
         self._must_be_private()
-        if dry_run:
-            return plan(self.workspace, self.config, count, only=only)
-        return undone(self.workspace, self.clock, self.config, count, only=only)
+        return (plan if dry_run else undo)(self.workspace, self.clock, self.config, number, last=last)
 
     def forget(
         self,

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from nacre.model.problem import Problem
 from nacre.model.verdict import Verdict
-from nacre.tidy import admit, conflict, deeds, naming, questions, standing, takenback
+from nacre.tidy import admit, conflict, deeds, naming, questions, standing
 from nacre.tidy.book import Book, Line
 from nacre.tidy.candidates import Candidate, candidates
 from nacre.tidy.conflict import Stand
@@ -18,6 +18,7 @@ from nacre.tidy.planned import DistilPlan
 from nacre.tidy.room import Room
 from nacre.vault import tombstones
 from nacre.vault.ledger import Standing
+from nacre.vault.trail import taken_back
 from nacre.words import say
 
 Only = Callable[[Said], bool]
@@ -122,7 +123,7 @@ def _offer(night: Night, one: Candidate) -> None:
         deeds.refuse(night, one, replace(verdict, admitted=False, failed=("novel",)))
     elif not verdict.admitted:
         _refuse(night, one, verdict, [(shelf[stand.place][:2], stand) for stand in overtakes])
-    elif takenback.mark(one.id) in night.asked_before:
+    elif taken_back(one.id) in night.asked_before:
         questions.about_taken_back(night, one, verdict, home)
     elif repeats and not (overtakes and overtakes[0].odds > repeats.odds):
         deeds.merge(night, one, verdict, *shelf[repeats.place][:2])

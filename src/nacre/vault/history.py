@@ -18,7 +18,7 @@ from nacre.errors import BadInput, NacreError, NotFound
 from nacre.model.problem import Problem
 from nacre.vault import atomic, blobs, jsonl
 from nacre.vault.merge import merge
-from nacre.vault.workspace import Workspace
+from nacre.vault.workspace import DAY_NAME, Workspace
 from nacre.words import say
 
 REWRITE, APPEND, CREATE, DELETE, MOVE = "rewrite", "append", "create", "delete", "move"
@@ -172,6 +172,8 @@ def _change(value: Any) -> Change | None:
         return None  # damaged, or not ours
     if any(named and not _HASH.fullmatch(named) for named in (known["before"], known["after"], known["bytes"])):
         return None
+    if is_daily(known["path"]):  # one that was emptied, because somebody holds it open, is as good as gone
+        known |= {name: None for name in ("before", "after") if known[name] == EMPTY}
     return Change(**known)
 
 
@@ -257,21 +259,28 @@ def _shows_in(workspace: Workspace, change: Change, content: bytes | None) -> bo
     return merge(after, content, before) is not None and merge(before, content, after) is None
 
 
+def is_daily(path: str) -> bool:
+    """Whether a path of a record names a daily log among the living ones."""
+    folder, _, name = path.rpartition("/")
+    return folder == "memory" and bool(DAY_NAME.fullmatch(name))
+
+
 def content_now(workspace: Workspace, path: str) -> bytes | None:
-    """A file that a record names, as it is now; nothing when it is no ordinary file of ours."""
+    """A file that a record names, as it is now; nothing when it is no ordinary file of ours, or a log that was emptied."""
     try:
         full = workspace.root / path
-        return atomic.read_bytes(full) if full.is_file() else None
+        data = atomic.read_bytes(full) if full.is_file() else None
+        return None if is_daily(path) and not data else data
     except (OSError, ValueError, NacreError):
         return None
 
 
 def places_of(workspace: Workspace, change: Change, content: bytes) -> list[int]:
-    """Where the appended bytes stand now: their own place if they are still there, else wherever they are found."""
+    """Where the appended bytes stand now, the place nearest to their own first."""
     length, offset = change.length or 0, change.offset or 0
     if atomic.digest(content[offset : offset + length]) == change.bytes:
         return [offset]
-    return _everywhere(workspace, change, content)
+    return sorted(_everywhere(workspace, change, content), key=lambda place: abs(place - offset))
 
 
 def _everywhere(workspace: Workspace, change: Change, content: bytes) -> list[int]:

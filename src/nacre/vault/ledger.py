@@ -89,6 +89,12 @@ class Ledger:
     problems: tuple[Problem, ...]
 
 
+def in_memory(data: bytes) -> set[str]:
+    """The ids of the entries that are to stand in a MEMORY.md, as far as these bytes of a ledger know."""
+    records = (record for row in jsonl.parse(data, "").rows if (record := _record(row.value)))
+    return {known for known, one in standing(records).items() if one.in_memory}
+
+
 def read(workspace: Workspace) -> Ledger:
     shown = workspace.relative(workspace.ledger)
     rows, problems = jsonl.read(workspace.ledger, shown)

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from nacre.errors import NoWorkspace, cannot_write
 from nacre.model.problem import Problem
-from nacre.vault import lockfile
+from nacre.vault import lockfile, logfile
 from nacre.vault.workspace import Workspace
 from nacre.words import say
 
@@ -90,6 +90,7 @@ def lock(workspace: Workspace, *, timeout: float = TIMEOUT, flock: Flock = syste
             )
         )
     with hold(workspace.lock, timeout=timeout, flock=flock):
+        logfile.repair(workspace)
         yield
 
 

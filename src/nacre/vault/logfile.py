@@ -1,15 +1,18 @@
-"""The end of a file that others append to as well: whole lines in one write, never a rename."""
+"""Files that others append to as well: whole lines in one write, edits in place, never a rename under an open hand."""
 
 from __future__ import annotations
 
 import errno
+import json
 import os
 import stat
 from pathlib import Path
 from typing import NamedTuple
 
 from nacre.errors import BadInput, cannot_write
+from nacre.vault import atomic
 from nacre.vault.atomic import make_folder, real_target, sync_folder
+from nacre.vault.workspace import DAY_NAME, Workspace
 from nacre.words import say
 
 _HEAD = 65536
@@ -108,3 +111,131 @@ def _write_once(descriptor: int, data: bytes) -> Appended:
     if os.fstat(descriptor).st_size == end:
         os.ftruncate(descriptor, offset)
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def edit(workspace: Workspace, path: Path, before: bytes, after: bytes, *, mode: int = 0o666) -> bool:
+    """Change a daily log in place; False when it no longer begins with what was read.
+
+    Whoever holds the file open goes on writing into it, and what they append meanwhile stays at its end. The journal holds both
+    contents until the edit is complete: `repair` completes one that was killed.
+    """
+    target = real_target(path, None)
+    try:
+        make_folder(target.parent)
+        created = not target.exists()
+        descriptor = opened(target, os.O_RDWR | os.O_CREAT, mode)
+        try:
+            changed = _edit(descriptor, workspace, target.name, before, after)
+        except BaseException:
+            if created and os.fstat(descriptor).st_size == 0:
+                target.unlink(missing_ok=True)
+            raise
+        finally:
+            os.close(descriptor)
+        if created:
+            sync_folder(target.parent)
+    except OSError as trouble:
+        raise cannot_write(path, trouble) from trouble
+    return changed
+
+
+def _edit(descriptor: int, workspace: Workspace, name: str, before: bytes, after: bytes) -> bool:
+    journal = _journal(workspace)
+    complete = False
+    while not complete:
+        current = _content(descriptor)
+        if not current.startswith(before):
+            journal.unlink(missing_ok=True)
+            return False
+        before, after = current, after + current[len(before) :]
+        told = {"log": name, "before": before.decode("latin-1"), "after": after.decode("latin-1")}
+        atomic.write(journal, json.dumps(told).encode(), mode=0o600)
+        if os.fstat(descriptor).st_size != len(before):
+            continue  # something was appended while the journal was written
+        try:
+            complete = _overwrite(descriptor, before, after)
+        except OSError:
+            if _content(descriptor).startswith(before):
+                journal.unlink()
+            raise
+        before = after + before[len(after) :]
+    os.fsync(descriptor)
+    journal.unlink()
+    return True
+
+
+def repair(workspace: Workspace) -> None:
+    """Complete the edit of a log that was killed; called by whoever takes the lock of the workspace."""
+    journal = _journal(workspace)
+    try:
+        told = json.loads(journal.read_bytes())
+        name, before, after = told["log"], told["before"].encode("latin-1"), told["after"].encode("latin-1")
+    except FileNotFoundError:
+        return
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        name, before, after = "", b"", b""
+    path = workspace.memory / str(name)
+    if DAY_NAME.fullmatch(path.name) and path.name == name and not path.is_symlink():
+        current = atomic.read_bytes(path) or b""
+        written = _common_length(current, after)
+        if len(current) >= len(before) and current[written : len(before)] == before[written:]:
+            edit(workspace, path, current[: max(written, len(before))], after)
+    journal.unlink(missing_ok=True)
+
+
+def has_writer(path: Path) -> bool:
+    """Whether a program has the file open for writing, as far as the system tells; True where it does not."""
+    try:
+        import fcntl
+        import signal
+
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            # A lease for reading is refused while anybody could write; a signal that is ignored tells of one who comes.
+            fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)
+            fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+        finally:
+            os.close(descriptor)
+    except (ImportError, AttributeError, OSError):
+        return True
+    return False
+
+
+def _journal(workspace: Workspace) -> Path:
+    return workspace.machine / "edit.json"
+
+
+def _content(descriptor: int) -> bytes:
+    with os.fdopen(os.dup(descriptor), "rb") as file:
+        file.seek(0)
+        return file.read()
+
+
+def _overwrite(descriptor: int, before: bytes, after: bytes) -> bool:
+    """Write from the first byte that differs; False when something was appended before the rest could be cut off."""
+    start = _common_length(before, after)
+    os.lseek(descriptor, start, os.SEEK_SET)
+    try:
+        atomic.write_all(descriptor, after[start:])
+    except OSError:  # no room for what is new: what was overwritten has its room
+        os.lseek(descriptor, start, os.SEEK_SET)
+        atomic.write_all(descriptor, before[start:])
+        os.ftruncate(descriptor, len(before))
+        raise
+    if len(after) < len(before):
+        if os.fstat(descriptor).st_size != len(before):
+            return False
+        os.ftruncate(descriptor, len(after))
+    return True
+
+
+def _common_length(first: bytes, second: bytes) -> int:
+    """How many bytes both begin with."""
+    low, high = 0, min(len(first), len(second))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if first[low:middle] == second[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low

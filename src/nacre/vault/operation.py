@@ -25,14 +25,14 @@ class Operation:
     """One command at work. Its number is taken when the first change is recorded."""
 
     def __init__(
-        self, workspace: Workspace, clock: Clock, command: str, config: Config, undoes: tuple[int, ...]
+        self, workspace: Workspace, clock: Clock, command: str, config: Config, undoes: tuple[int, ...], number: int | None
     ) -> None:
         self.workspace = workspace
         self.clock = clock
         self.command = command
         self.config = config
         self.undoes = undoes
-        self.id: int | None = None
+        self.id = number
         self.is_whole = True  # False when something that was recorded was not done after all
 
     def record(self, changes: Sequence[Change], contents: Iterable[bytes]) -> None:
@@ -113,15 +113,19 @@ def operation(
     config: Config | None = None,
     *,
     undoes: tuple[int, ...] = (),
+    number: int | None = None,
     timeout: float = TIMEOUT,
 ) -> Iterator[Operation]:
-    """Hold the workspace and collect changes. Inside another operation of this thread, its changes join that one."""
+    """Hold the workspace and collect changes. Inside another operation of this thread, its changes join that one.
+
+    `number` is that of an operation which was stopped and goes on.
+    """
     key = (os.getpid(), os.path.realpath(workspace.root))
     if outer := _current.operations.get(key):
         yield outer
         return
     with lock(workspace, timeout=timeout):
-        begun = Operation(workspace, clock, command, config or Config(), undoes)
+        begun = Operation(workspace, clock, command, config or Config(), undoes, number)
         _current.operations[key] = begun
         try:
             yield begun

@@ -224,3 +224,21 @@ def moved(entries: Mapping[str, Any], keys: Sequence[str], key: str, entry: Mapp
     if not keys:
         put(after, key, entry)
     return after
+
+
+def merge(path: Path, base: bytes | None, ours: bytes | None, theirs: bytes | None) -> bytes | None:
+    """`ours` with what leads from `base` to `theirs`, entry by entry and field by field; a field that both changed stays as it is now."""
+    old, now, wanted = ({} if data is None else understood(path, data) for data in (base, ours, theirs))
+    merged = _merged(old, now, wanted)
+    for key in merged.keys() & old.keys() & now.keys() & wanted.keys():
+        if all(isinstance(one[key], dict) for one in (old, now, wanted)):
+            merged[key] = _merged(old[key], now[key], wanted[key])
+    return written(merged) if merged or theirs is not None else None
+
+
+def _merged(old: Mapping[str, Any], now: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
+    def is_wanted(key: str) -> bool:
+        return old.get(key) == now.get(key) and old.get(key) != wanted.get(key)
+
+    kept = {key: wanted[key] if is_wanted(key) else value for key, value in now.items() if key in wanted or not is_wanted(key)}
+    return kept | {key: value for key, value in wanted.items() if key not in now and is_wanted(key)}

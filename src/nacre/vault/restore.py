@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from nacre.errors import ChangedOutside, NacreError, PartlyDone
 from nacre.vault import atomic, rewrite
@@ -18,13 +17,13 @@ _NAMED = 5  # files that a sentence names
 
 @dataclass(frozen=True)
 class Restore:
-    """A file as it will be; `data` None: it will be gone. `read` is the hash of what stands there now.
+    """A file as it will be; `data` None: it will be gone. `before` is what stands there now.
 
-    `source` is where the file stands now when it is moved back, with its mode and its time; `read` is then of what stands there.
+    `source` is where the file stands now when it is moved back, with its mode and its time; `before` is then what stands there.
     """
 
     path: str
-    read: str | None
+    before: bytes | None
     data: bytes | None
     mode: int | None = None
     modified: int | None = None  # the file time of what is moved back
@@ -35,10 +34,18 @@ class Restore:
         return (self.path,) if self.source is None else (self.source, self.path)
 
 
-def carry_out(op: Operation, restores: Sequence[Restore]) -> None:
-    """Record and do all of them; what others changed since the plan is left as they wrote it, and told (`PartlyDone`)."""
+def carry_out(op: Operation, restores: Sequence[Restore], *, recorded: bool = False) -> None:
+    """Record and do all of them; what others changed since the plan is left as they wrote it, and told (`PartlyDone`).
+
+    `recorded`: an undo that was stopped goes on, whose record names them already.
+    """
     work = _Work(op)
-    op.record([change for one in restores for change in work.changes(one)], work.contents)
+    if not recorded:
+        for one in restores:
+            work.expect(one)
+        changes = [change for one in restores for change in _changes(op, one)]
+        edited = [one for one in restores if one.source is None or one.data != one.before]
+        op.record(changes, [data for one in edited for data in (one.before, one.data) if data is not None])
     # What comes back before what goes: killed in between, a file stands in both places, never in none. What is only moved
     # needs no room on the disk, and comes first.
     coming, going = [one for one in restores if one.data is not None], [one for one in restores if one.data is None]
@@ -49,26 +56,23 @@ def carry_out(op: Operation, restores: Sequence[Restore]) -> None:
         raise _left(work.left, work.done, len(restores))
 
 
+def _changes(op: Operation, one: Restore) -> list[Change]:
+    """What the record says of it."""
+    read, after = (None if data is None else atomic.digest(data) for data in (one.before, one.data))
+    moved = [] if one.source is None else [Change(one.source, MOVE, read, read, to=one.path)]
+    if moved and after == read:
+        return moved
+    if after is None:
+        mode = (op.workspace.root / one.path).stat().st_mode & 0o7777
+        return [Change(one.path, DELETE, read, None, mode=mode)]
+    return [*moved, Change(one.path, CREATE if read is None else REWRITE, read, after)]
+
+
 class _Work:
     def __init__(self, op: Operation) -> None:
         self.op = op
-        self.contents: list[bytes] = []  # that history needs
         self.done = 0
         self.left: dict[str, ChangedOutside] = {}
-        self._before: dict[str, bytes | None] = {}
-
-    def changes(self, one: Restore) -> list[Change]:
-        """What the record says of it, once it is seen that everything is still as planned."""
-        before = self._before[one.path] = self._expect(one)
-        after = None if one.data is None else atomic.digest(one.data)
-        moved = [] if one.source is None else [Change(one.source, MOVE, one.read, one.read, to=one.path)]
-        if moved and after == one.read:
-            return moved
-        self.contents += [data for data in (before, one.data) if data is not None]
-        if after is None:
-            mode = (self.op.workspace.root / one.path).stat().st_mode & 0o7777
-            return [Change(one.path, DELETE, one.read, None, mode=mode)]
-        return [*moved, Change(one.path, CREATE if one.read is None else REWRITE, one.read, after)]
 
     def do(self, restores: Sequence[Restore], *, of: int) -> None:
         with atomic.folders_once():
@@ -88,40 +92,29 @@ class _Work:
         taken = os.path.lexists(self.op.workspace.root / one.path)
         return one.path if one.source is None or taken else one.source
 
-    # Others may have come while the files before it were put back: each is looked at again just before it is touched.
-
-    def _expect(self, one: Restore) -> bytes | None:
+    def expect(self, one: Restore) -> None:
+        """`ChangedOutside` unless the file is still what was read. To a log others may have appended: that stays."""
         workspace = self.op.workspace
+        path = workspace.root / (one.source or one.path)
         if one.source is not None and os.path.lexists(workspace.root / one.path):
             raise rewrite.changed(one.path)
-        return rewrite.expect(workspace, workspace.root / (one.source or one.path), one.read)
-
-    def _must_be_as_read(self, one: Restore) -> None:
-        self._expect(one)
+        now = atomic.read_bytes(path)
+        if now != one.before and not (rewrite.is_log(workspace, path) and (now or b"").startswith(one.before or b"")):
+            raise rewrite.changed(workspace.relative(path))
 
     def _do(self, one: Restore) -> None:
-        path, before = self.op.workspace.root / one.path, self._before[one.path]
+        # Others may have come while the files before it were put back: each is looked at again just before it is touched.
+        path = self.op.workspace.root / one.path
+        self.expect(one)
         if one.data is None:
-            self._take_away(one, path, before or b"")
+            rewrite.take_away(self.op, path, one.before or b"")
             return
         if one.source is not None:
-            self._expect(one)
             atomic.rename(self.op.workspace.root / one.source, path)
-            if one.data == before:
-                return
-        if before is None:
-            atomic.write(path, one.data, mode=one.mode, still=lambda: self._must_be_as_read(one))
-        else:
-            rewrite.write_over(self.op, path, before, one.data)
-        if one.modified is not None:
-            atomic.keep_time(path, one.modified)
-
-    def _take_away(self, one: Restore, path: Path, before: bytes) -> None:
-        if not rewrite.is_log(self.op.workspace, path):
-            self._expect(one)
-        elif not (atomic.read_bytes(path) or b"").startswith(before):  # what was only added to a log is carried over
-            raise rewrite.changed(one.path)
-        rewrite.take_away(self.op, path, before)
+        if one.source is None or one.data != one.before:
+            rewrite.write_over(self.op, path, one.before, one.data, mode=one.mode)
+            if one.modified is not None:
+                atomic.keep_time(path, one.modified)
 
 
 def _stopped(trouble: NacreError, done: int, of: int) -> PartlyDone:

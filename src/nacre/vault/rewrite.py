@@ -7,11 +7,10 @@ import stat
 from collections import Counter
 from pathlib import Path
 
-from nacre.errors import BadInput, ChangedOutside, cannot_write
-from nacre.vault import atomic, limits
+from nacre.errors import BadInput, ChangedOutside
+from nacre.vault import atomic, limits, logfile
 from nacre.vault.append import guarded
 from nacre.vault.history import CREATE, DELETE, MOVE, REWRITE, Change
-from nacre.vault.logfile import append_bytes
 from nacre.vault.operation import Operation
 from nacre.vault.workspace import DAY_NAME, Workspace
 from nacre.words import say
@@ -50,24 +49,16 @@ def put(op: Operation, path: Path, before: bytes | None, data: bytes) -> str:
     return atomic.digest(data)
 
 
-def write_over(op: Operation, path: Path, before: bytes | None, data: bytes) -> None:
-    """The atomic write itself. What others append to a log while it is being replaced is carried over."""
+def write_over(op: Operation, path: Path, before: bytes | None, data: bytes, *, mode: int | None = None) -> None:
+    """The write itself: a daily log is edited in place, any other file replaced. `mode` is for a new one."""
 
     def still() -> None:
         expect(op.workspace, path, None if before is None else atomic.digest(before))
 
-    if before is None or not is_log(op.workspace, path):
-        atomic.write(path, data, still=still)
-        return
-    try:
-        with path.open("rb") as old:
-            atomic.write(path, data, still=still)
-            old.seek(len(before))
-            late = old.read()
-    except OSError as trouble:
-        raise cannot_write(path, trouble) from trouble
-    if late:
-        append_bytes(path, late)
+    if not is_log(op.workspace, path):
+        atomic.write(path, data, mode=mode, still=still)
+    elif not logfile.edit(op.workspace, path, before or b"", data, mode=mode or 0o666):
+        raise changed(op.workspace.relative(path))
 
 
 def remove(op: Operation, path: Path, *, read: str) -> None:
@@ -81,19 +72,13 @@ def remove(op: Operation, path: Path, *, read: str) -> None:
 
 
 def take_away(op: Operation, path: Path, before: bytes) -> None:
-    """The removal itself. What others append to a log meanwhile stays, in a log of its own."""
-    if not is_log(op.workspace, path):
-        atomic.remove(path)
-        return
-    try:
-        with path.open("rb") as old:
-            atomic.remove(path)
-            old.seek(len(before))
-            late = old.read()
-    except OSError as trouble:
-        raise cannot_write(path, trouble) from trouble
-    if late:
-        append_bytes(path, late)
+    """The removal itself. A daily log is emptied: it stays while others may still append to it, with what they appended."""
+    if is_log(op.workspace, path):
+        if not logfile.edit(op.workspace, path, before, b""):
+            raise changed(op.workspace.relative(path))
+        if path.stat().st_size or logfile.has_writer(path):
+            return
+    atomic.remove(path)
 
 
 def move(op: Operation, path: Path, to: Path, *, read: str) -> None:

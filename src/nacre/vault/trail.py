@@ -16,7 +16,6 @@ from nacre.errors import NacreError
 from nacre.text.stamps import bare_words
 from nacre.vault import jsonl
 from nacre.vault.append import REDACT, append
-from nacre.vault.logfile import append_bytes, lines_for, tail_of
 from nacre.vault.operation import Operation
 from nacre.vault.workspace import Workspace
 from nacre.words import say
@@ -81,18 +80,20 @@ def mark_of(bullet: str) -> str:
 
 def write(op: Operation, lines: Iterable[Captured | Pressed | Offered]) -> None:
     """Append to the trail; part of the operation, so that undoing it takes the lines back as well."""
-    text = "".join(jsonl.dump(_as_json(one)) for one in lines)
+    text = "".join(map(line, lines))
     if text:
         _refuse_traps(op.workspace)
         append(op, op.workspace.trail, text, on_secret=REDACT)
 
 
-def note(workspace: Workspace, lines: Iterable[Offered]) -> None:
-    """Append to the trail what is no change to be undone."""
-    text = "".join(jsonl.dump(_as_json(one)) for one in lines)
-    if text:
-        _refuse_traps(workspace)
-        append_bytes(workspace.trail, lines_for(tail_of(workspace.trail), text), root=workspace.root)
+def taken_back(known: str) -> str:
+    """The mark of an entry that an undo took out of long-term memory: it is not added again unasked."""
+    return f"undone:{known}"
+
+
+def line(one: Captured | Pressed | Offered) -> str:
+    """How the file tells it."""
+    return jsonl.dump(_as_json(one))
 
 
 def _refuse_traps(workspace: Workspace) -> None:
@@ -107,10 +108,10 @@ def _as_json(one: Captured | Pressed | Offered) -> dict[str, Any]:
         return {"day": one.day, "offered": list(one.bullets)}
     if isinstance(one, Pressed):
         return {"day": one.day, "week": one.week, "pressed": list(one.bullets), "size": one.size}
-    line: dict[str, Any] = {"day": one.day, "session": one.session, "agent": one.agent}
-    line |= {name: told for name in ("transcript", "place") if (told := getattr(one, name))}
-    line |= {"agents": list(one.agents)} if one.agents else {}
-    return line | {"captured": {mark: list(messages) for mark, messages in one.bullets.items()}}
+    told: dict[str, Any] = {"day": one.day, "session": one.session, "agent": one.agent}
+    told |= {name: value for name in ("transcript", "place") if (value := getattr(one, name))}
+    told |= {"agents": list(one.agents)} if one.agents else {}
+    return told | {"captured": {mark: list(messages) for mark, messages in one.bullets.items()}}
 
 
 def read(workspace: Workspace) -> Trail:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from nacre.clock import Clock
 from nacre.config import Config
 from nacre.errors import BadInput, ChangedOutside, NotFound, PathEscape
 from nacre.model.plan import Plan, Step
-from nacre.vault import atomic, blobs
+from nacre.vault import atomic, blobs, ledger, refcount, trail
 from nacre.vault.history import (
     APPEND,
     CREATE,
     DELETE,
+    DONE,
     MOVE,
     NOT_CARRIED_OUT,
     PARTLY,
@@ -24,13 +26,15 @@ from nacre.vault.history import (
     Recorded,
     content_now,
     history,
+    is_daily,
     places_of,
 )
 from nacre.vault.lock import lock
-from nacre.vault.merge import merge
+from nacre.vault.merge import merge, merge_records
 from nacre.vault.operation import operation
 from nacre.vault.restore import Restore, carry_out
 from nacre.vault.tiers import held
+from nacre.vault.trail import Offered
 from nacre.vault.workspace import Workspace
 from nacre.words import say
 
@@ -42,13 +46,16 @@ class UndoPlan:
     undoes: tuple[int, ...]
     restores: tuple[Restore, ...]
     plan: Plan
+    resumes: int | None = None  # the undo that was stopped and goes on
 
 
-def plan(workspace: Workspace, config: Config | None = None, n: int = 1, *, only: int | None = None) -> UndoPlan:
-    """What undoing the last `n` operations would do, or the one operation `only` (also one that was itself an undo).
+def plan(
+    workspace: Workspace, clock: Clock, config: Config | None = None, number: int | None = None, *, last: int = 1
+) -> UndoPlan:
+    """What undoing an operation by its number would do, also one that was itself an undo; without a number, the last ones.
 
-    Undos and operations already undone or never carried out are passed over when counting; an undo that stopped halfway is gone
-    on with. Raises `ChangedOutside` when a file was changed since in the same place.
+    Undos and operations already undone or never carried out are passed over when counting. An undo that was stopped goes on
+    first, alone. Raises `ChangedOutside` when a file was changed since in the same place.
     """
     config = config or Config()
     if not config.history.enabled:
@@ -58,61 +65,55 @@ def plan(workspace: Workspace, config: Config | None = None, n: int = 1, *, only
                 "历史记录已关闭，无法撤销；可用“nacre config set history.enabled true”开启。",
             )
         )
-    if n < 1:
+    if last < 1:
         raise BadInput(say("The number of operations to undo must be 1 or more.", "要撤销的操作数必须大于等于 1。"))
+    past = history(workspace)
     files = _Files(workspace, config)
-    steps: list[Step] = []
-    taken: list[int] = []
-    for one in _chosen(history(workspace), n, only):
-        if one.id != only and one.undoes:
-            steps += files.go_on(one)
-            taken += one.undoes
-            continue
-        taken += [one.id] if one.state != NOT_CARRIED_OUT else []
-        for change, carried_out in reversed(list(zip(one.changes, one.carried_out, strict=True))):
-            if carried_out:
-                steps += files.take_back(one, change)
-    return UndoPlan(tuple(taken), files.restores(), Plan(tuple(steps)))
-
-
-def _chosen(past: History, n: int, only: int | None) -> list[Recorded]:
-    if only is not None:
-        one = past.find(only)
+    if stopped := _stopped(past, number):
+        steps = files.go_on(stopped)
+        return UndoPlan(stopped.undoes, files.restores(), Plan(tuple(steps)), stopped.id)
+    chosen = [past.find(number)] if number is not None else _last(past, last)
+    steps = []
+    for one in chosen:
         if one.state == UNDONE:
             raise BadInput(
                 say(
-                    f"Operation {only} was already undone by operation {one.undone_by}.",
-                    f"操作 {only} 已被操作 {one.undone_by} 撤销。",
+                    f'Operation {one.id} was already undone by operation {one.undone_by}; "nacre undo {one.undone_by}" takes '
+                    "that back.",
+                    f"操作 {one.id} 已被操作 {one.undone_by} 撤销；“nacre undo {one.undone_by}”可撤回该撤销。",
                 )
             )
-        return [next((undo for undo in _halfway(past) if only in undo.undoes), one)]
-    begun = _halfway(past)
-    covered = {number for one in begun for number in one.undoes}
-    # The making of the workspace itself is not a step back anyone means; it can be named with `only`.
-    open_ones = [
+        later = [other for other in past.operations if other.id > one.id and other not in chosen]
+        for change, carried_out in reversed(list(zip(one.changes, one.carried_out, strict=True))):
+            if carried_out:
+                steps += files.take_back(one, change, later)
+    files.note_what_leaves_memory(clock)
+    taken = tuple(one.id for one in chosen if one.state != NOT_CARRIED_OUT)
+    return UndoPlan(taken, files.restores(), Plan(tuple(steps)))
+
+
+def _last(past: History, count: int) -> list[Recorded]:
+    """The last operations that are neither undos nor undone, newest first."""
+    # The making of the workspace itself is not a step back anyone means; it can be named by its number.
+    standing = [
         one
         for one in past.operations
-        if one in begun
-        or (
-            not one.undoes
-            and one.id not in covered
-            and one.state not in (UNDONE, NOT_CARRIED_OUT)
-            and one.command != "init"
-        )
+        if not one.undoes and one.state not in (UNDONE, NOT_CARRIED_OUT) and one.command != "init"
     ]
-    if not open_ones:
+    if not standing:
         raise NotFound(say("There is nothing to undo.", "没有可撤销的操作。"))
-    return open_ones[::-1][:n]
+    return standing[::-1][:count]
 
 
-def _halfway(past: History) -> list[Recorded]:
-    """Undos that stopped when some of their files were done, the last for each operation that they were to take back."""
-    states = {one.id: one.state for one in past.operations}
-    found: dict[tuple[int, ...], Recorded] = {}
-    for one in past.operations:
-        if one.undoes and not one.finished and one.state == PARTLY and any(states.get(n) != UNDONE for n in one.undoes):
-            found[one.undoes] = one
-    return list(found.values())
+def _stopped(past: History, number: int | None) -> Recorded | None:
+    """The undo that never said it was done, and has still to be ended: of this operation, or of any."""
+    last = past.operations[-1:]
+    for one in reversed(past.operations):
+        if not one.undoes or one.finished or (number is not None and number not in one.undoes):
+            continue
+        if one.state == PARTLY or (one.state == DONE and one in last):
+            return one
+    return None
 
 
 def apply(workspace: Workspace, clock: Clock, undo_plan: UndoPlan, config: Config | None = None) -> int | None:
@@ -123,11 +124,14 @@ def apply(workspace: Workspace, clock: Clock, undo_plan: UndoPlan, config: Confi
     if not undo_plan.undoes:
         return None
     config = config or Config()
+    number = undo_plan.resumes
     with contextlib.ExitStack() as stack:
-        op = stack.enter_context(operation(workspace, clock, "undo", config, undoes=undo_plan.undoes))
+        op = stack.enter_context(
+            operation(workspace, clock, "undo", config, undoes=undo_plan.undoes, number=number)
+        )
         if _leaves(workspace, undo_plan):
             stack.enter_context(held(workspace, config))
-        carry_out(op, undo_plan.restores)
+        carry_out(op, undo_plan.restores, recorded=number is not None)
         return op.id
 
 
@@ -138,16 +142,16 @@ def _leaves(workspace: Workspace, undo_plan: UndoPlan) -> bool:
 
 
 def undo(
-    workspace: Workspace, clock: Clock, config: Config | None = None, n: int = 1, *, only: int | None = None
+    workspace: Workspace, clock: Clock, config: Config | None = None, number: int | None = None, *, last: int = 1
 ) -> UndoPlan:
     """Plan and apply in one, so that nothing of ours comes between."""
     with lock(workspace):
-        made = plan(workspace, config, n, only=only)
+        made = plan(workspace, clock, config, number, last=last)
         if not _leaves(workspace, made):
             apply(workspace, clock, made, config)
             return made
         with held(workspace, config or Config()):  # who shares the layers may have moved files until now
-            made = plan(workspace, config, n, only=only)
+            made = plan(workspace, clock, config, number, last=last)
             apply(workspace, clock, made, config)
             return made
 
@@ -197,7 +201,7 @@ class _Files:
         return tuple(
             Restore(
                 path,
-                None if (now := self.now[moved.get(path, path)]) is None else atomic.digest(now),
+                self.now[moved.get(path, path)],
                 data,
                 self.modes.get(path),
                 self.times.get(path),
@@ -213,9 +217,10 @@ class _Files:
         there = self.now[source] is not None and self.then[path] is not None
         return free and there and not (self.workspace.root / source).is_symlink()
 
-    def take_back(self, one: Recorded, change: Change) -> list[Step]:
+    def take_back(self, one: Recorded, change: Change, later: Sequence[Recorded]) -> list[Step]:
         if change.kind == MOVE:
             return self._move_back(one, change)
+        change = replace(change, path=_moved_since(change.path, later))
         now = self.read(change.path)
         wanted = self._cut(change, now) if change.bytes is not None else self._earlier(one, change, now)
         if wanted == now:
@@ -228,7 +233,7 @@ class _Files:
         return [_step(one, change, now, wanted)]
 
     def go_on(self, undo: Recorded) -> list[Step]:
-        """What is left of an undo that stopped halfway: its record tells what each file was, and what it is to be."""
+        """What is left of an undo that was stopped: its record tells what each file was, and what it is to be."""
         steps: list[Step] = []
         for change in undo.changes:
             if change.kind == MOVE:
@@ -249,16 +254,39 @@ class _Files:
 
     def _left_to_do(self, change: Change, now: bytes | None) -> bytes | None:
         """The file as an undo wanted it, keeping what others changed elsewhere in it since."""
-        load = self.workspace.history
-        after = None if change.after is None else blobs.load(load, change.after)
-        if (None if now is None else atomic.digest(now)) == change.before:
-            return after
-        if now is None or after is None or change.before is None:
-            raise _in_the_way(change.path)
-        merged = merge(blobs.load(load, change.before), now, after)
-        if merged is None:
-            raise _in_the_way(change.path)
-        return merged
+        before, after = self._kept(change.before), self._kept(change.after)
+        return after if now == before else self._merged(change.path, before, now, after)
+
+    def _kept(self, name: str | None) -> bytes | None:
+        return None if name is None else blobs.load(self.workspace.history, name)
+
+    def _merged(self, path: str, base: bytes | None, now: bytes | None, wanted: bytes | None) -> bytes | None:
+        """What stands there now with what leads from one content to another; `ChangedOutside` when it touches the same lines."""
+        if path.endswith(".jsonl"):
+            return merge_records(base or b"", now or b"", wanted or b"") or (None if wanted is None else b"")
+        if Path(path).name == refcount.NAME:
+            return refcount.merge(Path(path), base, now, wanted)
+        if is_daily(path):
+            shared = _title(now or b"", wanted or b"") if base is None else base
+            merged = merge(shared, now or b"", wanted or b"", log=True)
+            if merged is not None:
+                return merged or None
+        elif now is None:
+            raise _is_gone(path)
+        elif base is not None and wanted is not None and (merged := merge(base, now, wanted)) is not None:
+            return merged
+        raise _in_the_way(path)
+
+    def note_what_leaves_memory(self, clock: Clock) -> None:
+        """Entries of long-term memory that go with the operations are not added again unasked: the trail says so."""
+        path, noted = (self.workspace.relative(one) for one in (self.workspace.ledger, self.workspace.trail))
+        if path not in self.then or self.then[path] == self.now[path]:
+            return
+        gone = sorted(ledger.in_memory(self.now[path] or b"") - ledger.in_memory(self.then[path] or b""))
+        if gone:
+            line = trail.line(Offered(clock.today().isoformat(), tuple(map(trail.taken_back, gone))))
+            data = self.read(noted) or b""
+            self.then[noted] = data + (b"" if data.endswith(b"\n") or not data else b"\n") + line.encode()
 
     def _as_it_lay(self, undo: Recorded, back: Change) -> None:
         """Mode and time of a file that comes back, from the place it was moved to: that goes last, so it is still there."""
@@ -270,34 +298,37 @@ class _Files:
                     return
 
     def _cut(self, change: Change, now: bytes | None) -> bytes | None:
-        """The log without the appended bytes, which must stand there exactly once."""
-        if now is None:
+        """The log without the appended bytes; of a file of records, without those of them that are still there."""
+        records = change.path.endswith(".jsonl")
+        if now is None and records:
             return None
+        if now is None:
+            raise _is_gone(change.path)
         places = places_of(self.workspace, change, now)
-        if len(places) != 1:
+        if not places and records:
+            return merge_records(self._kept(change.bytes) or b"", now, b"") or None
+        if not places:
             raise _in_the_way(change.path)
         start, end = places[0], places[0] + (change.length or 0)
         kept = _still_needed(now[start:end], now[end:])
-        rest = now[:start] + kept + now[end:]
-        return None if not rest and change.kind == CREATE else rest
+        return now[:start] + kept + now[end:] or None
 
     def _earlier(self, one: Recorded, change: Change, now: bytes | None) -> bytes | None:
         """The file as it was before the change, keeping what others changed elsewhere in it since."""
         found = None if now is None else atomic.digest(now)
         if found == change.before:
             return now
-        load = self.workspace.history
+        before = self._kept(change.before)
         if found == change.after:
-            return None if change.before is None else blobs.load(load, change.before)
-        if now is None or change.before is None or change.after is None:
-            raise _in_the_way(change.path)
-        before, after = blobs.load(load, change.before), blobs.load(load, change.after)
-        merged = merge(after, now, before)
-        if merged is not None:
-            return merged
-        if not one.finished and merge(before, now, after) is not None:
+            return before
+        after = self._kept(change.after)
+        try:
+            return self._merged(change.path, after, now, before)
+        except ChangedOutside:
+            known = before is not None and now is not None and after is not None
+            if one.finished or not known or merge(before or b"", now or b"", after or b"") is None:
+                raise
             return now  # it was killed before it wrote; what stands there never held the change
-        raise _in_the_way(change.path)
 
     def _move_back(self, one: Recorded, change: Change) -> list[Step]:
         to = change.to or ""
@@ -328,6 +359,21 @@ class _Files:
             about = (self.workspace.root / path).stat()
             self.modes[to], self.times[to] = about.st_mode & 0o7777, about.st_mtime_ns
         return Step("move back", path, _reason(one), to)
+
+
+def _moved_since(path: str, later: Sequence[Recorded]) -> str:
+    """Where a file stands after the operations that came later and moved it."""
+    for one in later:
+        for change, carried_out in zip(one.changes, one.carried_out, strict=True):
+            if carried_out and change.kind == MOVE and change.path == path:
+                path = change.to or path
+    return path
+
+
+def _title(*logs: bytes) -> bytes:
+    """The first line, where both logs begin with the same one."""
+    first, second = (log[: log.find(b"\n") + 1] for log in logs)
+    return first if first == second else b""
 
 
 def _still_needed(cut: bytes, after: bytes) -> bytes:

@@ -1,0 +1,174 @@
+"""Editing a daily log in place: whoever holds it open loses nothing, and a kill leaves nothing torn."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from tests.vault import faults
+from tests.vault.faults import KILLED, TORN
+
+from nacre.clock import Clock
+from nacre.errors import CannotWrite
+from nacre.vault import atomic, logfile
+from nacre.vault.daily import note
+from nacre.vault.lock import lock
+from nacre.vault.operation import operation
+from nacre.vault.rewrite import remove, rewrite
+from nacre.vault.undo import undo
+from nacre.vault.workspace import Workspace
+
+BEFORE = b"# 2026-02-10\n\n## 09:00 note\n- one\n- two\n- three\n"
+SHORTER = BEFORE.replace(b"- two\n", b"")
+LONGER = BEFORE.replace(b"- two\n", b"- [TECH] two, and what follows from it\n")
+LATE = b"- late\n"
+
+
+@pytest.fixture
+def log(workspace: Workspace, clock: Clock) -> Path:
+    path = workspace.day(clock.today())
+    path.write_bytes(BEFORE)
+    return path
+
+
+@pytest.fixture
+def hand(log: Path) -> Iterator[int]:
+    """An agent that opened the log before, and writes into it later."""
+    descriptor = os.open(log, os.O_WRONLY | os.O_APPEND)
+    yield descriptor
+    os.close(descriptor)
+
+
+@pytest.mark.parametrize("after", [SHORTER, LONGER, b""])
+def test_a_line_written_by_an_open_hand_after_a_log_was_edited_stands_in_it(
+    workspace: Workspace, clock: Clock, log: Path, hand: int, after: bytes
+) -> None:
+    with operation(workspace, clock, "forget") as op:
+        rewrite(op, log, after, read=atomic.digest(BEFORE), log=True)
+    os.write(hand, LATE)
+    assert log.read_bytes() == after + LATE
+
+
+def test_a_log_that_is_removed_under_an_open_hand_stays_empty_and_takes_the_line(
+    workspace: Workspace, clock: Clock, log: Path, hand: int
+) -> None:
+    with operation(workspace, clock, "tidy") as op:
+        remove(op, log, read=atomic.digest(BEFORE))
+    assert log.read_bytes() == b""
+    os.write(hand, LATE)
+    assert log.read_bytes() == LATE
+
+
+def test_undo_of_the_first_note_of_a_day_keeps_what_an_open_hand_writes_and_can_be_undone(
+    workspace: Workspace, clock: Clock
+) -> None:
+    note(workspace, clock, "ours")
+    log = workspace.day(clock.today())
+    ours = log.read_bytes()
+    with log.open("ab", buffering=0) as hand:
+        undo(workspace, clock)
+        hand.write(LATE)
+        assert log.read_bytes() == LATE
+        undo(workspace, clock, number=2)
+        hand.write(b"- later\n")
+    assert log.read_bytes() == ours + LATE + b"- later\n"
+
+
+def test_a_log_left_empty_under_an_open_hand_is_gone_after_the_next_undo(workspace: Workspace, clock: Clock) -> None:
+    note(workspace, clock, "ours")
+    log = workspace.day(clock.today())
+    with log.open("ab"):
+        undo(workspace, clock)
+    note(workspace, clock, "ours again")
+    undo(workspace, clock)
+    assert not log.exists()
+
+
+@pytest.mark.parametrize("name", ["open", "fsync", "replace", "dup", "close"])
+@pytest.mark.parametrize("after", [SHORTER, LONGER])
+def test_what_is_appended_while_a_log_is_edited_stays_at_its_end(
+    workspace: Workspace, log: Path, hand: int, monkeypatch: pytest.MonkeyPatch, name: str, after: bytes
+) -> None:
+    call = getattr(os, name)
+    appended: list[bytes] = []
+
+    def append_just_before(*given: object, **named: object) -> object:
+        if len(appended) < 2:
+            appended.append(b"- late %d\n" % len(appended))
+            os.write(hand, appended[-1])
+        return call(*given, **named)
+
+    monkeypatch.setattr(os, name, append_just_before)
+    assert logfile.edit(workspace, log, BEFORE, after)
+    assert appended
+    assert log.read_bytes() == after + b"".join(appended)
+
+
+def test_a_log_that_was_changed_by_hand_is_not_edited(workspace: Workspace, log: Path) -> None:
+    log.write_bytes(LONGER)
+    assert not logfile.edit(workspace, log, BEFORE, SHORTER)
+    assert log.read_bytes() == LONGER
+
+
+@pytest.mark.skipif(faults.missing() is not None, reason=str(faults.missing()))
+@pytest.mark.parametrize("fault", [KILLED, TORN])
+@pytest.mark.parametrize("after", [SHORTER, LONGER, b"", b"another text\n"])
+@pytest.mark.parametrize("late", [b"", LATE])
+def test_an_edit_killed_at_any_call_is_completed_by_the_next_command(
+    memory_disk: Path, clock: Clock, after: bytes, fault: str, late: bytes
+) -> None:
+    at, reached = 0, True
+    while reached:
+        at += 1
+        workspace = Workspace(memory_disk / str(at))
+        workspace.memory.mkdir(parents=True)
+        workspace.machine.mkdir()
+        log = workspace.day(clock.today())
+        log.write_bytes(BEFORE)
+        reached = faults.run(_work(lambda: logfile.edit(workspace, log, BEFORE, after)), fault, at).reached
+        with log.open("ab") as agent:
+            agent.write(late)
+        with lock(workspace):
+            assert log.read_bytes() in (BEFORE + late, after + late)
+        assert [path.name for path in workspace.machine.iterdir() if path.name == "edit.json"] == []
+    assert at > 1
+
+
+def _work(work: Callable[[], object]) -> Callable[[], int]:
+    def run() -> int:
+        work()
+        return 0
+
+    return run
+
+
+def test_a_disk_that_is_full_leaves_the_log_as_it_was(
+    workspace: Workspace, log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_all = atomic.write_all
+
+    def full(descriptor: int, data: bytes) -> None:
+        if data in LONGER:  # the first half of what is new still fits
+            os.write(descriptor, data[: len(data) // 2])
+            raise OSError(28, os.strerror(28))
+        write_all(descriptor, data)
+
+    monkeypatch.setattr(atomic, "write_all", full)
+    with pytest.raises(CannotWrite):
+        logfile.edit(workspace, log, BEFORE, LONGER)
+    monkeypatch.undo()
+    with lock(workspace):
+        assert log.read_bytes() == BEFORE
+
+
+def test_a_journal_that_came_with_a_clone_changes_no_other_file(workspace: Workspace) -> None:
+    user = workspace.root / "USER.md"
+    user.write_bytes(b"theirs\n")
+    for name in ("../USER.md", "notes.md", "", 7):
+        told = f'{{"log": "{name}", "before": "theirs\\n", "after": "ours\\n"}}'
+        (workspace.machine / "edit.json").write_text(told)
+        with lock(workspace):
+            assert user.read_bytes() == b"theirs\n"
+        assert not (workspace.machine / "edit.json").exists()
