@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import os
 import resource
 from collections.abc import Callable
@@ -11,9 +12,13 @@ from hypothesis import strategies as st
 from nacre.clock import Clock
 from nacre.config import Config, HistorySettings
 from nacre.errors import BadInput, CannotWrite, MemoryFull, PathEscape, SecretRefused
+from nacre.vault import trail
 from nacre.vault.append import append
+from nacre.vault.daily import note
 from nacre.vault.logfile import append_bytes
 from nacre.vault.operation import operation
+from nacre.vault.trail import Offered
+from nacre.vault.undo import undo
 from nacre.vault.workspace import Workspace
 
 KEY = "sk-" + "proj-" + "Ab3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0dF3gH6jK9mN2pQ5sT8"
@@ -158,3 +163,32 @@ def test_what_stood_there_stays_byte_for_byte(workspace: Workspace, clock: Clock
     assert now[:offset] == data
     assert offset + length == len(now)
     assert now.split(b"\n")[-2].strip() == b"- one"
+
+
+def test_lines_that_are_not_safe_on_the_disk_are_taken_back_so_that_the_next_run_does_not_double_them(
+    workspace: Workspace, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace.trail.write_text('{"day":"2026-02-09"}\n')
+    line = Offered("2026-02-10", ("b1946ac9",))
+
+    def failing(descriptor: int) -> None:
+        if os.path.samestat(os.fstat(descriptor), os.stat(workspace.trail)):
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    def run() -> None:
+        with operation(workspace, clock, "tidy") as op:
+            trail.write(op, [line])
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", failing)
+        with pytest.raises(CannotWrite):
+            run()
+    run()
+    assert trail.read(workspace).offered == (line,)
+
+
+def test_a_log_that_a_killed_run_left_empty_is_gone_after_undo(workspace: Workspace, clock: Clock) -> None:
+    workspace.day(clock.today()).touch()
+    note(workspace, clock, "noted")
+    undo(workspace, clock)
+    assert not workspace.day(clock.today()).exists()

@@ -130,7 +130,7 @@ def save(workspace: Workspace, cursors: Cursors) -> None:
         "pending": [_pending_json(one) for one in cursors.pending],
     }
     data = json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode()
-    atomic.write(workspace.cursors, data, root=workspace.root, mode=0o600)
+    atomic.write(workspace.cursors, data, root=workspace.root)
 
 
 def _as_json(cursor: Cursor) -> dict[str, Any]:

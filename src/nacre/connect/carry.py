@@ -136,7 +136,7 @@ def _put(path: Path, data: bytes | None, before: bytes | None = None) -> None:
             raise _changed(path)
 
     if data is not None:
-        atomic.write(path, data, mode=0o600, still=still)
+        atomic.write(path, data, still=still)
     elif (target := atomic.real(path)).exists():
         still()
         atomic.remove(target)

@@ -90,7 +90,7 @@ def save(folder: Path, record: Record) -> None:
     private_folder(folder)
     told = {"version": 1, "connections": {name: _plain(one) for name, one in record.items()}}
     data = json.dumps(told, ensure_ascii=False, indent=1) + "\n"
-    atomic.write(path, data.encode("utf-8", "surrogateescape"), mode=0o600)
+    atomic.write(path, data.encode("utf-8", "surrogateescape"))
 
 
 def keep(folder: Path, data: bytes) -> str:
@@ -100,7 +100,7 @@ def keep(folder: Path, data: bytes) -> str:
     if atomic.read_bytes(place) != data:
         private_folder(folder)
         private_folder(place.parent)
-        atomic.write(place, data, mode=0o600)
+        atomic.write(place, data)
     return name
 
 

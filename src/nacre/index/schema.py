@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from nacre.errors import CannotWrite, IndexUnusable, cannot_write
+from nacre.vault.atomic import make_folder
 from nacre.words import say
 
 VERSION = 1
@@ -66,7 +67,7 @@ def connect(path: Path, *, timeout: float = 20.0, check: Callable[[], None] = la
         check()
         try:
             if str(path) != ":memory:":
-                path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+                make_folder(path.parent)
             return _open(path, timeout)
         except sqlite3.DatabaseError as trouble:
             if is_damage(trouble) and not last:

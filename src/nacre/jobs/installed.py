@@ -57,4 +57,4 @@ def note(workspace: Workspace, kind: str, entry: Mapping[str, Any] | None) -> No
         return
     private_folder(workspace.machine)
     data = json.dumps({"version": 1, "installed": record}, ensure_ascii=False, indent=2) + "\n"
-    atomic.write(path, data.encode("utf-8", "surrogateescape"), mode=0o600)
+    atomic.write(path, data.encode("utf-8", "surrogateescape"))

@@ -238,7 +238,7 @@ def _last_line(ran: Ran) -> str:
 def _append(workspace: Workspace, line: str) -> None:
     path = place(workspace)
     if workspace.machine.is_dir():  # a workspace that was destroyed meanwhile is not made again
-        append_bytes(path, lines_for(tail_of(path), line), root=workspace.root, mode=0o600)
+        append_bytes(path, lines_for(tail_of(path), line), root=workspace.root)
 
 
 def _shorten(workspace: Workspace) -> None:
@@ -248,7 +248,7 @@ def _shorten(workspace: Workspace) -> None:
     lines = [
         _first_line(one) + (_last_line(one) if one.result else "") for one in kept(read(workspace).runs, LARGEST // 2)
     ]
-    atomic.write(path, "".join(lines).encode(), root=workspace.root, mode=0o600)
+    atomic.write(path, "".join(lines).encode(), root=workspace.root)
 
 
 def kept(runs: Sequence[Ran], room: int) -> list[Ran]:

@@ -71,7 +71,7 @@ def save(workspace: Workspace, sessions: Flushes, now: dt.datetime) -> None:
     newest = sorted(fresh, key=lambda pair: pair[1].at)[-MOST:]
     told = {"version": VERSION, "sessions": {key: _as_json(one) for key, one in newest}}
     data = json.dumps(told, separators=(",", ":")).encode()
-    atomic.write(file_of(workspace), data, root=workspace.root, mode=0o600)
+    atomic.write(file_of(workspace), data, root=workspace.root)
 
 
 def held(workspace: Workspace) -> AbstractContextManager[None]:

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from nacre.errors import CannotWrite, cannot_write
+from nacre.vault.atomic import make_folder
 from nacre.words import say
 
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)  # of a file system that has no second names
@@ -55,7 +56,7 @@ def token(root: Path, scope: str = "main") -> str:
     """The token, made where there is none; one that others could have read is made anew."""
     path = token_file(root, scope)
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(path.parent)
         for _ in range(_TRIES):
             if known := _read(path):
                 return known

@@ -111,7 +111,7 @@ def end_pause(workspace: Workspace, now: dt.datetime) -> bool:
 
 def _save(workspace: Workspace, known: Sequence[Pause]) -> None:
     told = [{"begin": one.begin.isoformat(), "end": one.end.isoformat() if one.end else None} for one in known]
-    atomic.write(workspace.pauses, json.dumps(told, indent=1).encode(), root=workspace.root, mode=0o600)
+    atomic.write(workspace.pauses, json.dumps(told, indent=1).encode(), root=workspace.root)
 
 
 def outside_pauses(messages: Iterable[Message], known: Sequence[Pause]) -> tuple[Message, ...]:

@@ -136,7 +136,7 @@ def _promise(room: Room, planned: DistilPlan) -> None:
         "settled": planned.settled,
     }
     data = json.dumps(told, ensure_ascii=False).encode("utf-8", "replace")
-    atomic.write(_file(room), data, mode=0o600, root=room.workspace.root)
+    atomic.write(_file(room), data, root=room.workspace.root)
 
 
 def recover(room: Room, op: Operation) -> int:

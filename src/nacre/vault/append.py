@@ -29,7 +29,7 @@ def append(op: Operation, path: Path, text: str, *, on_secret: OnSecret = REFUSE
     op.place(path)
     tail = tail_of(path)
     data = lines_for(tail, safe)
-    before = atomic.read_bytes(path) or None  # one that was left empty is made anew
+    before = atomic.read_bytes(path) or None  # an empty file is what a killed run left: undo takes it away
     after = (before or b"") + data
     limits.check(op.workspace, path, before, after, op.config.memory)
     change = Change(

@@ -18,6 +18,8 @@ from nacre.words import say
 
 _TEMPORARY = re.compile(r"\.nacre-([0-9a-f]{8})-(\d+)-[0-9a-f]+\.tmp")
 _A_DAY = 86400.0
+PRIVATE = 0o600  # memory is its owner's alone: every file that we create
+_PRIVATE_FOLDER = 0o700
 
 
 def digest(data: bytes) -> str:
@@ -60,7 +62,7 @@ def write(
     """Put the bytes into the file: temp file beside it, fsync, rename, fsync of the folder.
 
     A link is written through to its target, which must lie in `root` where one is given. An existing file keeps its mode
-    and owner; `mode` is for a new one. `still` is asked just before the rename and may raise.
+    and owner; a new one is its owner's alone, unless a `mode` is given. `still` is asked just before the rename and may raise.
     """
     target = real_target(path, root)
     try:
@@ -93,7 +95,7 @@ def _replace(target: Path, data: bytes, mode: int | None, still: Callable[[], No
 def _beside(target: Path, data: bytes, mode: int | None, before: os.stat_result | None) -> Path:
     """A file with the bytes, safe on the disk, in the folder of the one whose name it is to get."""
     temporary = target.parent / f".nacre-{_host()}-{os.getpid()}-{os.urandom(4).hex()}.tmp"
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if before else mode or 0o666)
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE if before else mode or PRIVATE)
     try:
         try:
             write_all(descriptor, data)
@@ -175,12 +177,12 @@ def rename(path: Path, to: Path) -> None:
         raise cannot_write(path, trouble) from trouble
 
 
-def make_folder(folder: Path, mode: int = 0o777) -> None:
+def make_folder(folder: Path) -> None:
     """The folder with its parents, each known to the disk before anything is put in it."""
     if folder.is_dir():
         return
     make_folder(folder.parent)
-    folder.mkdir(mode=mode, exist_ok=True)
+    folder.mkdir(mode=_PRIVATE_FOLDER, exist_ok=True)
     _sync(folder.parent)
 
 

@@ -10,7 +10,7 @@ from nacre.errors import NotFound
 from nacre.vault import atomic
 from nacre.words import say
 
-_FILE, _FOLDER = 0o600, 0o700
+_FOLDER = 0o700
 _LARGEST = 200_000_000  # bytes; more than any note, and little enough to hold
 
 
@@ -22,7 +22,7 @@ def store(history: Path, data: bytes) -> str:
         private_folder(path.parent.parent.parent)
         private_folder(path.parent.parent)
         private_folder(path.parent)
-        atomic.write(path, zlib.compress(data), mode=_FILE)
+        atomic.write(path, zlib.compress(data))
     return name
 
 

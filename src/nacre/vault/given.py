@@ -14,7 +14,6 @@ from nacre.vault.workspace import Workspace
 
 KEPT = 20
 LARGEST = 4_000_000  # bytes; twenty packs and the words of one are far less
-_MODE = 0o600
 
 
 class Log(NamedTuple):
@@ -77,7 +76,7 @@ def take_out(workspace: Workspace, held: Callable[[str], bool]) -> None:
     holds = bool(log.text) and held(log.text)
     bare = log._replace(packs=tuple(map(_without_terms, log.packs)), text="" if holds else log.text)
     if bare != log:
-        atomic.write(workspace.given, _data(bare), root=workspace.root, mode=_MODE)
+        atomic.write(workspace.given, _data(bare), root=workspace.root)
     # What sessions know goes too, by whose digests a line could still be recognised.
     scratch.sweep(str(workspace.machine / "hooks"), older_than=0, most=0, now=math.inf)
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from nacre.errors import NoWorkspace, cannot_write
 from nacre.model.problem import Problem
-from nacre.vault import lockfile, logfile
+from nacre.vault import atomic, lockfile, logfile
 from nacre.vault.workspace import Workspace
 from nacre.words import say
 
@@ -98,7 +98,7 @@ def lock(workspace: Workspace, *, timeout: float = TIMEOUT, flock: Flock = syste
 def hold(path: Path, *, timeout: float = TIMEOUT, flock: Flock = system_flock) -> Iterator[None]:
     """Hold the lock that a file stands for."""
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        atomic.make_folder(path.parent)
     except OSError as trouble:
         raise cannot_write(path.parent, trouble) from trouble
     with _registry:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from nacre.errors import BadInput, cannot_write
 from nacre.vault import atomic
-from nacre.vault.atomic import make_folder, real_target, sync_folder
+from nacre.vault.atomic import PRIVATE, make_folder, real_target, sync_folder
 from nacre.vault.workspace import DAY_NAME, Workspace
 from nacre.words import say
 
@@ -33,7 +33,7 @@ class Tail(NamedTuple):
     size: int
 
 
-def opened(path: Path, flags: int, mode: int = 0o666) -> int:
+def opened(path: Path, flags: int, mode: int = PRIVATE) -> int:
     """A descriptor for an ordinary file. A pipe in its place would keep us waiting for ever, a device would never end."""
     descriptor = os.open(path, flags | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0), mode)
     if stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -76,44 +76,38 @@ def lines_for(tail: Tail, text: str) -> bytes:
     return tail.newline + data if tail.torn else data
 
 
-def append_bytes(
-    path: Path, data: bytes, *, root: Path | None = None, mode: int = 0o666, durable: bool = True
-) -> Appended:
-    """One `O_APPEND` write, then fsync. A write that did not fit is taken back if nobody wrote after it."""
+def append_bytes(path: Path, data: bytes, *, root: Path | None = None, durable: bool = True) -> Appended:
+    """One `O_APPEND` write, then fsync. One that did not fit or is not safe on the disk is taken back if nobody wrote after it."""
     target = real_target(path, root)
     try:
         make_folder(target.parent)
         created = not target.exists()
-        descriptor = opened(target, os.O_WRONLY | os.O_APPEND | os.O_CREAT, mode)
+        descriptor = opened(target, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        end = written = 0
         try:
-            appended = _write_once(descriptor, data)
+            written = os.write(descriptor, data)
+            end = os.lseek(descriptor, 0, os.SEEK_CUR)
+            if written < len(data):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             if durable:
                 os.fsync(descriptor)
+                if created:
+                    sync_folder(target.parent)
         except OSError:
+            # Else the same command, run again, would write the lines twice.
+            if os.fstat(descriptor).st_size == end:
+                os.ftruncate(descriptor, end - written)
             if created and os.fstat(descriptor).st_size == 0:
                 target.unlink(missing_ok=True)
             raise
         finally:
             os.close(descriptor)
-        if created and durable:
-            sync_folder(target.parent)
     except OSError as trouble:
         raise cannot_write(path, trouble) from trouble
-    return appended
+    return Appended(end - written, written)
 
 
-def _write_once(descriptor: int, data: bytes) -> Appended:
-    written = os.write(descriptor, data)
-    end = os.lseek(descriptor, 0, os.SEEK_CUR)
-    offset = end - written
-    if written == len(data):
-        return Appended(offset, written)
-    if os.fstat(descriptor).st_size == end:
-        os.ftruncate(descriptor, offset)
-    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-
-def edit(workspace: Workspace, path: Path, before: bytes, after: bytes, *, mode: int = 0o666) -> bool:
+def edit(workspace: Workspace, path: Path, before: bytes, after: bytes, *, mode: int = PRIVATE) -> bool:
     """Change a daily log in place; False when it no longer begins with what was read.
 
     Whoever holds the file open goes on writing into it, and what they append meanwhile stays at its end. The journal holds both

@@ -49,7 +49,7 @@ class Looked:
         told = {"rules": _rules(), "files": self._in_order}
         with contextlib.suppress(NacreError):
             check_own_files(self._workspace)
-            atomic.write(self._path, json.dumps(told).encode("ascii"), mode=0o600)
+            atomic.write(self._path, json.dumps(told).encode("ascii"))
 
     def _read(self) -> dict[str, list[int]]:
         try:

@@ -60,7 +60,7 @@ class Operation:
 
     def _append(self, line: dict[str, Any], *, durable: bool) -> None:
         path = operations_file(self.workspace)
-        append_bytes(path, lines_for(tail_of(path), jsonl.dump(line)), mode=0o600, durable=durable)
+        append_bytes(path, lines_for(tail_of(path), jsonl.dump(line)), durable=durable)
 
     @cached_property
     def _roots(self) -> frozenset[Path]:

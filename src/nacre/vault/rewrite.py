@@ -57,7 +57,7 @@ def write_over(op: Operation, path: Path, before: bytes | None, data: bytes, *, 
 
     if not is_log(op.workspace, path):
         atomic.write(path, data, mode=mode, still=still)
-    elif not logfile.edit(op.workspace, path, before or b"", data, mode=mode or 0o666):
+    elif not logfile.edit(op.workspace, path, before or b"", data, mode=mode or atomic.PRIVATE):
         raise changed(op.workspace.relative(path))
 
 

@@ -121,7 +121,7 @@ def put(cache: Cache, key: str, text: str, *, dry_run: bool = False) -> Value:
             )
         if not dry_run:
             sweep(cache.folder, cache.max_age, but=cache.path)
-            atomic.write(cache.path, data, mode=0o600)
+            atomic.write(cache.path, data)
     return value
 
 
@@ -136,7 +136,7 @@ def clear(cache: Cache, key: str | None = None, *, dry_run: bool = False) -> tup
         if dry_run:
             return gone
         if left:
-            atomic.write(cache.path, _dumped(cache, left), mode=0o600)
+            atomic.write(cache.path, _dumped(cache, left))
         elif os.path.lexists(cache.path):
             atomic.remove(cache.path)
     return gone

@@ -216,7 +216,7 @@ def key_of(op: Operation) -> bytes:
         return key
     made = secrets.token_bytes(_BYTES)
     private_folder(op.workspace.machine)
-    atomic.write(key_file(op.workspace), made.hex().encode() + b"\n", root=op.workspace.root, mode=0o600)
+    atomic.write(key_file(op.workspace), made.hex().encode() + b"\n", root=op.workspace.root)
     return made
 
 

@@ -39,7 +39,7 @@ def _change(path: Path, folder: Path | None, *, wanted: bool) -> None:
         known = [one for one in known if one != real and os.path.isdir(one)]  # what is gone need not be trusted
         known = sorted({*known, real}) if wanted else known
         data = json.dumps({"trusted": known}, ensure_ascii=False, indent=2) + "\n"
-        atomic.write(file, data.encode("utf-8", "surrogateescape"), mode=0o600)
+        atomic.write(file, data.encode("utf-8", "surrogateescape"))
 
 
 def _read(file: Path) -> list[str]:

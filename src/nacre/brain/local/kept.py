@@ -80,8 +80,7 @@ class KeptVectors:
 
         made = BytesIO()
         np.savez(made, **arrays)  # type: ignore[arg-type]  # numpy's own stub takes a flag of the same form
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        atomic.write(self._path, made.getvalue(), mode=0o600)
+        atomic.write(self._path, made.getvalue())
         self._known = wanted
 
     def _read(self) -> dict[str, dict[bytes, Vectors]]:
