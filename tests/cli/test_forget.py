@@ -70,6 +70,65 @@ def test_all_takes_everything_that_fits(nacre: Nacre, root: Path) -> None:
     assert "Maria" not in (root / "MEMORY.md").read_text("utf8") + (root / "memory" / "2026-03-18.md").read_text("utf8")
 
 
+def test_all_given_twice_takes_nothing_that_does_not_hold_the_words(nacre: Nacre, root: Path) -> None:
+    (root / "MEMORY.md").write_text("# M\n\n- Maria leads the billing team\n- Paul leads the design team\n", "utf8")
+    assert nacre("forget", "who leads the billing team", "--all").returncode == 0
+    assert nacre("forget", "who leads the billing team", "--all").returncode == 2
+    assert (root / "MEMORY.md").read_text("utf8") == "# M\n\n- Paul leads the design team\n"
+
+
+def test_a_line_number_alone_takes_nothing_where_nobody_can_be_asked(nacre: Nacre, root: Path) -> None:
+    before = (root / "MEMORY.md").read_bytes()
+    for more in ((), ("--all",), ("--purge",), ("--similar",)):
+        done = nacre("forget", "MEMORY.md:4", *more)
+        assert done.returncode == 2
+        assert done.stdout.rstrip().endswith(f"MEMORY.md:4\t{FACT}")
+        assert "nothing was forgotten" in done.stderr
+    (told,) = json.loads(nacre("forget", "MEMORY.md:4", "--json").stdout)["candidates"]
+    assert (root / "MEMORY.md").read_bytes() == before
+    assert nacre("forget", told["id"]).returncode == 0
+    after = (root / "MEMORY.md").read_bytes()
+    assert nacre("forget", told["id"]).returncode == 1
+    assert (root / "MEMORY.md").read_bytes() == after
+
+
+def test_a_line_number_with_the_words_of_the_line_takes_that_line_or_none(nacre: Nacre, root: Path) -> None:
+    done = nacre("forget", "MEMORY.md:5", FACT)
+    assert done.returncode == 12
+    assert "“Maria leads the billing team”" in done.stderr
+    assert "MEMORY.md:4" in done.stderr
+    assert nacre("forget", "MEMORY.md:4", FACT.upper() + ".").returncode == 0
+    assert nacre("forget", "MEMORY.md:4", FACT).returncode == 12
+    assert "Maria leads the billing team" in (root / "MEMORY.md").read_text("utf8")
+
+
+def test_on_a_terminal_a_line_number_shows_the_words_and_asks(nacre: Nacre, root: Path, tmp_path: Path) -> None:
+    before = (root / "MEMORY.md").read_text("utf8")
+    code, shown = at_terminal(root, tmp_path, b"Forget this?", b"n\n", "MEMORY.md:4")
+    assert (code, (root / "MEMORY.md").read_text("utf8")) == (1, before)
+    assert FACT in shown
+    code, _ = at_terminal(root, tmp_path, b"Forget this?", b"y\n", "MEMORY.md:4")
+    assert (code, (root / "MEMORY.md").read_text("utf8")) == (0, before.replace(f"- {FACT}\n", ""))
+
+
+def at_terminal(root: Path, tmp_path: Path, question: bytes, answer: bytes, *what: str) -> tuple[int, str]:
+    master, slave = pty.openpty()
+    given = {"NACRE_WORKSPACE": str(root), "NACRE_MODELS_PATH": str(tmp_path / "none"), "NACRE_NOW": NOW}
+    env = {**os.environ, **given, "TERM": "dumb"}
+    command = [sys.executable, "-m", "nacre", "forget", *what]
+    with subprocess.Popen(command, env=env, stdin=slave, stdout=subprocess.PIPE, stderr=slave) as child:
+        os.close(slave)
+        shown = b""
+        while question not in shown:
+            shown += os.read(master, 4096)
+        os.write(master, answer)
+        assert child.stdout
+        printed = child.stdout.read()
+        code = child.wait()
+    os.close(master)
+    return code, (shown + b"\n" + printed).decode()
+
+
 def test_a_dry_run_lists_and_does_nothing(nacre: Nacre, root: Path) -> None:
     before = (root / "MEMORY.md").read_bytes()
     told = json.loads(nacre("forget", "MEMORY.md:4", "--purge", "--dry-run", "--json").stdout)
@@ -83,18 +142,18 @@ def test_a_dry_run_lists_and_does_nothing(nacre: Nacre, root: Path) -> None:
 
 def test_purging_ends_with_three_when_something_is_left(nacre: Nacre, root: Path) -> None:
     (root / "notes.txt").write_text(f"{FACT}\n", "utf8")
-    done = nacre("forget", "MEMORY.md:4", "--purge")
+    done = nacre("forget", FACT, "--purge")
     assert done.returncode == 3
     assert "notes.txt:1\tyour own file: edit it yourself" in done.stdout
     (root / "notes.txt").unlink()
     assert nacre("undo").returncode == 1
-    maria = nacre("forget", "MEMORY.md:4", "--purge")
+    maria = nacre("forget", "Maria leads the billing team", "--purge")
     assert maria.returncode == 0
     assert "the words stand nowhere any more" in maria.stderr
 
 
 def test_it_speaks_chinese(nacre: Nacre) -> None:
-    done = nacre("forget", "MEMORY.md:4", "--purge", NACRE_LANGUAGE="zh")
+    done = nacre("forget", FACT, "--purge", NACRE_LANGUAGE="zh")
     assert done.returncode == 0
     assert "相同的内容" in done.stdout
     assert "已忘记 2 行。" in done.stderr
@@ -102,21 +161,10 @@ def test_it_speaks_chinese(nacre: Nacre) -> None:
 
 
 def test_on_a_terminal_one_chooses_by_number(nacre: Nacre, root: Path, tmp_path: Path) -> None:
-    master, slave = pty.openpty()
-    given = {"NACRE_WORKSPACE": str(root), "NACRE_MODELS_PATH": str(tmp_path / "none"), "NACRE_NOW": NOW}
-    command = [sys.executable, "-m", "nacre", "forget", "Maria"]
-    env = {**os.environ, **given, "TERM": "dumb"}
-    with subprocess.Popen(command, env=env, stdin=slave, stdout=subprocess.PIPE, stderr=slave) as child:
-        os.close(slave)
-        shown = b""
-        while b"Which?" not in shown:
-            shown += os.read(master, 4096)
-        os.write(master, b"2\n")
-        assert child.stdout
-        chosen = child.stdout.read().decode()
-        assert child.wait() == 0
-    os.close(master)
-    second = next(line for line in shown.decode().splitlines() if line.lstrip().startswith("2 "))
+    code, shown = at_terminal(root, tmp_path, b"Which?", b"2\n", "Maria")
+    assert code == 0
+    *before, chosen = shown.strip().splitlines()
+    second = next(line for line in before if line.lstrip().startswith("2 "))
     assert chosen.split("\t")[0] in second
     rest = (root / "MEMORY.md").read_text("utf8") + (root / "memory" / "2026-03-18.md").read_text("utf8")
     assert rest.count("Maria") == 1

@@ -5,15 +5,22 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from nacre.lifecycle.target import Target
 from nacre.memory import Memory
 from nacre.vault.ledger import identity
 from nacre.vault.trail import mark_of
+
+
+def take(targets: Sequence[Target], certain: bool) -> Sequence[Target]:
+    """Everything that may be meant."""
+    return targets
+
 
 NOW = "2026-03-20T10:00:00+00:00"
 FACT = "Use pnpm, never npm, in every repository"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.capture.talks import Desk
+from tests.lifecycle.conftest import take
 
 from nacre.memory import Memory
 
@@ -31,7 +32,7 @@ def test_a_bullet_that_was_forgotten_is_not_captured_again(desk: Desk) -> None:
     with Memory.init(desk.workspace.root, now=NOW) as memory:
         memory.sync(since="all")
         line = next(number for number, text in enumerate(desk.log("2026-03-02").splitlines(), 1) if "pnpm" in text)
-        memory.forget(f"memory/2026-03-02.md:{line}")
+        memory.forget(f"memory/2026-03-02.md:{line}", choose=take)
         before = desk.log("2026-03-02")
         assert "pnpm" not in before
         assert "Maria" in before
@@ -48,7 +49,7 @@ def test_extract_passes_over_what_was_forgotten(desk: Desk) -> None:
     with Memory.init(desk.workspace.root, now=NOW) as memory:
         (bullet,) = memory.extract(said)
         entry = memory.remember(bullet.text, bullet.type)
-        memory.forget(f"{entry.path}:{entry.line}")
+        memory.forget(f"{entry.path}:{entry.line}", choose=take)
         assert memory.extract(said, write=True) == []
         memory.remember(bullet.text, bullet.type)
         assert memory.extract(said) == [bullet]

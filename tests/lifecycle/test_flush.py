@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.lifecycle.conftest import everything, killed_at
+from tests.lifecycle.conftest import everything, killed_at, take
 from tests.vault.conftest import run_in_child
 
 from nacre.capture.headings import standing
@@ -455,7 +455,7 @@ def test_what_is_too_much_for_one_turn_is_told_and_a_talk_is_no_answer(root: Pat
 def test_what_the_user_had_forgotten_does_not_come_back(root: Path) -> None:
     with at(root) as memory:
         memory.remember("Maria Lopez leads the billing team", type="PEOPLE")
-        memory.forget(f"{LOG}:4")
+        memory.forget(f"{LOG}:4", choose=take)
         taken = memory.flush_answer("- [PEOPLE] Maria Lopez leads the billing team\n- [TECH] Port 8181")
     assert (taken.forgotten, [one.text for one in taken.written]) == (1, ["Port 8181"])
     assert "Maria" not in (root / LOG).read_text("utf8")

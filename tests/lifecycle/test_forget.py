@@ -19,6 +19,7 @@ from tests.lifecycle.conftest import (
     killed_at,
     lay_out,
     ledger_of,
+    take,
 )
 
 from nacre.cli.main import run
@@ -37,7 +38,7 @@ def places(report: forget.ForgetPlan) -> set[str]:
 
 
 def test_a_fact_goes_from_every_place_in_every_wording(memory: Memory, root: Path) -> None:
-    report = memory.forget("MEMORY.md:4")
+    report = memory.forget("MEMORY.md:4", choose=take)
     assert places(report.plan) == WHERE
     after = everything(root)
     for name, text in FILES.items():
@@ -67,7 +68,7 @@ def test_a_dry_run_touches_nothing(memory: Memory, root: Path) -> None:
 
 
 def test_the_ledger_loses_the_words_and_keeps_a_tombstone_without_any(memory: Memory, root: Path) -> None:
-    memory.forget("MEMORY.md:4", similar=True)
+    memory.forget("MEMORY.md:4", similar=True, choose=take)
     lines = ledger_of(root)
     text = json.dumps(lines, ensure_ascii=False)
     assert "pnpm" not in text
@@ -82,13 +83,13 @@ def test_the_ledger_loses_the_words_and_keeps_a_tombstone_without_any(memory: Me
 
 def test_undo_brings_everything_back_with_the_ledger(memory: Memory, root: Path) -> None:
     before = everything(root)
-    memory.forget("MEMORY.md:4")
+    memory.forget("MEMORY.md:4", choose=take)
     undo(memory.workspace, memory.clock, memory.config)
     assert everything(root) == before
 
 
 def test_forgetting_twice_is_forgetting_once(memory: Memory, root: Path) -> None:
-    memory.forget("MEMORY.md:4")
+    memory.forget("MEMORY.md:4", choose=take)
     after = everything(root)
     with pytest.raises(NotFound, match="forgotten before"):
         memory.forget(identity(FACT))
@@ -119,6 +120,18 @@ def test_words_that_fit_several_things_forget_none_of_them(memory: Memory, root:
     assert everything(root) == before
 
 
+def test_a_line_number_names_a_fact_only_together_with_its_words(memory: Memory, root: Path) -> None:
+    before = everything(root)
+    with pytest.raises(BadInput, match=rf"name it by its id(?s:.*){identity(FACT)}  MEMORY\.md:4  {FACT}"):
+        memory.forget("MEMORY.md:4")
+    with pytest.raises(ChangedOutside, match=r"MEMORY\.md:5 does not say these words(?s:.*)They stand in MEMORY\.md:4"):
+        memory.forget(f"MEMORY.md:5 {FACT}")
+    assert everything(root) == before
+    assert places(memory.forget(f"MEMORY.md:4 {FACT}").plan) == WHERE
+    with pytest.raises(ChangedOutside, match="in no line of memory"):
+        memory.forget(f"MEMORY.md:4 {FACT}")
+
+
 def test_lines_that_say_the_same_fact_are_one_choice(memory: Memory) -> None:
     """Its bullet, its digest line and its entry are found by three hits and are one thing."""
     offered: list[str] = []
@@ -134,7 +147,7 @@ def test_lines_that_say_the_same_fact_are_one_choice(memory: Memory) -> None:
 def test_what_only_looks_like_it_is_listed_and_stays(memory: Memory, root: Path) -> None:
     path = root / "memory" / "2026-03-19.md"
     path.write_text(f"# 2026-03-19\n\n## 08:00 note\n- Reminder: {FACT}, says Lin\n- Walk the dog\n", "utf8")
-    report = memory.forget("MEMORY.md:4")
+    report = memory.forget("MEMORY.md:4", choose=take)
     assert [one.line.place for one in report.plan.alike] == ["memory/2026-03-19.md:4", OVERTAKEN]
     assert FACT in path.read_text("utf8")
 
@@ -142,7 +155,7 @@ def test_what_only_looks_like_it_is_listed_and_stays(memory: Memory, root: Path)
 def test_similar_takes_what_looks_like_it_too(memory: Memory, root: Path) -> None:
     path = root / "memory" / "2026-03-19.md"
     path.write_text(f"# 2026-03-19\n\n## 08:00 note\n- Reminder: {FACT}, says Lin\n- Walk the dog\n", "utf8")
-    memory.forget("MEMORY.md:4", similar=True)
+    memory.forget("MEMORY.md:4", similar=True, choose=take)
     assert path.read_text("utf8") == "# 2026-03-19\n\n## 08:00 note\n- Walk the dog\n"
 
 
@@ -151,23 +164,23 @@ def test_an_item_goes_with_what_is_nested_in_it_and_a_nested_one_alone(memory: M
     path.write_text(
         "# M\n\n## A\n- Tools\n  - Hammers are in the shed\n  - Saws are in the attic\n- Other things\n", "utf8"
     )
-    memory.forget("MEMORY.md:5")
+    memory.forget("MEMORY.md:5", choose=take)
     assert path.read_text("utf8") == "# M\n\n## A\n- Tools\n  - Saws are in the attic\n- Other things\n"
-    memory.forget("MEMORY.md:4")
+    memory.forget("MEMORY.md:4", choose=take)
     assert path.read_text("utf8") == "# M\n\n## A\n- Other things\n"
 
 
 def test_other_bytes_stay_as_they_were(memory: Memory, root: Path) -> None:
     path = root / "memory" / "2026-03-01.md"
     path.write_bytes(b"\xef\xbb\xbf- Gone with the wind today\r\n- Stays here  \r\n\r\n* bad \xff bytes\r\nno end")
-    memory.forget("memory/2026-03-01.md:1")
+    memory.forget("memory/2026-03-01.md:1", choose=take)
     assert path.read_bytes() == b"\xef\xbb\xbf- Stays here  \r\n\r\n* bad \xff bytes\r\nno end"
 
 
 def test_a_heading_stays_when_nothing_is_left_under_it(memory: Memory, root: Path) -> None:
     path = root / "memory" / "2026-03-02.md"
     path.write_text("# 2026-03-02\n\n## 10:00 note\n- The only line of the day\n", "utf8")
-    memory.forget("memory/2026-03-02.md:4")
+    memory.forget("memory/2026-03-02.md:4", choose=take)
     assert path.read_text("utf8") == "# 2026-03-02\n\n## 10:00 note\n"
 
 
@@ -200,12 +213,16 @@ def test_killed_at_any_moment_it_is_completed_by_doing_it_again(memory_disk: Pat
         lay_out(place, FILES)
 
         def work(place: Path = place) -> None:
-            Memory.open(place, now=NOW).forget(identity(FACT))
+            Memory.open(place, now=NOW).forget(f"MEMORY.md:4 {FACT}")
 
         died = killed_at(call, work)
-        with Memory.open(place, now=NOW) as again, contextlib.suppress(NotFound):
-            again.forget(identity(FACT))
+        with Memory.open(place, now=NOW) as again:
+            with contextlib.suppress(ChangedOutside):
+                again.forget(f"MEMORY.md:4 {FACT}")
+            with contextlib.suppress(NotFound):
+                again.forget(identity(FACT))
         left = everything(place)
+        assert left["MEMORY.md"].decode() == FILES["MEMORY.md"].replace(f"- {FACT}\n", "")
         notes = [data for name, data in left.items() if name.endswith(".md") and name != "AGENTS.md"]
         assert not any(b"pnpm" in data.lower() for data in notes)
         assert b"Maria may have left" in left["memory/review.md"]
@@ -231,7 +248,7 @@ def test_an_entry_that_was_merged_away_takes_its_entry_along_but_not_what_else_w
     (root / "MEMORY.md").write_text(f"# M\n\n## A\n- {both}\n- Another entry\n", "utf8")
     (root / "memory" / "2026-03-10.md").write_text(f"# 2026-03-10\n\n## 10:00 note\n- {one}\n- {other}\n", "utf8")
     with Memory.open(root, now=NOW) as memory:
-        report = memory.forget("memory/2026-03-10.md:4")
+        report = memory.forget("memory/2026-03-10.md:4", choose=take)
     assert places(report.plan) == {"MEMORY.md:4", "memory/2026-03-10.md:4"}
     assert ("memory/2026-03-10.md:5", "went into the same entry") in {
         (one.line.place, one.reason) for one in report.plan.alike
@@ -250,7 +267,7 @@ def test_what_is_not_nacres_is_left_alone_with_a_reason(memory: Memory, root: Pa
     with pytest.raises(BadInput, match="no memory that Nacre keeps"):
         memory.forget("AGENTS.md:3")
     with pytest.raises(NotFound, match="empty, or a heading"):
-        memory.forget("MEMORY.md:3")
+        memory.forget("MEMORY.md:3", choose=take)
     with pytest.raises(NotFound, match="has the id"):
         memory.forget("0123456789")
     with pytest.raises(NotFound, match="seems to be about"):
@@ -261,13 +278,13 @@ def test_what_is_not_nacres_is_left_alone_with_a_reason(memory: Memory, root: Pa
 
 def test_a_group_forgets_nothing(root: Path) -> None:
     with Memory.open(root, now=NOW, scope="group:climbers") as memory, pytest.raises(BadInput, match="group"):
-        memory.forget("MEMORY.md:4")
+        memory.forget("MEMORY.md:4", choose=take)
 
 
 def test_a_file_that_goes_by_two_names_is_edited_once(memory: Memory, root: Path) -> None:
     (root / "memory" / "2026-03-13.md").write_text("# 2026-03-13\n\n- The well is deep and cold\n- Stays\n", "utf8")
     (root / "memory" / "linked.md").symlink_to("2026-03-13.md")
-    memory.forget("memory/2026-03-13.md:3")
+    memory.forget("memory/2026-03-13.md:3", choose=take)
     assert (root / "memory" / "2026-03-13.md").read_text("utf8") == "# 2026-03-13\n\n- Stays\n"
     undo(memory.workspace, memory.clock, memory.config)
     assert "well" in (root / "memory" / "linked.md").read_text("utf8")
@@ -279,7 +296,7 @@ def test_a_workspace_behind_a_link_is_the_same(root: Path, tmp_path: Path) -> No
     (tmp_path / "way").symlink_to(tmp_path / ".hidden" / "ws")
     with Memory.open(tmp_path / "way", now=NOW) as memory:
         before = everything(tmp_path / ".hidden" / "ws")
-        assert places(memory.forget("MEMORY.md:4").plan) == WHERE
+        assert places(memory.forget("MEMORY.md:4", choose=take).plan) == WHERE
         undo(memory.workspace, memory.clock, memory.config)
     assert everything(tmp_path / ".hidden" / "ws") == before
 
@@ -294,7 +311,7 @@ def test_checkpoints_that_lie_elsewhere_are_reached_and_the_users_library_is_not
     monkeypatch.setenv("NACRE_TIERS_PATH", str(layers))
     monkeypatch.setenv("NACRE_INDEX_EXTRA_PATHS", json.dumps([str(library)]))
     with Memory.open(root, now=NOW) as memory:
-        report = memory.forget("MEMORY.md:4", purge=True)
+        report = memory.forget("MEMORY.md:4", purge=True, choose=take)
     assert FACT not in (layers / "warm" / "talk.md").read_text("utf8")
     assert FACT in (library / "own.md").read_text("utf8")
     assert report.purged
@@ -304,7 +321,7 @@ def test_checkpoints_that_lie_elsewhere_are_reached_and_the_users_library_is_not
 def test_what_a_fact_superseded_is_another_statement_and_stays_unless_similar_is_said(
     memory: Memory, root: Path
 ) -> None:
-    report = memory.forget("MEMORY.md:4")
+    report = memory.forget("MEMORY.md:4", choose=take)
     assert {one.line.place: one.reason for one in report.plan.alike} == {OVERTAKEN: "superseded by it"}
     assert OLDER in (root / "memory" / "weekly" / "2026-02-09.md").read_text("utf8")
     assert identity(OLDER) not in report.plan.ids
@@ -320,7 +337,7 @@ def test_a_statement_that_was_overtaken_by_an_entry_is_told_from_words_that_were
     (root / "memory" / "ledger.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), "utf8")
     (root / "MEMORY.md").write_text(f"# M\n\n- {better}\n- {fact}\n- {other}\n", "utf8")
     with Memory.open(root, now=NOW) as memory:
-        report = memory.forget("MEMORY.md:3")
+        report = memory.forget("MEMORY.md:3", choose=take)
     assert places(report.plan) == {"MEMORY.md:3", "MEMORY.md:4"}
     assert ("MEMORY.md:5", "superseded by it") in {(one.line.place, one.reason) for one in report.plan.alike}
 
@@ -331,7 +348,7 @@ def test_an_item_with_nested_lines_is_the_same_only_with_the_same_nested_lines(m
     kept = "# 2026-03-15\n\n- Done\n  - signed the lease\n"
     other.write_text(kept, "utf8")
     flat.write_text("# 2026-03-16\n\n- Done - moved the billing database\n- Done\n", "utf8")
-    report = memory.forget("memory/2026-03-14.md:3")
+    report = memory.forget("memory/2026-03-14.md:3", choose=take)
     assert places(report.plan) == {"memory/2026-03-14.md:3", "memory/2026-03-16.md:3"}
     assert {one.line.place for one in report.plan.alike} == {"memory/2026-03-15.md:3", "memory/2026-03-16.md:4"}
     assert other.read_text("utf8") == kept

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.lifecycle.conftest import FACT, NOW
+from tests.lifecycle.conftest import FACT, NOW, take
 
 from nacre.cli.main import run
 from nacre.cli.review import _plain, _show
@@ -59,13 +59,13 @@ def test_review_shows_no_secrets(root: Path, capsys: pytest.CaptureFixture[str])
 
 def test_what_was_forgotten_is_not_shown_as_given_last(memory: Memory) -> None:
     given.write(memory.workspace, {"scope": "main"}, f"## User Preferences\n- {FACT}\n")
-    memory.forget("MEMORY.md:4")
+    memory.forget("MEMORY.md:4", choose=take)
     assert FACT not in memory.workspace.given.read_text("utf8")
 
 
 def test_what_stays_is_still_shown_as_given_last(memory: Memory) -> None:
     given.write(memory.workspace, {"scope": "main"}, "- The billing team is led by Maria\n")
-    memory.forget("MEMORY.md:4")
+    memory.forget("MEMORY.md:4", choose=take)
     assert "Maria" in given.read(memory.workspace).text
 
 

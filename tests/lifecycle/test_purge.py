@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.capture.talks import Desk
 from tests.conftest import FakeEmbedder
-from tests.lifecycle.conftest import BULLET, FACT, NOW, OLDER, bytes_below, everything
+from tests.lifecycle.conftest import BULLET, FACT, NOW, OLDER, bytes_below, everything, take
 
 from nacre.errors import NotFound
 from nacre.lifecycle import traces
@@ -38,7 +38,7 @@ def busy(root: Path, memory: Memory) -> Memory:
     )
     longterm.apply(memory.workspace, memory.clock, edit, memory.config)
     memory.remember(f"{FACT}, said once more")
-    memory.forget("memory/2026-03-20.md:4")
+    memory.forget("memory/2026-03-20.md:4", choose=take)
     undo(memory.workspace, memory.clock, memory.config)
     (root / f".nacre-{os.urandom(4).hex()}-1-ab.tmp").write_text(FACT, "utf8")
     os.utime(next(root.glob(".nacre-*.tmp")), (0, 0))
@@ -47,14 +47,14 @@ def busy(root: Path, memory: Memory) -> Memory:
 
 
 def test_forgetting_alone_leaves_it_in_history_and_backups(busy: Memory, root: Path) -> None:
-    busy.forget("MEMORY.md:4", similar=True)
+    busy.forget("MEMORY.md:4", similar=True, choose=take)
     left = held(root)
     assert any("history/blobs" in name for name in left)
     assert "memory/archive/MEMORY.md.bak-2026-03-20" in left
 
 
 def test_purging_leaves_no_byte_of_it(busy: Memory, root: Path) -> None:
-    report = busy.forget("MEMORY.md:4", similar=True, purge=True)
+    report = busy.forget("MEMORY.md:4", similar=True, purge=True, choose=take)
     assert report.purged
     assert report.purged.left == ()
     assert held(root) == []
@@ -68,7 +68,7 @@ def test_purging_leaves_no_byte_of_it(busy: Memory, root: Path) -> None:
 def test_the_index_holds_no_byte_of_it_and_keeps_its_vectors(root: Path) -> None:
     with Memory.open(root, now=NOW, embedder=FakeEmbedder()) as memory:
         memory.index()
-        report = memory.forget("MEMORY.md:4", purge=True)
+        report = memory.forget("MEMORY.md:4", purge=True, choose=take)
         assert report.purged
         assert not report.purged.rebuilt
         assert memory.waiting()[1] <= 2  # the notes that lost a line
@@ -84,7 +84,7 @@ def test_an_index_that_cannot_be_cleaned_is_made_anew(root: Path, monkeypatch: p
     with Memory.open(root, now=NOW) as memory:
         memory.index()
         monkeypatch.setattr("nacre.lifecycle.purge.scrub", busy)
-        report = memory.forget("MEMORY.md:4", purge=True, similar=True)
+        report = memory.forget("MEMORY.md:4", purge=True, similar=True, choose=take)
         assert report.purged
         assert report.purged.left == ()
         assert held(root) == []
@@ -92,7 +92,7 @@ def test_an_index_that_cannot_be_cleaned_is_made_anew(root: Path, monkeypatch: p
 
 
 def test_what_was_purged_cannot_be_undone_and_undo_says_so(busy: Memory, root: Path) -> None:
-    report = busy.forget("MEMORY.md:4", similar=True, purge=True)
+    report = busy.forget("MEMORY.md:4", similar=True, purge=True, choose=take)
     assert report.purge_plan
     before = everything(root)
     assert {one.id for one in history(busy.workspace).operations} >= set(report.purge_plan.undoes) != set()
@@ -102,7 +102,7 @@ def test_what_was_purged_cannot_be_undone_and_undo_says_so(busy: Memory, root: P
 
 
 def test_something_forgotten_earlier_is_purged_by_its_id(busy: Memory, root: Path) -> None:
-    busy.forget("MEMORY.md:4", similar=True)
+    busy.forget("MEMORY.md:4", similar=True, choose=take)
     report = busy.forget(identity(FACT), purge=True)
     assert report.purge_plan
     assert {FACT, BULLET, OLDER} <= set(report.purge_plan.words)
@@ -112,7 +112,7 @@ def test_something_forgotten_earlier_is_purged_by_its_id(busy: Memory, root: Pat
 
 
 def test_purging_again_finds_nothing_more(busy: Memory, root: Path) -> None:
-    busy.forget("MEMORY.md:4", similar=True, purge=True)
+    busy.forget("MEMORY.md:4", similar=True, purge=True, choose=take)
     before = everything(root)
     report = busy.forget(identity(FACT), purge=True)
     assert report.purge_plan
@@ -140,7 +140,7 @@ def test_places_that_are_the_users_are_named_and_not_touched(memory: Memory, roo
     (root / "memory" / "2026-03-19.md").write_text(f"# 2026-03-19\n\n- Reminder: {FACT}, says Lin\n", "utf8")
     subprocess.run(["git", "-C", str(root), "init", "-q"], check=True)
     subprocess.run(["git", "-C", str(root), "add", "MEMORY.md"], check=True)
-    report = memory.forget("MEMORY.md:4", purge=True)
+    report = memory.forget("MEMORY.md:4", purge=True, choose=take)
     assert report.purged
     reasons = {one.path: one.reason for one in report.purged.left}
     assert reasons.pop("notes/mine.txt") == "your own file: edit it yourself"
@@ -153,7 +153,7 @@ def test_places_that_are_the_users_are_named_and_not_touched(memory: Memory, roo
 
 
 def test_the_agents_own_transcripts_are_named(memory: Memory) -> None:
-    report = memory.forget("MEMORY.md:4", purge=True)
+    report = memory.forget("MEMORY.md:4", purge=True, choose=take)
     assert report.purge_plan
     (session,) = report.purge_plan.sessions
     assert (session.agent, session.session) == ("claude-code", "61871d67-1111-4222-8333-444455556666")
@@ -164,7 +164,7 @@ def test_texts_of_other_entries_that_hold_the_words_are_redacted(memory: Memory,
         file.write(
             f'{{"id":"2222222222","at":"{NOW}","verdict":"refused","text":"He said: {FACT}","failed":"novel"}}\n'
         )
-    memory.forget("MEMORY.md:4", purge=True)
+    memory.forget("MEMORY.md:4", purge=True, choose=take)
     text = (root / "memory" / "ledger.jsonl").read_text("utf8")
     assert '"id":"2222222222"' in text
     assert "pnpm" not in text
@@ -179,7 +179,7 @@ def test_the_index_of_sessions_is_told_from_our_own_files(
     Desk(tmp_path).claude(("2026-03-18 14:00", "user", f"{FACT}, please"), ("2026-03-18 14:01", "user", "and thanks"))
     with Memory.open(root, now=NOW) as memory:
         memory.index()
-        report = memory.forget("MEMORY.md:4", purge=True)
+        report = memory.forget("MEMORY.md:4", purge=True, choose=take)
     assert report.purged
     assert {Path(one.path).name.partition("-")[0] for one in report.purged.left} == {"sessions.sqlite"}
     assert all("transcript" in one.reason for one in report.purged.left)
@@ -193,7 +193,7 @@ def test_words_between_marks_and_short_words_within_a_line_are_told(memory: Memo
         "utf8",
     )
     for place, left in (("memory/2026-03-10.md:3", 3), ("memory/2026-03-10.md:4", 4)):
-        report = memory.forget(place, purge=True)
+        report = memory.forget(place, purge=True, choose=take)
         assert report.purged
         assert [(one.path, one.line) for one in report.purged.left] == [("memory/2026-03-10.md", left)]
         assert ("memory/2026-03-10.md", "says it among other things") in {
@@ -204,7 +204,7 @@ def test_words_between_marks_and_short_words_within_a_line_are_told(memory: Memo
 def test_an_item_with_nested_lines_is_purged_later_by_its_id(memory: Memory, root: Path) -> None:
     path = root / "memory" / "2026-03-10.md"
     path.write_text("# 2026-03-10\n\n- Done\n  - moved the billing database\n- Stays\n", "utf8")
-    memory.forget("memory/2026-03-10.md:3")
+    memory.forget("memory/2026-03-10.md:3", choose=take)
     assert b"moved the billing" in b"".join(traces_of(root))
     report = memory.forget(identity("Done - moved the billing database"), purge=True)
     assert report.purged

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.lifecycle.conftest import BULLET, FACT, NOW, ledger_of
+from tests.lifecycle.conftest import BULLET, FACT, NOW, ledger_of, take
 
 from nacre.capture.forgotten import are_forgotten, vectors_of
 from nacre.embed.local import LocalEmbedder
@@ -37,7 +37,7 @@ def stones(root: Path) -> Tombstones:
     ],
 )
 def test_the_same_words_are_known_in_any_dress(memory: Memory, root: Path, text: str) -> None:
-    memory.forget("MEMORY.md:4")
+    memory.forget("MEMORY.md:4", choose=take)
     assert stones(root).matches([text, "Use tabs, never spaces"]) == [True, False]
 
 
@@ -83,7 +83,7 @@ def test_the_signs_cannot_be_read_without_the_key() -> None:
 
 
 def test_without_its_key_the_exact_words_are_still_known(memory: Memory, root: Path) -> None:
-    memory.forget("MEMORY.md:4")
+    memory.forget("MEMORY.md:4", choose=take)
     for damage in (b"", b"not a key"):
         (root / ".nacre" / "key").write_bytes(damage)
         assert stones(root).matches([FACT, "Use tabs"]) == [True, False]
@@ -91,7 +91,7 @@ def test_without_its_key_the_exact_words_are_still_known(memory: Memory, root: P
 
 
 def test_remembering_it_again_lifts_it_in_all_its_wordings(memory: Memory, root: Path) -> None:
-    memory.forget("MEMORY.md:4")
+    memory.forget("MEMORY.md:4", choose=take)
     assert stones(root).matches([FACT, BULLET]) == [True, True]
     memory.remember(FACT, type="PREF")
     assert stones(root).matches([FACT, BULLET]) == [False, False]
@@ -99,27 +99,27 @@ def test_remembering_it_again_lifts_it_in_all_its_wordings(memory: Memory, root:
 
 
 def test_undoing_that_puts_the_tombstone_back(memory: Memory, root: Path) -> None:
-    memory.forget("MEMORY.md:4")
+    memory.forget("MEMORY.md:4", choose=take)
     memory.remember(FACT)
     undo(memory.workspace, memory.clock, memory.config)
     assert stones(root).matches([FACT]) == [True]
 
 
 def test_remembering_something_else_lifts_nothing(memory: Memory, root: Path) -> None:
-    memory.forget("MEMORY.md:4")
+    memory.forget("MEMORY.md:4", choose=take)
     memory.remember("The hedge is cut in autumn")
     assert stones(root).matches([FACT]) == [True]
 
 
 def test_forgetting_again_what_was_lifted_buries_it_again(memory: Memory, root: Path) -> None:
-    memory.forget("MEMORY.md:4")
+    memory.forget("MEMORY.md:4", choose=take)
     memory.remember(FACT)
     memory.forget(FACT)
     assert stones(root).matches([FACT]) == [True]
 
 
 def test_damaged_lines_are_passed_over(memory: Memory, root: Path) -> None:
-    memory.forget("MEMORY.md:4")
+    memory.forget("MEMORY.md:4", choose=take)
     with (root / "memory" / "ledger.jsonl").open("a", encoding="utf8") as file:
         for stone in ("x", {"words": 3, "signs": []}, {"signs": {MODEL: "zz"}}):
             file.write(json.dumps({"id": "aaaaaaaaaa", "at": NOW, "verdict": "forgotten", "tombstone": stone}) + "\n")
@@ -130,8 +130,8 @@ def test_damaged_lines_are_passed_over(memory: Memory, root: Path) -> None:
 
 @pytest.mark.skipif(not LocalEmbedder().models(), reason="needs the local models")
 def test_with_the_local_models_nearly_the_same_words_are_known_and_others_are_not(memory: Memory, root: Path) -> None:
-    memory.forget("MEMORY.md:4")
-    memory.forget("MEMORY.md:4")  # the Chinese one has moved up
+    memory.forget("MEMORY.md:4", choose=take)
+    memory.forget("MEMORY.md:4", choose=take)  # the Chinese one has moved up
     texts = [
         "Please use pnpm and never npm in every repository",
         "用户要求：报告一律用 Typst 排版",

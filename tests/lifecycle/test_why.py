@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.capture.talks import SESSION, Desk, named
-from tests.lifecycle.conftest import BULLET, FACT, OLDER
+from tests.lifecycle.conftest import BULLET, FACT, OLDER, take
 
 from nacre.memory import Memory
 from nacre.vault.ledger import identity
@@ -99,7 +99,7 @@ def test_what_was_written_down_directly_says_so(memory: Memory) -> None:
 
 
 def test_what_was_forgotten_still_tells_its_verdicts(memory: Memory) -> None:
-    memory.forget("MEMORY.md:4")
+    memory.forget("MEMORY.md:4", choose=take)
     told = memory.why(identity(FACT))
     assert told.words == ""
     assert [record.verdict for record in told.story][-1] == "forgotten"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from nacre.text.blocks import CODE, FRONT, HEADING, ITEM, TEXT, Block, blocks
+from nacre.text.blocks import CODE, FRONT, HEADING, ITEM, TEXT, Block, blocks, unclosed_fences
 
 ORACLE = MarkdownIt("commonmark")
 
@@ -143,6 +144,64 @@ def test_frontmatter_after_a_byte_order_mark_is_seen() -> None:
 def test_a_comment_that_is_never_closed_hides_only_its_line() -> None:
     assert headings_by_us(["<!-- oops", "# Still here"]) == [Heading(2, 2, 1, "Still here")]
     assert headings_by_oracle("<!-- oops\n# Still here") == []
+
+
+NEVER_CLOSED = [
+    ("plain", ["```", "code"], []),
+    ("with a language, and a closed fence below", ["```python", "code"], ["```python", "more", "```"]),
+    ("plain, and a closed fence below", ["```", "code"], ["```", "more", "```"]),
+    ("tildes", ["~~~~", "code"], ["```", "more", "```"]),
+    ("the next never closed either", ["```sh", "code"], ["```sh", "more"]),
+]
+
+
+@pytest.mark.parametrize("heading", ["14:05 session:61871d67 | 12 messages | project:shop", "14:06 note"])
+@pytest.mark.parametrize(
+    ("opened", "below"), [case[1:] for case in NEVER_CLOSED], ids=[case[0] for case in NEVER_CLOSED]
+)
+def test_a_section_of_a_log_ends_a_fence_that_is_never_closed(
+    heading: str, opened: list[str], below: list[str]
+) -> None:
+    lines = [
+        "# 2026-03-03",
+        "## 10:00 note",
+        *opened,
+        f"## {heading}",
+        "- an entry",
+        *below,
+        "## 15:00 note",
+        "- another",
+    ]
+    titles = [one.title for one in headings_by_us(lines)]
+    assert titles == ["2026-03-03", "10:00 note", heading, "15:00 note"]
+    assert len(items_by_us(lines)) == 2
+    assert 3 in unclosed_fences(lines)
+
+
+@pytest.mark.parametrize(
+    ("fence", "closing"), [("```", "```"), ("```markdown", "```"), ("~~~", "~~~~"), ("````md", "````")]
+)
+def test_a_closed_fence_that_quotes_a_section_of_a_log_is_one_block(fence: str, closing: str) -> None:
+    inner = ["```sh", "ls", "```"] if len(closing) > 3 else []
+    lines = [fence, "## 14:05 session:61871d67 | 12 messages", "- quoted", *inner, closing, "## 15:00 note", "- real"]
+    assert [block.kind for block in blocks(lines)] == [CODE, HEADING, ITEM]
+    assert not unclosed_fences(lines)
+
+
+def test_only_headings_that_we_write_end_a_fence() -> None:
+    for heading in ("## 14:05", "# 14:05 note", "## note", "  ## 14:05 note", "## 14:05 noted", "## 14:05 a session:x"):
+        assert [block.kind for block in blocks(["```", heading, "- inside"])] == [CODE]
+
+
+def test_fences_that_are_never_closed_are_read_in_one_pass() -> None:
+    def cost(count: int) -> float:
+        lines = [line for at in range(count) for line in ("```a", f"## 14:05 session:{at}", "- x")]
+        begun = time.process_time()
+        blocks(lines)
+        return time.process_time() - begun
+
+    cost(1_000)
+    assert min(cost(16_000) for _ in range(3)) < 40 * min(cost(1_000) for _ in range(3))
 
 
 def test_a_heading_right_below_an_html_tag_is_a_heading() -> None:

@@ -37,6 +37,23 @@ def without_space(text: str) -> str:
     return "".join(text.split())
 
 
+def test_entries_below_a_code_fence_that_is_never_closed_are_chunks_of_their_section() -> None:
+    lines = [
+        "## 10:00 note",
+        "```sh",
+        "left open",
+        "## 14:05 session:61871d67 | 3 messages",
+        "- one thing",
+        "- another thing",
+    ]
+    found = [(chunk.start, chunk.text, chunk.headings[-1]) for chunk in chunks(lines, every_item=True)]
+    assert found == [
+        (2, "```sh\nleft open", "10:00 note"),
+        (5, "- one thing", "14:05 session:61871d67 | 3 messages"),
+        (6, "- another thing", "14:05 session:61871d67 | 3 messages"),
+    ]
+
+
 @settings(max_examples=100, deadline=None)
 @given(LINES, st.integers(16, 120), st.integers(0, 60), st.booleans())
 def test_every_line_that_says_something_is_in_some_chunk(

@@ -56,6 +56,17 @@ def test_days_older_than_seven_days_are_pressed_into_their_natural_week(room: Ro
     assert room.workspace.day(dt.date(2026, 3, 13)).exists()
 
 
+def test_sections_below_a_code_fence_that_is_never_closed_are_pressed(room: Room, lay: Lay, tidy: Tidy) -> None:
+    lay(
+        "2026-03-03",
+        f"- [Task] before\n```sh\nleft open\n\n{SESSION}\n- [Task] a session\n\n## 15:00 note\n- [Task] a note\n",
+    )
+    lay("2026-03-04", f"- [Task] next\n```\n{SESSION}\n- [Task] only quoted\n```\n")
+    assert tidy() == ()
+    told = [line.split(" (src")[0] for line in said_in(week(room))]
+    assert told == ["[Task] before", "[Task] a session", "[Task] a note", "[Task] next"]
+
+
 def test_how_long_a_day_stays_can_be_set(room: Room, lay: Lay, tidy: Tidy) -> None:
     lay("2026-03-18", "- [Task] a\n")
     assert not compress.plan(room)

@@ -148,7 +148,7 @@ def test_what_was_forgotten_is_not_admitted_again(nights: Nights) -> None:
     nights.log("2026-03-18", RULE)
     nights.tidy("2026-03-19")
     with nights.memory("2026-03-19", "10:00:00") as memory:
-        memory.forget("MEMORY.md:8")
+        memory.forget(RULE)
     assert RULE not in nights.text()
     nights.log("2026-03-19", f"{RULE}.", session="aaaa1111")
     nights.tidy()

@@ -51,6 +51,16 @@ def test_lines_an_agent_wrote_without_a_line_end_are_kept(workspace: Workspace, 
     assert entry.line == 5
 
 
+def test_behind_a_code_fence_left_open_notes_are_read_by_their_own_heading(workspace: Workspace, clock: Clock) -> None:
+    path = workspace.day(clock.today())
+    path.write_text("# 2026-02-10\n\n## 14:05 note\n```python\nleft_open()\n")
+    assert not note(workspace, clock, "Use pnpm, never npm", "PREF").already
+    assert path.read_text().endswith("left_open()\n\n## 14:05 note\n- [PREF] Use pnpm, never npm\n")
+    assert note(workspace, clock, "Use pnpm, never npm", "PREF").already
+    note(workspace, clock, "another")
+    assert path.read_text().endswith("never npm\n- another\n")
+
+
 def test_a_heading_in_a_code_fence_is_not_the_last_heading(workspace: Workspace, clock: Clock) -> None:
     path = workspace.day(clock.today())
     path.write_text("# day\n```\n## 14:05 note\n```\n")

@@ -22,8 +22,8 @@ NOT_ALL = 3  # exit code: something is left
 
 
 @click.command(cls=Command, epilog="Example:  nacre forget 190d40841b --dry-run")
-@click.argument("what", metavar="ID|FILE:LINE|QUERY", nargs=-1, required=True)
-@click.option("--all", "every", is_flag=True, help="Everything that fits, where several things do.")
+@click.argument("what", metavar="ID|WORDS|FILE:LINE [WORDS]", nargs=-1, required=True)
+@click.option("--all", "every", is_flag=True, help="Everything found that holds all of these words.")
 @click.option("--similar", is_flag=True, help="Also lines that look like it, which are otherwise only listed.")
 @click.option("--purge", is_flag=True, help="Also out of history and backups, then search every file for it. No undo.")
 @dry_run_option
@@ -41,13 +41,17 @@ def forget(
 ) -> None:
     """Take a fact out of memory: every line that says it, in MEMORY.md, logs, digests, notes and checkpoints.
 
-    It is named by the id that search shows, by FILE:LINE, or by words. Where several things fit, you choose; where nobody can be
-    asked, they are listed and nothing is done (exit code 2). It is not learned again from old transcripts; "nacre remember" of the
-    same thing lifts that. "nacre undo" brings it back, unless --purge was given; exit code 3 says that something is left.
+    Named by the id that search shows, or by its whole words, it is forgotten at once. FILE:LINE shows what stands there, and words
+    that are not the whole of one line list what they may mean: you choose. Where nobody can be asked, nothing is done (exit code 2):
+    a script gives the id, or FILE:LINE with the words of that line, and is told by exit code 12 when another line stands there.
+
+    It is not learned again from old transcripts; "nacre remember" of the same thing lifts that. "nacre undo" brings it back, unless
+    --purge was given; exit code 3 says that something is left.
     """
     memory = open_memory(invocation)
-    chosen = _chooser(every=every, as_json=as_json)
-    report = memory.forget(" ".join(what), purge=purge, dry_run=dry_run, similar=similar, choose=chosen)
+    wanted = " ".join(what)
+    chosen = _chooser(wanted, every=every, dry_run=dry_run, as_json=as_json)
+    report = memory.forget(wanted, purge=purge, dry_run=dry_run, similar=similar, choose=chosen)
     if as_json:
         print_json(_as_json(report, dry_run=dry_run))
     else:
@@ -56,22 +60,26 @@ def forget(
         raise click.exceptions.Exit(NOT_ALL)
 
 
-def _chooser(*, every: bool, as_json: bool) -> Choose:
+def _chooser(wanted: str, *, every: bool, dry_run: bool, as_json: bool) -> Choose:
     def choose(targets: Sequence[Target], certain: bool) -> Sequence[Target]:
+        from nacre.lifecycle.target import holding
+
         asks = sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty() and not as_json
-        if every or (len(targets) == 1 and certain):
+        if len(targets) == 1 and (certain or dry_run):
             return targets
+        if every and (meant := targets if certain else holding(targets, wanted)):
+            return meant
         if asks:
             return _asked(targets)
         if as_json:
             print_json({"candidates": [_target(one) for one in targets]})
         else:
             table(_row(one) for one in targets)
-        fits = "1 thing may fit" if len(targets) == 1 else f"{len(targets)} things fit"
+        fits = "1 thing may be meant" if len(targets) == 1 else f"{len(targets)} things may be meant"
         note(
             say(
-                f"{fits} and nothing was forgotten. Name one by its id or FILE:LINE, or take all that is listed with --all.",
-                f"有 {len(targets)} 项符合，未忘记任何内容。请用 id 或“文件:行号”指定一项，或用 --all 选择列出的全部内容。",
+                f"{fits} and nothing was forgotten. Name one by its id, or by FILE:LINE and its words.",
+                f"可能指 {len(targets)} 项内容，未忘记任何内容。请用 id，或“文件:行号”加该行原文指定一项。",
             )
         )
         raise click.exceptions.Exit(2)
@@ -80,6 +88,11 @@ def _chooser(*, every: bool, as_json: bool) -> Choose:
 
 
 def _asked(targets: Sequence[Target]) -> Sequence[Target]:
+    if len(targets) == 1:
+        click.echo("  ".join(_row(targets[0])[1:]), err=True)
+        if not click.confirm(say("Forget this?", "忘记这一条？"), err=True):
+            raise click.exceptions.Exit(1)
+        return targets
     for number, one in enumerate(targets, 1):
         click.echo(f"{number:>3}  " + "  ".join(_row(one)[1:]), err=True)
     question = say("Which? (numbers, or all; empty for none)", "哪几项？（编号，或 all；直接回车表示都不是）")

@@ -10,11 +10,13 @@ from nacre.errors import NacreError
 from nacre.health.desk import Desk
 from nacre.health.finding import ORIGIN, SOURCE, UNKNOWN, Finding, quoted
 from nacre.health.logs import Logs
+from nacre.text.stamps import bare_words
 from nacre.tidy import standing
 from nacre.tidy.book import Book, Line
-from nacre.vault import atomic, recalls, weekly
+from nacre.vault import atomic, ledger, recalls, weekly
 from nacre.vault.files import Found
 from nacre.vault.ledger import Standing
+from nacre.vault.markdown import words_of
 from nacre.words import say
 
 _NAMED = re.compile(r"\(src:\s*(\d{4}-\d{2}-\d{2})\)\s*$")
@@ -106,16 +108,17 @@ def sourceless(desk: Desk, logs: Logs) -> list[Finding]:
         shown = desk.workspace.relative(path)
         for number, line in enumerate(data.decode("utf-8", "replace").split("\n"), start=1):
             if (named := _NAMED.search(line)) and named[1] not in logs.days:
-                found.append(_sourceless(shown, number, named[1]))
+                known = ledger.identity(bare_words(words_of(line)))
+                found.append(_sourceless(shown, number, named[1], known))
     return found
 
 
-def _sourceless(shown: str, number: int, day: str) -> Finding:
+def _sourceless(shown: str, number: int, day: str, known: str) -> Finding:
     message = say(
         f"The line names {day}, of which there is no log; forget it if it is wrong.",
         f"该行标注的来源 {day} 没有日志；若内容有误，请忘记它。",
     )
-    return Finding(SOURCE, message, shown, number, f"nacre forget {shown}:{number}")
+    return Finding(SOURCE, message, shown, number, f"nacre forget {known}", id=known)
 
 
 def loose(desk: Desk, logs: Logs, files: Sequence[Found]) -> Loose:

@@ -44,7 +44,7 @@ def own_headings(path: str, layer: str, headings: tuple[str, ...]) -> tuple[str 
 def swallowed(lines: list[str]) -> list[tuple[int, int]]:
     """Where the heading of a section stands in a fence or comment that somebody left open: what follows was written for whoever
     that section is for. Up to the next real heading nothing of it is a group's."""
-    real = sorted(block.start for block in blocks(lines) if block.kind == HEADING)
+    real = sorted(block.start for block in blocks(lines, strict=True) if block.kind == HEADING)
     known = set(real)
     return [
         (number, next((head for head in real if head > number), len(lines) + 1) - 1)

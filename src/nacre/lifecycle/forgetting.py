@@ -12,16 +12,15 @@ from nacre.lifecycle.connect import choices
 from nacre.lifecycle.forget import ForgetPlan
 from nacre.lifecycle.lines import Line, everywhere
 from nacre.lifecycle.purge import PurgePlan, PurgeReport
-from nacre.lifecycle.target import Found, Room, Target, find
+from nacre.lifecycle.target import QUOTED, Found, Room, Target, find
 from nacre.lifecycle.traces import Words
 from nacre.vault import given, ledger
 from nacre.vault.lock import lock
 from nacre.vault.tombstones import normal
 from nacre.words import say
 
-_QUOTED = 100  # characters of what may be meant
 Choose = Callable[[Sequence[Target], bool], Sequence[Target]]
-"""Which of several targets are meant; told whether they were named themselves, rather than found by a search."""
+"""Which targets are meant; told whether they were named by id or words, rather than by a search or a line number."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,7 @@ def forgetting(
     dry_run: bool = False,
 ) -> ForgetReport:
     """Forget what is meant; with `purging` from history, backups and the index's bytes as well."""
-    lines, targets = _meant(room, wanted, choose or _named_only(wanted))
+    lines, targets = _meant(room, wanted, choose or (None if dry_run else _named_only(wanted)))
     if not dry_run:
         with lock(room.workspace):  # from looking to writing
             made = forget.plan(room, targets, lines, similar=similar)
@@ -91,7 +90,7 @@ def _meant(room: Room, wanted: str, choose: Choose | None) -> tuple[list[Line], 
 
 
 def _named_only(wanted: str) -> Choose:
-    """Where nobody chooses, what a search found is not taken for what is meant, even if it is one thing."""
+    """Where nobody chooses, what a search or a line number gives is not taken for what is meant, even if it is one thing."""
 
     def choose(targets: Sequence[Target], certain: bool) -> Sequence[Target]:
         if len(targets) > 1 or not certain:
@@ -108,21 +107,21 @@ def one_target(room: Room, wanted: str) -> tuple[list[Line], Target]:
 
 
 def several(wanted: str, found: Found) -> BadInput:
-    wanted = quoted(wanted, _QUOTED)
+    wanted = quoted(wanted, QUOTED)
     listed = "".join(
-        f"\n  {target.id}  {target.line.place if target.line else 'ledger'}  {quoted(target.words, _QUOTED)}"
+        f"\n  {target.id}  {target.line.place if target.line else 'ledger'}  {quoted(target.words, QUOTED)}"
         for target in found.targets
     )
     if len(found.targets) == 1:
         return BadInput(
             say(
-                f'"{wanted}" may mean this; name it by its id or place:{listed}',
-                f"“{wanted}”可能指以下内容；请用 id 或位置指定：{listed}",
+                f'"{wanted}" may mean this; name it by its id or its words:{listed}',
+                f"“{wanted}”可能指以下内容；请用 id 或原文指定：{listed}",
             )
         )
     return BadInput(
         say(
-            f'"{wanted}" may mean {len(found.targets)} things; name one by its id or place:{listed}',
-            f"“{wanted}”可能指 {len(found.targets)} 项内容；请用 id 或位置指定其中一项：{listed}",
+            f'"{wanted}" may mean {len(found.targets)} things; name one by its id or its words:{listed}',
+            f"“{wanted}”可能指 {len(found.targets)} 项内容；请用 id 或原文指定其中一项：{listed}",
         )
     )

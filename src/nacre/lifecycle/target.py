@@ -9,12 +9,13 @@ from pathlib import Path
 
 from nacre.clock import Clock
 from nacre.config import Config
-from nacre.errors import BadInput, NotFound
+from nacre.errors import BadInput, ChangedOutside, NotFound
+from nacre.guard.showing import quoted
 from nacre.index.keeper import Keeper
 from nacre.lifecycle.lines import Line, files
 from nacre.model.hit import Hit
 from nacre.recall.read import place
-from nacre.text.tokens import tokens
+from nacre.text.tokens import query_tokens, tokens
 from nacre.vault import ledger
 from nacre.vault.tombstones import normal
 from nacre.vault.workspace import Workspace
@@ -22,7 +23,9 @@ from nacre.words import say
 
 _ID = re.compile(r"[0-9a-f]{10}")
 _MARK = re.compile(r"[0-9a-f]{8}")
+_PLACE = re.compile(r"(.+?\.md(?:\.gz)?(?::\d{1,9}(?::\d{1,9})?|#L\d{1,9}(?:-L?\d{1,9})?))(?:\s+(\S.*))?", re.DOTALL)
 MOST = 10  # candidates of a query
+QUOTED = 100  # characters of what may be meant
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,8 @@ class Target:
 
 @dataclass(frozen=True)
 class Found:
-    """What a wish names. `certain` when it names it itself, rather than a search having found it."""
+    """What a wish names. `certain` when it names it by id or by its words: a search may find something else next time, and
+    another line may stand at the same number."""
 
     targets: tuple[Target, ...]
     certain: bool = True
@@ -63,7 +67,7 @@ def find(room: Room, wanted: str, lines: Sequence[Line]) -> Found:
     if _ID.fullmatch(wanted) or _MARK.fullmatch(wanted):
         return Found(_by_id(room, wanted, lines))
     if at := _by_place(room, wanted, lines):
-        return Found(at)
+        return at
     asked = normal(wanted)
     if same := [line for line in lines if line.words and line.normal == asked]:
         return Found(_distinct(same))
@@ -105,18 +109,41 @@ def _hit(room: Room, wanted: str) -> tuple[str, int, int] | None:
     return keeper.store.safely(look)
 
 
-def _by_place(room: Room, wanted: str, lines: Sequence[Line]) -> tuple[Target, ...]:
-    path, first, count = place(wanted)
-    if first is None:
-        return ()
+def _by_place(room: Room, wanted: str, lines: Sequence[Line]) -> Found | None:
+    """By FILE:LINE. A number alone is not certain: with the words of the line behind it, it is."""
+    named = _PLACE.fullmatch(wanted)
+    if named is None:
+        return None
+    words = named[2]
+    path, first, count = place(named[1])
     shown = room.workspace.relative(Path(path).expanduser()) if Path(path).expanduser().is_absolute() else path
-    if not shown.endswith((".md", ".md.gz")):
-        return ()
+    if words and not any(shown == known for known, _, _ in files(room.workspace, room.config)):
+        return None  # words that only mention a file
     _must_be_ours(room, shown)
+    first = first or 0
     inside = lines_at(lines, shown, first, first + (count or 1) - 1)
-    if not inside:
-        raise _no_line(wanted)
-    return _distinct(inside)
+    if words is None:
+        if not inside:
+            raise _no_line(wanted)
+        return Found(_distinct(inside), certain=False)
+    said = [line for line in inside if normal(words) in (line.normal, line.own)]
+    if not said:
+        raise _says_otherwise(named[1], words, inside, lines)
+    return Found(_distinct(said))
+
+
+def _says_otherwise(where: str, words: str, inside: Sequence[Line], lines: Sequence[Line]) -> ChangedOutside:
+    """The line at a place is not, or no longer, the one that is meant."""
+    now = f"“{quoted(inside[0].whole, QUOTED)}”" if inside else say("nothing", "空")
+    elsewhere = next((line.place for line in lines if normal(words) in (line.normal, line.own)), None)
+    english = f"They stand in {elsewhere}." if elsewhere else "They stand in no line of memory."
+    chinese = f"该文字位于 {elsewhere}。" if elsewhere else "记忆中没有任何一行是该文字。"
+    return ChangedOutside(
+        say(
+            f"{where} does not say these words but {now}, so nothing was changed. {english}",
+            f"{where} 处并非所引文字，而是{now}，因此未作任何改动。{chinese}",
+        )
+    )
 
 
 def _no_line(place: str) -> NotFound:
@@ -155,6 +182,12 @@ def _by_query(room: Room, wanted: str, lines: Sequence[Line]) -> tuple[Target, .
             )
         )
     return _distinct(found)
+
+
+def holding(targets: Iterable[Target], wanted: str) -> list[Target]:
+    """The targets that hold every word of a query. Taking these twice takes nothing else the second time."""
+    asked = set(query_tokens(wanted))
+    return [target for target in targets if asked and asked <= set(tokens(target.words))]
 
 
 def _distinct(lines: Iterable[Line]) -> tuple[Target, ...]:

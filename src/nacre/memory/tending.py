@@ -119,8 +119,8 @@ class Tending(Reading):
         similar: bool = False,
         choose: Choose | None = None,
     ) -> ForgetReport:
-        """Take a fact out of memory, with every line that says it: by the id of a hit, by `path:line`, or by words that fit one
-        thing alone. `choose` is asked where they fit several."""
+        """Take a fact out of memory, with every line that says it: by the id of a hit, by its words, or by `path:line` and its words.
+        `choose` is asked about everything else: a line number alone, a query, words that fit several things."""
         from nacre.lifecycle.forgetting import forgetting
 
         report = forgetting(self._room(), id_or_query, choose=choose, similar=similar, purging=purge, dry_run=dry_run)

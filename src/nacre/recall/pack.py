@@ -246,7 +246,7 @@ def _open_fence(kept: Sequence[Line]) -> tuple[int, str]:
     texts = [line.text for line in kept]
     if not any("```" in text or "~~~" in text for text in texts):
         return 0, ""
-    last = blocks([*texts, "# probe"])[-1]
+    last = blocks([*texts, "# probe"], strict=True)[-1]
     if last.kind != CODE:
         return 0, ""
     opening = texts[last.start - 1].strip()

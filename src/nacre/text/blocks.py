@@ -2,8 +2,9 @@
 
 A line scanner, not a parser: it knows just enough of CommonMark that a "#" inside a code fence, a comment or frontmatter is
 never taken for a heading, and it is thirty times faster than a full parse. Where it differs from CommonMark it does so to lose
-nothing: HTML tags and link definitions are text, a comment that is never closed hides only its own line, a quote is one piece
-with the lines directly below it, and a long paragraph above "---" is a paragraph, not a title.
+nothing: HTML tags and link definitions are text, a comment that is never closed hides only its own line, a fence that is never
+closed ends at the next section of a daily log, a quote is one piece with the lines directly below it, and a long paragraph above
+"---" is a paragraph, not a title.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ class Block(NamedTuple):
 
 
 _FENCE = re.compile(r" *(`{3,}|~{3,})(.*)")
+_SECTION = re.compile(r"## \d{2}:\d{2} (?:session:[^\s|]+|note)(?:[ \t]*\||[ \t]*$)")  # as we write it into a daily log
 _HEADING = re.compile(r" {0,3}(#{1,6})(?![^ \t])")
 _ITEM = re.compile(r"( *)([-*+]|[0-9]{1,9}[.)])(?:([ \t]+)([^ \t].*)?|)$")
 _CONTAINERS = re.compile(r"(?:[ \t]*(?:[-*+]|[0-9]{1,9}[.)]|>)(?![^ \t]))*[ \t]*")
@@ -34,8 +36,11 @@ _FIELD = re.compile(r"""["']?[\w][^:]*:(?:\s|$)""")
 _LONGEST_TITLE = 200  # characters of a title that is marked only by a line under it
 
 
-def blocks(lines: list[str]) -> list[Block]:
-    """The blocks of a file given as lines without their line ends; blank lines between blocks belong to none."""
+def blocks(lines: list[str], *, strict: bool = False) -> list[Block]:
+    """The blocks of a file given as lines without their line ends; blank lines between blocks belong to none.
+
+    With `strict` a fence that is never closed goes on to the end of the file, as in CommonMark.
+    """
     found: list[Block] = []
     at, count = 0, len(lines)
     if front := _frontmatter_end(lines):
@@ -44,6 +49,7 @@ def blocks(lines: list[str]) -> list[Block]:
     paragraph = -1  # where the open paragraph began
     quoted = False  # whether it is a quote
     comments = True  # whether any comment is closed from here on
+    below: list[_Below] | None = None if strict else []  # made when first asked for
 
     def close(end: int) -> None:
         nonlocal paragraph
@@ -68,7 +74,7 @@ def blocks(lines: list[str]) -> list[Block]:
         if indent < 4:
             if first in "`~" and (fence := _opening_fence(line)):
                 close(at)
-                end = _fence_end(lines, at + 1, fence)
+                end = _fence_end(lines, at + 1, fence, below=below)
                 found.append(Block(CODE, at + 1, end))
                 at = end
                 continue
@@ -155,19 +161,74 @@ def _opening_fence(line: str) -> str | None:
     return None
 
 
-def _fence_end(lines: list[str], at: int, fence: str, inside: int = 0) -> int:
-    """Where a fence ends: at its closing line, or with the list item (indented by `inside`) that holds it."""
+class _Below(NamedTuple):
+    """What stands at a line and below it: how many lines begin or end a fence, and the longest that can end one, by its sign."""
+
+    fences: int
+    longest: dict[str, int]
+
+
+def _fence_end(lines: list[str], at: int, fence: str, inside: int = 0, below: list[_Below] | None = None) -> int:
+    """Where a fence ends: at its closing line, with the list item (indented by `inside`) that holds it, or, if it is never
+    closed, before the next section of a daily log."""
     end = at
+    section = None  # the first one that stands in the fence: quoted there if the fence is closed
     for position in range(at, len(lines)):
-        bare = lines[position].strip()
+        line = lines[position]
+        bare = line.strip()
         if not bare:
             continue
-        if inside and _indent(lines[position]) < inside:
+        if inside and _indent(line) < inside:
             return end
+        if below is not None and section is None and line.startswith("## ") and _SECTION.match(line):
+            if not _is_closed(lines, position, fence, below):
+                return position
+            section = position
         end = position + 1
-        if bare.startswith(fence) and not bare.strip(fence[0]) and _indent(lines[position]) < inside + 4:
+        if _closes(line, fence, inside):
             return end
+        if section is not None and bare.startswith(fence) and _opening_fence(bare):
+            return section  # another fence begins, so this one was left open
     return end if inside else len(lines)
+
+
+def _closes(line: str, fence: str, inside: int = 0) -> bool:
+    bare = line.strip()
+    return bare.startswith(fence) and not bare.strip(fence[0]) and _indent(line) < inside + 4
+
+
+def _is_closed(lines: list[str], at: int, fence: str, below: list[_Below]) -> bool:
+    """Whether one of the lines below closes a fence. Where they pair up among themselves, none of them does."""
+    if not below:
+        below.extend(_counted(lines))
+    return below[at].fences % 2 == 1 and below[at].longest.get(fence[0], 0) >= len(fence)
+
+
+def _counted(lines: list[str]) -> list[_Below]:
+    found: list[_Below] = []
+    now = _Below(0, {})
+    for line in reversed(lines):
+        bare = line[_CONTAINERS.match(line).end() :].rstrip()  # type: ignore[union-attr]  # it matches the empty string too
+        if bare.startswith(("```", "~~~")) and (fence := _opening_fence(bare)):
+            longest = max(len(fence), now.longest.get(fence[0], 0)) if bare == fence else now.longest.get(fence[0], 0)
+            now = _Below(now.fences + 1, {**now.longest, fence[0]: longest})
+        found.append(now)
+    return found[::-1]
+
+
+def unclosed_fences(lines: list[str]) -> set[int]:
+    """The lines at which a fence begins that is never closed."""
+    fences = (
+        (block, fence)
+        for block in blocks(lines)
+        if block.kind == CODE
+        and (first := lines[block.start - 1])
+        and _indent(first) < 4
+        and (fence := _opening_fence(first))
+    )
+    return {
+        block.start for block, fence in fences if block.end == block.start or not _closes(lines[block.end - 1], fence)
+    }
 
 
 def _comment_end(lines: list[str], at: int) -> int:

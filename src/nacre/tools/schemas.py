@@ -213,7 +213,16 @@ def _forget() -> Tool:
             "将一件事连同所有提到它的行从记忆中移除，并且不再重新学到。仅在用户要求时使用。“nacre undo”可撤销。",
         ),
         _object(
-            {"id": _text(say("id of a search result, or path:line", "搜索结果的 id，或 路径:行号"), LONGEST_NAME)}, "id"
+            {
+                "id": _text(
+                    say(
+                        "id of a search result, or path:line and the words of that line",
+                        "搜索结果的 id，或“路径:行号”加该行原文",
+                    ),
+                    LONGEST_NAME,
+                )
+            },
+            "id",
         ),
         _object(
             {

@@ -11,7 +11,7 @@ from nacre.clock import Clock
 from nacre.config import Config
 from nacre.errors import BadInput
 from nacre.model.entry import TYPES, Entry
-from nacre.text.blocks import HEADING
+from nacre.text.blocks import HEADING, unclosed_fences
 from nacre.vault import atomic
 from nacre.vault.append import REDACT, REFUSE, OnSecret, append, guarded
 from nacre.vault.markdown import Document, document
@@ -167,13 +167,23 @@ def _last_line(data: bytes) -> bytes:
 
 
 def _last_heading(doc: Document) -> str | None:
-    """The title of the last heading; a log that is not valid UTF-8 is read as far as it can be."""
+    """The title of the heading under which a line added now would stand; none inside a code fence that is never closed.
+
+    A log that is not valid UTF-8 is read as far as it can be.
+    """
     if not any(sign in doc.data for sign in _INTRICATE):  # the usual log: no need to parse thousands of lines for one
         start = max(doc.data.rfind(b"\n#"), 0)
         line = doc.data[start:].lstrip(b"\n").split(b"\n", 1)[0].decode("utf-8", "replace").strip()
         return line[3:].strip() if line.startswith("## ") else None
-    headings = [block for block in _readable(doc).blocks if block.kind == HEADING]
-    return headings[-1].text if headings and headings[-1].level == 2 else None
+    readable = _readable(doc)
+    headings = [block for block in readable.blocks if block.kind == HEADING]
+    if (
+        not headings
+        or headings[-1].level != 2
+        or headings[-1].start < max(unclosed_fences(list(readable.bare)), default=0)
+    ):
+        return None
+    return headings[-1].text
 
 
 def _line_of(doc: Document, bullet: str) -> int | None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from nacre.config import Config
 from nacre.model.problem import Problem
+from nacre.text.blocks import unclosed_fences
 from nacre.vault import jsonl, ledger, limits, recalls, stopped
 from nacre.vault.atomic import real
 from nacre.vault.files import LARGEST
@@ -165,6 +166,8 @@ def _in_file(workspace: Workspace, path: Path, config: Config) -> Iterator[Probl
     data = path.read_bytes()
     yield from _encoding(shown, data)
     yield from _frontmatter(shown, data)
+    if path == workspace.state or limits.is_longterm(workspace, path) or _is_log(path):
+        yield from _fences(shown, data)
     yield from _fullness(workspace, path, shown, data, config)
     yield from _secrets(shown, data)
 
@@ -234,6 +237,30 @@ def _frontmatter(shown: str, data: bytes) -> Iterator[Problem]:
             shown,
             line,
             remedy=say("mend the line", "请修正该行"),
+        )
+
+
+def _is_log(path: Path) -> bool:
+    """Whether a file is the log of a day or a weekly digest, rather than a note that may hold a whole session."""
+    day = DAY_NAME.fullmatch(path.name)
+    return day is not None and not day[2]
+
+
+def _fences(shown: str, data: bytes) -> Iterator[Problem]:
+    if b"```" not in data and b"~~~" not in data:
+        return
+    lines = data.decode("utf-8", "replace").removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
+    for line in sorted(unclosed_fences(lines)):
+        yield Problem(
+            "code fence never closed",
+            say(
+                f"The code fence that begins in line {line} of {shown} is never closed: what follows, up to the next section that "
+                "Nacre wrote, counts as code and is no memory.",
+                f"{shown} 第 {line} 行开始的代码块没有闭合：其后直到 Nacre 写入的下一节为止的内容都算作代码，不算记忆。",
+            ),
+            shown,
+            line,
+            remedy=say("close it with a line of its own", "请另起一行将其闭合"),
         )
 
 

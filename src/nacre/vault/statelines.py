@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
 
-from nacre.text.blocks import CODE
+from nacre.text.blocks import unclosed_fences
 from nacre.vault import working
 from nacre.vault.markdown import Document, add_bullet, add_section, document, insert_lines
 from nacre.vault.working import DECISIONS, TASK, Line, State, lines, plain
@@ -132,9 +132,4 @@ def with_task(doc: Document, line: str | None) -> Document:
 
 def _never_closed(doc: Document, numbers: Sequence[int]) -> bool:
     """Whether a code fence among these lines goes on to the end of the file because nothing closes it."""
-    last = max(numbers, default=0)
-    if last < len(doc.lines):
-        return False
-    block = next(block for block in doc.blocks if block.start <= last <= block.end)
-    fence = doc.bare[block.start - 1].strip()[:3]
-    return block.kind == CODE and fence in ("```", "~~~") and not doc.bare[last - 1].strip().startswith(fence)
+    return max(numbers, default=0) == len(doc.lines) and not unclosed_fences(list(doc.bare)).isdisjoint(numbers)
