@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from nacre.capture.cursors import kept
+from nacre.capture.cursors import kept, signed
 from nacre.capture.headings import SHORT
 from nacre.capture.parts import with_the_owner
 from nacre.capture.sync import Setting
@@ -153,7 +153,7 @@ def _said(given: Setting, source: Source, transcript: Transcript) -> Session | N
         return None
     patterns = (*consent.settings_of(given.config, session.agent).exclude, *given.exclude)
     project = project_name(session, lambda cwd: project_of(given.workspace, Path(cwd)), str(given.workspace.root))
-    if consent.is_left_out(session, patterns, listed_as(session, project)) or consent.opted_out(session.cwd):
+    if consent.left_out(session, patterns, listed_as(session, project), signed=lambda: signed(given.workspace)):
         return None
     messages = consent.outside_pauses(session.messages, consent.pauses(given.workspace))
     return replace(session, messages=messages) if messages else None

@@ -13,10 +13,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
+from nacre.sources.consent import opted_out
 from nacre.sources.transcript import Mark, moment
 from nacre.vault import atomic
+from nacre.vault.projects import project_places
 from nacre.vault.workspace import Workspace
 
 VERSION = 1
@@ -100,6 +103,12 @@ def _is_clean(text: str) -> bool:
     from nacre.guard.secrets import redact
 
     return redact(clean(text)).text == text
+
+
+def signed(workspace: Workspace, known: Cursors | None = None) -> bool:
+    """Whether the home folder, that of a project, or one that a captured talk was about carries the sign to be left out."""
+    folders = {str(one.mark.facts.get("cwd", "")) for one in (known or load(workspace)).transcripts.values()}
+    return any(map(opted_out, (str(Path.home()), *project_places(workspace).values(), *sorted(folders))))
 
 
 def load(workspace: Workspace) -> Cursors:

@@ -15,7 +15,7 @@ from nacre.clock import Clock
 from nacre.guard import silence
 from nacre.model.bullet import Bullet
 from nacre.model.session import Kind, Message, Session, Speaker
-from nacre.sources.consent import Pause, is_left_out, opted_out, outside_pauses
+from nacre.sources.consent import Pause, left_out, outside_pauses
 from nacre.sources.transcript import Mark, Reading, Transcript
 from nacre.sources.whose import listed_as
 
@@ -52,6 +52,7 @@ class Rules:
     least_users: int
     patience: dt.timedelta
     left_out: Mapping[str, Sequence[str]]  # patterns by agent
+    signed: Callable[[], bool]  # whether a folder that we know of carries the sign that it is to be left out
     pauses: Sequence[Pause]
     covered: Mapping[str, Told]  # by the notes of OpenClaw's own hook
     extract: Extract
@@ -95,8 +96,9 @@ def sections_of(
         return Outcome(done, why_not="isolated")
     done = replace(done, session=kept(session.id))
     about = project(session)
-    if is_left_out(session, rules.left_out.get(session.agent, ()), listed_as(session, about)) or opted_out(session.cwd):
-        return Outcome(done, why_not="left out")
+    patterns = rules.left_out.get(session.agent, ())
+    if session.messages and (why_not := left_out(session, patterns, listed_as(session, about), signed=rules.signed)):
+        return Outcome(done, why_not=why_not)
     too_old = [message for message in session.messages if message.at < rules.since]
     if too_old:
         session = replace(session, messages=tuple(one for one in session.messages if one.at >= rules.since))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import chain
@@ -94,6 +95,7 @@ class _Run:
             self._remember(key, cursor)
         self.since = self._since(since)
         self.rules = self._rules()
+        self.changed: list[tuple[Source, Transcript]] = []
         self.waiting: list[Section] = []
         self.written: list[Section] = []
         self.passed: Counter[str] = Counter()
@@ -124,18 +126,31 @@ class _Run:
             config.sync.min_user_messages,
             duration(config.sync.lookback),
             left_out,
+            self._signed,
             consent.pauses(self.workspace),
             hooknotes.covered(self.workspace),
             given.extract,
             self._untold,
         )
 
+    @cache  # noqa: B019 - a run lives for one call
+    def _signed(self) -> bool:
+        """Whether a folder carries the sign to be left out: of those that earlier runs met and those of the talks at hand."""
+        if cursors.signed(self.workspace, self.known):
+            return True
+        for source, transcript in self.changed:
+            with suppress(OSError):
+                session = source.read(transcript, None, self.given.clock.fixed).session
+                if session and consent.opted_out(session.cwd):
+                    return True
+        return False
+
     def go(self, progress: Progress | None) -> SyncReport:
         if not self.dry_run:
             self._recover()
         if consent.paused_at(self.rules.pauses, self.now):
             return SyncReport(paused=True, first=self.first)
-        changed = sorted(self._changed(), key=self._turn)
+        changed = self.changed = sorted(self._changed(), key=self._turn)
         left = sum(self._key(transcript) in self.interrupted for _, transcript in changed)
         for number, (source, transcript) in enumerate(changed, 1):
             self._take(source, transcript)
