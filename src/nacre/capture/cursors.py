@@ -52,6 +52,8 @@ class Cursor:
     open: bool = False  # something after the mark waits: for more talk, for its end, or for its time to come
     partly: bool = False  # the log goes further than the mark: what was reached tells how far
     begins: dt.datetime | None = None  # what was said before this was left out as too old
+    begun: dt.datetime | None = None  # its first message that was read
+    origin: str = ""  # of a fork: the session, as kept, from which what it repeats was captured
 
 
 @dataclass(frozen=True)
@@ -148,7 +150,7 @@ def _as_json(cursor: Cursor) -> dict[str, Any]:
         told["fingerprint"] = cursor.mark.fingerprint
     if cursor.mark.facts:
         told["facts"] = dict(cursor.mark.facts)
-    for name in ("session", "name"):
+    for name in ("session", "name", "origin"):
         if getattr(cursor, name):
             told[name] = getattr(cursor, name)
     if cursor.reached:
@@ -158,8 +160,9 @@ def _as_json(cursor: Cursor) -> dict[str, Any]:
     for name in ("open", "partly"):
         if getattr(cursor, name):
             told[name] = True
-    if cursor.begins:
-        told["begins"] = _text(cursor.begins)
+    for name in ("begins", "begun"):
+        if at := getattr(cursor, name):
+            told[name] = _text(at)
     return told
 
 
@@ -174,6 +177,8 @@ def _cursor(told: Mapping[str, Any]) -> Cursor:
         bool(told.get("open")),
         bool(told.get("partly")),
         _moment(told.get("begins")),
+        _moment(told.get("begun")),
+        str(told.get("origin", "")),
     )
 
 

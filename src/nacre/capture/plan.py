@@ -60,6 +60,14 @@ class Rules:
 
 
 @dataclass(frozen=True)
+class Copied:
+    """The messages of a session that were captured from another one already, of which one is a fork; and which that was."""
+
+    messages: tuple[Message, ...] = ()
+    origin: str = ""
+
+
+@dataclass(frozen=True)
 class Outcome:
     """What a transcript gave: sections to write, or only a cursor; and why nothing, where nothing."""
 
@@ -76,14 +84,15 @@ def sections_of(
     *,
     key: str,
     elsewhere: Reached | None,
+    copied: Copied,
     headings: Headings,
     name: Callable[[str], str],
     project: Callable[[Session], str],
 ) -> Outcome:
     """The sections of what is new in a transcript.
 
-    `elsewhere` is how far the same session was captured from another file; `headings` tells those of a day's log, for the
-    case that the cursors are lost.
+    `elsewhere` is how far the same session was captured from another file, `copied` what was captured from another session;
+    `headings` tells those of a day's log, for the case that the cursors are lost.
     """
     begin = before or Cursor((), Mark())
     # Read as of an earlier moment, a transcript that stays as it is may still have more to tell.
@@ -103,12 +112,18 @@ def sections_of(
     if too_old:
         session = replace(session, messages=tuple(one for one in session.messages if one.at >= rules.since))
         begin, done = (replace(one, begins=rules.since) for one in (begin, done))
-    messages, spoken = _new(session, reading, before, elsewhere, rules)
+    if session.messages:
+        first = min(message.at for message in session.messages)
+        origin = begin.origin or (copied.origin if begin.reached is None else "")
+        begin, done = (replace(one, begun=min(first, one.begun or first), origin=origin) for one in (begin, done))
+    messages, spoken = _new(session, reading, before, elsewhere, copied, rules)
     if begin.reached is None and elsewhere is None:
         found = recognise(session.id, messages, headings, rules.clock)
         messages = found.new
         if found.told:
             begin, done = replace(_knowing(begin, found), partly=True), _knowing(done, found)
+    if not messages and copied.messages and begin.reached is None:
+        done = replace(done, reached=reached_by(copied.messages), users=spoken)
     if not messages:
         return Outcome(done, why_not="too old" if too_old and not session.messages else "nothing new")
     captured = begin.users or (rules.least_users if elsewhere else spoken + owner_count(too_old))
@@ -137,18 +152,25 @@ def _knowing(cursor: Cursor, found: Recognised) -> Cursor:
 
 
 def _new(
-    session: Session, reading: Reading, before: Cursor | None, elsewhere: Reached | None, rules: Rules
+    session: Session,
+    reading: Reading,
+    before: Cursor | None,
+    elsewhere: Reached | None,
+    copied: Copied,
+    rules: Rules,
 ) -> tuple[tuple[Message, ...], int]:
     """The messages that no log has yet and that may be captured; and how often the owner spoke in those that a note of
-    OpenClaw's hook tells."""
+    OpenClaw's hook tells, or the session that this one was forked from."""
     messages = outside_pauses(session.messages, rules.pauses)
     known = [elsewhere] if elsewhere else []
     if before and before.reached and (reading.rewritten or before.partly):
         known.append(before.reached)
     notes = rules.covered.get(session.id)
-    told = [message for message in messages if notes and notes.tells(message)]
+    copies = {one.id for one in copied.messages}
+    told = [one for one in messages if one.id in copies or (notes and notes.tells(one))]
+    ids = {one.id for one in told}
     new = (message for message in messages if not any(one.covers(message.at, message.id) for one in known))
-    return tuple(message for message in new if not (notes and notes.tells(message))), owner_count(told)
+    return tuple(message for message in new if message.id not in ids), owner_count(told)
 
 
 def _must_wait(messages: Sequence[Message], captured: int, rules: Rules) -> bool:
