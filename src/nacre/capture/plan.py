@@ -85,6 +85,7 @@ def sections_of(
     key: str,
     elsewhere: Reached | None,
     copied: Copied,
+    is_over: bool,
     headings: Headings,
     name: Callable[[str], str],
     project: Callable[[Session], str],
@@ -92,7 +93,7 @@ def sections_of(
     """The sections of what is new in a transcript.
 
     `elsewhere` is how far the same session was captured from another file, `copied` what was captured from another session;
-    `headings` tells those of a day's log, for the case that the cursors are lost.
+    of a talk that is over nothing waits for more; `headings` tells those of a day's log, for the case that the cursors are lost.
     """
     begin = before or Cursor((), Mark())
     # Read as of an earlier moment, a transcript that stays as it is may still have more to tell.
@@ -128,6 +129,8 @@ def sections_of(
         return Outcome(done, why_not="too old" if too_old and not session.messages else "nothing new")
     captured = begin.users or (rules.least_users if elsewhere else spoken + owner_count(too_old))
     held = replace(begin, stamp=stamp, session=done.session, users=captured, open=True)
+    if is_over:
+        rules = replace(rules, patience=dt.timedelta())
     if _must_wait(messages, captured, rules):
         few = owner_count(messages) + captured < rules.least_users
         return Outcome(held, why_not="too few" if few else "waits")

@@ -216,6 +216,8 @@ class _Run:
         """Whether an unchanged transcript can have nothing new: its talk counts for too little, or is still young."""
         if known.users == 0:
             return True
+        if self.queue.is_over(transcript):
+            return False
         silent_for = self.now.timestamp() - transcript.changed
         return (
             silent_for < self.rules.patience.total_seconds()
@@ -243,6 +245,7 @@ class _Run:
             key=key,
             elsewhere=None if again else self._elsewhere(key, session),
             copied=self._copied(key, source, reading, before),
+            is_over=self.queue.is_over(transcript),
             headings=lambda day: [
                 one for one in self._standing(day) if self.names.get(one.session, session) == session
             ],
