@@ -74,6 +74,13 @@ class Desk:
             index.write_text(json.dumps(known | {key: {"sessionId": session}}), "utf8")
         return path
 
+    def fork(self, *said: Said, session: str, of: str = SESSION, project: str = "p") -> Path:
+        """What `claude --resume … --fork-session` writes: all that was said under a new session id, then what is new."""
+        original = self.home / ".claude" / "projects" / project / f"{of}.jsonl"
+        copies = [json.loads(line) | {"sessionId": session} for line in original.read_bytes().splitlines()]
+        path = original.with_name(f"{session}.jsonl")
+        return add(path, [*copies, *(claude(*one, session=session) for one in said)], said)
+
     def setting(self, now: str | None = None, **more: Any) -> Setting:
         clock = Clock(ZoneInfo(self.zone), at(now) if now else None)
         given = Setting(
@@ -144,7 +151,8 @@ def zulu(when: str) -> str:
 def claude(when: str, who: str, words: str, *, session: str = SESSION, cwd: str = "") -> dict[str, Any]:
     role = "user" if who == "user" else "assistant"
     content: object = words if role == "user" else [{"type": "text", "text": words}]
-    entry = {"type": role, "uuid": named(when, words), "sessionId": session, "timestamp": zulu(when)}
+    name = named(when, words) if session == SESSION else named(session, when, words)
+    entry = {"type": role, "uuid": name, "sessionId": session, "timestamp": zulu(when)}
     return entry | {"cwd": cwd, "message": {"role": role, "content": content}}
 
 

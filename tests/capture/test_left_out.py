@@ -7,10 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.capture.talks import Desk, Said, at
+from tests.capture.talks import Desk, Said, add, at, named, zulu
 
+from nacre.capture.checkpoint import of_session
 from nacre.capture.survey import Found, remember_exclusions, survey
 from nacre.config import Config, SourceSettings, SourcesSettings, load
+from nacre.errors import NotFound
 from nacre.sources.consent import begin_pause, end_pause, paused_at, pauses
 
 SAID: tuple[Said, ...] = (("2026-03-02 09:00", "user", "alpha"), ("2026-03-02 09:05", "user", "beta"))
@@ -161,3 +163,62 @@ def test_a_folder_that_is_gone_is_no_trouble(desk: Desk) -> None:
     desk.claude(*SAID, cwd=str(Path("/nowhere/at/all")))
     desk.sync()
     assert desk.headings() == ["2026-03-02 09:05 session:61871d67 | 2 messages | project:all"]
+
+
+def gemini(desk: Desk, *said: Said, session: str = "9e871d67-1", slug: str = "shop", root: Path | None = None) -> Path:
+    """A talk of Gemini CLI, whose folder is noted beside the chats or nowhere."""
+    project = desk.home / ".gemini" / "tmp" / slug
+    head = {"sessionId": session, "startTime": zulu(said[0][0]), "kind": "main"}
+    entries = [
+        {
+            "id": named(when, words),
+            "timestamp": zulu(when),
+            "type": "user" if who == "user" else "gemini",
+            "content": words,
+        }
+        for when, who, words in said
+    ]
+    path = add(project / "chats" / f"session-{session}.jsonl", [head, *entries], said)
+    if root:
+        root.mkdir(parents=True, exist_ok=True)
+        (project / ".project_root").write_text(str(root), "utf8")
+    return path
+
+
+def test_a_talk_of_gemini_belongs_to_its_folder_and_is_left_out_with_it(desk: Desk) -> None:
+    gemini(desk, *SAID, root=desk.home / "work" / "shop")
+    gemini(desk, *SAID, session="9f871d67-1", slug="diary", root=desk.home / "work" / "diary")
+    (desk.home / "work" / "diary" / ".nacre-ignore").touch()
+    report = desk.sync()
+    assert [section.heading for section in report.sections] == ["09:05 session:9e871d67 | 2 messages | project:shop"]
+    assert report.passed_over == {"left out": 1}
+
+
+@pytest.mark.parametrize("younger", [True, False])
+def test_a_talk_whose_folder_nobody_knows_is_left_out_where_a_folder_is(desk: Desk, younger: bool) -> None:
+    diary = desk.home / "diary"
+    diary.mkdir()
+    (diary / ".nacre-ignore").touch()
+    when = "2026-03-03" if younger else "2026-03-01"
+    desk.claude((f"{when} 09:00", "user", "private"), (f"{when} 09:05", "user", "really"), cwd=str(diary))
+    gemini(desk, *SAID)
+    assert [row.left_out for row in survey(desk.setting("2026-03-09"))] == [True, True]
+    assert desk.sync().passed_over == {"left out": 1, "no folder": 1}
+    with pytest.raises(NotFound):
+        of_session(desk.setting("2026-03-09"), "9e871d67-1")
+    gemini(desk, ("2026-03-09 09:00", "user", "gamma"), ("2026-03-09 09:05", "user", "delta"), session="9d871d67-1")
+    assert desk.sync("2026-03-09 23:00").passed_over == {"no folder": 1}
+    assert desk.logs() == {}
+
+
+def test_a_talk_whose_folder_nobody_knows_is_left_out_where_the_settings_leave_something_out(desk: Desk) -> None:
+    gemini(desk, *SAID)
+    desk.config = Config(sources=SourcesSettings(gemini=SourceSettings(exclude=["diary"])))
+    assert desk.sync().passed_over == {"no folder": 1}
+    desk.openclaw(*SAID, session="openclaw-1")  # whose agents live in their workspace
+    assert len(desk.sync(exclude=["diary"]).sections) == 1
+
+
+def test_a_talk_whose_folder_nobody_knows_is_captured_where_nothing_is_left_out(desk: Desk) -> None:
+    gemini(desk, *SAID)
+    assert len(desk.sync().sections) == 1

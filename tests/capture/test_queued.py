@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 from tests.capture.talks import SESSION, Desk, Said, add, claude
 
+from nacre.capture.queued import Queue
 from nacre.config import load
 from nacre.jobs.talks import talks
 from nacre.memory import Memory
+from nacre.sources.transcript import Transcript
 from nacre.vault import inbox
 
 SAID: tuple[Said, ...] = (
@@ -82,6 +84,34 @@ def test_a_lone_remark_stays_on_the_queue_until_it_has_company(desk: Desk) -> No
     desk.sync("2026-03-02 18:00")
     assert log(desk).count("We ship on Tuesdays only") == 1
     assert waiting(desk) == 0
+
+
+@pytest.mark.parametrize("seen_before", [True, False])
+def test_a_remark_after_the_last_capture_is_captured_when_the_end_of_the_talk_is_told(
+    desk: Desk, *, seen_before: bool
+) -> None:
+    desk.claude(*SAID)
+    desk.sync("2026-03-02 14:10")
+    path = desk.claude(("2026-03-02 14:20", "user", "One more thing"))
+    if seen_before:
+        assert desk.sync("2026-03-02 14:21").sections == ()
+    queue(desk, path)
+    assert desk.sync("2026-03-02 14:22").sections == ()
+    queue(desk, path, now=True)
+    (section,) = desk.sync("2026-03-02 14:23").sections
+    assert section.bullets == ("One more thing",)
+    assert waiting(desk) == 0
+    assert desk.sync("2026-03-02 23:00").sections == ()
+
+
+def test_the_end_of_one_talk_in_a_database_is_not_that_of_another(desk: Desk) -> None:
+    queued = inbox.Queued("", (0, 0), "openclaw", "s-1", "/x/agent.sqlite", 1, 1.0, True)
+    over = Queue(desk.workspace, desk.config, desk.setting().places, ())
+    over.waiting = [queued]
+    path = Path("/x/agent.sqlite")
+    mine, other = (Transcript("openclaw", path, f"{path}#{name}", (), 0.0) for name in ("s-1", "s-2"))
+    assert over.is_over(mine)
+    assert not over.is_over(other)
 
 
 def test_a_dry_run_leaves_the_queue_alone(desk: Desk) -> None:

@@ -66,6 +66,11 @@ def test_a_talk_is_read_with_its_times_and_its_folder(path: Path) -> None:
         {"type": "worktree-state", "sessionId": SESSION},
         {"type": "bridge-session", "sessionId": SESSION},
         {"type": "result", "key": "k", "result": {"summary": "done"}},
+        {"type": "api-request", "sessionId": SESSION, "timestamp": stamp(1), "model": "m"},
+        {"type": "api-request-shape", "sessionId": SESSION, "timestamp": stamp(1), "tools": []},
+        {"type": "api-request-blob", "sessionId": SESSION, "message": {"content": [{"type": "text", "text": "given"}]}},
+        {"type": "cost-state", "sessionId": SESSION, "totalCostUSD": 0.1},
+        {"type": "tools-used", "sessionId": SESSION, "tools": ["Bash"]},
     ],
 )
 def test_what_nobody_said_is_known_and_left_out(path: Path, other: dict[str, Any]) -> None:

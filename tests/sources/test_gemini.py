@@ -109,6 +109,45 @@ def test_messages_that_stand_only_in_what_is_sent_are_taken(log: Path) -> None:
     assert said(read(SOURCE.read, log)) == [("owner", "first"), ("agent", "reply")]
 
 
+def test_what_a_resumed_session_is_sent_again_under_new_ids_and_times_is_not_taken_twice(log: Path) -> None:
+    talk = [HEAD, message("u1", "user", "ship it", 1), message("g1", "gemini", "shipped", 2)]
+    copies = [message("n0", "user", "<session_context>\nToday", 20), message("n1", "user", [{"text": "ship it"}], 20)]
+    copies += [message("n2", "gemini", [{"text": "shipped"}], 20)]
+    again = [message("u2", "user", "ship it", 21), message("g2", "gemini", "shipped twice", 22)]
+    resumed = [{"$set": {"messages": copies}}, *again]
+    write(log, lines(*talk, *resumed))
+    spoken = [("owner", "ship it"), ("agent", "shipped"), ("owner", "ship it"), ("agent", "shipped twice")]
+    assert said(read(SOURCE.read, log)) == spoken
+    write(log, lines(*talk))
+    before = read(SOURCE.read, log)
+    write(log, lines(*talk, *resumed))
+    assert said(read(SOURCE.read, log, before.mark)) == spoken[2:]
+
+
+def test_what_follows_the_copies_is_new(log: Path) -> None:
+    first = [message("u1", "user", "ship it", 1), message("g1", "gemini", "shipped", 2)]
+    copies = [message("n1", "user", [{"text": "ship it"}], 20), message("n2", "gemini", "shipped", 20)]
+    new = [message("n3", "user", "on Tuesdays only", 21), message("n4", "user", "ship it", 22)]
+    write(log, lines(HEAD, *first, {"$set": {"messages": [*copies, *new]}}))
+    assert [text for _, text in said(read(SOURCE.read, log))] == ["ship it", "shipped", "on Tuesdays only", "ship it"]
+
+
+@pytest.mark.parametrize("name", ["session-1.jsonl", "session-1.json", "g1/task.jsonl"])
+def test_the_folder_of_a_session_stands_beside_its_chats(tmp_path: Path, name: str) -> None:
+    project = tmp_path / ".gemini/tmp/shop"
+    spoken = message("1", "user", "one")
+    write(project / "chats" / name, document(spoken) if name.endswith("json") else lines(HEAD, spoken))
+    write(project / ".project_root", b"/work/shop")
+    (found,) = SOURCE.find(Places(tmp_path))
+    reading = SOURCE.read(found, None, None)
+    assert reading.session
+    assert reading.session.cwd == reading.mark.facts["cwd"] == "/work/shop"
+    (project / ".project_root").unlink()
+    again = SOURCE.read(found, None, None).session
+    assert again
+    assert again.cwd == ""
+
+
 def test_rewinding_takes_back_a_message_and_all_after_it(log: Path) -> None:
     talk = [HEAD, message("u1", "user", "keep", 1), message("u2", "user", "wrong", 2), message("g2", "gemini", "so", 3)]
     back = [{"$rewindTo": "u2"}, message("u3", "user", "right", 4)]

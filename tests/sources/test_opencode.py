@@ -245,3 +245,23 @@ def test_a_time_that_is_no_number_disturbs_no_order(tmp_path: Path) -> None:
         store.say("s1", f"m{place}", "user", place, f"text {place}")
         store.say("s1", f"x{place}", "user", place, "when?", time={"created": float("nan")})
     assert [text for _, text in said(store.read())] == ["text 1", "text 2", "text 3"]
+
+
+@pytest.mark.parametrize(
+    ("stored", "typed"),
+    [
+        ('"We use pnpm here"', "We use pnpm here"),
+        ('"call it \\"shop api\\" from now on"', 'call it "shop api" from now on'),
+        ('"我们用 pnpm"', "我们用 pnpm"),
+        ('"first line\nand a second"', "first line\nand a second"),
+        ('"shop" is the name, not "store"', '"shop" is the name, not "store"'),
+        ('"shop"', '"shop"'),
+    ],
+)
+def test_a_prompt_given_as_an_argument_is_read_without_the_quotation_marks_around_it(
+    store: Store, stored: str, typed: str
+) -> None:
+    store.session("s1")
+    store.say("s1", "m1", "user", 1, stored)
+    store.say("s1", "m2", "assistant", 5, '"it is done"')
+    assert said(store.read()) == [("owner", typed), ("agent", '"it is done"')]

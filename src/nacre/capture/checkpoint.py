@@ -10,7 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from nacre.capture.cursors import kept
+from nacre.capture import cursors
+from nacre.capture.cursors import kept, signed
 from nacre.capture.headings import SHORT
 from nacre.capture.parts import with_the_owner
 from nacre.capture.sync import Setting
@@ -24,6 +25,7 @@ from nacre.sources import consent
 from nacre.sources.transcript import Source, Transcript
 from nacre.sources.whose import listed_as, project_name
 from nacre.text.language import language_of
+from nacre.vault import atomic
 from nacre.vault.projects import project_of
 from nacre.vault.workspace import slug_of
 from nacre.words import say
@@ -48,7 +50,7 @@ def of_session(given: Setting, wanted: str | None) -> Checkpoint:
     for source, transcript in _likely_first(given, wanted):
         session = _said(given, source, transcript)
         if session and session.kind is not Kind.ISOLATED and session.id.startswith(wanted or ""):
-            return rendered(session, given)
+            return rendered(session, given, _of_origin(given, transcript))
     if wanted is None:
         raise NotFound(
             say("No talk with any agent was found on this machine.", "本机没有找到与任何代理的对话。"),
@@ -70,7 +72,7 @@ def of_hook(given: Setting, told: dict[str, object]) -> Checkpoint:
         for source, transcript in _newest_first(given):
             if transcript.path.name == os.path.basename(place) and os.path.realpath(transcript.path) == place:
                 if session := _said(given, source, transcript):
-                    return rendered(session, given)
+                    return rendered(session, given, _of_origin(given, transcript))
                 break
         shown = redact(path).text
         raise NotFound(
@@ -104,9 +106,11 @@ def of_text(given: Setting, text: str, title: str | None) -> Checkpoint:
     return Checkpoint(f"{now:%Y-%m-%d-%H%M}-{slug}.md", body, is_talk=False)
 
 
-def rendered(session: Session, given: Setting) -> Checkpoint:
-    """The conversation as Markdown: who, when, what."""
-    messages = redacted(silence.kept(with_the_owner(session.messages))) or [replace(session.messages[0], text="…")]
+def rendered(session: Session, given: Setting, told: str = "") -> Checkpoint:
+    """The conversation as Markdown: who, when, what; without the messages that stand in a text already."""
+    said = redacted(silence.kept(with_the_owner(session.messages)))
+    messages = [one for one in said if not any("\n".join(_block(one, given, each)) in told for each in _WHO)]
+    messages = messages or [replace(session.messages[0], text="…")]
     spoken = [one for one in messages if one.speaker is Speaker.OWNER] or messages
     language = language_of(" ".join(one.text for one in spoken))
     local, last = (given.clock.local(one.at) for one in (messages[0], messages[-1]))
@@ -119,6 +123,17 @@ def rendered(session: Session, given: Setting) -> Checkpoint:
     for message in messages:
         lines += _block(message, given, language)
     return Checkpoint(f"{local:%Y-%m-%d-%H%M}-{_short(session.id)}.md", "\n".join(lines))
+
+
+def _of_origin(given: Setting, transcript: Transcript) -> str:
+    """The checkpoint of the session that this one was forked from, while it stands whole; nothing where there is none."""
+    known = cursors.load(given.workspace).transcripts
+    cursor = known.get(transcript.key) or known.get(kept(transcript.key))
+    if cursor is None or not cursor.origin:
+        return ""
+    layers = given.workspace.tiers(given.config.tiers.path)
+    found = [path for layer in ("hot", "warm") for path in layers.glob(f"{layer}/*-{_short(cursor.origin)}.md")]
+    return "\n".join((atomic.read_bytes(path) or b"").decode("utf-8", "replace") for path in found)
 
 
 def _short(session: str) -> str:
@@ -153,7 +168,7 @@ def _said(given: Setting, source: Source, transcript: Transcript) -> Session | N
         return None
     patterns = (*consent.settings_of(given.config, session.agent).exclude, *given.exclude)
     project = project_name(session, lambda cwd: project_of(given.workspace, Path(cwd)), str(given.workspace.root))
-    if consent.is_left_out(session, patterns, listed_as(session, project)) or consent.opted_out(session.cwd):
+    if consent.left_out(session, patterns, listed_as(session, project), signed=lambda: signed(given.workspace)):
         return None
     messages = consent.outside_pauses(session.messages, consent.pauses(given.workspace))
     return replace(session, messages=messages) if messages else None

@@ -13,10 +13,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
+from nacre.sources.consent import opted_out
 from nacre.sources.transcript import Mark, moment
 from nacre.vault import atomic
+from nacre.vault.projects import project_places
 from nacre.vault.workspace import Workspace
 
 VERSION = 1
@@ -49,6 +52,8 @@ class Cursor:
     open: bool = False  # something after the mark waits: for more talk, for its end, or for its time to come
     partly: bool = False  # the log goes further than the mark: what was reached tells how far
     begins: dt.datetime | None = None  # what was said before this was left out as too old
+    begun: dt.datetime | None = None  # its first message that was read
+    origin: str = ""  # of a fork: the session, as kept, from which what it repeats was captured
 
 
 @dataclass(frozen=True)
@@ -102,6 +107,12 @@ def _is_clean(text: str) -> bool:
     return redact(clean(text)).text == text
 
 
+def signed(workspace: Workspace, known: Cursors | None = None) -> bool:
+    """Whether the home folder, that of a project, or one that a captured talk was about carries the sign to be left out."""
+    folders = {str(one.mark.facts.get("cwd", "")) for one in (known or load(workspace)).transcripts.values()}
+    return any(map(opted_out, (str(Path.home()), *project_places(workspace).values(), *sorted(folders))))
+
+
 def load(workspace: Workspace) -> Cursors:
     """The cursors; none when the file is missing or not ours to understand."""
     data = atomic.read_bytes(workspace.cursors)
@@ -139,7 +150,7 @@ def _as_json(cursor: Cursor) -> dict[str, Any]:
         told["fingerprint"] = cursor.mark.fingerprint
     if cursor.mark.facts:
         told["facts"] = dict(cursor.mark.facts)
-    for name in ("session", "name"):
+    for name in ("session", "name", "origin"):
         if getattr(cursor, name):
             told[name] = getattr(cursor, name)
     if cursor.reached:
@@ -149,8 +160,9 @@ def _as_json(cursor: Cursor) -> dict[str, Any]:
     for name in ("open", "partly"):
         if getattr(cursor, name):
             told[name] = True
-    if cursor.begins:
-        told["begins"] = _text(cursor.begins)
+    for name in ("begins", "begun"):
+        if at := getattr(cursor, name):
+            told[name] = _text(at)
     return told
 
 
@@ -165,6 +177,8 @@ def _cursor(told: Mapping[str, Any]) -> Cursor:
         bool(told.get("open")),
         bool(told.get("partly")),
         _moment(told.get("begins")),
+        _moment(told.get("begun")),
+        str(told.get("origin", "")),
     )
 
 

@@ -15,7 +15,7 @@ from nacre.clock import Clock
 from nacre.guard import silence
 from nacre.model.bullet import Bullet
 from nacre.model.session import Kind, Message, Session, Speaker
-from nacre.sources.consent import Pause, is_left_out, opted_out, outside_pauses
+from nacre.sources.consent import Pause, left_out, outside_pauses
 from nacre.sources.transcript import Mark, Reading, Transcript
 from nacre.sources.whose import listed_as
 
@@ -52,10 +52,19 @@ class Rules:
     least_users: int
     patience: dt.timedelta
     left_out: Mapping[str, Sequence[str]]  # patterns by agent
+    signed: Callable[[], bool]  # whether a folder that we know of carries the sign that it is to be left out
     pauses: Sequence[Pause]
     covered: Mapping[str, Told]  # by the notes of OpenClaw's own hook
     extract: Extract
     untold: Untold  # the bullets that do not stand in the log of their day yet
+
+
+@dataclass(frozen=True)
+class Copied:
+    """The messages of a session that were captured from another one already, of which one is a fork; and which that was."""
+
+    messages: tuple[Message, ...] = ()
+    origin: str = ""
 
 
 @dataclass(frozen=True)
@@ -75,14 +84,16 @@ def sections_of(
     *,
     key: str,
     elsewhere: Reached | None,
+    copied: Copied,
+    is_over: bool,
     headings: Headings,
     name: Callable[[str], str],
     project: Callable[[Session], str],
 ) -> Outcome:
     """The sections of what is new in a transcript.
 
-    `elsewhere` is how far the same session was captured from another file; `headings` tells those of a day's log, for the
-    case that the cursors are lost.
+    `elsewhere` is how far the same session was captured from another file, `copied` what was captured from another session;
+    of a talk that is over nothing waits for more; `headings` tells those of a day's log, for the case that the cursors are lost.
     """
     begin = before or Cursor((), Mark())
     # Read as of an earlier moment, a transcript that stays as it is may still have more to tell.
@@ -95,22 +106,31 @@ def sections_of(
         return Outcome(done, why_not="isolated")
     done = replace(done, session=kept(session.id))
     about = project(session)
-    if is_left_out(session, rules.left_out.get(session.agent, ()), listed_as(session, about)) or opted_out(session.cwd):
-        return Outcome(done, why_not="left out")
+    patterns = rules.left_out.get(session.agent, ())
+    if session.messages and (why_not := left_out(session, patterns, listed_as(session, about), signed=rules.signed)):
+        return Outcome(done, why_not=why_not)
     too_old = [message for message in session.messages if message.at < rules.since]
     if too_old:
         session = replace(session, messages=tuple(one for one in session.messages if one.at >= rules.since))
         begin, done = (replace(one, begins=rules.since) for one in (begin, done))
-    messages, spoken = _new(session, reading, before, elsewhere, rules)
+    if session.messages:
+        first = min(message.at for message in session.messages)
+        origin = begin.origin or (copied.origin if begin.reached is None else "")
+        begin, done = (replace(one, begun=min(first, one.begun or first), origin=origin) for one in (begin, done))
+    messages, spoken = _new(session, reading, before, elsewhere, copied, rules)
     if begin.reached is None and elsewhere is None:
         found = recognise(session.id, messages, headings, rules.clock)
         messages = found.new
         if found.told:
             begin, done = replace(_knowing(begin, found), partly=True), _knowing(done, found)
+    if not messages and copied.messages and begin.reached is None:
+        done = replace(done, reached=reached_by(copied.messages), users=spoken)
     if not messages:
         return Outcome(done, why_not="too old" if too_old and not session.messages else "nothing new")
     captured = begin.users or (rules.least_users if elsewhere else spoken + owner_count(too_old))
     held = replace(begin, stamp=stamp, session=done.session, users=captured, open=True)
+    if is_over:
+        rules = replace(rules, patience=dt.timedelta())
     if _must_wait(messages, captured, rules):
         few = owner_count(messages) + captured < rules.least_users
         return Outcome(held, why_not="too few" if few else "waits")
@@ -135,18 +155,25 @@ def _knowing(cursor: Cursor, found: Recognised) -> Cursor:
 
 
 def _new(
-    session: Session, reading: Reading, before: Cursor | None, elsewhere: Reached | None, rules: Rules
+    session: Session,
+    reading: Reading,
+    before: Cursor | None,
+    elsewhere: Reached | None,
+    copied: Copied,
+    rules: Rules,
 ) -> tuple[tuple[Message, ...], int]:
     """The messages that no log has yet and that may be captured; and how often the owner spoke in those that a note of
-    OpenClaw's hook tells."""
+    OpenClaw's hook tells, or the session that this one was forked from."""
     messages = outside_pauses(session.messages, rules.pauses)
     known = [elsewhere] if elsewhere else []
     if before and before.reached and (reading.rewritten or before.partly):
         known.append(before.reached)
     notes = rules.covered.get(session.id)
-    told = [message for message in messages if notes and notes.tells(message)]
+    copies = {one.id for one in copied.messages}
+    told = [one for one in messages if one.id in copies or (notes and notes.tells(one))]
+    ids = {one.id for one in told}
     new = (message for message in messages if not any(one.covers(message.at, message.id) for one in known))
-    return tuple(message for message in new if not (notes and notes.tells(message))), owner_count(told)
+    return tuple(message for message in new if message.id not in ids), owner_count(told)
 
 
 def _must_wait(messages: Sequence[Message], captured: int, rules: Rules) -> bool:

@@ -39,6 +39,15 @@ class Queue:
         """The transcripts of talks that ended, or are about to be forgotten by their agents."""
         return frozenset(one.transcript for one in self.waiting if one.now)
 
+    def is_over(self, transcript: Transcript) -> bool:
+        """Whether the agent of a talk said that it ended, or is about to be forgotten. A database holds many, known by their ids."""
+        return any(
+            one.now
+            and (one.session in transcript.key or transcript.path.suffix == ".jsonl")
+            and os.path.realpath(one.transcript) == os.path.realpath(transcript.path)
+            for one in self.waiting
+        )
+
     def outside(self, source: Source) -> Iterator[Transcript]:
         """The transcripts that a source would not find, because they lie where it does not look."""
         if self._readers.get(source.agent) is source:

@@ -6,16 +6,18 @@ import datetime as dt
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from nacre.capture.cursors import signed
 from nacre.capture.parts import owner_count
 from nacre.capture.sync import LONGEST, Progress, Setting
 from nacre.clock import duration
 from nacre.config import Config, user_config_file
-from nacre.model.session import Kind
-from nacre.sources.consent import is_left_out, opted_out, settings_of
+from nacre.model.session import Kind, Session
+from nacre.sources.consent import left_out, opted_out, settings_of
 from nacre.sources.whose import listed_as, project_name
 from nacre.vault.projects import project_of
 from nacre.vault.settings import set_key
@@ -34,6 +36,7 @@ class Found(NamedTuple):
 def survey(given: Setting, since: dt.datetime | None = None, progress: Progress | None = None) -> list[Found]:
     """Every project and chat with talk that would be captured, the busiest first. Reads transcripts, writes nothing."""
     begin = since or given.clock.now() - min(duration(given.config.sync.first), LONGEST)
+    talks: list[tuple[Session, str, int]] = []
     sessions: Counter[tuple[str, str, bool]] = Counter()
     messages: Counter[tuple[str, str, bool]] = Counter()
     projects: Callable[[str], str | None] = cache(lambda cwd: project_of(given.workspace, Path(cwd)))
@@ -42,7 +45,6 @@ def survey(given: Setting, since: dt.datetime | None = None, progress: Progress 
     for number, (source, transcript) in enumerate(wanted, 1):
         if progress:
             progress(number, len(wanted))
-        settings = settings_of(given.config, source.agent)
         try:
             session = source.read(transcript, None, given.clock.fixed).session
         except OSError:
@@ -52,9 +54,17 @@ def survey(given: Setting, since: dt.datetime | None = None, progress: Progress 
         spoken = owner_count(one for one in session.messages if one.at >= begin)
         if not spoken or owner_count(session.messages) < given.config.sync.min_user_messages:
             continue
-        patterns = (*settings.exclude, *given.exclude)
         name = listed_as(session, project_name(session, projects, str(given.workspace.root)))
-        out = not settings.enabled or is_left_out(session, patterns, name) or opted_out(session.cwd)
+        talks.append((replace(session, messages=()), name, spoken))
+
+    @cache
+    def is_signed() -> bool:
+        return signed(given.workspace) or any(opted_out(session.cwd) for session, _, _ in talks)
+
+    for session, name, spoken in talks:
+        settings = settings_of(given.config, session.agent)
+        patterns = (*settings.exclude, *given.exclude)
+        out = not settings.enabled or bool(left_out(session, patterns, name, signed=is_signed))
         key = (session.agent, name, out)
         sessions[key] += 1
         messages[key] += spoken

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import chain
@@ -13,7 +14,7 @@ from pathlib import Path
 from nacre.capture import cursors, hooknotes
 from nacre.capture.cursors import Cursor, Cursors, Pending, Reached, kept
 from nacre.capture.headings import SHORT, Standing, short_id, standing
-from nacre.capture.plan import Extract, Outcome, Rules, Section, sections_of
+from nacre.capture.plan import Copied, Extract, Outcome, Rules, Section, sections_of
 from nacre.capture.provenance import captured
 from nacre.capture.queued import Queue
 from nacre.capture.untold import Alike, Lines, untold
@@ -22,8 +23,9 @@ from nacre.config import Config
 from nacre.guard.sanitise import clean
 from nacre.guard.secrets import redact
 from nacre.model.bullet import Bullet
+from nacre.model.session import Message, Speaker
 from nacre.sources import consent
-from nacre.sources.transcript import Mark, Places, Source, Transcript
+from nacre.sources.transcript import Mark, Places, Reading, Source, Transcript
 from nacre.sources.whose import project_name
 from nacre.vault import atomic, daily, trail
 from nacre.vault.append import REDACT
@@ -37,6 +39,7 @@ BATCH = 40  # sections, at least, that are written in one go and recorded as one
 SHARE = 20  # with many transcripts a batch is this part of them: each writes all their cursors
 LONGEST = dt.timedelta(days=20_000)  # that a run looks back: to before there were agents
 PATIENCE = 600.0  # seconds to wait for another run
+FORKING = ("claude-code", "gemini", "opencode")  # Codex tells itself what a fork repeats
 Progress = Callable[[int, int], None]
 
 
@@ -94,6 +97,9 @@ class _Run:
             self._remember(key, cursor)
         self.since = self._since(since)
         self.rules = self._rules()
+        self.found: dict[str, tuple[Source, Transcript]] = {}  # every transcript that was listed
+        self.whole: dict[str, tuple[Message, ...]] = {}  # what was said in those that may have been forked
+        self.changed: list[tuple[Source, Transcript]] = []
         self.waiting: list[Section] = []
         self.written: list[Section] = []
         self.passed: Counter[str] = Counter()
@@ -124,18 +130,31 @@ class _Run:
             config.sync.min_user_messages,
             duration(config.sync.lookback),
             left_out,
+            self._signed,
             consent.pauses(self.workspace),
             hooknotes.covered(self.workspace),
             given.extract,
             self._untold,
         )
 
+    @cache  # noqa: B019 - a run lives for one call
+    def _signed(self) -> bool:
+        """Whether a folder carries the sign to be left out: of those that earlier runs met and those of the talks at hand."""
+        if cursors.signed(self.workspace, self.known):
+            return True
+        for source, transcript in self.changed:
+            with suppress(OSError):
+                session = source.read(transcript, None, self.given.clock.fixed).session
+                if session and consent.opted_out(session.cwd):
+                    return True
+        return False
+
     def go(self, progress: Progress | None) -> SyncReport:
         if not self.dry_run:
             self._recover()
         if consent.paused_at(self.rules.pauses, self.now):
             return SyncReport(paused=True, first=self.first)
-        changed = sorted(self._changed(), key=self._turn)
+        changed = self.changed = sorted(self._changed(), key=self._turn)
         left = sum(self._key(transcript) in self.interrupted for _, transcript in changed)
         for number, (source, transcript) in enumerate(changed, 1):
             self._take(source, transcript)
@@ -174,6 +193,7 @@ class _Run:
             if not consent.settings_of(self.given.config, source.agent).enabled:
                 continue
             for transcript in chain(source.find(self.given.places), self.queue.outside(source)):
+                self.found[self._key(transcript)] = (source, transcript)
                 known = self.transcripts.get(transcript.key)
                 if known is None and transcript.changed < self.since.timestamp():
                     continue
@@ -196,6 +216,8 @@ class _Run:
         """Whether an unchanged transcript can have nothing new: its talk counts for too little, or is still young."""
         if known.users == 0:
             return True
+        if self.queue.is_over(transcript):
+            return False
         silent_for = self.now.timestamp() - transcript.changed
         return (
             silent_for < self.rules.patience.total_seconds()
@@ -222,6 +244,8 @@ class _Run:
             self.rules,
             key=key,
             elsewhere=None if again else self._elsewhere(key, session),
+            copied=self._copied(key, source, reading, before),
+            is_over=self.queue.is_over(transcript),
             headings=lambda day: [
                 one for one in self._standing(day) if self.names.get(one.session, session) == session
             ],
@@ -241,6 +265,37 @@ class _Run:
         """How far the same session was captured from another place: a store that was moved into a database."""
         others = [self.transcripts[other].reached for other in self.places_of_session.get(session, ()) if other != key]
         return max((one for one in others if one), key=lambda one: one.at, default=None)
+
+    def _copied(self, key: str, source: Source, reading: Reading, before: Cursor | None) -> Copied:
+        """What of a reading was captured from another session of the same agent: a fork repeats what was said before it, to the
+        millisecond. Where this one was captured before, only known forks can hold what it goes on with."""
+        messages = reading.session.messages if reading.session else ()
+        if not messages or source.agent not in FORKING:
+            return Copied()
+        begin, end = min(one.at for one in messages), max(one.at for one in messages)
+        is_new = before is None or before.reached is None
+        copies: dict[int, str] = {}  # by place in the messages: the session from which it was captured
+        for other, cursor in self.transcripts.items():
+            if cursor.reached is None or cursor.reached.at < begin or (cursor.begun and cursor.begun > end):
+                continue
+            if other == key or self.found.get(other, (None,))[0] is not source:
+                continue
+            if is_new or cursor.origin or (before and before.origin):
+                said = (one for one in self._said(other) if cursor.reached.covers(one.at, one.id))
+                captured = {_print(one, source.agent) for one in said}
+                same = (place for place, one in enumerate(messages) if _print(one, source.agent) in captured)
+                copies |= dict.fromkeys(same, cursor.session)
+        return Copied(tuple(messages[place] for place in sorted(copies)), copies[min(copies)] if copies else "")
+
+    def _said(self, key: str) -> tuple[Message, ...]:
+        """Everything that was said in a transcript that was listed; nothing where it cannot be read."""
+        if key not in self.whole:
+            source, transcript = self.found[key]
+            self.whole[key] = ()
+            with suppress(OSError):
+                session = source.read(transcript, None, self.given.clock.fixed).session
+                self.whole[key] = session.messages if session else ()
+        return self.whole[key]
 
     def _name(self, session: str) -> str:
         """What headings call a session: as before, else by the beginning of its id that calls no other one so."""
@@ -342,6 +397,11 @@ class _Run:
         self.interrupted = {one.key for one in unwritten}
         self.known = Cursors(dict(self.transcripts), self.known.synced, self.since, tuple(unwritten))
         cursors.save(self.workspace, self.known)
+
+
+def _print(message: Message, agent: str) -> tuple[str, dt.datetime, Speaker, str]:
+    """What a fork leaves as it is: opencode gives new ids to what it repeats."""
+    return "" if agent == "opencode" else message.id, message.at, message.speaker, message.text
 
 
 def _marks(one: Captured) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ import click
 
 from nacre.cli.base import Command, Invocation, dry_run_option, json_option, note, open_all, print_json, progress_bar
 from nacre.cli.captured import ask_consent, show_found
+from nacre.sources.consent import NO_FOLDER
 from nacre.words import say
 
 if TYPE_CHECKING:
@@ -60,6 +61,14 @@ def _show(report: SyncReport, *, dry_run: bool) -> None:
         note(say('Capture is paused; "nacre resume" goes on.', "采集已暂停；可用“nacre resume”恢复。"))
     for path in report.unreadable:
         note(say(f"{path} cannot be read and was passed over.", f"{path} 无法读取，已跳过。"))
+    if nowhere := report.passed_over.get(NO_FOLDER):
+        many = "1 talk was" if nowhere == 1 else f"{nowhere} talks were"
+        note(
+            say(
+                f"{many} not captured: it is not known in which folder, and some folders are to be left out.",
+                f"有 {nowhere} 个对话未采集：不知道它们属于哪个文件夹，而有的文件夹已被排除。",
+            )
+        )
     for section in report.sections:
         if dry_run or sys.stdout.isatty():
             click.echo(f"{section.day}  ## {section.heading}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from nacre.config import Config
@@ -19,6 +19,7 @@ class LeftOut:
 
     config: Config
     pauses: Sequence[consent.Pause]
+    folders: Collection[str] = ()  # that we know of
     _signs: dict[str, bool] = field(default_factory=dict)  # whether a folder carries the sign: asked once in a run
 
     def state(self, session: Session | None) -> str:
@@ -35,9 +36,14 @@ class LeftOut:
         patterns = consent.settings_of(self.config, session.agent).exclude
         if patterns and consent.is_left_out(session, patterns):
             return True
-        if session.cwd not in self._signs:
-            self._signs[session.cwd] = consent.opted_out(session.cwd)
-        return self._signs[session.cwd]
+        if self._signed(session.cwd):
+            return True
+        return consent.lacks_folder(session) and (bool(patterns) or any(map(self._signed, self.folders)))
+
+    def _signed(self, folder: str) -> bool:
+        if folder not in self._signs:
+            self._signs[folder] = consent.opted_out(folder)
+        return self._signs[folder]
 
     def outside_pauses(self, messages: Sequence[Message]) -> tuple[Message, ...]:
         return consent.outside_pauses(messages, self.pauses)

@@ -27,6 +27,7 @@ from nacre.sources import consent
 from nacre.sources.readonly import looking_into
 from nacre.sources.transcript import Places, Source, Transcript
 from nacre.sources.whose import belongs_to, places_of
+from nacre.vault.projects import project_places
 from nacre.vault.workspace import Workspace
 
 FILE = "sessions.sqlite"
@@ -83,7 +84,7 @@ class SessionKeeper(Keeper):
             return sum(1 for _ in self._found())
         transcripts.prepare(self.store)
         known = transcripts.load(self.store.db, live)
-        tasks, hidden = self._plan(known, self._left_out(), every=False)
+        tasks, hidden = self._plan(known, self._left_out(known), every=False)
         return len(tasks) + len(hidden) + len(known)
 
     def lines(self, path: str, first: int, last: int, until: dt.datetime | None) -> list[str] | None:
@@ -117,8 +118,9 @@ class SessionKeeper(Keeper):
                 shown[begin - 1 : begin - 1 + len(block)] = block
         return shown[:end_of_all]
 
-    def _left_out(self) -> LeftOut:
-        return LeftOut(self.config, consent.pauses(self.workspace))
+    def _left_out(self, known: dict[str, Known]) -> LeftOut:
+        folders = {str(Path.home()), *project_places(self.workspace).values(), *(one.cwd for one in known.values())}
+        return LeftOut(self.config, consent.pauses(self.workspace), folders)
 
     def _found(self) -> Iterator[tuple[Source, Transcript]]:
         """The transcripts of the agents that are not left out, as far as they belong to this workspace."""
@@ -137,7 +139,7 @@ class SessionKeeper(Keeper):
         transcripts.prepare(self.store)
         report = TextReport()
         known = transcripts.load(self.store.db, generation)
-        left_out = self._left_out()
+        left_out = self._left_out(known)
         tasks, hidden = self._plan(known, left_out, every=every_file)
         overwrite_deleted(self.store)
         gone = [one for one in known.values() if not self._cannot_tell(one)]
@@ -169,7 +171,8 @@ class SessionKeeper(Keeper):
             if before is None:
                 tasks.append(Task(source, transcript, None, anew=True))
                 continue
-            if left_out.holds(before):  # then it is not even read
+            # What is left out is not even read; where its folder is not known, what was added may tell it.
+            if left_out.holds(before) and (before.cwd or before.stamp == transcripts.stamp(transcript)):
                 hidden += [before] if before.file is not None else []
                 continue
             kind = transcripts.told(transcript)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from nacre.capture.cursors import kept
+from nacre.capture.cursors import kept, signed
 from nacre.guard.secrets import redact
 from nacre.guard.together import redacted
 from nacre.lifecycle.connect import connected
@@ -185,6 +185,6 @@ def _said(room: Room, source: Source, transcript: Transcript) -> Session | None:
         return None
     project = project_name(session, lambda cwd: project_of(room.workspace, Path(cwd)), str(room.workspace.root))
     patterns = consent.settings_of(room.config, session.agent).exclude
-    if consent.is_left_out(session, patterns, listed_as(session, project)) or consent.opted_out(session.cwd):
+    if consent.left_out(session, patterns, listed_as(session, project), signed=lambda: signed(room.workspace)):
         return None
     return replace(session, messages=consent.outside_pauses(session.messages, consent.pauses(room.workspace)))

@@ -17,7 +17,11 @@ _NOT_TALK = frozenset(
     {"system", "summary", "file-history-snapshot", "queue-operation", "progress", "last-prompt", "content-replacement"}
     | {"custom-title", "ai-title", "agent-name", "agent-color", "agent-setting", "tag", "pr-link", "frame-link"}
     | {"permission-mode", "mode", "started", "result", "relocated", "worktree-state", "bridge-session", "atis-latch"}
-    | {"continued-in", "tool_use", "tool_result"}
+    | {"continued-in", "tool_use", "tool_result", "api-request", "api-request-shape", "api-request-blob", "cost-state"}
+    | {"tools-used", "ended-by-model", "artifact-comment-monitor", "artifact-autoreact-ledger", "history-suppression"}
+    | {"file-history-delta", "attribution-snapshot", "isolation-latch", "session-owner", "dev-mods", "memory-mode"}
+    | {"data-flow-records", "data-flow-incomplete", "derived-from", "fork-context-ref", "observer-ref", "repl-mode"}
+    | {"resume-head-vouch"}
 )  # entries of the program itself
 _PERSONS = frozenset({"human", "user", "cli"})  # kinds of origin that mean: somebody typed it
 _PROGRAMS = frozenset({"task-notification", "peer", "coordinator", "channel", "system", "hook", "auto-continuation"})

@@ -6,7 +6,7 @@ import datetime as dt
 import fnmatch
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,6 +16,8 @@ from nacre.vault import atomic
 from nacre.vault.workspace import Workspace
 
 OPT_OUT = ".nacre-ignore"  # an empty file of this name keeps the talks about a folder, and all below it, out of memory
+LEFT_OUT, NO_FOLDER = "left out", "no folder"  # why a session is not captured
+_IN_FOLDERS = frozenset({"claude-code", "codex", "cursor", "gemini", "opencode"})  # agents that work in a folder
 _LONGEST = 4096  # characters of a path
 
 
@@ -35,6 +37,22 @@ def is_left_out(session: Session, patterns: Iterable[str], listed_as: str = "") 
         if wanted in folded or any(fnmatch.fnmatchcase(name, wanted) for name in folded):
             return True
     return False
+
+
+def left_out(session: Session, patterns: Sequence[str], listed_as: str = "", *, signed: Callable[[], bool]) -> str:
+    """Why a session is left out; empty where it is not.
+
+    A talk with a coding agent whose folder nobody knows may be about any folder: where something is left out by patterns, or `signed`
+    says that a folder we know of carries the sign, such a talk is too.
+    """
+    if is_left_out(session, patterns, listed_as) or opted_out(session.cwd):
+        return LEFT_OUT
+    return NO_FOLDER if lacks_folder(session) and (patterns or signed()) else ""
+
+
+def lacks_folder(session: Session) -> bool:
+    """Whether a talk with an agent that works in a folder does not tell which."""
+    return session.agent in _IN_FOLDERS and not folder(session.cwd)
 
 
 def folder(cwd: str) -> str:

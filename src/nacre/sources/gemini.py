@@ -61,6 +61,8 @@ def _tool_output(head: bytes) -> bool:
 
 
 def _session(facts: dict[str, Any], path: Path, messages: tuple[Message, ...]) -> Session:
+    if not facts.get("cwd") and (root := _project_root(path)):
+        facts["cwd"] = root
     isolated = facts.get("kind") == "subagent" or path.parent.parent.name == "chats"
     return Session(
         str(facts.get("sessionId") or path.stem),
@@ -70,6 +72,16 @@ def _session(facts: dict[str, Any], path: Path, messages: tuple[Message, ...]) -
         messages,
         cwd=str(facts.get("cwd", "")),
     )
+
+
+def _project_root(path: Path) -> str:
+    """The folder of the project that a session's file lies under, as the program notes it beside the chats."""
+    folder = next((parent.parent for parent in path.parents if parent.name == "chats"), None)
+    try:
+        told = (folder / ".project_root").read_bytes() if folder else b""
+    except OSError:
+        return ""  # older versions write none
+    return told[:4096].decode("utf-8", errors="replace").strip()
 
 
 def _note(facts: dict[str, Any], told: dict[str, Any]) -> None:
@@ -117,6 +129,7 @@ class _Taker:
         if message.id in recent or not message.text:
             return
         facts["recent"] = [*recent, message.id][-_RECENT:]
+        facts["words"] = [*(facts.get("words") or []), _print(message)][-_RECENT:]
         facts["last"] = max(facts.get("last", ""), message.at.isoformat())
         self.places.setdefault(message.id, len(notes.messages))
         notes.messages.append(message)
@@ -132,7 +145,11 @@ class _Taker:
         if any(_SUMMARY in _text(one.get("content")) for one in found):
             notes.facts["last"] = max([last, *(message.at.isoformat() for message in messages)])
             return
-        for message in messages:
+        prints = [_print(message) for message in messages]
+        # A session that was resumed is sent what was said before under new ids and times: the last of it that was taken ends the copies.
+        taken = next((one for one in reversed(notes.facts.get("words") or []) if one in prints), None)
+        copies = len(prints) - prints[::-1].index(taken) if taken else 0
+        for message in messages[copies:]:
             if message.at.isoformat() > last:
                 self._add(message, notes)
 
@@ -145,6 +162,10 @@ class _Taker:
             return
         del notes.messages[place:]
         self.places = {name: at for name, at in self.places.items() if at < place}
+
+
+def _print(message: Message) -> str:
+    return digest((message.speaker, message.text))
 
 
 def _document(path: Path, mark: Mark | None, until: dt.datetime | None) -> Reading:
@@ -174,7 +195,7 @@ def _document(path: Path, mark: Mark | None, until: dt.datetime | None) -> Readi
         elif not message and not (isinstance(entry, dict) and _kind(entry) in _NOT_TALK):
             unknown += 1
     session = _session(facts, path, tuple(messages))
-    return Reading(session, Mark(end, digest(ids[:end])), end == len(ids), unknown, rewritten)
+    return Reading(session, Mark(end, digest(ids[:end]), facts), end == len(ids), unknown, rewritten)
 
 
 def _kind(entry: dict[str, Any]) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 import os
+import re
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -29,6 +30,7 @@ _PARTS = """
     AND CASE WHEN json_valid(data) THEN json_extract(data, '$.type') END = 'text' ORDER BY id
 """
 _SPEAKERS = {"user": Speaker.OWNER, "assistant": Speaker.AGENT}
+_ARGUMENT = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
 _OWN_AGENTS = frozenset({"compaction", "title", "summary"})  # those that write for the program, not for the user
 _NEVER = dt.datetime.fromtimestamp(0, dt.UTC)
 _STALE = 600.0  # seconds: an answer that nobody went on with for so long was broken off
@@ -174,7 +176,7 @@ def _reading(store: _Store | None, mark: Mark | None, until: dt.datetime | None)
         end += 1
         if _is_summary(told):
             facts["compacted"] = True
-        elif words := _words(store.parts(name)):
+        elif words := _words(store.parts(name), speaker):
             known = digest((words,))
             # After a summary the program sends the last prompt once more, as if the user had.
             again = speaker is Speaker.OWNER and facts.pop("compacted", False) and facts.get("last") == known
@@ -182,25 +184,31 @@ def _reading(store: _Store | None, mark: Mark | None, until: dt.datetime | None)
                 messages.append(Message(name, at, speaker, words))
             if speaker is Speaker.OWNER:
                 facts["last"] = known
+    if isinstance(folder := store.about.get("directory"), str):
+        facts["cwd"] = folder
     session = Session(
         str(store.about["id"]),
         AGENT,
         Kind.ISOLATED if store.about.get("parentID") else Kind.MAIN,
         moment(store.about.get("created")),
         tuple(messages),
-        cwd=folder if isinstance(folder := store.about.get("directory"), str) else "",
+        cwd=str(facts.get("cwd", "")),
     )
     return Reading(session, Mark(end, digest(ids[:end]), facts), end == len(ids), unknown, rewritten)
 
 
-def _words(parts: Iterable[dict[str, Any]]) -> str:
+def _words(parts: Iterable[dict[str, Any]], speaker: Speaker) -> str:
     """What was typed or said: no tools, no thoughts, no files, nothing that the program put in."""
     texts = (
         part.get("text")
         for part in parts
         if part.get("type") == "text" and not part.get("synthetic") and not part.get("ignored")
     )
-    return "\n".join(text.strip() for text in texts if isinstance(text, str) and text.strip())
+    words = "\n".join(text.strip() for text in texts if isinstance(text, str) and text.strip())
+    # `opencode run "…"` stores an argument with spaces in quotation marks, those inside it escaped.
+    if speaker is Speaker.OWNER and " " in words and (quoted := _ARGUMENT.fullmatch(words)):
+        words = quoted[1].replace('\\"', '"').strip()
+    return words
 
 
 def _is_summary(told: dict[str, Any]) -> bool:
