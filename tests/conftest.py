@@ -58,7 +58,9 @@ class FakeEmbedder:
     def models_for(self, text: str) -> tuple[ModelId, ...]:
         return tuple(self.latin if script == "Latin" else self.han for script in scripts(text))
 
-    def embed(self, model: ModelId, texts: Sequence[str], *, query: bool = False) -> npt.NDArray[np.float32]:
+    def embed(
+        self, model: ModelId, texts: Sequence[str], *, query: bool = False, hurry: bool = False
+    ) -> npt.NDArray[np.float32]:
         if self.fail_after is not None and self.asked >= self.fail_after:
             raise KeyboardInterrupt
         self.asked += len(texts)

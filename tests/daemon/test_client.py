@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nacre.daemon import client, protocol, quick
+from nacre.embed.providers import PROVIDERS
 
 HEAVY = {"click", "typing", "re", "json", "socket", "hashlib", "tomllib", "dataclasses", "nacre.config", "nacre.memory"}
 
@@ -70,12 +71,10 @@ def test_a_workspace_has_one_name_however_it_is_reached(root: Path, tmp_path: Pa
 
 
 def test_settings_models_and_environment_tell_answers_apart(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = client.settings_print(str(root)), client.environment_print()
+    before = client.settings_print(str(root)), client.environment_print(str(root))
     (root / ".nacre" / "config.toml").write_text("[search]\nmax_results = 3\n", "utf8")
     assert client.settings_print(str(root)) != before[0]
     after = client.settings_print(str(root))
-    Path(os.environ["NACRE_MODELS_PATH"], "some-model").mkdir(parents=True)
-    assert client.settings_print(str(root)) != after
     for name, value in (
         ("NACRE_SEARCH_DECAY", "off"),
         ("NACRE_LANGUAGE", "zh"),
@@ -84,9 +83,29 @@ def test_settings_models_and_environment_tell_answers_apart(root: Path, monkeypa
     ):
         with monkeypatch.context() as changed:
             changed.setenv(name, value)
-            assert client.environment_print() != before[1]
+            assert client.environment_print(str(root)) != before[1]
     monkeypatch.setenv("NACRE_WORKSPACE", str(root))
-    assert client.environment_print() == before[1]
+    assert client.environment_print(str(root)) == before[1]
+    Path(os.environ["NACRE_MODELS_PATH"], "some-model").mkdir(parents=True)
+    assert client.settings_print(str(root)) != after
+
+
+def test_a_key_tells_answers_apart_only_where_a_service_may_be_asked(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def matters(name: str) -> bool:
+        with monkeypatch.context() as changed:
+            without = client.environment_print(str(root))
+            changed.setenv(name, "x")
+            return client.environment_print(str(root)) != without
+
+    assert sorted(client._KEYS) == sorted(key for one in PROVIDERS.values() for key in one.key_variables)
+    assert matters("OPENAI_API_KEY")  # no model is installed: whichever key is there is used
+    assert not matters("ANTHROPIC_API_KEY")
+    Path(os.environ["NACRE_MODELS_PATH"], "some-model").mkdir(parents=True)
+    assert not matters("OPENAI_API_KEY")
+    (root / ".nacre" / "config.toml").write_text('[embed]\nprovider = "openai"\n', "utf8")
+    assert matters("OPENAI_API_KEY")
 
 
 def test_nobody_there_is_no_daemon(root: Path) -> None:

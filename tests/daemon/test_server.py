@@ -85,7 +85,7 @@ def test_a_question_may_come_in_pieces_and_many_at_once(root: Path, start: Start
         "protocol": protocol.VERSION,
         "version": __version__,
         "settings": client.settings_print(str(root)),
-        "environment": client.environment_print(),
+        "environment": client.environment_print(str(root)),
         "scope": "main",
     }
     messages = protocol.packed(hello) + protocol.packed({"kind": "search", "asked": {"query": "roses"}}) * 3

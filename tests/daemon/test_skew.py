@@ -59,6 +59,33 @@ def test_another_environment_does_its_own_work(root: Path, start: Start, monkeyp
     assert answers(root)
 
 
+def test_a_daemon_that_openclaws_gateway_started_serves_a_shell(
+    root: Path, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    models = Path(os.environ["NACRE_MODELS_PATH"])
+    (models / "installed").mkdir(parents=True)
+    with monkeypatch.context() as gateway:
+        for name, value in (
+            ("OPENCLAW_GATEWAY_TOKEN", "abc"),
+            ("OPENCLAW_GATEWAY_PORT", "18789"),
+            ("OPENCLAW_SERVICE_MARKER", "openclaw"),
+            ("OPENCLAW_SHELL", "exec"),
+            ("OPENCLAW_PROFILE", "default"),
+            ("OPENCLAW_STATE_DIR", str(Path.home() / ".openclaw")),  # named, and where it is anyway
+            ("OPENCLAW_CONFIG_PATH", str(Path.home() / ".openclaw" / "openclaw.json")),
+            ("XDG_CONFIG_HOME", str(Path.home() / ".config")),
+            ("ANTHROPIC_API_KEY", "abc"),
+            ("OPENAI_API_KEY", "abc"),  # with local models nobody is sent anything
+        ):
+            gateway.setenv(name, value)
+        start()
+    assert answers(root)
+    for name, value in (("OPENCLAW_STATE_DIR", "/elsewhere"), ("OPENCLAW_CONFIG_PATH", "/elsewhere.json")):
+        with monkeypatch.context() as other:
+            other.setenv(name, value)
+            assert not answers(root)
+
+
 def test_a_daemon_of_other_settings_can_still_be_stopped(
     root: Path, start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -141,12 +141,12 @@ def test_a_file_that_changed_while_its_text_was_embedded_is_embedded_again(notes
     real = embedder.embed
     once: list[int] = []
 
-    def change_meanwhile(model: Any, texts: Any, *, query: bool = False) -> Any:
+    def change_meanwhile(model: Any, texts: Any, **how: bool) -> Any:
         if not once:
             once.append(1)
             notes.write("memory/0.md", "# Note 0\n\nWritten while the model was at work.\n")
             notes.update()
-        return real(model, texts, query=query)
+        return real(model, texts, **how)
 
     embedder.embed = change_meanwhile
     embedding.fill(notes.store, embedder)

@@ -34,7 +34,20 @@ _NO_MATTER = (
         "NACRE_HOOK_DEBUG",
     ),
 )
-_MATTERS = ("HOME", "TZ", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME")
+_FOLDERS = {  # variables that move a folder, and where it is without them; of OpenClaw's many others none changes an answer
+    "XDG_CONFIG_HOME": ".config",
+    "XDG_CACHE_HOME": ".cache",
+    "CLAUDE_CONFIG_DIR": ".claude",
+    "CODEX_HOME": ".codex",
+    "OPENCLAW_STATE_DIR": ".openclaw",
+}
+_KEYS = (
+    "OPENAI_API_KEY",
+    "GEMINI_API_KEY",
+    "GOOGLE_API_KEY",
+    "VOYAGE_API_KEY",
+    "MISTRAL_API_KEY",
+)  # of embed.providers
 
 
 class NoDaemon(Exception):
@@ -69,34 +82,42 @@ def places(root: str) -> list[str]:
 
 def settings_print(root: str) -> str:
     """A hash of the files that settings come from, and of which models are there."""
-    home = os.path.expanduser("~")
-    settings = os.environ.get("NACRE_CONFIG_FILE") or os.path.join(config_folder(), "config.toml")
-    cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(home, ".cache")
-    models = os.environ.get("NACRE_MODELS_PATH") or os.path.join(cache, "nacre", "models")
-    told = [_content(os.path.expanduser(settings)), _content(os.path.join(root, ".nacre", "config.toml"))]
-    try:
-        with os.scandir(models) as entries:
-            told += sorted(f"{entry.name} {entry.stat().st_mtime_ns}".encode() for entry in entries)
-    except OSError:
-        pass
-    return _hash(told)
+    return _hash([*_settings(root), *_models()])
 
 
-def environment_print() -> str:
-    """A hash of what the environment says beside that."""
+def environment_print(root: str) -> str:
+    """A hash of what else changes an answer: settings, places, language, time zone, and keys where one may be used."""
     from nacre.words import language_of_environment
 
-    chosen = {
-        name: value
-        for name, value in os.environ.items()
-        if (name.startswith("NACRE_") and name not in _NO_MATTER)
-        or name in _MATTERS
-        or name.startswith("OPENCLAW_")
-        or name.endswith("_API_KEY")
-    }
-    chosen.pop("OPENCLAW_WORKSPACE", None)
+    env = os.environ
+    home = os.path.expanduser("~")
+    chosen = {name: value for name, value in env.items() if name.startswith("NACRE_") and name not in _NO_MATTER}
+    chosen |= {name: env.get(name) or os.path.join(home, usual) for name, usual in _FOLDERS.items()}
+    chosen["HOME"] = home
+    chosen["TZ"] = env.get("TZ", "")
+    chosen["OPENCLAW_CONFIG_PATH"] = env.get("OPENCLAW_CONFIG_PATH") or os.path.join(
+        chosen["OPENCLAW_STATE_DIR"], "openclaw.json"
+    )
+    profile = env.get("OPENCLAW_PROFILE", "").strip()
+    chosen["OPENCLAW_PROFILE"] = "" if profile.lower() == "default" else profile
+    if "NACRE_EMBED_PROVIDER" in env or not _models() or any(b"provider" in text for text in _settings(root)):
+        chosen |= {name: env.get(name, "") for name in _KEYS}
     chosen["NACRE_LANGUAGE"] = language_of_environment()
     return _hash([os.fsencode(f"{name}={value}") for name, value in sorted(chosen.items())])
+
+
+def _settings(root: str) -> list[bytes]:
+    named = os.environ.get("NACRE_CONFIG_FILE") or os.path.join(config_folder(), "config.toml")
+    return [_content(os.path.expanduser(named)), _content(os.path.join(root, ".nacre", "config.toml"))]
+
+
+def _models() -> list[bytes]:
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    try:
+        with os.scandir(os.environ.get("NACRE_MODELS_PATH") or os.path.join(cache, "nacre", "models")) as entries:
+            return sorted(f"{entry.name} {entry.stat().st_mtime_ns}".encode() for entry in entries)
+    except OSError:
+        return []
 
 
 def config_folder() -> str:
@@ -154,7 +175,7 @@ class Connection:
         if plugin:
             hello["plugin"] = plugin
         else:
-            hello |= {"settings": settings_print(root), "environment": environment_print()}
+            hello |= {"settings": settings_print(root), "environment": environment_print(root)}
         try:
             self.daemon = self._exchange(hello)
         except BaseException:

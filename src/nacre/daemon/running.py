@@ -55,7 +55,7 @@ class Daemon:
         self._idle = duration(memory.config.serve.idle).total_seconds() if on_demand else None
         self._settings = client.settings_print(self._root)
         self._unreadable: tuple[str, str] | None = None  # settings that cannot be understood, and why
-        self._environment = client.environment_print()
+        self._environment = client.environment_print(self._root)
         self._since = memory.clock.now()
         self._began = time.monotonic()
         self._looked = 0.0

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 def round_trip() -> list[Problem]:
     """Whether this machine can write, index and find at all."""
     try:
-        try_out()
+        _, report = try_out()
     except NacreError as trouble:
         return [Problem("round trip", str(trouble), severity="error")]
-    return []
+    return [Problem("no vectors", report.fallback)] if report.stale and report.fallback else []
 
 
 def try_out() -> tuple[Hit, SearchReport]:

@@ -47,7 +47,14 @@ class LocalEmbedder:
         found = scripts(text)
         return tuple(self._ids[model] for script in found for model in self._folders if model.script == script)
 
-    def embed(self, model: ModelId, texts: Sequence[str], *, query: bool = False) -> npt.NDArray[np.float32]:  # noqa: ARG002 - bge's instruction before queries helped one Chinese set, left one, harmed one
+    def embed(
+        self,
+        model: ModelId,
+        texts: Sequence[str],
+        *,
+        query: bool = False,  # noqa: ARG002 - bge's instruction before queries helped one Chinese set, left one, harmed one
+        hurry: bool = False,  # noqa: ARG002 - there is nobody to wait for
+    ) -> npt.NDArray[np.float32]:
         import numpy as np
 
         running = self._run(model)

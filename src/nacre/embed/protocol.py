@@ -34,5 +34,7 @@ class Embedder(Protocol):
     def models_for(self, text: str) -> tuple[ModelId, ...]:
         """The models that fit the text; empty for a text without words, or in a script no model here can read."""
 
-    def embed(self, model: ModelId, texts: Sequence[str], *, query: bool = False) -> npt.NDArray[np.float32]:
-        """float32 unit vectors, a row for each text, in order."""
+    def embed(
+        self, model: ModelId, texts: Sequence[str], *, query: bool = False, hurry: bool = False
+    ) -> npt.NDArray[np.float32]:
+        """float32 unit vectors, a row for each text, in order. A query always, and other texts in a `hurry`, are soon given up."""

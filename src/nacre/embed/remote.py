@@ -24,8 +24,8 @@ _LONGEST_TEXT = 6_000  # characters; in Chinese about the 8,000 tokens that the 
 _LONGEST_REQUEST = 100_000  # characters of all texts of one request
 _TRY_AGAIN = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529})
 _LONGEST_PAUSE = 60.0
-_ATTEMPTS, _ATTEMPTS_FOR_QUERY = 6, 2
-_TIMEOUT, _TIMEOUT_FOR_QUERY = 60.0, 10.0
+_ATTEMPTS, _ATTEMPTS_IN_A_HURRY = 6, 2
+_TIMEOUT, _TIMEOUT_IN_A_HURRY = 60.0, 4.0  # new lines and the question: together less than a client waits for a daemon
 
 
 class RemoteEmbedder:
@@ -74,7 +74,9 @@ class RemoteEmbedder:
     def models_for(self, text: str) -> tuple[ModelId, ...]:
         return self.models() if any(character.isalnum() for character in text) else ()
 
-    def embed(self, model: ModelId, texts: Sequence[str], *, query: bool = False) -> npt.NDArray[np.float32]:
+    def embed(
+        self, model: ModelId, texts: Sequence[str], *, query: bool = False, hurry: bool = False
+    ) -> npt.NDArray[np.float32]:
         import numpy as np
 
         if model != self.models()[0]:
@@ -86,7 +88,7 @@ class RemoteEmbedder:
             )
         if not texts:
             return np.empty((0, self._dims), np.float32)
-        return np.vstack([self._vectors(part, query=query) for part in _parts(texts, self._batch)])
+        return np.vstack([self._vectors(part, query=query, hurry=hurry) for part in _parts(texts, self._batch)])
 
     def close(self) -> None:
         with self._lock:
@@ -94,18 +96,19 @@ class RemoteEmbedder:
                 self._client.close()
                 self._client = None
 
-    def _vectors(self, texts: list[str], *, query: bool) -> npt.NDArray[np.float32]:
+    def _vectors(self, texts: list[str], *, query: bool, hurry: bool) -> npt.NDArray[np.float32]:
         body: dict[str, Any] = {"model": self.model, "input": texts}
         if self._about.takes_format:
             body["encoding_format"] = "float"
         if self._about.takes_purpose:
             body["input_type"] = "query" if query else "document"
-        answer = self._post(body, query=query)
+        answer = self._post(body, hurry=query or hurry)
         if answer.status_code == 413 and len(texts) > 1:
             import numpy as np
 
             middle = len(texts) // 2
-            return np.vstack([self._vectors(half, query=query) for half in (texts[:middle], texts[middle:])])
+            halves = (texts[:middle], texts[middle:])
+            return np.vstack([self._vectors(half, query=query, hurry=hurry) for half in halves])
         if answer.status_code != 200:
             raise self._refused(answer)
         rows = self._read(answer, len(texts))
@@ -118,12 +121,12 @@ class RemoteEmbedder:
             )
         return rows
 
-    def _post(self, body: dict[str, Any], *, query: bool) -> httpx2.Response:
+    def _post(self, body: dict[str, Any], *, hurry: bool) -> httpx2.Response:
         """The service's last answer, after as many attempts as make sense."""
         import httpx2
 
-        attempts = _ATTEMPTS_FOR_QUERY if query else _ATTEMPTS
-        timeout = self._timeout or (_TIMEOUT_FOR_QUERY if query else _TIMEOUT)
+        attempts = _ATTEMPTS_IN_A_HURRY if hurry else _ATTEMPTS
+        timeout = self._timeout or (_TIMEOUT_IN_A_HURRY if hurry else _TIMEOUT)
         for attempt in range(1, attempts + 1):
             pause = min(_LONGEST_PAUSE, 0.5 * 2**attempt) * (0.5 + self._jitter() / 2)
             try:
@@ -132,7 +135,7 @@ class RemoteEmbedder:
             except httpx2.ConnectError as trouble:
                 raise self._unusable(f"cannot be reached ({trouble})", f"无法连接（{trouble}）") from None
             except httpx2.TimeoutException:
-                if attempt == attempts:
+                if hurry or attempt == attempts:
                     raise self._unusable(
                         f"did not answer within {timeout:g} s", f"在 {timeout:g} 秒内没有应答"
                     ) from None

@@ -63,9 +63,14 @@ def waiting_count(db: sqlite3.Connection, batch: Batch) -> int:
 
 
 def fill(
-    store: Store, embedder: Embedder, *, most: int | None = None, progress: Callable[[int, int], None] | None = None
+    store: Store,
+    embedder: Embedder,
+    *,
+    most: int | None = None,
+    hurry: bool = False,
+    progress: Callable[[int, int], None] | None = None,
 ) -> int:
-    """Embed what is waiting, at most `most` passages; how many were done."""
+    """Embed what is waiting, at most `most` passages; how many were done. In a `hurry` a service that is slow is soon given up."""
     from nacre.index import vectors
 
     batch = batch_for(store, embedder)
@@ -84,7 +89,7 @@ def fill(
         for model, by_hash in wanted.items():
             missing = _missing(store.db, model, by_hash)
             if missing:
-                made.append((model, list(missing), embedder.embed(model, list(missing.values()))))
+                made.append((model, list(missing), embedder.embed(model, list(missing.values()), hurry=hurry)))
         with store.writing() as db:
             for model, hashes, rows in made:
                 vectors.add(db, vectors.model_number(db, model, rows.shape[1]), hashes, rows)

@@ -16,7 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from nacre.embed.protocol import Embedder, ModelId
+from nacre.errors import ModelUnusable
 from nacre.index.store import Store
+from nacre.words import say
 
 BLOCK = 1024
 _QUESTIONS = 256
@@ -34,11 +36,25 @@ def note_change(db: sqlite3.Connection) -> None:
 
 def model_number(db: sqlite3.Connection, model: ModelId, dims: int) -> int:
     """The number of a model in this index, given if it had none. The vectors say how many dimensions it has."""
-    row = db.execute("select id from models where hash = ?", (model.hash,)).fetchone()
+    row = db.execute("select id, dims from models where hash = ?", (model.hash,)).fetchone()
     if row:
+        must_fit(model, dims, row[1])
         return int(row[0])
     made = db.execute("insert into models(name, hash, dims) values(?,?,?) returning id", (model.name, model.hash, dims))
     return int(made.fetchone()[0])
+
+
+def must_fit(model: ModelId, dims: int, known: int) -> None:
+    """An error where a service answers with other dimensions than those of the index: it has changed the model behind the name."""
+    if dims != known:
+        raise ModelUnusable(
+            say(
+                f"{model.name} makes vectors of {dims} dimensions now, and made those of the index with {known}. Delete the "
+                'folder .nacre/index of the workspace and run "nacre index" to make all of them anew.',
+                f"{model.name} 现在生成 {dims} 维向量，而索引中的向量为 {known} 维。请删除工作区的 .nacre/index 文件夹，"
+                "再运行“nacre index”全部重新生成。",
+            )
+        )
 
 
 def add(db: sqlite3.Connection, model: int, hashes: Sequence[bytes], vectors: Floats) -> None:

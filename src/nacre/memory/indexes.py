@@ -56,6 +56,8 @@ class Indexes:
             for keeper in (self._keeper, self._session_keeper):
                 if keeper:
                     keeper.close()
+            if self._meaning:
+                self._meaning.close()
             self._keeper = self._meaning = self._session_keeper = self._session_meaning = None
 
     @property

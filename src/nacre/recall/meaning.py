@@ -8,6 +8,7 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from nacre.config import Config, EmbedSettings
+from nacre.errors import ModelUnusable
 from nacre.index.store import Store
 from nacre.words import say
 
@@ -28,6 +29,11 @@ class Meaning(NamedTuple):
     scanner: Scanner | None
     reason: str | None = None
     stale: bool = False
+
+
+def words_only(trouble: ModelUnusable) -> str:
+    """The note beside what was found by words, where vectors could not be made."""
+    return say(f"search by words only: {trouble}", f"仅按文字搜索：{trouble}")
 
 
 class MeaningSource:
@@ -60,6 +66,11 @@ class MeaningSource:
                     self._chosen = choose(self._config)
             return self._chosen
 
+    def close(self) -> None:
+        """Let go of a service's connection; the next use opens it again."""
+        if self._chosen and not self._given and (close := getattr(self._chosen[0], "close", None)):
+            close()
+
     @property
     def _scanner(self) -> Scanner:
         with self._lock:
@@ -85,10 +96,13 @@ class MeaningSource:
                 return Meaning(before, self._scanner, stale=True)
         waiting = embedding.waiting(store.db, batch, 1)
         until = time.monotonic() + _PATIENCE
-        with self._lock:
-            while waiting and time.monotonic() < until:
-                embedding.fill(store, embedder, most=_EMBED_AT_ONCE)
-                waiting = embedding.waiting(store.db, batch, 1)
+        try:
+            with self._lock:
+                while waiting and time.monotonic() < until:
+                    embedding.fill(store, embedder, most=_EMBED_AT_ONCE, hurry=True)
+                    waiting = embedding.waiting(store.db, batch, 1)
+        except ModelUnusable as trouble:  # the question would fail in the same way
+            return Meaning(None, None, words_only(trouble), stale=True)
         if waiting and not store.db.execute("select 1 from vectors limit 1").fetchone():
             missing = say(
                 'search by words only: no vectors have been made yet; run "nacre embed"',

@@ -20,14 +20,13 @@ from nacre.recall.confidence import FLOOR, SURE_OF_DAYS, confidence
 from nacre.recall.diversity import diversify
 from nacre.recall.filters import Filters, Scope, condition
 from nacre.recall.fuse import Scored, Weights, fuse, lift, need_of_neighbours
-from nacre.recall.meaning import Meaning
+from nacre.recall.meaning import Meaning, words_only
 from nacre.recall.question import Question
 from nacre.recall.snippet import snippet
 from nacre.recall.timing import weigh_time
 from nacre.text.language import cjk_count
 from nacre.text.stamps import LABELS, stamp_of
 from nacre.text.tokens import tokens
-from nacre.words import say
 
 if TYPE_CHECKING:
     from nacre.embed.protocol import Embedder
@@ -66,7 +65,6 @@ def search(
     scope = condition(asked.scope, Filters(), None)
     terms = pick.weigh(db, generation, question.tokens, question.of_dates, scope)
     found: dict[int, Candidate] = {}
-    bm25 = pick.by_words(db, generation, terms, where, _BY_WORDS, scope) if asked.mode != "vector" else {}
     fallback = model = provider = None
     asked_vectors: Vectors = {}
     scanner: Scanner | None = None
@@ -81,7 +79,9 @@ def search(
                 )
                 asked_vectors, near, model = by_meaning
             except ModelUnusable as trouble:
-                fallback, provider = say(f"search by words only: {trouble}", f"仅按文字搜索：{trouble}"), None
+                fallback, provider = words_only(trouble), None
+    wanted = asked.mode != "vector" or fallback
+    bm25 = pick.by_words(db, generation, terms, where, _BY_WORDS, scope) if wanted else {}
     on_days = pick.by_days(db, generation, question, where, _BY_WORDS) if question.first_day else []
     found = pick.load(db, {*bm25, *near, *on_days})
     for number, score in bm25.items():
@@ -122,14 +122,17 @@ def _by_meaning(
     scoped: bool,
 ) -> tuple[Vectors, dict[int, dict[int, float]], str | None]:
     """The question's vector by model, the nearest chunks with their cosines, and the names of the models used."""
+    from nacre.index.vectors import must_fit
+
     vectors: Vectors = {}
     near: dict[int, dict[int, float]] = {}
     names: list[str] = []
     for model in embedder.models_for(question.text):
-        row = db.execute("select id from models where hash = ?", (model.hash,)).fetchone()
+        row = db.execute("select id, dims from models where hash = ?", (model.hash,)).fetchone()
         if row is None:
             continue
         vector = scanner.question(embedder, model, question.text)
+        must_fit(model, len(vector), row[1])
         vectors[row[0]] = vector
         names.append(model.name)
         if scoped:  # what stands outside the scope takes no place among the nearest
