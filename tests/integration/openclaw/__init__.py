@@ -1,1 +1,0 @@
-"""Nacre's plugin inside a real OpenClaw, offline, with a stub in the place of the model."""
