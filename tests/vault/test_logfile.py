@@ -163,9 +163,13 @@ def test_a_disk_that_is_full_leaves_the_log_as_it_was(
 def test_a_journal_that_came_with_a_clone_changes_no_other_file(workspace: Workspace) -> None:
     user = workspace.root / "USER.md"
     user.write_bytes(b"theirs\n")
+    journal = workspace.machine / "edit.json"
+    journal.symlink_to(workspace.root / "nowhere.md")
+    with lock(workspace):
+        assert not journal.is_symlink()
     for name in ("../USER.md", "notes.md", "", 7):
         told = f'{{"log": "{name}", "before": "theirs\\n", "after": "ours\\n"}}'
-        (workspace.machine / "edit.json").write_text(told)
+        journal.write_text(told)
         with lock(workspace):
             assert user.read_bytes() == b"theirs\n"
-        assert not (workspace.machine / "edit.json").exists()
+        assert not journal.exists()

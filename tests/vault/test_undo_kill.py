@@ -40,7 +40,8 @@ def nights(memory_disk: Path, monkeypatch: pytest.MonkeyPatch) -> Nights:
 
 
 def undo(nights: Nights, **which: int) -> None:
-    taken_back(Workspace(nights.root), Clock(dt.UTC, dt.datetime(2026, 3, 20, 4, tzinfo=dt.UTC)), **which)
+    clock = Clock(dt.UTC, dt.datetime(2026, 3, 20, 4, tzinfo=dt.UTC))
+    taken_back(Workspace(nights.root), clock, number=which.get("number"), last=which.get("last", 1))
 
 
 def files(nights: Nights) -> dict[str, bytes]:

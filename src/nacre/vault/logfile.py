@@ -150,7 +150,7 @@ def _edit(descriptor: int, workspace: Workspace, name: str, before: bytes, after
             return False
         before, after = current, after + current[len(before) :]
         told = {"log": name, "before": before.decode("latin-1"), "after": after.decode("latin-1")}
-        atomic.write(journal, json.dumps(told).encode(), mode=0o600)
+        atomic.write(journal, json.dumps(told).encode(), root=workspace.root, mode=0o600)
         if os.fstat(descriptor).st_size != len(before):
             continue  # something was appended while the journal was written
         try:
@@ -174,9 +174,10 @@ def repair(workspace: Workspace) -> None:
     """Complete the edit of a log that was killed; called by whoever takes the lock of the workspace."""
     journal = _journal(workspace)
     try:
-        if not journal.exists():
+        if not os.path.lexists(journal):
             return
-        name, before, after = _told(journal.read_bytes())
+        ours = journal.is_file() and not journal.is_symlink()
+        name, before, after = _told(journal.read_bytes() if ours else b"")
         path = workspace.memory / name
         if DAY_NAME.fullmatch(name) and not path.is_symlink():
             current = atomic.read_bytes(path) or b""

@@ -111,10 +111,11 @@ def _last(past: History, count: int) -> list[Recorded]:
 def _stopped(past: History, number: int | None) -> Recorded | None:
     """The undo that never said it was done, and has still to be ended: of this operation, or of any."""
     last = past.operations[-1:]
+    undone = {one.id for one in past.operations if one.state == UNDONE}
     for one in reversed(past.operations):
         if not one.undoes or one.finished or (number is not None and number not in one.undoes):
             continue
-        if one.state == PARTLY or (one.state == DONE and one in last):
+        if (one.state == PARTLY and not undone.issuperset(one.undoes)) or (one.state == DONE and one in last):
             return one
     return None
 
