@@ -118,7 +118,9 @@ def test_several_at_once_are_listed_and_need_a_yes(nacre: Nacre, desk: Desk) -> 
 def _at_a_terminal(desk: Desk, typed: str, *arguments: str) -> int:
     """The exit code of a command at which somebody sits."""
     master, slave = pty.openpty()
-    with subprocess.Popen(_command(*arguments), env=_surroundings(desk), stdin=slave, stdout=slave, stderr=slave) as ran:
+    with subprocess.Popen(
+        _command(*arguments), env=_surroundings(desk), stdin=slave, stdout=slave, stderr=slave
+    ) as ran:
         os.close(slave)
         os.write(master, typed.encode())
         shown = b""

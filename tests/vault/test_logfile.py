@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -127,21 +128,17 @@ def test_an_edit_killed_at_any_call_is_completed_by_the_next_command(
         workspace.machine.mkdir()
         log = workspace.day(clock.today())
         log.write_bytes(BEFORE)
-        reached = faults.run(_work(lambda: logfile.edit(workspace, log, BEFORE, after)), fault, at).reached
+        reached = faults.run(partial(_edit, workspace, log, after), fault, at).reached
         with log.open("ab") as agent:
             agent.write(late)
         with lock(workspace):
-            assert log.read_bytes() in (BEFORE + late, after + late)
+            assert (atomic.read_bytes(log) or b"") in (BEFORE + late, after + late)
         assert [path.name for path in workspace.machine.iterdir() if path.name == "edit.json"] == []
     assert at > 1
 
 
-def _work(work: Callable[[], object]) -> Callable[[], int]:
-    def run() -> int:
-        work()
-        return 0
-
-    return run
+def _edit(workspace: Workspace, log: Path, after: bytes) -> int:
+    return 0 if logfile.edit(workspace, log, BEFORE, after) else 1
 
 
 def test_a_disk_that_is_full_leaves_the_log_as_it_was(
@@ -166,9 +163,13 @@ def test_a_disk_that_is_full_leaves_the_log_as_it_was(
 def test_a_journal_that_came_with_a_clone_changes_no_other_file(workspace: Workspace) -> None:
     user = workspace.root / "USER.md"
     user.write_bytes(b"theirs\n")
+    journal = workspace.machine / "edit.json"
+    journal.symlink_to(workspace.root / "nowhere.md")
+    with lock(workspace):
+        assert not journal.is_symlink()
     for name in ("../USER.md", "notes.md", "", 7):
         told = f'{{"log": "{name}", "before": "theirs\\n", "after": "ours\\n"}}'
-        (workspace.machine / "edit.json").write_text(told)
+        journal.write_text(told)
         with lock(workspace):
             assert user.read_bytes() == b"theirs\n"
-        assert not (workspace.machine / "edit.json").exists()
+        assert not journal.exists()

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nacre.vault.merge import lines_of, merge
+from nacre.vault.merge import lines_of, merge, merge_records
 
 LINES = st.lists(st.sampled_from([b"a\n", b"b\n", b"c\n", b"\n", b"d\r\n"]), max_size=8).map(b"".join)
 
@@ -21,6 +21,24 @@ def test_changes_in_the_same_place_do_not_merge() -> None:
     assert merge(b"a\nX\nb\n", b"a\nX edited\nb\n", b"a\nb\n") is None
     assert merge(b"a\nb\n", b"a\nB\n", b"a\nX\nb\n") is None
     assert merge(b"a\nX\n", b"", b"a\n") is None
+
+
+def test_a_line_comes_back_where_its_neighbours_are_gone_and_nothing_else_stands() -> None:
+    assert merge(b"h\nB\nC\n", b"h\nC\n", b"h\nA\nB\nC\n") == b"h\nA\nC\n"
+    assert merge(b"h\nA\nC\n", b"h\nC\n", b"h\nA\nB\nC\n") == b"h\nB\nC\n"
+    assert merge(b"h\nA\nC\n", b"h\nuser\nC\n", b"h\nA\nB\nC\n") is None
+    assert merge(b"h\nA\nC\n", b"h\nuser\nC\n", b"h\nA\nB\nC\n", log=True) == b"h\nB\nuser\nC\n"
+
+
+def test_an_entry_never_comes_back_under_another_heading() -> None:
+    base, gone = b"## 9:00 group:x\n- A\n## 10:00 note\n", b"## 9:00 group:x\n- A\n"
+    assert merge(base, gone, base + b"- mine\n", log=True) is None
+    assert merge(base, gone, base + b"## 11:00 note\n- mine\n", log=True) == gone + b"## 11:00 note\n- mine\n"
+
+
+def test_records_merge_whatever_happened_to_their_neighbours() -> None:
+    assert merge_records(b"a\nn4\nn5\n", b"a\nc\nn5\nnew\n", b"a\nb\nn4\n") == b"a\nb\nc\nnew\n"
+    assert merge_records(b"", b"new", b"a\n") == b"a\nnew\n"
 
 
 @given(LINES, LINES)

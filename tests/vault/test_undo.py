@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from nacre.clock import Clock
 from nacre.config import Config, HistorySettings
 from nacre.errors import BadInput, ChangedOutside, NotFound, PathEscape
-from nacre.vault import atomic, blobs, ledger, longterm, trail
+from nacre.vault import atomic, blobs, ledger, longterm, refcount, trail
 from nacre.vault.append import append
 from nacre.vault.daily import note
 from nacre.vault.history import history, operations_file
@@ -311,3 +311,49 @@ def test_a_history_that_came_along_cannot_make_undo_write_what_is_no_memory(
     with pytest.raises(PathEscape):
         undo(workspace, clock)
     assert not (workspace.root / path).exists()
+
+
+def test_undos_are_taken_back_in_the_order_they_were_made_too(workspace: Workspace, clock: Clock) -> None:
+    for text in ("first", "second", "third"):
+        note(workspace, clock, text)
+    before = workspace.day(clock.today()).read_bytes()
+    for number in (2, 1, 3):
+        undo(workspace, clock, number=number)
+    for number in (4, 5, 6):
+        undo(workspace, clock, number=number)
+    assert workspace.day(clock.today()).read_bytes() == before
+
+
+def test_an_operation_is_taken_back_where_a_later_one_moved_its_file(workspace: Workspace, clock: Clock) -> None:
+    note(workspace, clock, "ours")
+    day = workspace.day(clock.today())
+    ours = day.read_bytes()
+    with operation(workspace, clock, "tidy") as op:
+        move(op, day, workspace.archive / day.name, read=atomic.digest(ours))
+    undo(workspace, clock, number=1)
+    assert not (workspace.archive / day.name).exists()
+    undo(workspace, clock, number=3)
+    assert (workspace.archive / day.name).read_bytes() == ours
+    undo(workspace, clock, last=2)
+    assert not day.exists()
+    undo(workspace, clock, number=5)
+    assert (workspace.archive / day.name).read_bytes() == ours
+
+
+def test_counts_that_went_on_meanwhile_do_not_keep_an_undo_from_being_undone(
+    workspace: Workspace, clock: Clock
+) -> None:
+    def count(entries: dict[str, dict[str, int]]) -> None:
+        with operation(workspace, clock, "organise") as op:
+            refcount.write(op, refcount.read(workspace, Config()), entries)
+
+    count({"hot/a.md": {"total": 1, "7d": 1}})
+    count({"warm/a.md": {"total": 1, "7d": 1}, "hot/b.md": {"total": 0, "7d": 0}})
+    undo(workspace, clock)
+    count({"hot/a.md": {"total": 1, "7d": 1}, "hot/c.md": {"total": 2, "7d": 2}})
+    undo(workspace, clock, number=3)
+    assert refcount.read(workspace, Config()).entries == {
+        "hot/c.md": {"total": 2, "7d": 2},
+        "warm/a.md": {"total": 1, "7d": 1},
+        "hot/b.md": {"total": 0, "7d": 0},
+    }

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from nacre.cli.base import Command, Invocation, dry_run_option, json_option, note, open_memory, print_json, table
-from nacre.errors import BadInput, NotFound
+from nacre.errors import BadInput, ChangedOutside, NotFound
 from nacre.words import say
 
 if TYPE_CHECKING:
@@ -99,6 +99,13 @@ def undo(
         planned = memory.undo(last=last, dry_run=True)
         if len(planned.undoes) > 1 and planned.resumes is None:
             _ask(memory.workspace, planned.undoes)
+            if memory.undo(last=last, dry_run=True).undoes != planned.undoes:
+                raise ChangedOutside(
+                    say(
+                        "History went on while you were asked, so nothing was undone. Run the command again.",
+                        "询问期间又有新的操作，因此未撤销任何内容。请重新运行命令。",
+                    )
+                )
     made = memory.undo(number, last=last or 1, dry_run=dry_run)
     if as_json:
         print_json({"undoes": made.undoes, "steps": [asdict(step) for step in made.plan.steps], "dryRun": dry_run})

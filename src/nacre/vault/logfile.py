@@ -108,7 +108,8 @@ def append_bytes(path: Path, data: bytes, *, root: Path | None = None, durable: 
 
 
 def edit(workspace: Workspace, path: Path, before: bytes, after: bytes, *, mode: int = PRIVATE) -> bool:
-    """Change a daily log in place; False when it no longer begins with what was read.
+    """Change a daily log in place; False when it no longer begins with what was read. One that is empty then goes, unless others may
+    still append to it.
 
     Whoever holds the file open goes on writing into it, and what they append meanwhile stays at its end. The journal holds both
     contents until the edit is complete: `repair` completes one that was killed.
@@ -128,6 +129,7 @@ def edit(workspace: Workspace, path: Path, before: bytes, after: bytes, *, mode:
             os.close(descriptor)
         if created:
             sync_folder(target.parent)
+        _conclude(workspace, target)
     except OSError as trouble:
         raise cannot_write(path, trouble) from trouble
     return changed
@@ -139,11 +141,10 @@ def _edit(descriptor: int, workspace: Workspace, name: str, before: bytes, after
     while not complete:
         current = _content(descriptor)
         if not current.startswith(before):
-            journal.unlink(missing_ok=True)
             return False
         before, after = current, after + current[len(before) :]
         told = {"log": name, "before": before.decode("latin-1"), "after": after.decode("latin-1")}
-        atomic.write(journal, json.dumps(told).encode(), mode=0o600)
+        atomic.write(journal, json.dumps(told).encode(), root=workspace.root, mode=0o600)
         if os.fstat(descriptor).st_size != len(before):
             continue  # something was appended while the journal was written
         try:
@@ -154,27 +155,42 @@ def _edit(descriptor: int, workspace: Workspace, name: str, before: bytes, after
             raise
         before = after + before[len(after) :]
     os.fsync(descriptor)
-    journal.unlink()
     return True
+
+
+def _conclude(workspace: Workspace, log: Path) -> None:
+    if log.is_file() and not log.stat().st_size and not has_writer(log):
+        atomic.remove(log)
+    _journal(workspace).unlink(missing_ok=True)
 
 
 def repair(workspace: Workspace) -> None:
     """Complete the edit of a log that was killed; called by whoever takes the lock of the workspace."""
     journal = _journal(workspace)
     try:
-        told = json.loads(journal.read_bytes())
-        name, before, after = told["log"], told["before"].encode("latin-1"), told["after"].encode("latin-1")
-    except FileNotFoundError:
-        return
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        name, before, after = "", b"", b""
-    path = workspace.memory / str(name)
-    if DAY_NAME.fullmatch(path.name) and path.name == name and not path.is_symlink():
-        current = atomic.read_bytes(path) or b""
-        written = _common_length(current, after)
-        if len(current) >= len(before) and current[written : len(before)] == before[written:]:
-            edit(workspace, path, current[: max(written, len(before))], after)
-    journal.unlink(missing_ok=True)
+        if not os.path.lexists(journal):
+            return
+        ours = journal.is_file() and not journal.is_symlink()
+        name, before, after = _told(journal.read_bytes() if ours else b"")
+        path = workspace.memory / name
+        if DAY_NAME.fullmatch(name) and not path.is_symlink():
+            current = atomic.read_bytes(path) or b""
+            written = _common_length(current, after)
+            if len(current) >= len(before) and current[written : len(before)] == before[written:]:
+                edit(workspace, path, current[: max(written, len(before))], after)
+            _conclude(workspace, path)
+        journal.unlink(missing_ok=True)
+    except OSError as trouble:
+        raise cannot_write(journal, trouble) from trouble
+
+
+def _told(journal: bytes) -> tuple[str, bytes, bytes]:
+    """The log, what it was and what it is to be; nothing when the journal is none of ours."""
+    try:
+        told = json.loads(journal)
+        return str(told["log"]), told["before"].encode("latin-1"), told["after"].encode("latin-1")
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return "", b"", b""
 
 
 def has_writer(path: Path) -> bool:

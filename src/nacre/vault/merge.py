@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 def lines_of(data: bytes) -> list[bytes]:
     """Lines with their ends; only a newline ends one."""
@@ -10,10 +12,11 @@ def lines_of(data: bytes) -> list[bytes]:
     return [*lines, parts[-1]] if parts[-1] else lines
 
 
-def merge(base: bytes, ours: bytes, theirs: bytes, *, log: bool = False) -> bytes | None:
+def merge(base: bytes, ours: bytes, theirs: bytes, *, log: bool = False, earlier: Sequence[bytes] = ()) -> bytes | None:
     """`ours` with what leads from `base` to `theirs`; None when both touched the same lines.
 
-    In a log, lines are only added: what comes back goes behind the nearest line before it that is still there.
+    In a log, lines are only added: what comes back goes behind the nearest line before it that is still there. Where other lines
+    came between, `earlier` contents of the file tell which of them stood before it.
     """
     from difflib import SequenceMatcher
 
@@ -21,7 +24,7 @@ def merge(base: bytes, ours: bytes, theirs: bytes, *, log: bool = False) -> byte
         return theirs
     old, mine = lines_of(base), lines_of(ours)
     wanted = lines_of(theirs)
-    image = _image(old, mine)
+    image, orders = _image(old, mine), _orders(earlier)
     result: list[bytes] = []
     at = 0
     for action, start, end, new_start, new_end in SequenceMatcher(None, old, wanted, autojunk=False).get_opcodes():
@@ -30,8 +33,7 @@ def merge(base: bytes, ours: bytes, theirs: bytes, *, log: bool = False) -> byte
         if start < end:
             place = _place(image, start, end)
         else:
-            heading = _begins_with_heading(wanted[new_start:new_end])
-            place = _gap(image, old, start, len(mine), heading=heading, log=log)
+            place = _gap(image, old, start, mine, wanted[new_start:new_end], orders, log=log)
         if place is None or place[0] < at:
             return None
         result += mine[at : place[0]] + wanted[new_start:new_end]
@@ -42,22 +44,24 @@ def merge(base: bytes, ours: bytes, theirs: bytes, *, log: bool = False) -> byte
     return b"".join(merged)
 
 
-def merge_records(base: bytes, ours: bytes, theirs: bytes) -> bytes:
+def merge_records(base: bytes, ours: bytes, theirs: bytes, *, earlier: Sequence[bytes] = ()) -> bytes:
     """The same for files of one record a line, where no line depends on its neighbours: it always succeeds."""
     from difflib import SequenceMatcher
 
     old, mine, wanted = lines_of(base), lines_of(ours), lines_of(theirs)
     if mine and not mine[-1].endswith(b"\n"):
         mine[-1] += b"\n"
-    image = _image(old, mine)
+    image, orders = _image(old, mine), _orders(earlier)
     gone: set[int] = set()
     new: dict[int, list[bytes]] = {}
     for action, start, end, new_start, new_end in SequenceMatcher(None, old, wanted, autojunk=False).get_opcodes():
         if action == "equal":
             continue
         gone.update(image[step] for step in range(start, end) if step in image)
-        place = next((image[step] + 1 for step in reversed(range(start)) if step in image), 0)
-        new.setdefault(place, []).extend(wanted[new_start:new_end])
+        low = next((image[step] + 1 for step in reversed(range(start)) if step in image), 0)
+        high = next((image[step] for step in range(end, len(old)) if step in image), len(mine))
+        block = wanted[new_start:new_end]
+        new.setdefault(_behind(mine, low, high, block, orders), []).extend(block)
     parts = ([*new.get(at, []), *([] if at in gone else mine[at : at + 1])] for at in range(len(mine) + 1))
     return b"".join(line for part in parts for line in part)
 
@@ -81,22 +85,49 @@ def _place(image: dict[int, int], start: int, end: int) -> tuple[int, int] | Non
 
 
 def _gap(
-    image: dict[int, int], old: list[bytes], start: int, length: int, *, heading: bool, log: bool
+    image: dict[int, int],
+    old: list[bytes],
+    start: int,
+    mine: list[bytes],
+    block: list[bytes],
+    orders: list[dict[bytes, int]],
+    *,
+    log: bool,
 ) -> tuple[int, int] | None:
-    """Where lines that stood before line `start` of the base go in ours, which has `length` lines.
+    """Where lines that stood before line `start` of the base go in ours.
 
     Lines next to them may be gone, but then nothing else may stand there, except in a log. What has no heading of its own never
     comes under another one.
     """
     before = next((step for step in reversed(range(start)) if step in image), -1)
     after = next((step for step in range(start, len(old)) if step in image), len(old))
-    if not heading and any(line.lstrip().startswith(b"#") for line in old[before + 1 : start]):
+    if any(line.lstrip().startswith(b"#") for line in old[before + 1 : start]) and not _first(block).startswith(b"#"):
         return None
-    low, high = image.get(before, -1) + 1, image.get(after, length)
-    if low == high or log or (before == start - 1 and after == start):
-        return low, low
-    return None
+    low, high = image.get(before, -1) + 1, image.get(after, len(mine))
+    if low != high and not log and (before, after) != (start - 1, start):
+        return None
+    place = _behind(mine, low, high, block, orders)
+    return place, place
 
 
-def _begins_with_heading(lines: list[bytes]) -> bool:
-    return next((line for line in lines if line.strip()), b"").lstrip().startswith(b"#")
+def _orders(contents: Sequence[bytes]) -> list[dict[bytes, int]]:
+    return [{line: place for place, line in enumerate(lines_of(content))} for content in contents]
+
+
+def _behind(mine: list[bytes], low: int, high: int, block: list[bytes], orders: list[dict[bytes, int]]) -> int:
+    """The place for a block between two lines of ours: behind those that stood before it in an earlier content."""
+    first = next(filter(bytes.strip, block), b"")
+    places = [order for order in orders if first in order]
+    return next(
+        (
+            at + 1
+            for at in reversed(range(low, high))
+            if any(order.get(mine[at], order[first]) < order[first] for order in places)
+        ),
+        low,
+    )
+
+
+def _first(lines: list[bytes]) -> bytes:
+    """The first line that is not blank."""
+    return next(filter(bytes.strip, lines), b"").lstrip()

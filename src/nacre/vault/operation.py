@@ -25,7 +25,13 @@ class Operation:
     """One command at work. Its number is taken when the first change is recorded."""
 
     def __init__(
-        self, workspace: Workspace, clock: Clock, command: str, config: Config, undoes: tuple[int, ...], number: int | None
+        self,
+        workspace: Workspace,
+        clock: Clock,
+        command: str,
+        config: Config,
+        undoes: tuple[int, ...],
+        number: int | None,
     ) -> None:
         self.workspace = workspace
         self.clock = clock

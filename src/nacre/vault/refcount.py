@@ -240,5 +240,9 @@ def _merged(old: Mapping[str, Any], now: Mapping[str, Any], wanted: Mapping[str,
     def is_wanted(key: str) -> bool:
         return old.get(key) == now.get(key) and old.get(key) != wanted.get(key)
 
-    kept = {key: wanted[key] if is_wanted(key) else value for key, value in now.items() if key in wanted or not is_wanted(key)}
+    kept = {
+        key: wanted[key] if is_wanted(key) else value
+        for key, value in now.items()
+        if key in wanted or not is_wanted(key)
+    }
     return kept | {key: value for key, value in wanted.items() if key not in now and is_wanted(key)}

@@ -72,13 +72,11 @@ def remove(op: Operation, path: Path, *, read: str) -> None:
 
 
 def take_away(op: Operation, path: Path, before: bytes) -> None:
-    """The removal itself. A daily log is emptied: it stays while others may still append to it, with what they appended."""
-    if is_log(op.workspace, path):
-        if not logfile.edit(op.workspace, path, before, b""):
-            raise changed(op.workspace.relative(path))
-        if path.stat().st_size or logfile.has_writer(path):
-            return
-    atomic.remove(path)
+    """The removal itself. A daily log is emptied, and stays while others may still append to it, or with what they appended."""
+    if not is_log(op.workspace, path):
+        atomic.remove(path)
+    elif not logfile.edit(op.workspace, path, before, b""):
+        raise changed(op.workspace.relative(path))
 
 
 def move(op: Operation, path: Path, to: Path, *, read: str) -> None:

@@ -38,6 +38,8 @@ from nacre.vault.trail import Offered
 from nacre.vault.workspace import Workspace
 from nacre.words import say
 
+_ORDERS = 20  # earlier contents that are looked at for the order of lines
+
 
 @dataclass(frozen=True)
 class UndoPlan:
@@ -68,7 +70,7 @@ def plan(
     if last < 1:
         raise BadInput(say("The number of operations to undo must be 1 or more.", "要撤销的操作数必须大于等于 1。"))
     past = history(workspace)
-    files = _Files(workspace, config)
+    files = _Files(workspace, config, past)
     if stopped := _stopped(past, number):
         steps = files.go_on(stopped)
         return UndoPlan(stopped.undoes, files.restores(), Plan(tuple(steps)), stopped.id)
@@ -87,7 +89,8 @@ def plan(
         for change, carried_out in reversed(list(zip(one.changes, one.carried_out, strict=True))):
             if carried_out:
                 steps += files.take_back(one, change, later)
-    files.note_what_leaves_memory(clock)
+    if not any(one.undoes for one in chosen):  # what an undo noted, its record brings back
+        files.note_what_leaves_memory(clock)
     taken = tuple(one.id for one in chosen if one.state != NOT_CARRIED_OUT)
     return UndoPlan(taken, files.restores(), Plan(tuple(steps)))
 
@@ -108,10 +111,11 @@ def _last(past: History, count: int) -> list[Recorded]:
 def _stopped(past: History, number: int | None) -> Recorded | None:
     """The undo that never said it was done, and has still to be ended: of this operation, or of any."""
     last = past.operations[-1:]
+    undone = {one.id for one in past.operations if one.state == UNDONE}
     for one in reversed(past.operations):
         if not one.undoes or one.finished or (number is not None and number not in one.undoes):
             continue
-        if one.state == PARTLY or (one.state == DONE and one in last):
+        if (one.state == PARTLY and not undone.issuperset(one.undoes)) or (one.state == DONE and one in last):
             return one
     return None
 
@@ -126,9 +130,7 @@ def apply(workspace: Workspace, clock: Clock, undo_plan: UndoPlan, config: Confi
     config = config or Config()
     number = undo_plan.resumes
     with contextlib.ExitStack() as stack:
-        op = stack.enter_context(
-            operation(workspace, clock, "undo", config, undoes=undo_plan.undoes, number=number)
-        )
+        op = stack.enter_context(operation(workspace, clock, "undo", config, undoes=undo_plan.undoes, number=number))
         if _leaves(workspace, undo_plan):
             stack.enter_context(held(workspace, config))
         carry_out(op, undo_plan.restores, recorded=number is not None)
@@ -159,9 +161,10 @@ def undo(
 class _Files:
     """The files as they would be after the changes taken back so far."""
 
-    def __init__(self, workspace: Workspace, config: Config) -> None:
+    def __init__(self, workspace: Workspace, config: Config, past: History) -> None:
         self.workspace = workspace
         self.config = config
+        self.past = past
         self.now: dict[str, bytes | None] = {}
         self.then: dict[str, bytes | None] = {}
         self.modes: dict[str, int | None] = {}
@@ -263,19 +266,33 @@ class _Files:
     def _merged(self, path: str, base: bytes | None, now: bytes | None, wanted: bytes | None) -> bytes | None:
         """What stands there now with what leads from one content to another; `ChangedOutside` when it touches the same lines."""
         if path.endswith(".jsonl"):
-            return merge_records(base or b"", now or b"", wanted or b"") or (None if wanted is None else b"")
+            merged = merge_records(base or b"", now or b"", wanted or b"", earlier=self._earlier_contents(path))
+            return merged or (None if wanted is None else b"")
         if Path(path).name == refcount.NAME:
             return refcount.merge(Path(path), base, now, wanted)
         if is_daily(path):
             shared = _title(now or b"", wanted or b"") if base is None else base
-            merged = merge(shared, now or b"", wanted or b"", log=True)
-            if merged is not None:
-                return merged or None
+            joined = merge(shared, now or b"", wanted or b"", log=True, earlier=self._earlier_contents(path))
+            if joined is not None:
+                return joined or None
         elif now is None:
             raise _is_gone(path)
-        elif base is not None and wanted is not None and (merged := merge(base, now, wanted)) is not None:
-            return merged
+        elif base is not None and wanted is not None:
+            joined = merge(base, now, wanted, earlier=self._earlier_contents(path))
+            if joined is not None:
+                return joined
         raise _in_the_way(path)
+
+    def _earlier_contents(self, path: str) -> list[bytes]:
+        """What the file was before the last undos that touched it: the order in which its lines stood."""
+        names = [
+            change.before for one in self.past.operations if one.undoes for change in one.changes if change.path == path
+        ]
+        found: list[bytes] = []
+        for name in filter(None, names[-_ORDERS:]):
+            with contextlib.suppress(NotFound):
+                found.append(blobs.load(self.workspace.history, name))
+        return found
 
     def note_what_leaves_memory(self, clock: Clock) -> None:
         """Entries of long-term memory that go with the operations are not added again unasked: the trail says so."""
