@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -54,7 +56,7 @@ class Scenario:
 
 
 CHECKPOINT = ("checkpoint", "aaaa0001")
-TIDY = ("tidy",)
+TIDY = ("--now", "2026-03-20T03:00:00+00:00", "tidy")
 RECALLED = (("--now", "2026-03-20T09:40:00+00:00", *CHECKPOINT), *(
     ("--now", f"2026-03-20T09:{minute}:00+00:00", "recall", "database of the shop") for minute in (45, 50, 55)
 ))  # fmt: skip
@@ -71,7 +73,7 @@ SCENARIOS = (
     Scenario(("wal", "snapshot"), (("wal", "task", "Move the shop"),)),
     Scenario(("wal", "restore"), (("wal", "task", "Move"), ("wal", "snapshot"), ("wal", "task", "Other"))),
     Scenario(("sync", "--since", "all"), name="sync"),
-    Scenario(TIDY),
+    Scenario(("tidy",)),
     Scenario(("decay",), (("config", "set", "--user", "tidy.retention", "decay"),)),
     Scenario(("checkpoint", "aaaa0001")),
     Scenario(("checkpoint", "-"), stdin="# Notes\n\nThe cache was cleared and the shop is fast again.\n"),
@@ -147,8 +149,9 @@ def environment(home: Path) -> Iterator[None]:
         os.environ.update(before)
 
 
-def nacre(arguments: tuple[str, ...], now: str = NOW) -> int:
+def nacre(arguments: tuple[str, ...], now: str = NOW, stdin: str = "") -> int:
     """Run a command in this process."""
+    sys.stdin = io.TextIOWrapper(io.BytesIO(stdin.encode()))
     return run_command([*([] if "--now" in arguments else ["--now", now]), *arguments])
 
 
