@@ -66,6 +66,11 @@ SCENARIOS = (
     Scenario(("remember", "Use uv rather than pip", "--type", "PREF"), name="remember"),
     Scenario(("wal", "task", "Move the shop to PostgreSQL")),
     Scenario(("wal", "decide", "chose PostgreSQL over MySQL"), (("wal", "decide", "first"),)),
+    Scenario(
+        ("wal", "decide", "chose PostgreSQL over MySQL"),
+        tuple(("wal", "decide", f"decision number {number}") for number in range(20)),
+        name="wal decide, full",
+    ),
     Scenario(("wal", "pending", "write the migration")),
     Scenario(("wal", "context", "deadline", "2026-03-31")),
     Scenario(("wal", "blocker", "no access to staging")),
@@ -74,7 +79,10 @@ SCENARIOS = (
     Scenario(("wal", "restore"), (("wal", "task", "Move"), ("wal", "snapshot"), ("wal", "task", "Other"))),
     Scenario(("sync", "--since", "all"), name="sync"),
     Scenario(("tidy",)),
-    Scenario(("decay",), (("config", "set", "--user", "tidy.retention", "decay"),)),
+    Scenario(
+        ("decay",),
+        tuple(("config", "set", "--user", *pair) for pair in (("tidy.retention", "decay"), ("decay.keep_days", "3"))),
+    ),
     Scenario(("checkpoint", "aaaa0001")),
     Scenario(("checkpoint", "-"), stdin="# Notes\n\nThe cache was cleared and the shop is fast again.\n"),
     Scenario(("organise",), RECALLED, now=LATER),

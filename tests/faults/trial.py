@@ -24,7 +24,7 @@ from nacre.vault.workspace import Workspace
 WORKSPACE = ".nacre/workspace"
 # Derived, about this machine, or the report of the last run: no memory, and not what the next run has to complete.
 _NOT_COMPARED = (f"{WORKSPACE}/.nacre/index/", f"{WORKSPACE}/.nacre/history/", ".cache/", "run/")
-_NOT_COMPARED_NAMES = ("lock", "looked.json", "context.json", "promote_report.md")
+_NOT_COMPARED_NAMES = ("lock", "looked.json", "context.json", "flush.json", "promote_report.md")
 _LINES_ONLY_ADDED = (".jsonl", ".md")
 
 Files = dict[str, bytes]
@@ -115,8 +115,8 @@ def _trial(peace: Peace, fault: str, at: int) -> Iterator[str]:
     if done not in peace.after:
         yield f"the next run (exit {again.status}) did not complete it: {_difference(done, peace.after[0])}"
         return
-    left = [path.name for path in peace.home.rglob(".nacre-*.tmp")]
-    if left:
+    machine = peace.home / WORKSPACE / ".nacre"  # where the next write takes it away, whichever that is
+    if left := [path for path in peace.home.rglob(".nacre-*.tmp") if machine not in path.parents]:
         yield f"{len(left)} temporary files stay"
 
     problems, trouble = _doctor_and_undo(peace.home, peace.first, peace.scenario)
@@ -194,7 +194,7 @@ def snapshot(home: Path) -> Files:
         for name in names:
             path = os.path.join(folder, name)
             shown = os.path.relpath(path, home)
-            if shown.startswith(_NOT_COMPARED) or name in _NOT_COMPARED_NAMES or name.endswith(".tmp"):
+            if shown.startswith(_NOT_COMPARED) or name in _NOT_COMPARED_NAMES or name.endswith((".tmp", ".lock")):
                 continue
             with open(path, "rb") as file:
                 files[shown] = _sorted(file.read()) if name == "trail.jsonl" else file.read()

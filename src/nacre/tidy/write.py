@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -60,7 +60,7 @@ def _put(room: Room, op: Operation, edit: Edit) -> None:
         rewrite(op, edit.path, edit.data, read=edit.read)
 
 
-def _tell(room: Room, op: Operation, planned: DistilPlan, noted: Set[tuple[str, str]] = frozenset()) -> None:
+def _tell(room: Room, op: Operation, planned: DistilPlan, noted: Container[tuple[str, str]] = ()) -> None:
     """The ledger why, the trail what was looked at, the day's log what became of a name, review which questions are answered.
 
     `noted` is what the trail holds already, by day and mark: a run that was killed may have come as far as that.
@@ -76,7 +76,7 @@ def _tell(room: Room, op: Operation, planned: DistilPlan, noted: Set[tuple[str, 
     _file(room).unlink(missing_ok=True)
 
 
-def _without(noted: Set[tuple[str, str]], offered: Iterable[Offered]) -> Iterator[Offered]:
+def _without(noted: Container[tuple[str, str]], offered: Iterable[Offered]) -> Iterator[Offered]:
     for one in offered:
         if new := tuple(mark for mark in one.bullets if (one.day, mark) not in noted):
             yield Offered(one.day, new)
