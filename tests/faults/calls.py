@@ -90,7 +90,7 @@ def missing() -> str | None:
     if sys.platform != "linux" or platform.machine() not in _NUMBERS:
         return f"calls are stopped on Linux (x86-64, aarch64), not on {sys.platform} {platform.machine()}"
     try:
-        outcome = run(lambda: os.close(os.open(os.devnull, os.O_WRONLY)) or 0)
+        outcome = run(lambda: 0 * os.open(os.devnull, os.O_WRONLY))
     except OSError as error:
         return f"ptrace is not allowed here: {error.strerror}"
     return None if outcome.status == 0 and outcome.calls[KILLED] == 1 else "calls cannot be filtered here"

@@ -6,7 +6,7 @@ import io
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -173,9 +173,10 @@ def prepared(scenario: Scenario, home: Path, run: Callable[[tuple[str, ...]], st
         filled["{question}"] = json.loads(run(("review", "--json")))[0]["id"]
     if "{operation}" in scenario.command:
         filled["{operation}"] = str(json.loads(run(("history", "--json")))[0]["id"])
-    command = []
-    for word in scenario.command:
-        for name, value in filled.items():
-            word = word.replace(name, value)  # noqa: PLW2901
-        command.append(word)
-    return tuple(command)
+    return tuple(_filled(word, filled) for word in scenario.command)
+
+
+def _filled(word: str, values: Mapping[str, str]) -> str:
+    for name, value in values.items():
+        word = word.replace(name, value)
+    return word

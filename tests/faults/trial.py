@@ -13,6 +13,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
+from unittest.mock import patch
 
 from tests.faults import calls
 from tests.faults.commands import SCENARIOS, Scenario, environment, make_home, nacre, prepared
@@ -28,6 +29,10 @@ _NOT_COMPARED_NAMES = ("lock", "looked.json", "context.json", "flush.json", "pro
 _LINES_ONLY_ADDED = (".jsonl", ".md")
 
 Files = dict[str, bytes]
+
+
+def _not_random(count: int) -> bytes:
+    return b"\x07" * count
 
 
 class Failure(NamedTuple):
@@ -133,8 +138,8 @@ def _trial(peace: Peace, fault: str, at: int) -> Iterator[str]:
 
 def _child(command: tuple[str, ...], scenario: Scenario, fault: str = calls.KILLED, at: int = 0) -> calls.Outcome:
     def work() -> int:
-        os.urandom = random._urandom = lambda count: b"\x07" * count  # keys are the same in every run
-        return nacre(command, scenario.now, scenario.stdin)
+        with patch("os.urandom", _not_random), patch("random._urandom", _not_random):  # keys are the same in every run
+            return nacre(command, scenario.now, scenario.stdin)
 
     return calls.run(work, fault, at)
 
@@ -197,7 +202,7 @@ def snapshot(home: Path) -> Files:
             if shown.startswith(_NOT_COMPARED) or name in _NOT_COMPARED_NAMES or name.endswith((".tmp", ".lock")):
                 continue
             with open(path, "rb") as file:
-                files[shown] = _sorted(file.read()) if name == "trail.jsonl" else file.read()
+                files[shown] = _IN_ANY_ORDER.get(name, bytes)(file.read())
     return files
 
 
@@ -212,6 +217,14 @@ def _sorted(trail: bytes) -> bytes:
         else:
             rest.append(line)
     return b"".join(sorted(rest)) + json.dumps({day: sorted(every) for day, every in sorted(marks.items())}).encode()
+
+
+def _sorted_words(record: bytes) -> bytes:
+    """The record of connections, whichever file was written first."""
+    return b" ".join(sorted(record.replace(b",", b" ").split()))
+
+
+_IN_ANY_ORDER = {"trail.jsonl": _sorted, "connections.json": _sorted_words}
 
 
 def _difference(now: Files, wanted: Files) -> str:

@@ -141,7 +141,7 @@ def test_killed_at_the_very_end_the_next_run_notes_nothing_in_the_trail_a_second
     nights.log("2026-03-19", RULE)
 
     def work() -> None:
-        review.change = lambda _op, **given: die() if "drop" in given else None  # type: ignore[assignment]
+        review.change = lambda _op, **given: die() if "drop" in given else None
         nights.tidy()
 
     assert run_in_child(work) == -signal.SIGKILL
