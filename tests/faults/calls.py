@@ -90,7 +90,7 @@ def missing() -> str | None:
     if sys.platform != "linux" or platform.machine() not in _NUMBERS:
         return f"calls are stopped on Linux (x86-64, aarch64), not on {sys.platform} {platform.machine()}"
     try:
-        outcome = run(lambda: os.close(os.open(os.devnull, os.O_WRONLY)) or 0)
+        outcome = run(lambda: 0 * os.open(os.devnull, os.O_WRONLY))
     except OSError as error:
         return f"ptrace is not allowed here: {error.strerror}"
     return None if outcome.status == 0 and outcome.calls[KILLED] == 1 else "calls cannot be filtered here"
@@ -103,17 +103,15 @@ def only_kills() -> str | None:
     return missing() or (None if machine == "x86_64" else f"registers are altered on x86-64 only, not on {machine}")
 
 
-def run(work: Callable[[], int], fault: str = KILLED, at: int = 0, stdin: str = "") -> Outcome:
+def run(work: Callable[[], int], fault: str = KILLED, at: int = 0) -> Outcome:
     """Do the work in a child, with a fault at the `at`-th call where it can come (0: none)."""
-    streams = [os.memfd_create(name) for name in ("stdin", "stdout", "stderr")]
+    streams = [os.memfd_create(name) for name in ("stdout", "stderr")]
     try:
-        os.write(streams[0], stdin.encode())
-        os.lseek(streams[0], 0, os.SEEK_SET)
         pid = os.fork()
         if pid == 0:
             _be_the_child(work, streams)
         status, calls, reached = _follow(pid, fault, at)
-        out, err = (os.pread(stream, os.fstat(stream).st_size, 0).decode("utf8", "replace") for stream in streams[1:])
+        out, err = (os.pread(stream, os.fstat(stream).st_size, 0).decode("utf8", "replace") for stream in streams)
         return Outcome(status, out, err, calls, reached)
     finally:
         for stream in streams:
@@ -123,9 +121,8 @@ def run(work: Callable[[], int], fault: str = KILLED, at: int = 0, stdin: str = 
 def _be_the_child(work: Callable[[], int], streams: list[int]) -> None:
     status = 99
     try:
-        for number, stream in enumerate(streams):
+        for number, stream in enumerate(streams, start=1):
             os.dup2(stream, number)
-        sys.stdin = open(0, encoding="utf8", closefd=False)  # noqa: SIM115
         sys.stdout = open(1, "w", encoding="utf8", closefd=False)  # noqa: SIM115
         sys.stderr = open(2, "w", encoding="utf8", closefd=False)  # noqa: SIM115
         _ptrace(_TRACE_ME, 0)

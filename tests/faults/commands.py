@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,7 +56,7 @@ class Scenario:
 
 
 CHECKPOINT = ("checkpoint", "aaaa0001")
-TIDY = ("tidy",)
+TIDY = ("--now", "2026-03-20T03:00:00+00:00", "tidy")
 RECALLED = (("--now", "2026-03-20T09:40:00+00:00", *CHECKPOINT), *(
     ("--now", f"2026-03-20T09:{minute}:00+00:00", "recall", "database of the shop") for minute in (45, 50, 55)
 ))  # fmt: skip
@@ -64,6 +66,11 @@ SCENARIOS = (
     Scenario(("remember", "Use uv rather than pip", "--type", "PREF"), name="remember"),
     Scenario(("wal", "task", "Move the shop to PostgreSQL")),
     Scenario(("wal", "decide", "chose PostgreSQL over MySQL"), (("wal", "decide", "first"),)),
+    Scenario(
+        ("wal", "decide", "chose PostgreSQL over MySQL"),
+        tuple(("wal", "decide", f"decision number {number}") for number in range(20)),
+        name="wal decide, full",
+    ),
     Scenario(("wal", "pending", "write the migration")),
     Scenario(("wal", "context", "deadline", "2026-03-31")),
     Scenario(("wal", "blocker", "no access to staging")),
@@ -71,8 +78,11 @@ SCENARIOS = (
     Scenario(("wal", "snapshot"), (("wal", "task", "Move the shop"),)),
     Scenario(("wal", "restore"), (("wal", "task", "Move"), ("wal", "snapshot"), ("wal", "task", "Other"))),
     Scenario(("sync", "--since", "all"), name="sync"),
-    Scenario(TIDY),
-    Scenario(("decay",), (("config", "set", "--user", "tidy.retention", "decay"),)),
+    Scenario(("tidy",)),
+    Scenario(
+        ("decay",),
+        tuple(("config", "set", "--user", *pair) for pair in (("tidy.retention", "decay"), ("decay.keep_days", "3"))),
+    ),
     Scenario(("checkpoint", "aaaa0001")),
     Scenario(("checkpoint", "-"), stdin="# Notes\n\nThe cache was cleared and the shop is fast again.\n"),
     Scenario(("organise",), RECALLED, now=LATER),
@@ -147,8 +157,9 @@ def environment(home: Path) -> Iterator[None]:
         os.environ.update(before)
 
 
-def nacre(arguments: tuple[str, ...], now: str = NOW) -> int:
+def nacre(arguments: tuple[str, ...], now: str = NOW, stdin: str = "") -> int:
     """Run a command in this process."""
+    sys.stdin = io.TextIOWrapper(io.BytesIO(stdin.encode()))
     return run_command([*([] if "--now" in arguments else ["--now", now]), *arguments])
 
 
@@ -162,9 +173,10 @@ def prepared(scenario: Scenario, home: Path, run: Callable[[tuple[str, ...]], st
         filled["{question}"] = json.loads(run(("review", "--json")))[0]["id"]
     if "{operation}" in scenario.command:
         filled["{operation}"] = str(json.loads(run(("history", "--json")))[0]["id"])
-    command = []
-    for word in scenario.command:
-        for name, value in filled.items():
-            word = word.replace(name, value)  # noqa: PLW2901
-        command.append(word)
-    return tuple(command)
+    return tuple(_filled(word, filled) for word in scenario.command)
+
+
+def _filled(word: str, values: Mapping[str, str]) -> str:
+    for name, value in values.items():
+        word = word.replace(name, value)
+    return word

@@ -13,6 +13,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
+from unittest.mock import patch
 
 from tests.faults import calls
 from tests.faults.commands import SCENARIOS, Scenario, environment, make_home, nacre, prepared
@@ -24,10 +25,14 @@ from nacre.vault.workspace import Workspace
 WORKSPACE = ".nacre/workspace"
 # Derived, about this machine, or the report of the last run: no memory, and not what the next run has to complete.
 _NOT_COMPARED = (f"{WORKSPACE}/.nacre/index/", f"{WORKSPACE}/.nacre/history/", ".cache/", "run/")
-_NOT_COMPARED_NAMES = ("lock", "looked.json", "context.json", "promote_report.md")
+_NOT_COMPARED_NAMES = ("lock", "looked.json", "context.json", "flush.json", "promote_report.md")
 _LINES_ONLY_ADDED = (".jsonl", ".md")
 
 Files = dict[str, bytes]
+
+
+def _not_random(count: int) -> bytes:
+    return b"\x07" * count
 
 
 class Failure(NamedTuple):
@@ -60,7 +65,7 @@ def warm_up(home: Path) -> None:
     make_home(home)
     with environment(home), open(os.devnull, "w") as nowhere, redirect_stdout(nowhere), redirect_stderr(nowhere):
         for scenario in SCENARIOS:
-            nacre(scenario.command, scenario.now)
+            nacre(scenario.command, scenario.now, scenario.stdin)
     gc.collect()
     gc.freeze()  # out of the collector's way, the children share it
 
@@ -112,32 +117,31 @@ def _trial(peace: Peace, fault: str, at: int) -> Iterator[str]:
     done = snapshot(peace.home)
     if "Traceback" in again.err or again.status < 0:
         yield f"the next run broke: {_last_line(again.err)}"
-    same = _without_torn_pieces(done, peace.after[0]) if fault == calls.TORN else done
-    if same not in peace.after:
-        yield f"the next run (exit {again.status}) did not complete it: {_difference(same, peace.after[0])}"
+    if done not in peace.after:
+        yield f"the next run (exit {again.status}) did not complete it: {_difference(done, peace.after[0])}"
         return
-    left = [path.name for path in peace.home.rglob(".nacre-*.tmp")]
-    if left:
+    machine = peace.home / WORKSPACE / ".nacre"  # where the next write takes it away, whichever that is
+    if left := [path for path in peace.home.rglob(".nacre-*.tmp") if machine not in path.parents]:
         yield f"{len(left)} temporary files stay"
 
     problems, trouble = _doctor_and_undo(peace.home, peace.first, peace.scenario)
-    torn = ("torn line", "broken line") if fault == calls.TORN else ()
-    if new := [row for row in problems if row not in peace.problems and row[0] not in torn]:
+    torn = f"{WORKSPACE}/.nacre/history/operations.jsonl"
+    if new := [row for row in problems if row not in peace.problems and not torn.endswith(row[1])]:
         yield f"doctor finds {new[0]}"
     if peace.undone is None:
         return
     if trouble:
         yield f"undo failed: {trouble}"
-    elif fault != calls.TORN and (undone := snapshot(peace.home)) != peace.undone:
+    elif (undone := snapshot(peace.home)) != peace.undone:
         yield f"undo left something else than in peace: {_difference(undone, peace.undone)}"
 
 
 def _child(command: tuple[str, ...], scenario: Scenario, fault: str = calls.KILLED, at: int = 0) -> calls.Outcome:
     def work() -> int:
-        os.urandom = random._urandom = lambda count: b"\x07" * count  # keys are the same in every run
-        return nacre(command, scenario.now)
+        with patch("os.urandom", _not_random), patch("random._urandom", _not_random):  # keys are the same in every run
+            return nacre(command, scenario.now, scenario.stdin)
 
-    return calls.run(work, fault, at, scenario.stdin)
+    return calls.run(work, fault, at)
 
 
 def _not_a_sentence(outcome: calls.Outcome) -> Iterator[str]:
@@ -160,21 +164,6 @@ def lines(files: Mapping[str, bytes]) -> Counter[bytes]:
     return Counter(
         line for name, data in files.items() if name.endswith(_LINES_ONLY_ADDED) for line in data.splitlines() if line
     )
-
-
-def _without_torn_pieces(files: Files, whole: Files) -> Files:
-    """The files without what a torn append left: a line that is the beginning of one that is meant to be there."""
-    mended = dict(files)
-    for name, data in files.items():
-        wanted = whole.get(name)
-        if wanted is None or data == wanted or not name.endswith(_LINES_ONLY_ADDED):
-            continue
-        extra = Counter(data.splitlines()) - Counter(wanted.splitlines())
-        missing = Counter(wanted.splitlines()) - Counter(data.splitlines())
-        pieces = all(any(line.startswith(piece) for line in wanted.splitlines()) for piece in extra)
-        if pieces and not missing:
-            mended[name] = wanted
-    return mended
 
 
 def _doctor_and_undo(home: Path, first: int, scenario: Scenario) -> tuple[list[list[str]], str]:
@@ -210,11 +199,32 @@ def snapshot(home: Path) -> Files:
         for name in names:
             path = os.path.join(folder, name)
             shown = os.path.relpath(path, home)
-            if shown.startswith(_NOT_COMPARED) or name in _NOT_COMPARED_NAMES or name.endswith(".tmp"):
+            if shown.startswith(_NOT_COMPARED) or name in _NOT_COMPARED_NAMES or name.endswith((".tmp", ".lock")):
                 continue
             with open(path, "rb") as file:
-                files[shown] = file.read()
+                files[shown] = _IN_ANY_ORDER.get(name, bytes)(file.read())
     return files
+
+
+def _sorted(trail: bytes) -> bytes:
+    """The trail in an order of its own: what a run notes first depends on what the one before it did."""
+    marks: dict[str, list[str]] = {}
+    rest: list[bytes] = []
+    for line in trail.splitlines(keepends=True):
+        row = json.loads(line) if line.endswith(b"}\n") and b'"offered"' in line else {}
+        if row:
+            marks.setdefault(row["day"], []).extend(row["offered"])
+        else:
+            rest.append(line)
+    return b"".join(sorted(rest)) + json.dumps({day: sorted(every) for day, every in sorted(marks.items())}).encode()
+
+
+def _sorted_words(record: bytes) -> bytes:
+    """The record of connections, whichever file was written first."""
+    return b" ".join(sorted(record.replace(b",", b" ").split()))
+
+
+_IN_ANY_ORDER = {"trail.jsonl": _sorted, "connections.json": _sorted_words}
 
 
 def _difference(now: Files, wanted: Files) -> str:

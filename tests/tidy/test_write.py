@@ -16,7 +16,7 @@ from nacre.model.plan import Plan
 from nacre.tidy import distil, write
 from nacre.tidy.planned import DistilPlan
 from nacre.tidy.run import run
-from nacre.vault import ledger, longterm
+from nacre.vault import ledger, longterm, review, trail
 from nacre.vault.longterm import Edit
 from nacre.vault.operation import operation
 
@@ -137,6 +137,20 @@ def test_killed_between_the_file_and_the_ledger_the_next_run_tells_the_ledger_an
     assert not nights.tidy().changed
 
 
+def test_killed_at_the_very_end_the_next_run_notes_nothing_in_the_trail_a_second_time(nights: Nights) -> None:
+    nights.log("2026-03-19", RULE)
+
+    def work() -> None:
+        review.change = lambda _op, **given: die() if "drop" in given else None
+        nights.tidy()
+
+    assert run_in_child(work) == -signal.SIGKILL
+    nights.tidy()
+    marks = [(one.day, mark) for one in trail.read(nights.room().workspace).offered for mark in one.bullets]
+    assert marks
+    assert len(marks) == len(set(marks))
+
+
 def test_killed_before_the_file_nothing_has_happened_and_the_next_run_does_it(nights: Nights) -> None:
     nights.log("2026-03-19", RULE)
     killed(nights, longterm, "apply")
@@ -167,6 +181,18 @@ def test_killed_between_two_files_the_next_run_writes_the_second(nights: Nights)
     assert nights.kept() == [RULE]
     assert nights.kept("projects/shop/MEMORY.md") == [BACKUP]
     assert nights.verdicts(RULE) == nights.verdicts(BACKUP) == ["admitted"]
+
+
+def test_a_question_that_a_killed_run_put_to_the_user_is_not_put_again_after_it_was_deleted(nights: Nights) -> None:
+    nights.lay("MEMORY.md", "# Mine\n\n## Key Decisions\n- The shop runs on MySQL\n")
+    nights.log("2026-03-19", "We moved from MySQL to PostgreSQL for every service")
+    killed(nights, write, "_promise")
+    questions = nights.root / "memory" / "review.md"
+    assert "We moved from MySQL to PostgreSQL" in questions.read_text()
+    nights.tidy()
+    questions.unlink()
+    nights.tidy()
+    assert not questions.exists()
 
 
 def test_a_line_that_the_user_adds_after_the_kill_stays(nights: Nights) -> None:

@@ -15,6 +15,7 @@ from nacre.errors import BadInput, CannotWrite, MemoryFull, PathEscape, SecretRe
 from nacre.vault import trail
 from nacre.vault.append import append
 from nacre.vault.daily import note
+from nacre.vault.history import history, operations_file
 from nacre.vault.logfile import append_bytes
 from nacre.vault.operation import operation
 from nacre.vault.trail import Offered
@@ -192,3 +193,21 @@ def test_a_log_that_a_killed_run_left_empty_is_gone_after_undo(workspace: Worksp
     note(workspace, clock, "noted")
     undo(workspace, clock)
     assert not workspace.day(clock.today()).exists()
+
+
+def test_an_append_that_a_crash_tore_is_completed_by_the_next_operation(workspace: Workspace, clock: Clock) -> None:
+    note(workspace, clock, "the first")
+    before = history(workspace).operations
+    log = workspace.day(clock.today())
+    note(workspace, clock, "one that is torn")
+    whole = log.read_bytes()
+    log.write_bytes(whole[:-7])
+    operations = operations_file(workspace)
+    operations.write_bytes(
+        b"".join(operations.read_bytes().splitlines(keepends=True)[:-1])
+    )  # it never said that it was done
+    with operation(workspace, clock, "next"):
+        assert log.read_bytes() == whole
+    undo(workspace, clock)
+    assert history(workspace).operations[: len(before)] == before
+    assert b"torn" not in log.read_bytes()

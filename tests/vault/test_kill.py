@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import random
 import signal
@@ -10,20 +9,14 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from nacre.clock import Clock
-from nacre.errors import CannotWrite
-from nacre.vault import atomic, longterm
+from nacre.vault import atomic
 from nacre.vault.daily import note
-from nacre.vault.history import DONE, NOT_CARRIED_OUT, PARTLY, history
-from nacre.vault.markdown import open_document
+from nacre.vault.history import history
 from nacre.vault.operation import operation
 from nacre.vault.rewrite import rewrite
 from nacre.vault.undo import undo
 from nacre.vault.workspace import Workspace
-
-CALLS = ("open", "write", "fsync", "close", "replace", "rename", "unlink", "mkdir", "ftruncate", "lseek", "fchmod")
 
 
 def killed_at_random(work: Callable[[Callable[[str], None]], None], kills: int, seed: int) -> list[str]:
@@ -106,108 +99,3 @@ def test_rewrites_of_killed_processes_are_whole_and_acknowledged_ones_stand(work
 def rewrite_once(workspace: Workspace, clock: Clock, path: Path, data: bytes) -> None:
     with operation(workspace, clock, "edit") as op:
         rewrite(op, path, data, read=atomic.digest(path.read_bytes()))
-
-
-def fresh(tmp_path: Path, name: str) -> Workspace:
-    workspace = Workspace(tmp_path / name)
-    workspace.memory.mkdir(parents=True)
-    workspace.longterm.write_text("## User Preferences\n- old\n")
-    return workspace
-
-
-def add_entry(workspace: Workspace, clock: Clock) -> None:
-    doc = open_document(workspace.longterm)
-    longterm.apply(workspace, clock, longterm.plan_add(workspace, workspace.longterm, doc, "new", type="PREF"))
-
-
-def at_the_call(which: int, happens: Callable[[], None]) -> None:
-    """From now on the `which`-th call into the operating system is not made; something else happens."""
-    left = which
-
-    def counting(call: Callable[..., object]) -> Callable[..., object]:
-        def counted(*given: object, **named: object) -> object:
-            nonlocal left
-            left -= 1
-            if left == 0:
-                happens()
-            return call(*given, **named)
-
-        return counted
-
-    for name in CALLS:
-        setattr(os, name, counting(getattr(os, name)))
-
-
-@pytest.mark.parametrize("work", [add_entry, lambda workspace, clock: note(workspace, clock, "noted")])
-def test_killed_at_every_single_call_the_workspace_is_old_or_new_and_the_next_run_completes_it(
-    memory_disk: Path, clock: Clock, in_child: Callable[..., int], work: Callable[[Workspace, Clock], object]
-) -> None:
-    whole = fresh(memory_disk, "whole")
-    before = contents(whole)
-    work(whole, clock)
-    after = contents(whole)
-    which, status = 0, 77
-    while status == 77:
-        which += 1
-        workspace = fresh(memory_disk, str(which))
-
-        def killed(workspace: Workspace = workspace, which: int = which) -> None:
-            at_the_call(which, lambda: os._exit(77))
-            work(workspace, clock)
-
-        status = in_child(killed)
-        now = contents(workspace)
-        assert all(now[name] in (before.get(name), after[name]) for name in now)
-        recorded = history(workspace)
-        assert [problem.kind for problem in recorded.problems] in ([], ["torn line"])
-        for one in recorded.operations:
-            assert one.state in (DONE, NOT_CARRIED_OUT, PARTLY)
-            for change, carried_out in zip(one.changes, one.carried_out, strict=True):
-                assert carried_out == (change.path in now and now[change.path] == after[change.path])
-        work(workspace, clock)
-        assert contents(workspace) == after
-        undo(workspace, clock, last=9)
-        assert contents(workspace) == before
-    assert status == 0
-    assert which > 30
-
-
-def test_a_failure_of_every_single_call_is_an_error_and_leaves_old_or_new(
-    memory_disk: Path, clock: Clock, in_child: Callable[..., int]
-) -> None:
-    old = "## User Preferences\n- old\n"
-    which, status = 0, 77
-    while status == 77:
-        which += 1
-        workspace = fresh(memory_disk, str(which))
-
-        def failing(workspace: Workspace = workspace, which: int = which) -> None:
-            reached: list[bool] = []
-
-            def happens() -> None:
-                reached.append(True)
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-            at_the_call(which, happens)
-            try:
-                add_entry(workspace, clock)
-            except CannotWrite:
-                raise SystemExit(77) from None
-            raise SystemExit(77 if reached else 0)
-
-        status = in_child(failing)
-        assert workspace.longterm.read_text() in (old, old + "- new\n")
-        assert not list(workspace.root.rglob("*.tmp"))
-        add_entry(workspace, clock)
-        assert workspace.longterm.read_text() == old + "- new\n"
-    assert status == 0
-    assert which > 30
-
-
-def contents(workspace: Workspace) -> dict[str, bytes]:
-    """The user's files; one that was just made and is still empty says nothing yet."""
-    return {
-        path.relative_to(workspace.root).as_posix(): path.read_bytes()
-        for path in workspace.root.rglob("*")
-        if path.is_file() and path.stat().st_size and ".nacre" not in path.parts and not path.name.endswith(".tmp")
-    }

@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from tests.vault import faults
-from tests.vault.faults import KILLED, TORN
+from tests.faults import calls as faults
+from tests.faults.calls import KILLED, TORN
 
 from nacre.clock import Clock
 from nacre.errors import CannotWrite

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import stat
 from collections.abc import Iterator
@@ -29,17 +28,14 @@ def open_to_others(home: Path, known: set[Path]) -> list[str]:
     ]
 
 
-def test_no_command_creates_a_file_or_folder_that_others_can_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_command_creates_a_file_or_folder_that_others_can_read(tmp_path: Path) -> None:
     home = tmp_path / "home"
     make_home(home, bare=True)
     known = {*home.rglob("*")}
     with environment(home):
         for scenario in SCENARIOS:
-            monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(scenario.stdin.encode())))
             for command in (*scenario.before, scenario.command):
-                nacre(tuple(word.replace("{home}", str(home)) for word in command), scenario.now)
+                nacre(tuple(word.replace("{home}", str(home)) for word in command), scenario.now, scenario.stdin)
         token(home / ".nacre" / "workspace")
     made = [path for path in home.rglob("*.md") if "workspace" in path.parts]
     assert len(made) > 10

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 from tests.tidy.nights import JEST, RULE, VITEST, Nights
-from tests.vault import faults
-from tests.vault.faults import FULL, KILLED, TORN
+from tests.faults import calls as faults
+from tests.faults.calls import FULL, KILLED, TORN
 
 from nacre.clock import Clock
 from nacre.errors import CannotWrite, NacreError, PartlyDone, cannot_write

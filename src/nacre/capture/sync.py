@@ -377,10 +377,9 @@ class _Run:
         """Understand a run that broke off: what it was about to write stands in the logs, or does not."""
         if not self.known.pending:
             return
-        if told := self._captured(self.known.pending):
-            with operation(self.workspace, self.given.clock, "sync", self.given.config) as op:
-                known = {_marks(one) for one in trail.read(self.workspace).captured}
-                trail.write(op, [one for one in told if _marks(one) not in known])
+        with operation(self.workspace, self.given.clock, "sync", self.given.config) as op:
+            known = {_marks(one) for one in trail.read(self.workspace).captured}
+            trail.write(op, [one for one in self._captured(self.known.pending) if _marks(one) not in known])
         unwritten: list[Pending] = []
         for one in sorted(self.known.pending, key=lambda one: one.reached.at):
             there = sum(found.heading == one.heading for found in self._standing(dt.date.fromisoformat(one.day)))

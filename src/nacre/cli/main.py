@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import sys
@@ -118,9 +119,9 @@ def run(arguments: list[str]) -> int:
         trouble.show()
         return 1
     except OSError as trouble:
-        if trouble.errno not in NO_SPACE:
+        if trouble.errno not in {*NO_SPACE, errno.EIO}:
             raise
-        _complain(str(cannot_write(say("the output", "输出"), trouble)))
+        _complain(str(cannot_write(trouble.filename or say("the output", "输出"), trouble)))
         return 1
     except (KeyboardInterrupt, click.Abort):
         _complain(say("Interrupted; nothing was lost.", "已中断；没有丢失任何内容。"))

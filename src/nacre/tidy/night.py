@@ -59,10 +59,12 @@ class Night:
     def planned(self, new: Sequence[Said]) -> DistilPlan:
         """The plan, all of these lines having been dealt with."""
         marks: dict[str, dict[str, None]] = {}
-        for said in new:
-            if (said.day, said.mark) not in self.deferred:
-                marks.setdefault(said.day, {})[said.mark] = None
-        put = tuple(f"{item.kind}:{item.id}" for item in self.asks)
+        # Questions that a killed run put to the user before it could note that it did.
+        unnoted = [item for item in self.asked if f"{item.kind}:{item.id}" not in self.asked_before]
+        for day, mark in (*(item.said for item in unnoted if item.said), *((said.day, said.mark) for said in new)):
+            if (day, mark) not in self.deferred:
+                marks.setdefault(day, {})[mark] = None
+        put = tuple(f"{item.kind}:{item.id}" for item in (*unnoted, *self.asks))
         offered = [Offered(day, tuple(every)) for day, every in marks.items()]
         offered += [Offered(self.today.isoformat(), put)] if put else []
         return DistilPlan(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -59,16 +60,26 @@ def _put(room: Room, op: Operation, edit: Edit) -> None:
         rewrite(op, edit.path, edit.data, read=edit.read)
 
 
-def _tell(room: Room, op: Operation, planned: DistilPlan) -> None:
-    """The ledger why, the trail what was looked at, the day's log what became of a name, review which questions are answered."""
+def _tell(room: Room, op: Operation, planned: DistilPlan, noted: Container[tuple[str, str]] = ()) -> None:
+    """The ledger why, the trail what was looked at, the day's log what became of a name, review which questions are answered.
+
+    `noted` is what the trail holds already, by day and mark: a run that was killed may have come as far as that.
+    """
     ledger.write(op, *planned.records, on_secret=REDACT)
     overtaken.keep(room.workspace)  # now, so that no agent has to wait for it
-    trail.write(op, planned.offered)
+    trail.write(op, _without(noted, planned.offered))
     if bullets := [f"[{_decision(note)}] {note}" for note in planned.notes]:
         daily.notes(room.workspace, room.clock, "tidy", bullets, config=room.config)
-        trail.write(op, [Offered(room.clock.today().isoformat(), tuple(mark_of(bullet) for bullet in bullets))])
+        offered = Offered(room.clock.today().isoformat(), tuple(mark_of(bullet) for bullet in bullets))
+        trail.write(op, _without(noted, [offered]))
     review.change(op, drop=planned.settled)
     _file(room).unlink(missing_ok=True)
+
+
+def _without(noted: Container[tuple[str, str]], offered: Iterable[Offered]) -> Iterator[Offered]:
+    for one in offered:
+        if new := tuple(mark for mark in one.bullets if (one.day, mark) not in noted):
+            yield Offered(one.day, new)
 
 
 def _decision(text: str) -> str:
@@ -165,7 +176,8 @@ def recover(room: Room, op: Operation) -> int:
         for one in promised.records
         if (one.id, one.at, one.verdict) not in known and one.more.get("file", "MEMORY.md") not in lost
     )
-    _tell(room, op, replace(promised, records=missing))
+    noted = {(one.day, mark) for one in trail.read(room.workspace).offered for mark in one.bullets}
+    _tell(room, op, replace(promised, records=missing), noted)
     return len(missing)
 
 

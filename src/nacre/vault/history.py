@@ -108,6 +108,21 @@ def last_id(workspace: Workspace) -> int:
         return 0
 
 
+def unfinished(workspace: Workspace) -> Change | None:
+    """The last change that was recorded, when its operation never said that it was done."""
+    try:
+        with operations_file(workspace).open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - 8192))
+            last = file.read().rstrip(b"\n").rpartition(b"\n")[2]
+    except OSError:
+        return None
+    if b'"done":true' in last:
+        return None
+    rows = jsonl.parse(last, "").rows
+    changes = _list(rows[-1].value.get("changes")) if rows else []
+    return _change(changes[-1]) if changes else None
+
+
 def history(workspace: Workspace) -> History:
     """Every operation with its state as the files show it."""
     recorded, problems = _read(workspace)

@@ -12,9 +12,9 @@ from typing import Any
 
 from nacre.clock import Clock
 from nacre.config import Config
-from nacre.errors import NacreError, PathEscape, cannot_write
+from nacre.errors import NacreError, NotFound, PathEscape, cannot_write
 from nacre.vault import atomic, blobs, jsonl
-from nacre.vault.history import Change, last_id, must_be_kept, operations_file
+from nacre.vault.history import Change, content_now, last_id, must_be_kept, operations_file, unfinished
 from nacre.vault.lock import TIMEOUT, lock
 from nacre.vault.logfile import append_bytes, lines_for, tail_of
 from nacre.vault.workspace import Workspace
@@ -103,6 +103,21 @@ def keep(workspace: Workspace, config: Config, contents: Iterable[bytes]) -> Non
         raise cannot_write(workspace.history, trouble) from trouble
 
 
+def _complete_torn_append(workspace: Workspace) -> None:
+    """A crash in the middle of an append leaves half of it at the end of the file: the rest, which history has, is written."""
+    change = unfinished(workspace)
+    if change is None or change.bytes is None:
+        return
+    path = workspace.root / change.path
+    written = (content_now(workspace, change.path) or b"")[change.offset :]
+    try:
+        wanted = blobs.load(workspace.history, change.bytes) if written else b""
+    except NotFound:
+        return
+    if len(written) < len(wanted) and wanted.startswith(written):
+        append_bytes(path, wanted[len(written) :], root=workspace.root)
+
+
 class _Current(threading.local):
     def __init__(self) -> None:
         self.operations: dict[tuple[int, str], Operation] = {}
@@ -131,6 +146,7 @@ def operation(
         yield outer
         return
     with lock(workspace, timeout=timeout):
+        _complete_torn_append(workspace)
         begun = Operation(workspace, clock, command, config or Config(), undoes, number)
         _current.operations[key] = begun
         try:
