@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.lifecycle.conftest import BULLET, FACT, NOW, ledger_of, take
+from tests.lifecycle.conftest import BULLET, FACT, NOW, OLDER, ledger_of, take
 
 from nacre.capture.forgotten import are_forgotten, vectors_of
 from nacre.embed.local import LocalEmbedder
@@ -109,6 +109,41 @@ def test_remembering_something_else_lifts_nothing(memory: Memory, root: Path) ->
     memory.forget("MEMORY.md:4", choose=take)
     memory.remember("The hedge is cut in autumn")
     assert stones(root).matches([FACT]) == [True]
+
+
+CODE = "The office code is 1234"
+
+
+@pytest.mark.parametrize(
+    "correction",
+    [
+        "The office code is 5678",
+        "the office code is 5678 now",
+        "The office code changed: the office code is 1234 → the office code is 5678",
+        "The office code is 1234; that was the old one",
+        "The office code is not 1234",
+    ],
+)
+def test_remembering_a_correction_leaves_the_tombstone_and_is_kept(memory: Memory, root: Path, correction: str) -> None:
+    (root / "MEMORY.md").write_text(f"# Long-Term Memory\n\n## Key Decisions\n- {CODE}\n", "utf8")
+    memory.forget(CODE)
+    memory.remember(correction, type="TECH")
+    assert stones(root).matches([CODE]) == [True]
+    with Memory.open(root, now="2026-03-29T10:00:00+00:00") as later:
+        later.tidy()
+    assert CODE not in (root / "MEMORY.md").read_text("utf8").splitlines()
+    memory.remember(f"- {CODE.upper()}.")
+    assert stones(root).matches([CODE]) == [False]
+
+
+def test_what_only_looked_like_it_is_lifted_by_its_own_words_alone(memory: Memory, root: Path) -> None:
+    other = f"Reminder: {FACT}, says Lin"
+    (root / "memory" / "2026-03-19.md").write_text(f"# 2026-03-19\n\n## 08:00 note\n- {other}\n", "utf8")
+    memory.forget(FACT, similar=True)
+    assert stones(root).exactly([FACT, other, OLDER]) == [True, True, True]
+    memory.remember(other)
+    memory.remember(OLDER)
+    assert stones(root).exactly([FACT, other, OLDER]) == [True, False, False]
 
 
 def test_forgetting_again_what_was_lifted_buries_it_again(memory: Memory, root: Path) -> None:

@@ -9,7 +9,6 @@ from nacre.errors import ModelUnusable
 from nacre.model.bullet import Bullet
 from nacre.model.session import Message
 from nacre.vault import tombstones
-from nacre.vault.operation import Operation
 from nacre.vault.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -42,12 +41,6 @@ def not_forgotten(stones: Tombstones, bullets: Sequence[Bullet]) -> list[Bullet]
 def are_forgotten(stones: Tombstones, texts: Sequence[str]) -> list[bool]:
     """Whether each text meets a tombstone; by its meaning too, where the local models are installed."""
     return stones.matches(texts, vectors_of(texts, stones.models)) if stones else [False] * len(texts)
-
-
-def lift(op: Operation, text: str) -> tuple[str, ...]:
-    """What the user says again is wanted again: its tombstones go; their ids. Part of the operation that writes it down."""
-    stones = tombstones.load(op.workspace)
-    return tombstones.lift(op, text, vectors_of([text], stones.models)[0]) if stones else ()
 
 
 def vectors_of(texts: Sequence[str], models: Container[str] | None = None) -> list[Vectors]:

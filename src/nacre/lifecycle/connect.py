@@ -59,6 +59,10 @@ def same_words() -> str:
     return say("the same words", "相同的内容")
 
 
+def superseded_by_it() -> str:
+    return say("superseded by it", "已被它取代")
+
+
 def connected(target: Target, known: Mapping[str, Standing], *, older: bool = True, superseded: bool = False) -> Fact:
     """The fact that a target is part of. `known` is what the ledger says of every entry.
 
@@ -116,7 +120,7 @@ def _older(
     ids: dict[str, str], marks: dict[str, str], known: Mapping[str, Standing], *, superseded: bool
 ) -> dict[str, str]:
     """What was merged into the fact, and what that was made of. What it superseded too, or else only returned: ids and marks."""
-    merged, overtaken = say("merged into it", "已并入它"), say("superseded by it", "已被它取代")
+    merged, overtaken = say("merged into it", "已并入它"), superseded_by_it()
     inside: dict[str, dict[str, str]] = {}
     for one in known.values():
         if into := one.into or _overtaker(one):

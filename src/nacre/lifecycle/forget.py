@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from nacre.capture.forgotten import vectors_of
-from nacre.lifecycle.connect import Fact, connected
+from nacre.lifecycle.connect import Fact, connected, superseded_by_it
 from nacre.lifecycle.lines import Line, is_telling, lines_of, read, without, write
 from nacre.lifecycle.target import Room, Target, lines_at
 from nacre.lifecycle.traces import unmarked
@@ -43,6 +43,7 @@ class Wording:
     id: str
     words: str
     fact: str
+    apart: bool = False  # another statement, which went with the fact because it looked like it or was superseded by it
 
 
 @dataclass(frozen=True)
@@ -157,18 +158,20 @@ def _wordings(
     buried = {stone.id for stone in stones.stones}
     found: dict[str, Wording] = {}
 
-    def add(words: str, known_id: str, fact: str) -> None:
+    def add(words: str, known_id: str, fact: str, *, apart: bool = False) -> None:
         if words and known_id not in buried:
-            found.setdefault(known_id, Wording(known_id, words, fact))
+            found.setdefault(known_id, Wording(known_id, words, fact, apart))
 
     for fact in facts:
         add(fact.words, fact.id, fact.id)
-        for entry in fact.ids:
+        for entry, reason in fact.ids.items():
             if (told := known.get(entry)) and told.text:
-                add(told.text, entry, fact.id)
+                add(told.text, entry, fact.id, apart=reason == superseded_by_it())
     for gone in going:
-        owner = next((fact.id for fact in facts if fact.reason(gone.line)), facts[0].id)
-        add(gone.line.whole, gone.line.id, owner)
+        owner, reason = next(
+            ((fact.id, reason) for fact in facts if (reason := fact.reason(gone.line))), (facts[0].id, "")
+        )
+        add(gone.line.whole, gone.line.id, owner, apart=reason in ("", superseded_by_it()))
     return tuple(found.values())
 
 
@@ -208,7 +211,7 @@ def bury(op: Operation, made: ForgetPlan) -> None:
     now = op.clock.now()
     records = []
     for one, vectors in zip(made.wordings, vectors_of([one.words for one in made.wordings]), strict=True):
-        stone = tombstones.carve(key, one.words, known=one.id, fact=one.fact, vectors=vectors)
+        stone = tombstones.carve(key, one.words, known=one.id, fact=one.fact, apart=one.apart, vectors=vectors)
         more = {tombstones.FIELD: stone}
         at = now.isoformat(timespec="seconds")
         records.append(Record(one.id, at, "forgotten", valid_to=now.date().isoformat(), more=more))

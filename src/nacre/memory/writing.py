@@ -38,8 +38,12 @@ class Writing(Reading):
         *,
         importance: int | None = None,
         dry_run: bool = False,
+        by_agent: bool = False,
     ) -> Entry:
-        """Write one thing down in today's log, at once. A secret is refused. The importance becomes OpenClaw's mark on the line."""
+        """Write one thing down in today's log, at once. A secret is refused. The importance becomes OpenClaw's mark on the line.
+
+        What was forgotten is learned again when the person says it again, not when an agent does (`by_agent`).
+        """
         from nacre.vault import daily
 
         self._must_be_private()
@@ -51,13 +55,13 @@ class Writing(Reading):
 
             kind, words = daily.checked(text, type)
             return Entry(words, self.workspace.relative(self.workspace.day(self.clock.today())), 0, kind)
-        from nacre.capture.forgotten import lift
-        from nacre.vault.markdown import words_of
         from nacre.vault.operation import operation
+        from nacre.vault.tombstones import lift
 
         with operation(self.workspace, self.clock, "remember", self.config) as op:
             entry = daily.note(self.workspace, self.clock, text, type, config=self.config)
-            lift(op, words_of(entry.text))
+            if not by_agent:
+                lift(op, entry.text)
         return entry
 
     def sync(

@@ -78,7 +78,9 @@ def _ready(night: Night, said: Sequence[Said], stones: tombstones.Tombstones) ->
     found = candidates(owners, night.room.judge(), night.library.agents_word)
     if stones:
         gone = stones.matches([one.text for one in found], [_signs(one) for one in found])
-        found = [one for one, forgotten in zip(found, gone, strict=True) if not forgotten]
+        very = stones.exactly([one.text for one in found])  # a note was written on purpose, and may be a correction
+        same = (met if one.said.session else known for one, met, known in zip(found, gone, very, strict=True))
+        found = [one for one, forgotten in zip(found, same, strict=True) if not forgotten]
     return _with_repetition(found)
 
 

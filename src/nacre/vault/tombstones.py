@@ -46,12 +46,13 @@ _BYTES = 32
 
 @dataclass(frozen=True)
 class Tombstone:
-    """One wording of something forgotten. `fact` is the id that all wordings of the same thing share."""
+    """One wording of something forgotten. `fact` is the id that all wordings share that were forgotten together."""
 
     id: str
     fact: str
     words: str
     signs: Mapping[str, str] = field(default_factory=dict)
+    apart: bool = False  # another statement, forgotten together with the fact
 
 
 def normal(text: str) -> str:
@@ -93,8 +94,12 @@ class Tombstones:
 
     def exactly(self, texts: Sequence[str]) -> list[bool]:
         """Whether each text is what was forgotten, word for word and as a whole."""
-        whole = (bare_words(words_of(text)) for text in texts)
-        return [self._known(normal(words)) is not None or self._known(words) is not None for words in whole]
+        return [self.known(text) is not None for text in texts]
+
+    def known(self, text: str) -> str | None:
+        """The id of the tombstone of these very words."""
+        words = bare_words(words_of(text))
+        return self._known(normal(words)) or self._known(words)
 
     def only(self, ids: Container[str]) -> Tombstones:
         """Those of these ids, and of the same things in other words."""
@@ -183,27 +188,31 @@ def _stone(record: Record) -> Tombstone | None:
         return None
     signs = told.get("signs")
     kept = {str(model): str(bits) for model, bits in signs.items()} if isinstance(signs, Mapping) else {}
-    return Tombstone(record.id, str(told.get("fact") or record.id), str(told.get("words", "")), kept)
+    return Tombstone(
+        record.id, str(told.get("fact") or record.id), str(told.get("words", "")), kept, told.get("apart") is True
+    )
 
 
-def carve(key: bytes, words: str, *, known: str, fact: str, vectors: Vectors | None = None) -> dict[str, Any]:
+def carve(
+    key: bytes, words: str, *, known: str, fact: str, apart: bool = False, vectors: Vectors | None = None
+) -> dict[str, Any]:
     """The tombstone of a wording, as the ledger keeps it under the id by which the wording is known."""
     signs = {model: _signs_of(key, known, model, vector) for model, vector in (vectors or {}).items()}
     stone: dict[str, Any] = {"fact": fact, "words": _hash(key, normal(words))}
-    return stone | ({"signs": signs} if signs else {})
+    return stone | ({"apart": True} if apart else {}) | ({"signs": signs} if signs else {})
 
 
-def lift(op: Operation, text: str, vectors: Vectors | None = None) -> tuple[str, ...]:
-    """Take away the tombstones that a text meets, with those of the same thing in other words; their ids.
+def lift(op: Operation, text: str) -> tuple[str, ...]:
+    """Take away the tombstone of these very words, with those of the same thing in other words; their ids.
 
-    Who says a thing again wants it known.
+    Who says a thing again wants it known. Words that only resemble it, or mention it, may be what replaces it.
     """
     stones = load(op.workspace)
-    (met,) = stones.which([text], [vectors or {}])
+    met = next((stone for stone in stones.stones if stone.id == stones.known(text)), None)
     if met is None:
         return ()
-    fact = next(stone.fact for stone in stones.stones if stone.id == met)
-    lifted = tuple(stone.id for stone in stones.stones if stone.fact == fact)
+    same = [] if met.apart else [stone for stone in stones.stones if stone.fact == met.fact and not stone.apart]
+    lifted = tuple(stone.id for stone in same or [met])
     at = op.clock.now().isoformat(timespec="seconds")
     ledger.write(op, *(Record(one, at, "restored", more={"lifted": True}) for one in lifted))
     return lifted
