@@ -14,6 +14,7 @@ import pytest
 
 from nacre import Memory
 from nacre.errors import BadInput, NoWorkspace, PathEscape, SecretRefused
+from nacre.vault import trail
 
 if TYPE_CHECKING:
     from tests.conftest import FakeEmbedder
@@ -318,8 +319,6 @@ def test_what_is_remembered_is_stamped_with_the_project_of_the_current_folder(
 def test_the_night_knows_the_folder_of_a_project_that_only_a_note_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from nacre.vault import trail
-
     (tmp_path / "shop" / ".git").mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "shop")
     with Memory.init(tmp_path / "ws") as memory:
