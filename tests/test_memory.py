@@ -14,6 +14,7 @@ import pytest
 
 from nacre import Memory
 from nacre.errors import BadInput, NoWorkspace, PathEscape, SecretRefused
+from nacre.vault import trail
 
 if TYPE_CHECKING:
     from tests.conftest import FakeEmbedder
@@ -295,3 +296,31 @@ def test_two_texts_of_one_title_and_minute_are_two_checkpoints_and_the_same_agai
     assert (second.changed, later.changed, later.path) == (True, False, first.path)
     texts = {path.read_text("utf8") for path in (tmp_path / "ws" / "memory_fs" / "hot").iterdir()}
     assert texts == {"# Standup\n\nTalk A\n", "# Standup\n\nTalk B\n"}
+
+
+def test_what_is_remembered_is_stamped_with_the_project_of_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "shop" / ".git").mkdir(parents=True)
+    (tmp_path / "shop" / "src").mkdir()
+    monkeypatch.chdir(tmp_path / "shop" / "src")
+    with Memory.init(tmp_path / "ws", now="2026-03-02T14:05") as memory:
+        assert memory.remember("The API moves to v2", dry_run=True).project == "shop"
+        assert memory.remember("The API moves to v2").project == "shop"
+        assert memory.remember("Tea at four", project="*").project == ""
+        assert memory.remember("The logo is lilac", project="Blog").project == "blog"
+        log = (tmp_path / "ws" / "memory" / "2026-03-02.md").read_text("utf8")
+        headings = [line for line in log.splitlines() if line.startswith("## ")]
+        assert headings == ["## 14:05 note | project:shop", "## 14:05 note", "## 14:05 note | project:blog"]
+        monkeypatch.chdir(tmp_path / "ws")
+        assert memory.remember("Said in the workspace").project == ""
+
+
+def test_the_night_knows_the_folder_of_a_project_that_only_a_note_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "shop" / ".git").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "shop")
+    with Memory.init(tmp_path / "ws") as memory:
+        memory.remember("The API moves to v2")
+        assert [one.place for one in trail.read(memory.workspace).captured] == [str(tmp_path / "shop")]

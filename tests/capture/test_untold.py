@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from tests.capture.talks import Desk
+from tests.capture.talks import SESSION, Desk
 
 from nacre.brain.local.judge import Judge
 from nacre.capture.untold import Lines, by_meaning, untold
 from nacre.embed.install import install
 from nacre.embed.local import LocalEmbedder
+from nacre.hooks import sessions
+from nacre.hooks.sessions import Told
 from nacre.model.bullet import Bullet
 from nacre.vault import daily
 
@@ -115,3 +117,34 @@ def test_a_log_that_is_no_text_hinders_nothing(desk: Desk) -> None:
     desk.claude(("2026-03-02 09:00", "user", "alpha"), ("2026-03-02 09:05", "user", "beta"))
     desk.sync(NOON)
     assert b"- beta\n" in (desk.workspace.memory / "2026-03-02.md").read_bytes()
+
+
+def given(desk: Desk, session: str, text: str) -> None:
+    """What a hook notes when it gave a text to a session."""
+    sessions.save(desk.workspace, session, Told().with_lines(text, 1.0), 1.0)
+
+
+def test_what_a_hook_gave_to_a_session_is_not_captured_again_as_new(desk: Desk) -> None:
+    desk.workspace.longterm.write_text(
+        "# Long-Term Memory\n\n- Use pnpm, never npm\n- Karim signs off releases\n", "utf8"
+    )
+    given(desk, SESSION, "- Use pnpm, never npm\n")
+    said = ("use pnpm, never npm.", "Karim signs off releases", "something else")
+    for session in (SESSION, "aaaaaaaa-1"):  # the other one was given nothing
+        desk.claude(*((f"2026-03-02 09:0{place}", "user", text) for place, text in enumerate(said)), session=session)
+    desk.sync(NOON)
+    first, second = desk.log("2026-03-02").split("\n## ")[1:]
+    assert [line[2:] for line in first.splitlines()[1:] if line] == list(said[1:])
+    assert [line[2:] for line in second.splitlines()[1:] if line] == list(said)
+
+
+@pytest.mark.parametrize("answer", ["Use pnpm, never npm.", "You use pnpm, never npm"])
+def test_a_question_that_was_answered_from_what_was_given_tells_nothing_new(desk: Desk, answer: str) -> None:
+    def alike(texts: Sequence[str], others: Sequence[str]) -> list[bool]:
+        return ["pnpm, never npm" in text and any("pnpm" in one for one in others) for text in texts]
+
+    lines = Lines(desk.workspace.memory / "2026-03-02.md", b"")
+    bullet = Bullet(f"User asked: What do we use? → {answer}")
+    heading = "09:05 session:61871d67 | 2 messages"
+    assert untold([bullet], heading, lines, alike, ["- [PREF] Use pnpm, never npm"]) == []
+    assert untold([bullet], heading, lines, alike) == [bullet]

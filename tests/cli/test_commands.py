@@ -274,3 +274,16 @@ def test_a_line_that_only_looks_like_a_setting_is_left_alone(nacre: Nacre, tmp_p
     path.write_text("[search]\r\nmax_results = 1  # few\r\n", "utf8", newline="")
     assert nacre("config", "set", "search.max_results", "4").returncode == 0
     assert path.read_bytes() == b"[search]\r\nmax_results = 4  # few\r\n"
+
+
+def test_a_note_names_its_project_or_holds_everywhere(nacre: Nacre, tmp_path: Path) -> None:
+    def project(*options: str) -> str | None:
+        told = json.loads(nacre("remember", f"Noted with {options}", "--json", *options).stdout)["project"]
+        assert told is None or isinstance(told, str)
+        return told
+
+    assert [project(), project("--project")] == [tmp_path.name] * 2
+    assert project("--project", "Shop API") == "shop-api"
+    assert project("--global") is None
+    assert nacre("remember", "Both", "--global", "--project", "shop").returncode == 2
+    assert "for the project shop" in nacre("remember", "Told to people", "--project", "shop").stderr

@@ -178,3 +178,36 @@ def test_a_group_reads_and_does_nothing_else(root: Path, group: Memory) -> None:
 def test_a_tool_that_is_not_there_is_named_with_those_that_are(memory: Memory) -> None:
     with pytest.raises(BadInput, match="memory_search"):
         call(memory, "memory_destroy", {})
+
+
+def test_what_is_written_is_stamped_with_the_project_that_the_agent_works_in(root: Path, memory: Memory) -> None:
+    log = root / "memory" / "2026-03-20.md"
+    call(memory, "memory_write", {"text": "The logo is lilac"}, here="/srv/shop")
+    assert log.read_text("utf8").endswith("## 18:00 note | project:shop\n- The logo is lilac\n")
+    call(memory, "memory_write", {"text": "The logo is crimson", "project": "Blog 2"}, here="/srv/shop")
+    assert log.read_text("utf8").endswith("## 18:00 note | project:blog-2\n- The logo is crimson\n")
+    for nowhere in ({"here": None}, {"here": str(root)}, {"here": "\0"}, {"here": "relative"}):
+        call(memory, "memory_write", {"text": f"Said in {nowhere!r}"}, **nowhere)
+    call(memory, "memory_write", {"text": "Tea at four", "project": "*"}, here="/srv/shop")
+    assert log.read_text("utf8").count("## 18:00 note\n") == 1
+    assert log.read_text("utf8").endswith("- Tea at four\n")
+
+
+def test_a_note_of_one_project_is_given_at_the_start_of_no_session_in_another(memory: Memory) -> None:
+    call(memory, "memory_write", {"text": "The logo is lilac"}, here="/srv/shop")
+    call(memory, "memory_write", {"text": "Tea at four", "project": "*"}, here="/srv/shop")
+    shop, blog = (memory.context(here=folder).text for folder in ("/srv/shop/src/..", "/srv/blog"))
+    assert "The logo is lilac" in memory.context(here="/srv/shop").text
+    assert "The logo is lilac" not in blog
+    assert "Tea at four" in blog
+    assert "Tea at four" in shop
+
+
+def test_what_one_project_was_told_can_be_told_to_another(memory: Memory) -> None:
+    first = call(memory, "memory_write", {"text": "The logo is lilac"}, here="/srv/shop")
+    again = call(memory, "memory_write", {"text": "The logo is lilac"}, here="/srv/shop")
+    other = call(memory, "memory_write", {"text": "The logo is lilac"}, here="/srv/blog")
+    assert (again["already"], again["line"]) == (True, first["line"])
+    assert not other["already"]
+    call(memory, "memory_write", {"text": "Tea at four"})
+    assert call(memory, "memory_write", {"text": "Tea at four"}, here="/srv/blog")["already"]

@@ -11,7 +11,7 @@ from nacre.words import use_language
 TAKES = {
     "memory_search": ("query", "maxResults", "minScore", "corpus", "since", "until", "layer"),
     "memory_get": ("path", "from", "lines"),
-    "memory_write": ("text", "type", "importance"),
+    "memory_write": ("text", "type", "importance", "project"),
     "memory_forget": ("id",),
     "memory_state": ("action", "text", "key", "value", "name", "clear"),
     "memory_status": (),

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.tidy.nights import JEST, RULE, VITEST, Nights
 from tests.faults import calls as faults
 from tests.faults.calls import FULL, KILLED, TORN
+from tests.tidy.nights import JEST, RULE, VITEST, Nights
 
 from nacre.clock import Clock
 from nacre.errors import CannotWrite, NacreError, PartlyDone, cannot_write

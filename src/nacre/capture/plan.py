@@ -20,7 +20,7 @@ from nacre.sources.transcript import Mark, Reading, Transcript
 from nacre.sources.whose import listed_as
 
 Extract = Callable[[Sequence[Message]], list[Bullet]]
-Untold = Callable[[dt.date, str, Sequence[Bullet]], Sequence[Bullet]]  # of a day, under a heading
+Untold = Callable[[Session, dt.date, str, Sequence[Bullet]], Sequence[Bullet]]  # of a session's day, under a heading
 
 
 @dataclass(frozen=True)
@@ -212,7 +212,7 @@ def _made(
             group=session.group if session.kind is Kind.GROUP else "",
             chat=session.chat,
         )
-        bullets = rules.untold(part.day, title, found) if found else ()
+        bullets = rules.untold(session, part.day, title, found) if found else ()
         if not bullets:
             continue
         made.append(

@@ -23,12 +23,14 @@ from nacre.config import Config
 from nacre.guard.sanitise import clean
 from nacre.guard.secrets import redact
 from nacre.model.bullet import Bullet
-from nacre.model.session import Message, Speaker
+from nacre.model.session import Message, Session, Speaker
 from nacre.sources import consent
 from nacre.sources.transcript import Mark, Places, Reading, Source, Transcript
 from nacre.sources.whose import project_name
 from nacre.vault import atomic, daily, trail
 from nacre.vault.append import REDACT
+from nacre.vault.files import memory_files
+from nacre.vault.given import given_to
 from nacre.vault.lock import hold
 from nacre.vault.operation import operation
 from nacre.vault.projects import project_of
@@ -324,9 +326,17 @@ class _Run:
             known = self.headings[path] = (now, standing(atomic.read_bytes(path)))
         return known[1]
 
-    def _untold(self, day: dt.date, heading: str, bullets: Sequence[Bullet]) -> Sequence[Bullet]:
+    def _untold(self, session: Session, day: dt.date, heading: str, bullets: Sequence[Bullet]) -> Sequence[Bullet]:
         path = daily.place(self.workspace, day)
-        return untold(bullets, heading, Lines(path, atomic.read_bytes(path)), self.given.alike)
+        given = given_to(self.workspace, session.id, self._memory)
+        return untold(bullets, heading, Lines(path, atomic.read_bytes(path)), self.given.alike, given)
+
+    @cache  # noqa: B019 - a run lives for one call
+    def _memory(self) -> list[str]:
+        """Every text that hooks give from."""
+        paths = [Path(one.full) for one in memory_files(self.workspace, self.given.config)]
+        read = (atomic.read_bytes(path) for path in (*paths, self.workspace.state))
+        return [data.decode("utf-8", "replace") for data in read if data]
 
     def _write(self) -> None:
         """Append the sections that are waiting: said before, so that a run that breaks off is understood afterwards."""

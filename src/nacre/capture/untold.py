@@ -44,14 +44,17 @@ class Lines:
         return [item.words for stamp, item in self._items if item.words and stamp.session == name]
 
 
-def untold(bullets: Sequence[Bullet], heading: str, lines: Lines, alike: Alike) -> list[Bullet]:
-    """The bullets that the log does not tell yet, word for word, or as one who noted them in the moment put it.
+def untold(
+    bullets: Sequence[Bullet], heading: str, lines: Lines, alike: Alike, given: Sequence[str] = ()
+) -> list[Bullet]:
+    """The bullets that the log does not tell yet, word for word, or as one who noted them in the moment put it; nor was the session
+    given them from memory.
 
     What another talk said that day is told again: what comes up in several talks counts more. Nor does a private note stand for
     what was said in a group, which does not see it.
     """
     stamp = stamp_of(heading)
-    noted = [] if stamp.group else lines.noted()
+    noted = [] if stamp.group else [*lines.noted(), *given]
     before = [*noted, *lines.of_session(stamp.session or "")]
     if not before or not bullets:
         return list(bullets)
@@ -96,6 +99,6 @@ def _denied(one: Statement) -> frozenset[str] | None:
 
 
 def _parts(line: str) -> list[str]:
-    """The statements of a line; the line itself where it is made of none."""
-    bare = bare_words(words_of(line))
+    """The statements of a line, of a question that of its answer; the line itself where it is made of none."""
+    bare = bare_words(words_of(line)).rpartition(" → ")[2]
     return [one.text for one in pieces(bare)] or [bare]

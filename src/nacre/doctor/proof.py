@@ -35,7 +35,7 @@ def try_out() -> tuple[Hit, SearchReport]:
     written = say("Jun prefers to pay by bank transfer, never by card", "小军付款一律用银行转账，不刷卡")
     asked = say("how does Jun like to pay", "小军怎么付款")
     with tempfile.TemporaryDirectory(prefix="nacre-") as folder, Memory.open(_scratch(folder).root) as memory:
-        memory.remember(written)
+        memory.remember(written, project="*")
         report = memory.ask(asked)
         found = next((hit for hit in report.hits if written in hit.snippet), None)
     if found is None:

@@ -93,11 +93,16 @@ def _before_prompt_build(memory: Memory, event: dict[str, Any]) -> dict[str, Any
     fired = Fired(PROMPT, "before_prompt_build", {"prompt": shortened(_word(event, "prompt"))})
     parts = [_state(memory)] if settings.session_start and memory.scope.group is None else []
     if settings.prompt:
+        from nacre.hooks import sessions
         from nacre.hooks.prompting import given
 
         text, about = given(memory, fired, without=INJECTED)
         parts.append(text)
         fired.session = _word(event, "sessionId")
+        if text:  # not so that it is given less later, but so that what it repeats is not captured as new
+            now = memory.clock.now().timestamp()
+            known = sessions.load(memory.workspace, fired.session)
+            sessions.save(memory.workspace, fired.session, known.with_lines(text), now)
         note(memory, AGENT, fired, text, about)
     text = "\n".join(filter(None, parts))
     return {"prependContext": text} if text else None

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from nacre.recall.pack import Line, has_content, without_empty_sections, words_in
+from nacre.recall.pack import Line, has_content, without_empty_sections
 from nacre.vault import scratch
+from nacre.vault.given import digest, session_file
 from nacre.vault.workspace import Workspace
 
 MOST_LINES = 2000  # digests of a session; the oldest are forgotten first
@@ -33,7 +33,7 @@ def load(workspace: Workspace, session: str) -> Told:
     """What a session was told; nothing where that is not known."""
     if not session:
         return Told()
-    told = scratch.read_json(os.path.join(_folder(workspace), _name(session)))
+    told = scratch.read_json(os.path.join(*session_file(workspace, session)))
     at, lines = told.get("at"), told.get("lines")
     if not isinstance(at, int | float) or not isinstance(lines, list):
         return Told()
@@ -49,9 +49,9 @@ def save(workspace: Workspace, session: str, told: Told, now: float) -> None:
 def _put(workspace: Workspace, session: str, told: Told, now: float) -> None:
     if not session:
         return
-    folder = _folder(workspace)
-    new = not os.path.exists(os.path.join(folder, _name(session)))
-    scratch.put_json(folder, _name(session), {"at": told.at, "lines": told.lines})
+    folder, name = session_file(workspace, session)
+    new = not os.path.exists(os.path.join(folder, name))
+    scratch.put_json(folder, name, {"at": told.at, "lines": told.lines})
     if new:  # also where no session is ever begun with us
         scratch.thin(folder, MOST_SESSIONS)
     if told.at == now:  # once a session, not with every prompt
@@ -61,25 +61,11 @@ def _put(workspace: Workspace, session: str, told: Told, now: float) -> None:
 def unsaid(lines: Sequence[Line], told: Told) -> list[Line]:
     """The lines without those that the session knows; none where nothing but headings would be left."""
     known = set(told.lines)
-    kept = [line for line in lines if _digest(line.text) not in known]
+    kept = [line for line in lines if digest(line.text) not in known]
     if len(kept) < len(lines):
         kept = list(without_empty_sections(kept))
     return kept if has_content(kept) else []
 
 
 def digests(lines: Iterable[str]) -> list[str]:
-    return [found for line in lines if (found := _digest(line))]
-
-
-def _digest(line: str) -> str:
-    """A line by its words; empty for one that says nothing, such as a heading."""
-    words = words_in(line)
-    return hashlib.blake2b(words.encode("utf-8", "replace"), digest_size=6).hexdigest() if words else ""
-
-
-def _folder(workspace: Workspace) -> str:
-    return str(workspace.machine / "hooks")
-
-
-def _name(session: str) -> str:
-    return hashlib.blake2b(session.encode("utf-8", "replace"), digest_size=12).hexdigest() + ".json"
+    return [known for line in lines if (known := digest(line))]

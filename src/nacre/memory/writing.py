@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nacre.memory.reading import Reading
@@ -37,11 +39,14 @@ class Writing(Reading):
         type: str | None = None,  # noqa: A002 - the word users know
         *,
         importance: int | None = None,
+        project: str | None = None,
+        here: str | None = None,
         dry_run: bool = False,
         by_agent: bool = False,
     ) -> Entry:
         """Write one thing down in today's log, at once. A secret is refused. The importance becomes OpenClaw's mark on the line.
 
+        It is stamped with a project: the one that is named, none for "*", else that of `here` or of the current folder.
         What was forgotten is learned again when the person says it again, not when an agent does (`by_agent`).
         """
         from nacre.vault import daily
@@ -54,15 +59,38 @@ class Writing(Reading):
             from nacre.model.entry import Entry
 
             kind, words = daily.checked(text, type)
-            return Entry(words, self.workspace.relative(self.workspace.day(self.clock.today())), 0, kind)
+            path = self.workspace.relative(self.workspace.day(self.clock.today()))
+            return Entry(words, path, 0, kind, project=self._stamp(project, here)[0])
+        from nacre.vault import trail
         from nacre.vault.operation import operation
         from nacre.vault.tombstones import lift
 
         with operation(self.workspace, self.clock, "remember", self.config) as op:
-            entry = daily.note(self.workspace, self.clock, text, type, config=self.config)
+            slug, folder = self._stamp(project, here)
+            entry = daily.note(self.workspace, self.clock, text, type, project=slug, config=self.config)
             if not by_agent:
                 lift(op, entry.text)
+            if folder and not entry.already:  # from there the night knows where the project lies
+                day = self.clock.today().isoformat()
+                trail.write(op, [trail.Captured(day, "", "", {}, place=folder)])
         return entry
+
+    def _stamp(self, project: str | None, here: str | None = None) -> tuple[str, str]:
+        """The slug of the project that a note is about, and its folder where nobody set that project up; empty for none."""
+        from nacre.guard.secrets import redact
+        from nacre.model.entry import EVERYWHERE
+        from nacre.vault.projects import project_at, project_of, root_of
+        from nacre.vault.workspace import slug_of
+
+        if project is not None:
+            return ("", "") if project.strip() in ("", EVERYWHERE) else (slug_of(redact(project).text), "")
+        try:
+            folder = here or os.getcwd()
+        except OSError:  # deleted under us
+            return "", ""
+        name = redact(project_at(self.workspace, folder)).text
+        is_known = not name or project_of(self.workspace, Path(folder))
+        return slug_of(name) if name else "", "" if is_known else root_of(folder)
 
     def sync(
         self,
@@ -102,7 +130,8 @@ class Writing(Reading):
 
             self._must_be_private()
 
-            daily.notes(self.workspace, self.clock, "extract", [one.line for one in found], config=self.config)
+            lines, project = [one.line for one in found], self._stamp(None)[0]
+            daily.notes(self.workspace, self.clock, "extract", lines, project=project, config=self.config)
         return found
 
     def untyped(self, *, apply: bool = False) -> list[Entry]:

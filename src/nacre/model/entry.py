@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 TYPES = ("PREF", "PROJ", "TECH", "LESSON", "PEOPLE", "TEMP")
+EVERYWHERE = "*"  # in place of a project: it holds in all of them
 
 
 @dataclass(frozen=True)
@@ -17,3 +18,4 @@ class Entry:
     type: str | None = None
     id: str = ""
     already: bool = False
+    project: str = ""  # that its section is stamped with

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
@@ -10,15 +9,11 @@ from typing import NamedTuple
 
 from nacre.text.blocks import CODE, HEADING, blocks
 from nacre.text.language import CJK
+from nacre.text.stamps import AROUND, SAYING_NOTHING, words_in
 from nacre.words import say
 
 _STARTS, _ENDS = CJK[::3], CJK[2::3]  # of the ranges, which are in order
 _TELLING = 3  # words below which a line says too little to be a repetition
-# What an entry carries before and behind its words: its bullet, kind or time, speaker, source.
-_LABEL = re.compile(r"\A\s*(?:[-*+]\s+)?(?:\[[^\]]{1,20}\]\s*)?(?:\*\*[^*]{1,30}[:：]\*\*\s*)?|\s*\(src: [^)]*\)\s*\Z")
-_SAYING_NOTHING = ("#", ">", "<!--")
-_NO_WORD = re.compile(r"[\W_]+")
-_SHORT = 4  # characters below which a line says too little to be a repetition
 QUARTERS = 4  # of a token: what is neither Han, kana nor hangul weighs one a character
 
 
@@ -164,7 +159,7 @@ def not_said(lines: Sequence[Line], text: str) -> list[Line]:
     said = [words for line in text.split("\n") if (words := frozenset(words_of(line)))]
     kept: list[Line] = []
     for line in lines:
-        words = frozenset(words_of(_LABEL.sub("", line.text)))
+        words = frozenset(words_of(AROUND.sub("", line.text)))
         if len(words) < _TELLING or not any(words <= other for other in said):
             kept.append(line)
     return kept
@@ -181,17 +176,9 @@ def _again(lines: Sequence[Line], texts: Sequence[str]) -> list[Line]:
     ]
 
 
-def words_in(line: str) -> str:
-    """What a line says, however it is marked; nothing for a heading, a quoted rule or a comment."""
-    if line.lstrip().startswith(_SAYING_NOTHING):
-        return ""
-    words = _NO_WORD.sub(" ", _LABEL.sub("", line)).strip().casefold()
-    return words if len(words) >= _SHORT else ""
-
-
 def has_content(lines: Iterable[Line]) -> bool:
     """Whether anything is said: headings, comments and the rules quoted at the head of a file say nothing of their own."""
-    return any(text and not text.startswith(_SAYING_NOTHING) for line in lines if (text := line.text.strip()))
+    return any(text and not text.startswith(SAYING_NOTHING) for line in lines if (text := line.text.strip()))
 
 
 def without_empty_sections(lines: Sequence[Line]) -> Iterator[Line]:

@@ -24,6 +24,11 @@ _SOURCE = re.compile(r"\(src:\s*(\d{4}-\d{2}-\d{2})\)\s*$")
 _PROJECT = re.compile(r"project:\s*([^\s|*][^|]*)")
 _TAG = re.compile(r"(?:^|(?<=\s))#([^\W\d_][\w/-]*)")
 _TAG_LINE = re.compile(r"^(?:Tags|标签)[:\uff1a][ \t]*(.+)$", re.MULTILINE | re.IGNORECASE)
+# What an entry carries before and behind its words: its bullet, kind or time, speaker, source.
+AROUND = re.compile(r"\A\s*(?:[-*+]\s+)?(?:\[[^\]]{1,20}\]\s*)?(?:\*\*[^*]{1,30}[:：]\*\*\s*)?|\s*\(src: [^)]*\)\s*\Z")
+SAYING_NOTHING = ("#", ">", "<!--")  # what a heading, a quoted rule or a comment begins with
+_NO_WORD = re.compile(r"[\W_]+")
+_SHORT = 4  # characters below which a line says too little to be a repetition
 _MARKER = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s+(?:\[[ xX]\]\s+)?")
 
 
@@ -102,3 +107,11 @@ def bare_words(bullet: str) -> str:
     body = _body(bullet)
     label = _LABEL.match(body)
     return _SOURCE.sub("", body[label.end() :] if label else body).strip()
+
+
+def words_in(line: str) -> str:
+    """What a line says, however it is marked; nothing for a heading, a quoted rule or a comment."""
+    if line.lstrip().startswith(SAYING_NOTHING):
+        return ""
+    words = _NO_WORD.sub(" ", AROUND.sub("", line)).strip().casefold()
+    return words if len(words) >= _SHORT else ""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from nacre.errors import BadInput
+from nacre.model.entry import EVERYWHERE
 from nacre.tools import schemas
 from nacre.tools.arguments import checked
 from nacre.words import say
@@ -13,6 +15,7 @@ from nacre.words import say
 if TYPE_CHECKING:
     from nacre.memory import Memory
 
+_LONGEST_PATH = 4096
 Given = dict[str, Any]
 Result = dict[str, Any]
 
@@ -64,8 +67,12 @@ def _get(memory: Memory, given: Given, _here: str | None) -> Result:
     return result
 
 
-def _write(memory: Memory, given: Given, _here: str | None) -> Result:
-    entry = memory.remember(given["text"], given.get("type"), importance=given.get("importance"), by_agent=True)
+def _write(memory: Memory, given: Given, here: str | None) -> Result:
+    is_place = here and os.path.isabs(here) and "\0" not in here and len(here) <= _LONGEST_PATH
+    project = given.get("project") or (None if is_place else EVERYWHERE)
+    entry = memory.remember(
+        given["text"], given.get("type"), importance=given.get("importance"), project=project, here=here, by_agent=True
+    )
     return {
         "path": entry.path,
         "line": entry.line,

@@ -186,6 +186,13 @@ def _write() -> Tool:
                 "importance": _number(
                     say("1 (slight) to 10 (must never be missed)", "1（次要）到 10（绝不能漏）"), 1, 10
                 ),
+                "project": _text(
+                    say(
+                        'the project that it is about, if not the one you work in; "*" for what holds everywhere',
+                        "所属项目（不是当前所在项目时填写）；对所有项目都成立的填“*”",
+                    ),
+                    LONGEST_NAME,
+                ),
             },
             "text",
         ),

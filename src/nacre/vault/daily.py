@@ -12,6 +12,7 @@ from nacre.config import Config
 from nacre.errors import BadInput
 from nacre.model.entry import TYPES, Entry
 from nacre.text.blocks import HEADING, unclosed_fences
+from nacre.text.stamps import stamp_of
 from nacre.vault import atomic
 from nacre.vault.append import REDACT, REFUSE, OnSecret, append, guarded
 from nacre.vault.markdown import Document, document
@@ -39,9 +40,11 @@ def note(
     text: str,
     type: str | None = None,  # noqa: A002 - the word users know
     *,
+    project: str = "",
     config: Config | None = None,
 ) -> Entry:
-    """Write a line into today's log at once. What already stands there today is not written again."""
+    """Write a line into today's log at once, stamped with a project or for all of them. What already stands there today, and is
+    given where this would be, is not written again."""
     kind, words = checked(text, type)
     bullet = f"[{kind}] {words}" if kind else words
     now = clock.now()
@@ -49,16 +52,22 @@ def note(
     shown = workspace.relative(path)
     with operation(workspace, clock, "remember", config) as op:
         doc = document(path, atomic.read_bytes(path) or b"")
-        if line := _line_of(doc, bullet):
-            return Entry(words, shown, line, kind, already=True)
-        heading = f"{now:%H:%M} note"
+        if line := _line_of(doc, bullet, project):
+            return Entry(words, shown, line, kind, already=True, project=project)
+        heading = _note_heading(now, project)
         lines = [f"- {bullet}"] if _last_heading(doc) == heading else [f"## {heading}", f"- {bullet}"]
         (line,) = _write(op, path, now.date(), doc, lines, REFUSE)[-1:]
-    return Entry(words, shown, line, kind)
+    return Entry(words, shown, line, kind, project=project)
 
 
 def notes(
-    workspace: Workspace, clock: Clock, command: str, bullets: Sequence[str], *, config: Config | None = None
+    workspace: Workspace,
+    clock: Clock,
+    command: str,
+    bullets: Sequence[str],
+    *,
+    project: str = "",
+    config: Config | None = None,
 ) -> tuple[Entry, ...]:
     """Write several lines into today's log, their secrets blacked out; those that stand there already are not written again."""
     from nacre.guard.sanitise import one_line
@@ -68,11 +77,11 @@ def notes(
     with operation(workspace, clock, command, config) as op:
         doc = document(path, atomic.read_bytes(path) or b"")
         safe = dict.fromkeys(guarded(one_line(bullet), REDACT).strip() for bullet in bullets)
-        new = [bullet for bullet in safe if bullet and not _line_of(doc, bullet)]
+        new = [bullet for bullet in safe if bullet and not _line_of(doc, bullet, project)]
         if not new:
             return ()
         lines = [f"- {bullet}" for bullet in new]
-        if _last_heading(doc) != (heading := f"{now:%H:%M} note"):
+        if _last_heading(doc) != (heading := _note_heading(now, project)):
             lines.insert(0, f"## {heading}")
         numbers = _write(op, path, now.date(), doc, lines, REDACT)[-len(new) :]
     shown = workspace.relative(path)
@@ -186,11 +195,16 @@ def _last_heading(doc: Document) -> str | None:
     return headings[-1].text
 
 
-def _line_of(doc: Document, bullet: str) -> int | None:
+def _note_heading(now: dt.datetime, project: str) -> str:
+    return f"{now:%H:%M} note" + (f" | project:{project}" if project else "")
+
+
+def _line_of(doc: Document, bullet: str, project: str) -> int | None:
+    """The line that says it, for all projects or for this one."""
     if bullet.encode() not in doc.data:
         return None
     for item in _readable(doc).items:
-        if item.words == bullet or item.text.strip() == bullet:
+        if bullet in (item.words, item.text.strip()) and stamp_of(item.section).project in (None, project):
             return item.start
     return None
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import math
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from nacre.errors import NacreError
+from nacre.text.stamps import words_in
 from nacre.vault import atomic, scratch
 from nacre.vault.workspace import Workspace
 
@@ -39,6 +42,25 @@ def read(workspace: Workspace) -> Log:
     text, silence = told.get("text"), told.get("silence")
     known = tuple(one for one in packs if _is_noted(one))
     return Log(known, text if isinstance(text, str) else "", silence if _is_noted(silence) else None)
+
+
+def session_file(workspace: Workspace, session: str) -> tuple[str, str]:
+    """The folder and the name of the file in which a session's hooks note, by digests, which lines they gave it."""
+    name = hashlib.blake2b(session.encode("utf-8", "replace"), digest_size=12).hexdigest()
+    return str(workspace.machine / "hooks"), f"{name}.json"
+
+
+def digest(line: str) -> str:
+    """A line by its words; empty for one that says nothing, such as a heading."""
+    words = words_in(line)
+    return hashlib.blake2b(words.encode("utf-8", "replace"), digest_size=6).hexdigest() if words else ""
+
+
+def given_to(workspace: Workspace, session: str, texts: Callable[[], Iterable[str]]) -> list[str]:
+    """Those lines of some texts that a session was given by its hooks."""
+    noted = scratch.read_json(os.path.join(*session_file(workspace, session))).get("lines")
+    known = {one for one in noted if isinstance(one, str)} if isinstance(noted, list) else set()
+    return [line for text in texts() for line in text.splitlines() if digest(line) in known] if known else []
 
 
 def _is_noted(one: object) -> bool:

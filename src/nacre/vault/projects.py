@@ -54,11 +54,11 @@ def project_at(workspace: Workspace, folder: str) -> str:
 def folder_name(folder: str) -> str:
     """What a project is called that nobody named: by its repository or folder; nothing for the home folder, where people
     talk about everything."""
-    place = _repository(folder)
+    place = root_of(folder)
     return "" if place == os.path.expanduser("~") else os.path.basename(place.replace("\\", "/"))
 
 
-def _repository(folder: str) -> str:
+def root_of(folder: str) -> str:
     """The root of the repository that holds a folder, where it exists on this machine; else the folder."""
     place, home = folder, os.path.expanduser("~")
     while os.path.isabs(place) and place not in (os.path.dirname(place), home):

@@ -8,6 +8,7 @@ import pytest
 
 from nacre.brain.local.extract import extract
 from nacre.brain.local.judge import Judge
+from nacre.brain.local.wording import is_question
 from nacre.model.session import Message, Speaker
 
 START = dt.datetime(2026, 5, 4, 9, tzinfo=dt.UTC)
@@ -216,3 +217,101 @@ def test_every_plain_statement_of_something_lasting_has_its_line_while_there_is_
     )
     assert "Karim signs off releases" in told
     assert "pasta" not in told
+
+
+QUESTIONS = (
+    "When does the pilot start?",
+    "when does the pilot start",
+    "Which port does the staging server use?",
+    "who owns billing",
+    "Do we deploy on Fridays?",
+    "how do I restart the worker",
+    "is there a backup of the staging database",
+    "What about the logs?",
+    "Why did the nightly export fail?",
+    "试点什么时候开始？",
+    "试点什么时候开始",
+    "谁负责账单",
+    "测试环境的端口是多少？",
+    "周五可以发布吗",
+    "导出为什么失败了",
+    "有没有预发库的备份",
+)
+NODS = (
+    *(
+        "ok thanks",
+        "ok",
+        "Great, thanks!",
+        "sounds good to me",
+        "looks good",
+        "got it",
+        "perfect",
+        "yes",
+        "Cool, will do.",
+    ),
+    *("好的", "好的，谢谢", "没问题", "行，就这样", "明白了", "收到", "可以", "嗯嗯", "辛苦了", "是的"),
+)
+FACTS = ("Karim signs off every release.", "卡里姆负责发布签字。")
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_a_question_without_its_answer_is_never_a_line(judge: Judge, question: str) -> None:
+    for fact in FACTS:
+        told = lines(judge, f"U: {question}", f"U: {fact}")
+        assert not any(question.rstrip("?？").casefold() in one.casefold() for one in told), told
+
+
+@pytest.mark.parametrize("nod", NODS)
+def test_a_yes_or_a_thanks_is_never_a_line(judge: Judge, nod: str) -> None:
+    for fact in FACTS:
+        for turns in (
+            (f"U: {fact}", f"U: {nod}"),
+            (f"U: {nod}", f"U: {fact}"),
+            (f"U: {fact}", f"A: {nod}", f"U: {nod}"),
+        ):
+            told = lines(judge, *turns)
+            assert not any(nod.rstrip("!.").casefold() == one.rstrip("!.").casefold() for one in told), told
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("When does the pilot start?", "On 1 March 2027"),
+        ("when does the pilot start", "On 1 March 2027."),
+        ("Which port does the staging server use?", "8443"),
+        ("How long is the freeze?", "Two weeks"),
+        ("Which of the two plans is it?", "the second one"),
+        ("试点什么时候开始？", "2027年3月1日"),
+        ("试点什么时候开始", "2027年3月1日。"),
+        ("冻结期多长？", "两周"),
+    ],
+)
+@pytest.mark.parametrize("asking", ["U", "A"])
+def test_an_answer_is_told_with_its_question_or_not_at_all(
+    judge: Judge, asking: str, question: str, answer: str
+) -> None:
+    answering = "A" if asking == "U" else "U"
+    fact = FACTS[question[0] > "z"]
+    told = lines(judge, f"{asking}: {question}", f"{answering}: {answer}", f"U: {fact}", "A: ok")
+    for one in told:
+        if answer.rstrip(".。") in one:
+            assert question.rstrip("?？")[1:] in one, told
+
+
+def test_the_answer_to_a_question_that_must_not_be_told_goes_with_it(judge: Judge) -> None:
+    told = lines(judge, "A: What is [redacted: password]?", "U: On 1 March 2027", "U: Karim signs off every release.")
+    assert not any("2027" in one for one in told)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "What we should do is use pnpm in every repository.",
+        "When we deploy, the gateway is drained first.",
+        "Which is why every release is signed off by Karim.",
+        "How the gateway is drained stands in the runbook of the shop.",
+        "卡里姆负责每次发布的签字。",
+    ],
+)
+def test_a_statement_that_begins_like_a_question_is_none(statement: str) -> None:
+    assert not is_question(statement, "zh" if statement[0] > "z" else "en")

@@ -12,6 +12,8 @@ from nacre.brain.local.judge import Judge, Judged
 from nacre.brain.local.wording import (
     LONGEST,
     asked,
+    is_only_when,
+    is_question,
     joined,
     only_blacked_out,
     shorten,
@@ -33,6 +35,9 @@ _TOGETHER = {"en": 180, "zh": 80}  # characters up to which neighbours in a mess
 _SAME = 0.8  # share of words by which a line repeats an earlier one
 _YES = re.compile(r"\A[^,，.。!！:：]{0,20}[,，.。!！:：]\s*")  # what an answer begins with: "Got it, "
 _ASKS = ("request", "question")
+_NODS = {"en": 6, "zh": 10}  # words or signs up to which a "sounds good to me" can say nothing else
+_SPECIFIC = re.compile(r"[\d`/_]|(?<=\s)[A-Z]\w")
+_LEANS = 0.75  # chance that a sentence needs what stands before it, from which an answer is told with its question or not at all
 _EMPTY = ("social", "agree", "speculate", "offrecord")
 _OWNERS_ALONE = ("PREF",)  # only the owner's words become these
 
@@ -81,12 +86,14 @@ def _of_owner(talk: _Talk) -> list[_Line]:
     run: list[int] = []
 
     def close() -> None:
-        if run:
-            made.append(_with_outcome(tuple(run), talk))
+        if run and (line := _with_outcome(tuple(run), talk)):
+            made.append(line)
         run.clear()
 
     for place, one in enumerate(talk.sentences):
         if one.speaker is not Speaker.OWNER or place not in talk.usable or not _counts(place, talk):
+            continue
+        if _nods(place, talk) or _lacks_question(place, talk):
             continue
         if run and not _belongs(run, place, talk):
             close()
@@ -142,13 +149,77 @@ def _asks_for(judged: Judged) -> bool:
     return judged.best("act") in _ASKS
 
 
-def _with_outcome(run: tuple[int, ...], talk: _Talk) -> _Line:
+def _asks(place: int, talk: _Talk) -> bool:
+    """Whether a sentence is a question, and not work that is asked for."""
+    judged = talk.judged[place]
+    act = judged.best("act")
+    return act == "question" or (act not in ("request", "instruct") and is_question(judged.text, judged.language))
+
+
+def _nods(place: int, talk: _Talk) -> bool:
+    """Whether a sentence only says yes, thanks or well done. A yes to a question of the agent is told with it."""
+    judged = talk.judged[place]
+    text = judged.text.strip()
+    size = len(text) if judged.language == "zh" else len(text.split())
+    if judged.chance("act", "agree") + judged.chance("act", "social") < 0.5 or size > _NODS[judged.language]:
+        return False
+    return not _SPECIFIC.search(text) and _question_before(place, talk) is None
+
+
+def _leans(place: int, talk: _Talk) -> bool:
+    """Whether a sentence says nothing without what stands before it."""
+    judged = talk.judged[place]
+    return judged.chance("c", "yes") >= _LEANS or is_only_when(judged.text)
+
+
+def _question_before(place: int, talk: _Talk) -> int | None:
+    """The question that a sentence may answer: the last one of the other speaker's turn just before."""
+    mine = talk.sentences[place]
+    other = place
+    while other >= 0 and talk.sentences[other].speaker is mine.speaker:
+        other -= 1
+    if mine.speaker is Speaker.OWNER and any(one.turn != mine.turn for one in talk.sentences[other + 1 : place]):
+        return None  # said something else meanwhile
+    turn = talk.sentences[other].turn if other >= 0 else -1
+    while other >= 0 and talk.sentences[other].turn == turn:
+        if _asks(other, talk):
+            return other
+        other -= 1
+    return None
+
+
+def _is_answer(place: int, talk: _Talk) -> bool:
+    """Whether a sentence of the agent says nothing without the owner's question before it."""
+    return _leans(place, talk) and _question_before(place, talk) is not None
+
+
+def _with_question(place: int, talk: _Talk) -> list[_Line]:
+    """An answer of the agent with its question, on one line; nothing where the question may not be told, or is told already."""
+    question = _question_before(place, talk)
+    if question is None or question not in talk.usable or question in talk.spent:
+        return []
+    talk.spent.update((question, place))
+    return [_Line((question,), (place,), talk.worth[place])]
+
+
+def _lacks_question(place: int, talk: _Talk) -> bool:
+    """Whether a sentence answers a question that must not be told, and says nothing without it."""
+    question = _question_before(place, talk)
+    return question is not None and question not in talk.usable and _leans(place, talk)
+
+
+def _with_outcome(run: tuple[int, ...], talk: _Talk) -> _Line | None:
+    """The line of what the owner said, a request or question with what came of it; none for a question without its answer."""
     score = max(talk.worth[place] for place in run)
-    if not _is_request(run, talk):
+    only_asks = all(_asks(place, talk) for place in run)
+    if not only_asks and not _is_request(run, talk):
         return _Line(run, (), score)
-    answers = [place for place in _answers(run[-1], talk) if talk.worth[place] >= FAIR and _tells(talk.judged[place])]
+    least = SLIGHT if only_asks else FAIR
+    answers = [place for place in _answers(run[-1], talk) if talk.worth[place] >= least and _tells(talk.judged[place])]
     best = sorted(sorted(answers, key=lambda place: -talk.worth[place])[:2])
-    talk.spent.update(best)
+    if only_asks and not best:
+        return None
+    talk.spent.update((*run, *best))
     return _Line(run, tuple(best), max([score, *(talk.worth[place] for place in best)]))
 
 
@@ -186,6 +257,9 @@ def _of_agent(talk: _Talk) -> list[_Line]:
             or _is_echo(place, talk)
             or _rejected(place, talk)
         ):
+            continue
+        if _is_answer(place, talk):
+            made += _with_question(place, talk)
             continue
         before = made[-1] if made else None
         if before and place == before.places[-1] + 1 and _fits(before, place, talk):
@@ -249,7 +323,7 @@ def _distinct(lines: Sequence[_Line], talk: _Talk) -> list[_Line]:
 def _filled_up(lines: list[_Line], talk: _Talk, least: int) -> list[_Line]:
     """Enough lines, where the talk has them: outcomes on lines of their own, then the next best sentences."""
     while lines and len(lines) < least:
-        splittable = next((one for one in lines if one.outcome), None)
+        splittable = next((one for one in lines if one.outcome and _may_be_split(one, talk)), None)
         if splittable is None:
             break
         lines = [one for one in lines if one is not splittable]
@@ -261,10 +335,13 @@ def _filled_up(lines: list[_Line], talk: _Talk, least: int) -> list[_Line]:
             break
         if not _fills(place, talk):
             continue
-        added = _distinct([*lines, _Line((place,), (), talk.worth[place])], talk)
+        is_answer = talk.sentences[place].speaker is Speaker.AGENT and _is_answer(place, talk)
+        line = _with_question(place, talk) if is_answer else [_Line((place,), (), talk.worth[place])]
+        added = _distinct([*lines, *line], talk)
         lines = added if len(added) > len(lines) else lines
     while len(lines) < least:  # a message of several sentences can be told in several lines
-        longest = max((one for one in lines if len(one.places) > 1), key=lambda one: len(one.places), default=None)
+        several = (one for one in lines if len(one.places) > 1 and not any(_asks(place, talk) for place in one.places))
+        longest = max(several, key=lambda one: len(one.places), default=None)
         if longest is None:
             break
         half = len(longest.places) // 2
@@ -276,8 +353,17 @@ def _filled_up(lines: list[_Line], talk: _Talk, least: int) -> list[_Line]:
     return lines
 
 
+def _may_be_split(line: _Line, talk: _Talk) -> bool:
+    """Whether a request and what came of it can each stand alone: no question can, nor an answer that needs it."""
+    alone = (*line.places, *line.outcome)
+    return not any(_asks(place, talk) for place in alone) and not any(_leans(place, talk) for place in line.outcome)
+
+
 def _fills(place: int, talk: _Talk) -> bool:
-    """Whether a sentence tells something, if little. That the agent took note, or what it says after the owner, does not."""
+    """Whether a sentence tells something, if little. That the agent took note, or what it says after the owner, does not; nor
+    a question, a yes, or an answer whose question may not be told."""
+    if _asks(place, talk) or _nods(place, talk) or _lacks_question(place, talk):
+        return False
     if talk.judged[place].best("act") in ("social", "offrecord", "speculate"):
         return False
     if talk.sentences[place].speaker is Speaker.OWNER:
@@ -301,7 +387,7 @@ def _bullet(line: _Line, talk: _Talk) -> Bullet:
     told = [*_antecedent(line, talk), *line.places]
     text = joined([tidy(talk.sentences[place].text, talk.judged[place].language) for place in told], language)
     text = _in_context(text, line, talk)
-    request = first.speaker is Speaker.OWNER and _is_request(line.places, talk)
+    request = first.speaker is Speaker.OWNER and (bool(line.outcome) or _is_request(line.places, talk))
     if request:
         text = asked(text, language)
     elif first.speaker is Speaker.AGENT and speaks_of_itself(text, language):
@@ -342,21 +428,13 @@ def _in_context(text: str, line: _Line, talk: _Talk) -> str:
     """The line with the agent's question before it, where it cannot be understood without."""
     place = line.places[0]
     one, judged = talk.sentences[place], talk.judged[place]
-    if one.speaker is not Speaker.OWNER or one.place != 0 or judged.chance("c", "yes") < 0.35:
+    if one.speaker is not Speaker.OWNER or one.place != 0:
         return text
-    before = [
-        other for other in range(place) if talk.sentences[other].speaker is Speaker.AGENT and other in talk.usable
-    ]
-    before = [other for other in before if talk.sentences[other].turn == talk.sentences[before[-1]].turn]
-    if not before or any(
-        talk.sentences[before[-1]].turn < other.turn < one.turn and other.speaker is Speaker.OWNER
-        for other in talk.sentences
-    ):
+    if judged.chance("c", "yes") < 0.35 and not is_only_when(judged.text):
         return text
-    asked_for = [other for other in before if talk.sentences[other].text.rstrip().endswith(("?", "？"))]
-    if not asked_for:
+    words = _question_before(place, talk)
+    if words is None or words not in talk.usable:
         return text  # only a question says what its answer is about
-    words = asked_for[-1]
     language = judged.language
     lead = shorten(tidy(talk.sentences[words].text, language), language, LONGEST[language] // 2)
     return f"{lead} – {text}" if language == "en" else f"{lead} —— {text}"
