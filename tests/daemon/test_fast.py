@@ -110,6 +110,12 @@ def test_both_ways_find_the_same_workspace(tmp_path: Path, monkeypatch: pytest.M
     openclaw.write_text('{"agents": {"defaults": {"workspace": "~/own"}}, "gateway": {"allowlist": []}}\n', "utf8")
     agree()
     assert fast.workspace(None) == str(home / "own")
+    for roster in ('"entries": {"a": {"workspace": "~/own"}}', '"list": [{"id": "a", "workspace": "~/own"}]'):
+        openclaw.write_text(f'{{"agents": {{{roster}}}}}', "utf8")
+        agree()
+        assert fast.workspace(None) == str(home / "own")
+    openclaw.write_text('{"agents": {"entries": {"a": {"workspace": "~/own"}, "b": {}}}}', "utf8")
+    agree(quick=False)
     openclaw.write_text('{agents: {defaults: {workspace: "~/own"}}} // JSON5', "utf8")
     agree(quick=False)
     for place in ("$HOME/own", "${HOME}/own"):

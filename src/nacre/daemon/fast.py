@@ -133,8 +133,11 @@ def _openclaw(home: str) -> str | None:
 
     try:
         section = quick.loads(text.decode().strip()).get("agents", {})
-        named = section.get("defaults", {}).get("workspace", usual)
-        if section.get("list") or "$" in named:
+        entries = section.get("entries")
+        agents = section.get("list") or [] if entries is None else list(entries.values())
+        own = agents[0].get("workspace") if agents else None
+        named = own or section.get("defaults", {}).get("workspace") or usual
+        if len(agents) > 1 or "$" in named:
             return None
         place = os.path.expanduser(named)
     except (ValueError, AttributeError, TypeError):  # with comments, or not of the usual form

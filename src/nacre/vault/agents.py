@@ -48,6 +48,8 @@ def _openclaw(env: Mapping[str, str], home: Path) -> dict[str, Path]:
         return {"main": usual} if usual.is_dir() else {}
     section = _table(settings.get("agents"))
     listed = [one for one in _list(section.get("list")) if isinstance(one, dict) and isinstance(one.get("id"), str)]
+    if isinstance(entries := section.get("entries"), dict):  # in current versions, by id
+        listed = [{**one, "id": name} for name, one in entries.items() if isinstance(one, dict)]
     default = next((one["id"] for one in listed if one.get("default")), listed[0]["id"] if listed else "main")
     shared = _path(_table(section.get("defaults")).get("workspace"), env, home)
     found: dict[str, Path] = {}

@@ -166,8 +166,8 @@ def _owned(told: Any, off: tuple[tuple[str, ...], ...]) -> tuple[Owned, ...]:
         Owned(
             READ,
             say(
-                "OpenClaw's settings for search: those that have an equal are taken over; keys and servers stay with OpenClaw.",
-                "OpenClaw 的搜索设置：有对应项的将被沿用；密钥和服务器留在 OpenClaw。",
+                "OpenClaw's settings for search and for the turn before compaction: those that have an equal are taken over; keys and servers stay with OpenClaw.",
+                "OpenClaw 的搜索与压缩前落盘设置：有对应项的将被沿用；密钥和服务器留在 OpenClaw。",
             ),
         ),
     ]
