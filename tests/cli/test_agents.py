@@ -55,6 +55,27 @@ def test_status_and_index_go_through_all_of_them(two_agents: Path) -> None:
     assert [one["agent"] for one in json.loads(nacre(two_agents, "status", "--json").stdout)] == ["main", "work"]
 
 
+@pytest.mark.parametrize("whose", ["openclaw", "nacre"])
+def test_agents_that_have_no_default_workspace_beside_them_are_found(tmp_path: Path, whose: str) -> None:
+    home = Path(os.environ["HOME"])
+    for agent, colour in (("sea", "red"), ("land", "blue")):
+        (home / agent / "memory").mkdir(parents=True)
+        (home / agent / "memory" / "boat.md").write_text(f"The {colour} boat lies in the harbour.\n", encoding="utf8")
+    if whose == "openclaw":
+        (home / ".openclaw").mkdir()
+        listed = [{"id": agent, "workspace": f"~/{agent}"} for agent in ("sea", "land")]
+        (home / ".openclaw" / "openclaw.json").write_text(json.dumps({"agents": {"list": listed}}), encoding="utf8")
+    else:
+        (home / ".config" / "nacre").mkdir(parents=True, exist_ok=True)
+        (home / ".config" / "nacre" / "config.toml").write_text('[agents]\nsea = "~/sea"\nland = "~/land"\n')
+    done = nacre(tmp_path, "search", "boat in the harbour", "--json")
+    assert done.returncode == 0, done.stderr
+    assert {hit["agent"] for hit in json.loads(done.stdout)["results"]} == {"sea", "land"}
+    assert [one["agent"] for one in json.loads(nacre(tmp_path, "status", "--json").stdout)] == ["sea", "land"]
+    assert nacre(tmp_path, "remember", "Paint it green").returncode == 0
+    assert list((home / "sea" / "memory").glob("20*.md"))
+
+
 def test_extra_paths_are_searched_and_read_beside_the_workspace(tmp_path: Path) -> None:
     notes = tmp_path / "notes"
     notes.mkdir()

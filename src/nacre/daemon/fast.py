@@ -107,14 +107,42 @@ def workspace(named: str | None) -> str | None:
     from nacre.daemon.client import config_folder
 
     settings = env.get("NACRE_CONFIG_FILE") or os.path.join(config_folder(), "config.toml")
-    state = env.get("OPENCLAW_STATE_DIR") or os.path.join(home, ".openclaw")
-    openclaw = env.get("OPENCLAW_CONFIG_PATH") or os.path.join(state, "openclaw.json")
-    if _mentions(os.path.expanduser(settings), b"workspace", b"agents") or _mentions(openclaw, b"list"):
+    openclaw = None if _mentions(os.path.expanduser(settings), b"workspace", b"agents") else _openclaw(home)
+    if openclaw is None:
         return None  # a workspace of the user's choice, or several agents
-    for place in (os.path.join(home, ".openclaw", "workspace"), os.path.join(home, ".nacre", "workspace")):
+    for place in (openclaw, os.path.join(home, ".nacre", "workspace")):
         if os.path.isdir(place):
             return place
     return None
+
+
+def _openclaw(home: str) -> str | None:
+    """The workspace of an OpenClaw that has one agent; None where there are several, or its settings take more than a look."""
+    env = os.environ
+    state = os.path.expanduser(env.get("OPENCLAW_STATE_DIR") or os.path.join(home, ".openclaw"))
+    settings = os.path.expanduser(env.get("OPENCLAW_CONFIG_PATH") or os.path.join(state, "openclaw.json"))
+    usual = os.path.join(state, "workspace")
+    if env.get("OPENCLAW_PROFILE") or not os.path.isabs(state):
+        return None
+    try:
+        with open(settings, "rb") as file:
+            text = file.read()
+    except OSError:
+        return usual
+    from nacre.daemon import quick
+
+    try:
+        section = quick.loads(text.decode().strip()).get("agents", {})
+        entries = section.get("entries")
+        agents = section.get("list") or [] if entries is None else list(entries.values())
+        own = agents[0].get("workspace") if agents else None
+        named = own or section.get("defaults", {}).get("workspace") or usual
+        if len(agents) > 1 or "$" in named:
+            return None
+        place = os.path.expanduser(named)
+    except (ValueError, AttributeError, TypeError):  # with comments, or not of the usual form
+        return None
+    return place if os.path.isabs(place) else None
 
 
 def _above(home: str) -> str | None:

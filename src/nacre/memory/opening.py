@@ -65,8 +65,10 @@ def default_place() -> Path:
     chosen = settings.load().workspace
     if chosen:
         return Path(chosen).expanduser()
-    openclaw = Path.home() / ".openclaw" / "workspace"
-    return openclaw if openclaw.is_dir() else Path.home() / ".nacre" / "workspace"
+    from nacre.vault.agents import openclaw_workspace
+
+    home = Path.home()
+    return openclaw_workspace(settings.load(), os.environ, home) or home / ".nacre" / "workspace"
 
 
 def _workspace_of(agent: str) -> Path:

@@ -17,13 +17,20 @@ _VARIABLE = re.compile(r"\$\{(\w+)\}")
 def agents(
     config: Config | None = None, env: Mapping[str, str] | None = None, home: Path | None = None
 ) -> dict[str, Path]:
-    """Each agent's workspace by the agent's id; our own settings win over OpenClaw's."""
+    """Each agent's workspace by the agent's id, OpenClaw's default agent first; our own settings win over OpenClaw's."""
     env = os.environ if env is None else env
     home = home or Path.home()
     found = _openclaw(env, home)
     for name, place in (config.agents if config else {}).items():
         found[name] = expand(place, home)
     return found
+
+
+def openclaw_workspace(config: Config | None, env: Mapping[str, str], home: Path) -> Path | None:
+    """The workspace of OpenClaw's default agent, where that exists."""
+    name = next(iter(_openclaw(env, home)), None)
+    place = agents(config, env, home)[name] if name else None
+    return place if place and place.is_dir() else None
 
 
 def openclaw_state(env: Mapping[str, str], home: Path) -> Path:
@@ -41,10 +48,12 @@ def _openclaw(env: Mapping[str, str], home: Path) -> dict[str, Path]:
         return {"main": usual} if usual.is_dir() else {}
     section = _table(settings.get("agents"))
     listed = [one for one in _list(section.get("list")) if isinstance(one, dict) and isinstance(one.get("id"), str)]
+    if isinstance(entries := section.get("entries"), dict):  # in current versions, by id
+        listed = [{**one, "id": name} for name, one in entries.items() if isinstance(one, dict)]
     default = next((one["id"] for one in listed if one.get("default")), listed[0]["id"] if listed else "main")
     shared = _path(_table(section.get("defaults")).get("workspace"), env, home)
     found: dict[str, Path] = {}
-    for one in listed or [{"id": "main"}]:
+    for one in sorted(listed, key=lambda one: bool(one["id"] != default)) or [{"id": "main"}]:
         known = one["id"].strip().lower()
         own = _path(one.get("workspace"), env, home)
         if known == default.strip().lower() or known == "main":

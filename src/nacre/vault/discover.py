@@ -45,10 +45,15 @@ def find(
         return Found(Workspace(above), "parent", tuple(problems))
     if config and config.workspace:
         return _existing(expand(config.workspace, home, cwd), "settings", tuple(problems))
-    openclaw = home / ".openclaw" / "workspace"
-    if openclaw.is_dir():
+    from nacre.vault.agents import agents, openclaw_workspace
+
+    if openclaw := openclaw_workspace(config, env, home):
         return Found(Workspace(openclaw), "openclaw", tuple(problems))
-    return _existing(home / ".nacre" / "workspace", "default", tuple(problems))
+    usual = home / ".nacre" / "workspace"
+    places = () if is_workspace(usual) else agents(config, env, home).values()
+    if other := next((place for place in places if place.is_dir() and is_workspace(place)), None):
+        return Found(Workspace(other), "settings", tuple(problems))  # agents without a default workspace
+    return _existing(usual, "default", tuple(problems))
 
 
 def is_workspace(root: Path) -> bool:

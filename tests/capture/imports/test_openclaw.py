@@ -8,7 +8,8 @@ import pytest
 from tests.capture.imports.elsewhere import key, run
 from tests.capture.talks import Desk
 
-from nacre.config import load, user_config_file
+from nacre.capture.imports import openclaw
+from nacre.config import known_settings, load, user_config_file
 from nacre.errors import BadInput, NotFound
 
 CLASSIC = """
@@ -63,6 +64,44 @@ def test_what_has_an_equal_here_is_set_for_the_user_with_its_origin(desk: Desk, 
     assert told["search.max_results = 6"] == (
         "agents.defaults.memorySearch.query.maxResults (~/.openclaw/openclaw.json)"
     )
+
+
+def test_the_flush_and_the_wait_for_more_changes_are_taken_over(desk: Desk) -> None:
+    path = desk.home / ".openclaw" / "openclaw.json"
+    path.parent.mkdir()
+    path.write_text(
+        """{
+          agents: { defaults: {
+            memorySearch: { sync: { watchDebounceMs: 3000, onSearch: true } },
+            compaction: {
+              mode: "safeguard",
+              reserveTokensFloor: 30000,
+              memoryFlush: {
+                enabled: false, softThresholdTokens: 6000, forceFlushTranscriptBytes: "2mb", model: "ollama/qwen3:8b",
+                prompt: "Write it down.", systemPrompt: "You keep a diary.",
+              },
+            },
+          } },
+        }""",
+        "utf8",
+    )
+    report = run(desk, "openclaw")
+    made = load()
+    assert made.serve.watch_debounce_ms == 3000
+    assert (made.flush.enabled, made.flush.soft_threshold_tokens, made.flush.reserve_tokens) == (False, 6000, 30000)
+    assert (made.flush.prompt, made.flush.system_prompt) == ("Write it down.", "You keep a diary.")
+    begin = "agents.defaults.compaction."
+    told = {step.path: step.reason for step in report.steps}
+    assert told["flush.soft_threshold_tokens = 6000"] == (
+        f"{begin}memoryFlush.softThresholdTokens (~/.openclaw/openclaw.json)"
+    )
+    assert "stay with OpenClaw" in told[f"{begin}memoryFlush.model"]
+    assert "no such setting" in told[f"{begin}memoryFlush.forceFlushTranscriptBytes"]
+    assert f"{begin}mode" not in told  # how OpenClaw compacts is no setting of memory
+
+
+def test_every_setting_that_has_an_equal_leads_to_one_that_exists() -> None:
+    assert {equal.key for equal in openclaw._EQUALS.values()} <= set(known_settings())
 
 
 def test_keys_servers_and_unknown_settings_are_listed_as_not_taken_and_never_shown(desk: Desk, settings: Path) -> None:

@@ -20,7 +20,9 @@ from nacre.words import say
 
 NAME = "openclaw.json"
 # The current place first: where both say something, it is the one that OpenClaw follows.
-_PLACES = ("memory.search", "agents.defaults.memorySearch")
+_PLACES = ("memory.search", "agents.defaults.memorySearch", "agents.defaults.compaction")
+_FLUSH = "memoryFlush."  # of how OpenClaw compacts, only this and the reserve are settings of memory
+_RESERVE = "reserveTokensFloor"
 _EXTRA = "index.extra_paths"
 _DEEPEST = 20  # no setting has so many parts
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
@@ -61,10 +63,24 @@ _EQUALS = {
     "query.hybrid.temporalDecay.halfLifeDays": _Equal("search.half_life_days"),
     "sources": _Equal("index.sessions", _with_sessions),
     "experimental.sessionMemory": _Equal("index.sessions"),
-    "sync.watch": _Equal("index.watch"),
-    "sync.watchDebounceMs": _Equal("index.watch_debounce_ms"),
+    "sync.watchDebounceMs": _Equal("serve.watch_debounce_ms"),
+    "memoryFlush.enabled": _Equal("flush.enabled"),
+    "memoryFlush.softThresholdTokens": _Equal("flush.soft_threshold_tokens"),
+    "memoryFlush.prompt": _Equal("flush.prompt"),
+    "memoryFlush.systemPrompt": _Equal("flush.system_prompt"),
+    _RESERVE: _Equal("flush.reserve_tokens"),
 }
-_NETWORK = ("provider", "model", "fallback", "remote", "local", "store", "multimodal", "outputDimensionality")
+_NETWORK = (
+    "memoryFlush.model",
+    "provider",
+    "model",
+    "fallback",
+    "remote",
+    "local",
+    "store",
+    "multimodal",
+    "outputDimensionality",
+)
 
 
 class Said(NamedTuple):
@@ -131,13 +147,15 @@ def plan(path: Path, env: Mapping[str, str], home: Path, workspace: Path | None 
 
 
 def said_in(told: Mapping[str, Any]) -> Iterator[Said]:
-    """Every setting of memory search, the current ones first."""
+    """Every setting of memory search and of the flush, the current ones first."""
     for place in _PLACES:
         section: Any = told
         for part in place.split("."):
             section = section.get(part) if isinstance(section, dict) else None
         if isinstance(section, dict):
             found = _flat(section)
+            if place.endswith("compaction"):
+                found = {name: value for name, value in found.items() if name.startswith(_FLUSH) or name == _RESERVE}
             # In our order: what switches a thing off has its say before how much of it there is.
             for name in (
                 *(name for name in _EQUALS if name in found),
@@ -149,8 +167,8 @@ def said_in(told: Mapping[str, Any]) -> Iterator[Said]:
 def _equal(said: Said) -> tuple[str, Any, str]:
     """Our key and value; or why there is none."""
     equal = _EQUALS.get(said.name)
-    if equal is None or equal.key not in known_settings():
-        if said.name.split(".")[0] in _NETWORK:
+    if equal is None:
+        if said.name.split(".")[0] in _NETWORK or said.name in _NETWORK:
             return (
                 "",
                 None,

@@ -12,6 +12,7 @@ from nacre.jobs.service.common import Machine
 from nacre.words import say
 
 NAME = "codex"
+_EVENTS = {**EVENTS, "SessionEnd": ("", 3)}  # a longer limit is clamped, with a warning at every start
 
 
 def _home(machine: Machine) -> Path:
@@ -22,7 +23,7 @@ def _wanted(machine: Machine, call: Call, wishes: Wishes) -> Wanted:
     config = _home(machine) / "config.toml"
     targets = [
         Target(config, TOML, (Put(("mcp_servers", "nacre"), call.server()),)),
-        Target(_home(machine) / "hooks.json", JSON, hooks(call, NAME, EVENTS)),
+        Target(_home(machine) / "hooks.json", JSON, hooks(call, NAME, _EVENTS)),
     ]
     if wishes.rules:
         targets.append(Target(_home(machine) / "AGENTS.md", MARKDOWN, (Rules(wishes.language),)))

@@ -42,7 +42,14 @@ def _wanted(machine: Machine, call: Call, wishes: Wishes) -> Wanted:
     ]
     if isinstance(allowed := at_path(told, "plugins", "allow"), list) and allowed:
         edits.append(Add(("plugins", "allow"), "nacre"))
-    notes = []
+    notes = [
+        say(
+            'While Nacre holds the memory slot there is no "openclaw memory …": "nacre search", "nacre status" and "nacre index" stand for its '
+            'commands, or "openclaw nacre …" with the same words.',
+            "在 Nacre 占据记忆槽位期间，没有“openclaw memory …”命令：请改用“nacre search”“nacre status”“nacre index”，"
+            "或以同样的参数运行“openclaw nacre …”。",
+        )
+    ]
     if at_path(told, "plugins", "enabled") is False:
         notes.append(
             say(
@@ -159,8 +166,8 @@ def _owned(told: Any, off: tuple[tuple[str, ...], ...]) -> tuple[Owned, ...]:
         Owned(
             READ,
             say(
-                "OpenClaw's settings for search: those that have an equal are taken over; keys and servers stay with OpenClaw.",
-                "OpenClaw 的搜索设置：有对应项的将被沿用；密钥和服务器留在 OpenClaw。",
+                "OpenClaw's settings for search and for the turn before compaction: those that have an equal are taken over; keys and servers stay with OpenClaw.",
+                "OpenClaw 的搜索与压缩前落盘设置：有对应项的将被沿用；密钥和服务器留在 OpenClaw。",
             ),
         ),
     ]
