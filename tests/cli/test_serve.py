@@ -94,6 +94,11 @@ def test_of_many_plugins_that_want_one_at_once_all_get_the_same(nacre: Nacre, ro
     assert told == [holder(Workspace(root))] * 4
 
 
+def test_one_that_is_ensured_has_loaded_what_the_first_search_needs(nacre: Nacre) -> None:
+    nacre("serve", "--ensure", "--no-jobs")
+    assert json.loads(nacre("serve", "--status", "--json").stdout)["warm"] is True
+
+
 def test_one_is_ensured_where_an_agent_made_the_workspace(nacre: Nacre, root: Path) -> None:
     shutil.rmtree(root / ".nacre")
     (root / "AGENTS.md").write_text("# Agents\n", "utf8")

@@ -14,7 +14,7 @@ import pytest
 from nacre import Memory
 from nacre.daemon import client, protocol
 from nacre.daemon.lifetime import Post, holder
-from nacre.daemon.start import stop
+from nacre.daemon.start import ensure, stop
 from nacre.errors import Locked
 from nacre.vault.workspace import Workspace
 
@@ -33,6 +33,12 @@ def test_only_the_user_can_reach_it(root: Path, start: Start) -> None:
     assert stat.S_IMODE(socket.stat().st_mode) == 0o600
     assert stat.S_IMODE(socket.parent.stat().st_mode) == 0o700
     assert stat.S_IMODE((root / ".nacre" / "daemon.log").stat().st_mode) == 0o600
+
+
+def test_one_that_still_loads_its_models_is_waited_for(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    states = iter([{"skew": None, "warm": warm} for warm in (False, False, True)])
+    monkeypatch.setattr(client, "status", lambda _root: next(states))
+    assert ensure(Memory.open(root))["warm"] is True
 
 
 def test_there_is_only_one(root: Path, start: Start) -> None:

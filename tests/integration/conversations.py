@@ -17,6 +17,7 @@ from tests.integration.stub import Request, Stub, stub
 
 from nacre.sources.registry import sources
 from nacre.sources.transcript import Places
+from nacre.vault import json5
 
 REMEMBER = "Remember that the shop is released on Tuesdays and never on a Friday."
 RULE = "Always use pnpm and never npm in this repository, the lock file of npm breaks our build."
@@ -106,6 +107,9 @@ def _run(client: Client, place: Scratch, model: Stub, checks: Checks) -> None:
     _captured(place)
     checks("a project with .nacre-ignore is in no file", not place.written("81,517"), str(place.written("81,517")))
     checks("a secret is in no file", not place.written(PASSWORD), str(place.written(PASSWORD)))
+    place.nacre_run("tidy")
+    lasting = "\n".join(path.read_text("utf8") for path in place.workspace.rglob("MEMORY.md"))
+    checks("tidy takes what was to be remembered into long-term memory", _times(lasting, REMEMBER) == [1], lasting)
     _second(client, place, model, checks, shop, other)
     log = place.log()
     checks("another sync writes nothing", _captured(place) == log, place.log())
@@ -123,7 +127,9 @@ def check_remove(name: str, place: Scratch, checks: Checks, before: Files, conne
     same = all(left.get(path) == before.get(path) for path in connected if path not in own)
     checks(f"connect --remove leaves the bytes{' of what the client did not change' if own else ''}", same, str(left))
     for path in sorted(own):
-        kept = b"nacre" not in left[path] and json.loads(left[path]) == _pruned(json.loads(last[path]))
+        kept = b"nacre" not in left[path] and json5.loads(left[path].decode()) == _pruned(
+            json5.loads(last[path].decode())
+        )
         checks(f"of {path}, which the client writes too, only ours is gone", kept, left[path].decode())
 
 
@@ -148,8 +154,8 @@ def _second(client: Client, place: Scratch, model: Stub, checks: Checks, shop: P
     checks("the second conversation is given what the first said", TOLD[RULE] in seen, seen[-6000:])
     if client.hooks:
         checks("and what it was asked to remember", TOLD[REMEMBER] in seen, seen[-6000:])
-    elsewhere = "\n".join(request.text for request in given(other, "How do we call the config file?" + search))
-    checks("another project is not given it", TOLD[RULE] not in elsewhere, elsewhere[-6000:])
+        elsewhere = "\n".join(request.text for request in given(other, "How do we call the config file?"))
+        checks("another project is not given it", TOLD[RULE] not in elsewhere, elsewhere[-6000:])
     log = _captured(place)
     checks("what was given is not captured again", _times(log, RULE) == _times(before, RULE), log)
     checks("a bare question is not captured", "Which package" not in log, log)

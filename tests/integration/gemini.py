@@ -25,8 +25,7 @@ CLIENT = Client(
         ".gemini/settings.json": """\
 {
   // mine
-  "general": {"disableAutoUpdate": true},
-  "privacy": {"usageStatisticsEnabled": false},
+  "general": {"enableAutoUpdate": false},
   "security": {"auth": {"selectedType": "gemini-api-key"}}
 }
 """

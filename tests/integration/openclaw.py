@@ -182,10 +182,15 @@ class Claw:
             return 0
 
     def new(self) -> None:
-        """End the conversation, as the owner does at the terminal, and wait until it is captured."""
+        """End the conversation, as the owner does at the terminal."""
+        self.place.run("openclaw", "agent", "--session-key", MAIN, "--message", "/new")
+
+    def captured_by_new(self) -> str:
+        """The daily logs, once the conversation that /new ended is in them."""
         before = self.place.log()
-        self.send("/new")
+        self.new()
         until(lambda: self.place.log() != before, "the conversation is captured")
+        return self.place.log()
 
 
 def _loaded(claw: Claw, checks: Checks) -> None:
@@ -244,14 +249,12 @@ def _group(claw: Claw, checks: Checks) -> None:
 
 def _second(claw: Claw, checks: Checks) -> None:
     """The conversation ends with /new; the next one, in the same session of OpenClaw, is given what it said."""
-    claw.new()
-    log = claw.place.log()
+    log = claw.captured_by_new()
     checks("/new captures the conversation", log.count("release train") == 1, log)
     asked = claw.say("When does the release train leave, on which day of the week?")
     checks("the second conversation is given what the first said", "every second Thursday" in asked.now, asked.now)
     claw.say("We decided to host the staging server of the shop in Helsinki.")
-    claw.new()
-    log = claw.place.log()
+    log = claw.captured_by_new()
     times = [log.count(words) for words in ("release train leaves", "Helsinki")]
     checks("each conversation is captured once", times == [1, 1], log)
     checks("a secret is in no file", not claw.place.written(PASSWORD), str(claw.place.written(PASSWORD)))
@@ -282,7 +285,7 @@ def _ignored(claw: Claw, checks: Checks) -> None:
     (claw.place.workspace / ".nacre-ignore").touch()
     claw.say(PRIVATE)
     claw.say("That is how we do it from now on.")
-    claw.send("/new")
+    claw.new()
     claw.place.nacre_run("sync")
     written = claw.place.written("81,517")
     checks("a workspace with .nacre-ignore is in no file", not written, str(written))

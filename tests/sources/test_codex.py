@@ -152,6 +152,12 @@ def test_what_a_fork_repeats_is_left_out(path: Path) -> None:
     assert said(read(SOURCE.read, path)) == [("owner", "new"), ("agent", "newer")]
 
 
+def test_a_fork_that_only_names_where_it_branched_off_repeats_nothing(path: Path) -> None:
+    branched = meta(forked_from_id="parent", forked_from_ordinal_exclusive=55)
+    write(path, lines(branched, event("task_started", 0.1), prompt("new", 0.4), answer("newer", 0.9)))
+    assert said(read(SOURCE.read, path)) == [("owner", "new"), ("agent", "newer")]
+
+
 def test_going_back_takes_back_what_was_said(path: Path) -> None:
     talk = [meta(), prompt("keep", 1), answer("kept", 2), prompt("wrong", 3), answer("so it is", 4)]
     back = [event("thread_rolled_back", 5, num_turns=1), prompt("right", 6)]

@@ -59,6 +59,7 @@ class Daemon:
         self._since = memory.clock.now()
         self._began = time.monotonic()
         self._looked = 0.0
+        self._warm = False
         self._outcome = STOPPED
         self._post = Post(memory.workspace)
         self._log = open_log(log_file(memory))
@@ -120,6 +121,7 @@ class Daemon:
             self._desk.warm_up()
         except Exception as trouble:  # noqa: BLE001 - the first question then waits, and is told why
             self._log.warning("not warm: %s", place(trouble))
+        self._warm = True
 
     def _leave(self) -> None:
         if self._http:
@@ -210,6 +212,7 @@ class Daemon:
             "socket": self._post.socket,
             "log": str(log_file(self._memory)),
             "onDemand": self._idle is not None,
+            "warm": self._warm,
             "questions": server.asked,
             "failed": server.failed,
             "connections": server.connected,

@@ -22,6 +22,7 @@ _READY_WITHIN = 60.0  # seconds; a slow disk reads Python's own files for longer
 _STOPPED_WITHIN = 40.0
 _PASSING = ("another version", "other settings")  # reasons for which a daemon starts anew, if it can
 _PASSES_WITHIN = 10.0
+_WARM_WITHIN = 15.0  # seconds; where a large memory is read for the first time, that goes on beside the first questions
 _SAYS_WITHIN = 1.0
 _ONLY_THIS_COMMAND = ("NACRE_NOW", "NACRE_SCOPE", "NACRE_AGENT", "NACRE_WORKSPACE", "OPENCLAW_WORKSPACE")
 _PLACES = ("NACRE_CONFIG_FILE", "NACRE_MODELS_PATH")  # where settings and models lie, which is no setting itself
@@ -73,7 +74,7 @@ def _quicker(memory: Memory) -> int | None:
 
 
 def ensure(memory: Memory, *options: str) -> dict[str, Any]:
-    """A daemon that answers, started where none runs; how it is.
+    """A daemon that answers at once, its models loaded, started where none runs; how it is.
 
     One that is about to start anew, being older than we are or of other settings, is waited for. Another environment is no
     matter here: who asks in this way wants the user's daemon, whatever it was started from.
@@ -82,7 +83,9 @@ def ensure(memory: Memory, *options: str) -> dict[str, Any]:
     while (waited := time.monotonic() - began) < _READY_WITHIN:
         found = client.status(root)
         if found is not None and (found["skew"] not in _PASSING or waited > _PASSES_WITHIN):
-            return found
+            if found.get("warm", True) or waited > _WARM_WITHIN:
+                return found
+            time.sleep(0.2)
         if found is None and holder(memory.workspace) is None:
             try:
                 in_background(memory, *options, for_agents=True)

@@ -21,6 +21,7 @@ from nacre.sources.transcript import Mark, Places, Reading, Source, Transcript, 
 AGENT = "codex"
 _NOT_TALK = frozenset(
     {"turn_context", "world_state", "compacted", "inter_agent_communication", "inter_agent_communication_metadata"}
+    | {"token_usage_record"}
     | {"function_call", "function_call_output", "function_result", "reasoning", "state"}  # the last: older files
 )
 _EVENTS = frozenset(
@@ -235,7 +236,8 @@ def _about(told: dict[str, Any], at: dt.datetime | None, notes: Notes) -> None:
         facts["cwd"] = cwd
     if started:
         facts["started"] = started.isoformat()
-    if told.get("forked_from_id") and at:
+    # Since 0.166 a fork names the entry of its parent where it branched off, and copies nothing.
+    if told.get("forked_from_id") and "forked_from_ordinal_exclusive" not in told and at:
         facts["copied until"] = max(at, started or at).isoformat()
 
 

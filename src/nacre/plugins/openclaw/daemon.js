@@ -7,7 +7,7 @@ import { execFile } from "node:child_process";
 import { connect } from "node:net";
 
 export const ANSWER_WITHIN = 2_500; // milliseconds; a turn does not wait longer for its memory
-const START_WITHIN = 20_000;
+const START_WITHIN = 45_000; // with its models loaded, so that the first search need not wait for them
 const TRY_AGAIN = 10_000; // after a start that failed: the next question does not pay for another one
 const PROTOCOL = 1;
 const MOST = 16_000_000; // bytes of an answer
