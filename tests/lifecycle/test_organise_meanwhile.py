@@ -104,7 +104,7 @@ def test_an_undo_killed_at_any_call_goes_on(layers: Layers) -> None:
         shutil.rmtree(root)
         shutil.copytree(start, root)
         died = killed_at(call, layers.undo)
-        if layers.tree() != before:
+        with contextlib.suppress(NotFound):
             layers.undo()
         assert {path: data for path, data in layers.tree().items() if not path.endswith(".tmp")} == before, call
         with pytest.raises(NotFound):

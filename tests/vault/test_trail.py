@@ -88,7 +88,7 @@ def test_undo_takes_its_own_lines_back_and_leaves_the_others(workspace: Workspac
     undo(workspace, clock, number=1)
     assert trail.read(workspace) == Trail((), (WEEK,))
     undo(workspace, clock, number=2)
-    assert not workspace.trail.read_bytes()
+    assert not workspace.trail.exists()
 
 
 def test_undo_of_the_first_line_leaves_no_file(workspace: Workspace, clock: Clock) -> None:

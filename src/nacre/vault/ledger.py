@@ -89,10 +89,10 @@ class Ledger:
     problems: tuple[Problem, ...]
 
 
-def in_memory(data: bytes) -> set[str]:
-    """The ids of the entries that are to stand in a MEMORY.md, as far as these bytes of a ledger know."""
+def admitted(data: bytes) -> set[str]:
+    """The ids of the entries that were put into a MEMORY.md, as far as these bytes of a ledger know; not those found there."""
     records = (record for row in jsonl.parse(data, "").rows if (record := _record(row.value)))
-    return {known for known, one in standing(records).items() if one.in_memory}
+    return {known for known, one in standing(records).items() if one.in_memory and one.verdict != "adopted"}
 
 
 def read(workspace: Workspace) -> Ledger:

@@ -96,28 +96,36 @@ def plan(
 
 
 def _last(past: History, count: int) -> list[Recorded]:
-    """The last operations that are neither undos nor undone, newest first."""
+    """The last operations that are neither undos nor undone, nor being undone, newest first."""
     # The making of the workspace itself is not a step back anyone means; it can be named by its number.
-    standing = [
-        one
-        for one in past.operations
-        if not one.undoes and one.state not in (UNDONE, NOT_CARRIED_OUT) and one.command != "init"
-    ]
+    begun = {number for one in past.operations if _is_stopped(past, one) for number in one.undoes}
+    standing = [one for one in past.operations if _stands(one) and one.command != "init" and one.id not in begun]
     if not standing:
         raise NotFound(say("There is nothing to undo.", "没有可撤销的操作。"))
     return standing[::-1][:count]
 
 
+def _stands(one: Recorded) -> bool:
+    return not one.undoes and one.state not in (UNDONE, NOT_CARRIED_OUT)
+
+
 def _stopped(past: History, number: int | None) -> Recorded | None:
-    """The undo that never said it was done, and has still to be ended: of this operation, or of any."""
-    last = past.operations[-1:]
-    undone = {one.id for one in past.operations if one.state == UNDONE}
+    """The undo that has still to be completed: of this operation, or of any that nothing came after."""
     for one in reversed(past.operations):
-        if not one.undoes or one.finished or (number is not None and number not in one.undoes):
-            continue
-        if (one.state == PARTLY and not undone.issuperset(one.undoes)) or (one.state == DONE and one in last):
+        if _is_stopped(past, one) and (number is None or number in one.undoes):
             return one
+        if number is None and _stands(one):
+            return None
     return None
+
+
+def _is_stopped(past: History, one: Recorded) -> bool:
+    """Whether it is an undo that never said it was done, and did not do everything, or was the last thing done."""
+    if not one.undoes or one.finished:
+        return False
+    if one.state == PARTLY:
+        return not {other.id for other in past.operations if other.state == UNDONE}.issuperset(one.undoes)
+    return one.state == DONE and one == past.operations[-1]
 
 
 def apply(workspace: Workspace, clock: Clock, undo_plan: UndoPlan, config: Config | None = None) -> int | None:
@@ -299,7 +307,7 @@ class _Files:
         path, noted = (self.workspace.relative(one) for one in (self.workspace.ledger, self.workspace.trail))
         if path not in self.then or self.then[path] == self.now[path]:
             return
-        gone = sorted(ledger.in_memory(self.now[path] or b"") - ledger.in_memory(self.then[path] or b""))
+        gone = sorted(ledger.admitted(self.now[path] or b"") - ledger.admitted(self.then[path] or b""))
         if gone:
             line = trail.line(Offered(clock.today().isoformat(), tuple(map(trail.taken_back, gone))))
             data = self.read(noted) or b""
