@@ -9,8 +9,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from nacre.errors import NacreError
 from nacre.index import rows
 from nacre.index.store import Generation, Store
+from nacre.vault import packed
 from nacre.vault.files import Found
 
 _BATCH_FILES = 200
@@ -109,9 +111,8 @@ class _Prepared(NamedTuple):
 def _prepare(one: Found) -> _Prepared:
     read_at = time.time_ns()
     try:
-        with open(one.full, "rb") as file:
-            return _Prepared(one, read_at, file.read())
-    except OSError:
+        return _Prepared(one, read_at, packed.read(one.full, one.path))
+    except (OSError, NacreError):
         return _Prepared(one, read_at, None)
 
 
