@@ -12,14 +12,14 @@ import pytest
 PLUGIN = Path(__file__).resolve().parents[2] / "src" / "nacre" / "plugins" / "claude-code"
 
 
-def launched(home: Path, *arguments: str, plugin: Path | None = None, **env: str) -> subprocess.CompletedProcess[str]:
+def launched(home: Path, *arguments: str, plugin: str = "", **env: str) -> subprocess.CompletedProcess[str]:
     """The launcher of a plugin that lies in a folder of its own, unless it is named: this clone has an environment."""
-    if plugin is None:
-        plugin = home / "plugin"
+    if not plugin:
+        plugin = str(home / "plugin")
         shutil.copytree(PLUGIN, plugin, dirs_exist_ok=True)
     surroundings = {"HOME": str(home), "PATH": "/usr/bin:/bin", **env}
     return subprocess.run(
-        ["sh", str(plugin / "scripts" / "nacre.sh"), *arguments],
+        ["sh", f"{plugin}/scripts/nacre.sh", *arguments],
         env=surroundings,
         input='{"a": 1}',
         capture_output=True,
@@ -64,9 +64,9 @@ def test_the_environment_of_the_clone_that_holds_the_plugin_is_tried_too(tmp_pat
     plugin = clone / "src" / "nacre" / "plugins" / "claude-code"
     shutil.copytree(PLUGIN, plugin)
     program(clone / ".venv" / "bin" / "nacre", 'echo "$@"; cat')
-    assert launched(tmp_path, "hook", "Stop", plugin=plugin).stdout == 'hook Stop\n{"a": 1}\n'
+    assert launched(tmp_path, "hook", "Stop", plugin=str(plugin)).stdout == 'hook Stop\n{"a": 1}\n'
     program(tmp_path / ".local" / "bin" / "nacre", "echo installed")
-    assert launched(tmp_path, "hook", "Stop", plugin=plugin).stdout == "installed\n"
+    assert launched(tmp_path, "hook", "Stop", plugin=str(plugin)).stdout == "installed\n"
 
 
 def test_the_environment_of_the_clone_from_which_claude_code_copied_the_plugin_is_tried_too(tmp_path: Path) -> None:
@@ -79,8 +79,8 @@ def test_the_environment_of_the_clone_from_which_claude_code_copied_the_plugin_i
         for name, place in (("other", tmp_path / "other"), ("nacre", tmp_path / "a clone"), ("z", tmp_path / "other"))
     }
     (tmp_path / ".claude" / "plugins" / "known_marketplaces.json").write_text(json.dumps(known, indent=2), "utf8")
-    assert launched(tmp_path, "hook", "Stop", plugin=plugin).stdout == 'hook Stop\n{"a": 1}\n'
-    assert launched(tmp_path, "mcp", plugin=plugin).stdout == 'mcp\n{"a": 1}'
+    assert launched(tmp_path, "hook", "Stop", plugin=str(plugin)).stdout == 'hook Stop\n{"a": 1}\n'
+    assert launched(tmp_path, "mcp", plugin=str(plugin)).stdout == 'mcp\n{"a": 1}'
 
 
 def test_an_mcp_server_that_is_missing_says_what_to_do(tmp_path: Path) -> None:

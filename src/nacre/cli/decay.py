@@ -25,8 +25,8 @@ def decay(invocation: Invocation, *, promote_only: bool, verbose: bool, dry_run:
 
     Sets in when a MEMORY.md is over decay.max_lines, there are more than decay.max_files daily logs, or one is older than
     decay.keep_days. The lines of the logs that go are put to the same four tests as in "nacre tidy", [TEMP] lines are not. Logs move to
-    memory/archive/YYYY-MM/, their bytes unchanged; with archive.compress as .md.gz, which "nacre get" reads and "nacre
-    forget" reaches, but search does not look into. "nacre undo" takes it all back.
+    memory/archive/YYYY-MM/, their bytes unchanged; with archive.compress as .md.gz, in which search, "nacre get" and
+    "nacre forget" go on finding every line. "nacre undo" takes it all back.
     """
     left: list[str] = []
     for memory in open_all(invocation):

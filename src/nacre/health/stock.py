@@ -16,7 +16,7 @@ from nacre.text.language import tokens_estimate
 from nacre.tidy.book import Book
 from nacre.vault import atomic, working
 from nacre.vault.files import TIERS, Found, memory_files
-from nacre.vault.packed import PACKED
+from nacre.vault.packed import PACKED, unpack
 from nacre.words import say
 
 
@@ -116,6 +116,7 @@ def _estimate(path: Path) -> int:
     """The tokens of a file; none where it cannot be read, which doctor says."""
     try:
         data = atomic.read_bytes(path)
+        data = unpack(data, path.name) if data and path.suffix == PACKED else data
     except NacreError:
         return 0
     return tokens_estimate(data.decode("utf-8", "replace")) if data else 0

@@ -7,6 +7,7 @@ import os
 
 from nacre.text.blocks import HEADING, blocks
 from nacre.text.stamps import stamp_of
+from nacre.vault.packed import PACKED
 from nacre.vault.workspace import DAY_NAME
 
 PUBLIC = "*"
@@ -61,5 +62,5 @@ def may_be_public(path: str, layer: str) -> bool:
 
 
 def _is_log(path: str) -> bool:
-    day = DAY_NAME.fullmatch(path.rpartition("/")[2])
+    day = DAY_NAME.fullmatch(path.rpartition("/")[2].removesuffix(PACKED))
     return day is not None and not day[2]

@@ -23,6 +23,7 @@ from nacre.text.stamps import (
     tags_in,
 )
 from nacre.text.tokens import tokens
+from nacre.vault.packed import PACKED
 from nacre.vault.workspace import DAY_NAME
 
 _PROJECT = re.compile(r"projects/([^/]+)/")
@@ -54,7 +55,7 @@ def read(path: str, layer: str, data: bytes, *, size: int, overlap: int, private
     """
     lines = data.decode("utf-8", errors="replace").removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
     front = _frontmatter(lines)
-    day = DAY_NAME.fullmatch(path.rpartition("/")[2])
+    day = DAY_NAME.fullmatch(path.rpartition("/")[2].removesuffix(PACKED))
     file_date = (real_day(day[1]) if day else None) or _front_date(front)
     if layer == "longterm" or (layer == "extra" and not day):
         file_date = None
@@ -141,7 +142,7 @@ def _date_of(headings: tuple[str, ...]) -> str | None:
 
 def _words_of_name(path: str) -> str:
     """The words of a file's name that tell something: "2026-03-28-rename-assistant.md" → "rename assistant"."""
-    name = path.rpartition("/")[2].removesuffix(".md")
+    name = path.rpartition("/")[2].removesuffix(PACKED).removesuffix(".md")
     day = DAY_NAME.fullmatch(name + ".md")
     if day:
         name = day[2] or ""

@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from nacre.errors import raise_unless_absent
+from nacre.errors import NacreError, raise_unless_absent
 from nacre.index import rows
 from nacre.index.store import Generation, Store
+from nacre.vault import packed
 from nacre.vault.files import Found
 
 _BATCH_FILES = 200
@@ -110,10 +111,11 @@ class _Prepared(NamedTuple):
 def _prepare(one: Found) -> _Prepared:
     read_at = time.time_ns()
     try:
-        with open(one.full, "rb") as file:
-            return _Prepared(one, read_at, file.read())
+        return _Prepared(one, read_at, packed.read(one.full, one.path))
     except OSError as error:
         raise_unless_absent(one.path, error)
+        return _Prepared(one, read_at, None)
+    except NacreError:  # packed, and damaged or too large: doctor says so
         return _Prepared(one, read_at, None)
 
 

@@ -107,16 +107,12 @@ def files(workspace: Workspace, config: Config) -> Iterator[tuple[str, Path, str
     for path in (workspace.review, workspace.state, workspace.root / "promote_report.md", *lessons):
         if path.is_file():
             yield workspace.relative(path), path, "working"
-    for path in sorted(workspace.archive.glob("*/*.md.gz")):
-        if path.is_file() and not path.is_symlink():
-            yield workspace.relative(path), path, "archive"
 
 
 def read(path: Path) -> bytes:
     """A file's bytes, those of a compressed log unpacked; nothing where it is gone or cannot be read, which doctor says."""
     try:
-        data = path.read_bytes()
-        return packed.unpack(data, path.name) if path.suffix == packed.PACKED else data
+        return packed.read(path, path.name)
     except (OSError, NacreError):
         return b""
 

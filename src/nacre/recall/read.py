@@ -15,8 +15,8 @@ from nacre.guard.secrets import redact
 from nacre.index.audience import digest
 from nacre.index.store import Generation, Store
 from nacre.recall.filters import Filters, Scope, condition
+from nacre.vault import packed
 from nacre.vault.files import LARGEST, memory_files
-from nacre.vault.packed import PACKED, unpack
 from nacre.vault.workspace import Workspace
 from nacre.words import say
 
@@ -106,9 +106,8 @@ def _lines(workspace: Workspace, config: Config, path: str) -> tuple[bytes, list
             raise BadInput(
                 say(f"{path} is too large to be a note (over 10 MB).", f"{path} 太大（超过 10 MB）,不像是笔记。")
             )
-        data = full.read_bytes()
-        text = (unpack(data, path) if full.suffix == PACKED else data).decode("utf-8", errors="replace")
-        every = text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
+        data = packed.read(full, path)
+        every = data.decode("utf-8", errors="replace").removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
     except OSError as trouble:
         raise _missing(path) from trouble
     if every and every[-1] == "":
@@ -172,7 +171,7 @@ def _file(workspace: Workspace, config: Config, path: str) -> Path:
         full = workspace.inside(path)
     except (OSError, ValueError) as trouble:
         raise _missing(path[:200]) from trouble
-    readable = full.suffix == ".md" or (full.name.endswith(f".md{PACKED}") and workspace.archive in full.parents)
+    readable = full.suffix == ".md" or (full.name.endswith(f".md{packed.PACKED}") and workspace.archive in full.parents)
     if not readable or workspace.machine in full.parents:
         raise _missing(path)
     return full

@@ -1,4 +1,4 @@
-"""Which Markdown files are memory: found by one walk that costs about four microseconds a file."""
+"""Which Markdown files are memory, compressed logs of the archive among them: found by one walk that costs about four microseconds a file."""
 
 from __future__ import annotations
 
@@ -186,7 +186,11 @@ def _walk(
             name = entry.name
             if name[0] == ".":
                 continue
-            if name.endswith(".md") if usual else _matches(prefix + name, shown, pattern):
+            if (
+                (name.endswith(".md") or _is_packed(prefix, entry))
+                if usual
+                else _matches(prefix + name, shown, pattern)
+            ):
                 try:
                     about = entry.stat(follow_symlinks=False)
                 except OSError as error:
@@ -227,6 +231,10 @@ def _walk(
                     seen.add(real)
                     waiting.append((entry.path, f"{prefix}{name}/"))
     return found
+
+
+def _is_packed(prefix: str, entry: os.DirEntry[str]) -> bool:
+    return entry.name.endswith(".md.gz") and prefix.startswith("memory/archive/") and not entry.is_symlink()
 
 
 def _leads_elsewhere(root: str, folder: str, real: str) -> bool:

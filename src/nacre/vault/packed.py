@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from nacre.errors import NacreError
 from nacre.vault.files import LARGEST
 from nacre.words import say
@@ -13,6 +15,13 @@ def pack(data: bytes) -> bytes:
     import gzip
 
     return gzip.compress(data, mtime=0)
+
+
+def read(path: str | Path, shown: str) -> bytes:
+    """The bytes of a file of memory, those of a compressed log unpacked."""
+    with open(path, "rb") as file:
+        data = file.read()
+    return unpack(data, shown) if str(path).endswith(PACKED) else data
 
 
 def unpack(data: bytes, shown: str) -> bytes:
