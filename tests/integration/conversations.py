@@ -150,7 +150,8 @@ def _second(client: Client, place: Scratch, model: Stub, checks: Checks, shop: P
     if not client.hooks:
         offered = {tool for request in requests for tool in request.tools}
         checks("the model is offered the tools of memory", any(name.endswith("memory_search") for name in offered), str(offered))  # fmt: skip
-        checks("and told by the rules to search first", "memory_search" in seen.partition(QUESTION)[0], seen[:6000])
+        rules = "\n".join(request.text.partition(QUESTION)[0] for request in requests if request.tools)
+        checks("and told by the rules to search first", "memory_search" in rules, rules[:6000])
     checks("the second conversation is given what the first said", TOLD[RULE] in seen, seen[-6000:])
     if client.hooks:
         checks("and what it was asked to remember", TOLD[REMEMBER] in seen, seen[-6000:])
