@@ -91,6 +91,8 @@ def assignments(line: str, lower: str, offset: int) -> Findings:
             if link["foreign"] and strength is Promise.PASSWORD:
                 strength = Promise.FOREIGN
             span = value_span(line, link.end(), core, strength, spoken=bool(link["verb"]))
+            if not span and strength is Promise.KEY and (link["verb"] or link["mark"] in {"是", "为"}):
+                span = _spoken_key(line, link.end())
             loose = None if span else pattern(LOOSE).match(lower, place)
         if loose and strength is not Promise.KEY:
             span = _loose_span(line, loose, core, extra, strength)
@@ -165,6 +167,16 @@ def _loose_span(line: str, link: re.Match[str], core: str, extra: str, strength:
     if core.lower() in {"pass", "pw", "clave"} and not extra and not _is_mixed(value):
         return None
     return begin, end
+
+
+def _spoken_key(line: str, place: int) -> tuple[int, int] | None:
+    """In "the key is x" only what mixes capital letters, small ones, digits or marks as no name of a column does."""
+    begin, end, value = _quoted(line, place) or (place, 0, bare_value(line, place, in_query=False))
+    end = end or begin + len(value)
+    mixed = only_a_password(value) and classes(value) >= 3 and sum(map(str.isdigit, value)) >= 2
+    if len(value) < 8 or not mixed or "_" in value or "/" in value or not can_be_token(value):
+        return None
+    return (begin, end)
 
 
 def _is_seed(core: str, value: str) -> bool:

@@ -36,9 +36,10 @@ def tells_nothing_else(text: str) -> bool:
 
 def _wishes(text: str) -> Iterator[tuple[int, int]]:
     """Where a text asks; the expressions for it are made when the first message is read, not by every command."""
-    from nacre.guard import wishes
+    from nacre.guard import wishes, wishes_other
 
     yield from wishes.wishes(text)
+    yield from wishes_other.wishes(text)
     if pattern("[\u4e00-\u9fff]").search(text):
         from nacre.guard import wishes_chinese
 
@@ -57,7 +58,7 @@ _TO_COME = re.compile(
 # What was said some time ago may be anywhere; what was just said is the message before.
 _JUST_SAID = re.compile(
     r"\b(?:what|all|anything) i(?: have|['’]ve)? just \w+|\b(?:that|the|my) (?:last|previous) (?:bit|part|message|remark|comment|paragraph|one|line)\b"
-    r"|刚才|刚刚|方才|上一[条句段]",
+    r"|刚才|刚刚|方才|上一[条句段]|\bwas ich (?:gerade|eben)\b|\bce que je viens\b|\blo que acabo\b|さっき|今の話|방금|아까",
     re.IGNORECASE,
 )
 
@@ -84,6 +85,13 @@ def _sentences_that_ask(text: str) -> str:
         if any(begin < one.end() and end > one.start() for begin, end in spans)
     ]
     return "\n".join(asking) or text
+
+
+def reaches_back(messages: Sequence[Message]) -> bool:
+    """Whether somebody asks in them not to keep what was said before."""
+    return any(
+        one.speaker is Speaker.OWNER and asks_for_silence(one.text) and reach(one.text)[0] > 0 for one in messages
+    )
 
 
 def kept(messages: Sequence[Message]) -> list[Message]:
