@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
 from nacre.guard.finding import pattern
@@ -78,12 +79,13 @@ def reach(text: str) -> tuple[int, int]:
 
 def _sentences_that_ask(text: str) -> str:
     """What a message says besides has no say in what its wish means; all of it where the wish is only felt."""
-    spans = list(_wishes(text))
-    asking = [
-        one.group()
-        for one in _SENTENCE.finditer(text)
-        if any(begin < one.end() and end > one.start() for begin, end in spans)
-    ]
+    spans = sorted(_wishes(text), reverse=True)
+    asking: list[str] = []
+    for sentence in _SENTENCE.finditer(text):
+        while spans and spans[-1][1] <= sentence.start():
+            spans.pop()
+        if spans and spans[-1][0] < sentence.end():
+            asking.append(sentence.group())
     return "\n".join(asking) or text
 
 
@@ -100,12 +102,12 @@ def kept(messages: Sequence[Message]) -> list[Message]:
     By the plain words alone, for where whole messages are kept and nothing judges their sentences.
     """
     silent: set[int] = set()
+    owners = [place for place, one in enumerate(messages) if one.speaker is Speaker.OWNER]
     for place, message in enumerate(messages):
         if message.speaker is not Speaker.OWNER or not asks_for_silence(message.text):
             continue
         back, forward = reach(message.text)
-        owners = [other for other, one in enumerate(messages) if one.speaker is Speaker.OWNER]
-        mine = owners.index(place)
+        mine = bisect_left(owners, place)
         begin = owners[max(mine - back, 0)]
         end = owners[mine + 1 + forward] if mine + 1 + forward < len(owners) else len(messages)
         silent.update(range(begin, end))

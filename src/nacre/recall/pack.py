@@ -15,7 +15,7 @@ from nacre.words import say
 _STARTS, _ENDS = CJK[::3], CJK[2::3]  # of the ranges, which are in order
 _TELLING = 3  # words below which a line says too little to be a repetition
 # What an entry carries before and behind its words: its bullet, kind or time, speaker, source.
-_LABEL = re.compile(r"\A\s*(?:[-*+]\s+)?(?:\[[^\]]{1,20}\]\s*)?(?:\*\*[^*]{1,30}[:：]\*\*\s*)?|\s*\(src: [^)]*\)\s*\Z")
+_LABEL = re.compile(r"\A\s*(?:[-*+]\s+)?(?:\[[^\]]{1,20}\]\s*)?(?:\*\*[^*]{1,30}[:：]\*\*\s*)?|(?<!\s)\s*\(src: [^)]{0,40}\)\s*\Z")
 _SAYING_NOTHING = ("#", ">", "<!--")
 _NO_WORD = re.compile(r"[\W_]+")
 _SHORT = 4  # characters below which a line says too little to be a repetition
