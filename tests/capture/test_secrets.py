@@ -106,6 +106,61 @@ def test_no_secret_is_written_or_told_by_any_command(told: Desk) -> None:
     assert "cannot be read" in said
 
 
+@pytest.mark.parametrize(
+    ("said", "hidden"),
+    [
+        (("the database password is", "Quarz-Fuchs-19"), "Quarz"),
+        (("I need the password of the NAS", "it's walnut-Heft-55, do not share it"), "walnut"),
+        (("数据库的密码是", "qiutian2021"), "qiutian"),
+        (("We will sell the Hamburg branch, I'd rather you didn't keep this.",), "Hamburg"),
+        (("incognito: we will sell the Hamburg branch",), "Hamburg"),
+        (("Wir verkaufen Hamburg. Bitte merk dir das nicht.",), "Hamburg"),
+        (("We will sell the Hamburg branch.", "do not memorize"), "Hamburg"),
+    ],
+)
+def test_secrets_across_messages_and_wishes_reach_neither_log_nor_checkpoint_nor_session_index(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, said: tuple[str, ...], hidden: str
+) -> None:
+    monkeypatch.setenv("NACRE_INDEX_SESSIONS", "true")
+    words = ["We decided to use pnpm for every package.", *said, "The deadline of the release is 14 April 2026."]
+    desk.claude(*[(f"2026-03-02 09:{minute:02}:00", "user", text) for minute, text in enumerate(words)])
+    for command in (("sync",), ("checkpoint", "61871d67"), ("index",)):
+        assert nacre(desk, *command)[0] == 0
+    anywhere = desk.bytes_anywhere()
+    assert hidden.encode() not in anywhere
+    assert b"sessions.sqlite" in anywhere
+    assert anywhere.count(b"pnpm") >= 3
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_wish_takes_back_what_the_session_index_took_in_before_it(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, at_once: bool
+) -> None:
+    monkeypatch.setenv("NACRE_INDEX_SESSIONS", "true")
+    desk.claude(("2026-03-02 09:00:00", "user", "pnpm it is"), ("2026-03-02 09:01:00", "user", "we sell Hamburg"))
+    if not at_once:
+        nacre(desk, "index")
+        assert b"Hamburg" in desk.bytes_anywhere()
+    desk.claude(("2026-03-02 09:02:00", "user", "don't write that down"))
+    nacre(desk, "index")
+    anywhere = desk.bytes_anywhere()
+    assert b"Hamburg" not in anywhere
+    assert b"pnpm" in anywhere
+
+
+def test_the_session_index_keeps_no_name_that_holds_a_secret(told: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NACRE_INDEX_SESSIONS", "true")
+    assert nacre(told, "index")[0] == 0
+    told.claude(("2026-03-02 11:00", "user", "and also gamma"), cwd=f"/work/{SECRETS['github']}")
+    assert nacre(told, "index")[0] == 0
+    anywhere = told.bytes_anywhere()
+    assert b"and also gamma" in anywhere
+    for value in VALUES:
+        assert value.encode() not in anywhere, value
+        assert value.lower().encode() not in anywhere, value
+    assert "and also gamma" in nacre(told, "search", "gamma", "--corpus", "sessions")[1]
+
+
 def test_a_session_that_is_named_by_a_secret_is_still_captured_only_once(told: Desk) -> None:
     told.sync("2026-03-02 12:00")
     logs = told.logs()

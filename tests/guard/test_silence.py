@@ -108,6 +108,16 @@ def share_that_asks(texts: list[str]) -> float:
     return sum(map(asks_for_silence, texts)) / len(texts)
 
 
+@pytest.mark.parametrize("text", examples("asked-other"))
+def test_a_wish_is_known_by_its_mark_its_politeness_and_in_other_languages(text: str) -> None:
+    assert asks_for_silence(text)
+
+
+@pytest.mark.parametrize("text", examples("rules-other"))
+def test_in_other_languages_too_a_rule_about_things_is_no_wish(text: str) -> None:
+    assert not asks_for_silence(text)
+
+
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_a_wish_about_the_talk_or_a_person_s_affairs_is_found(language: str) -> None:
     assert share_that_asks(examples(f"asked-{language}")) >= 0.98

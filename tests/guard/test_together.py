@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
+from pathlib import Path
+
+import pytest
 
 from nacre.guard.together import redacted
 from nacre.model.session import Message, Speaker
 
 START = dt.datetime(2026, 5, 4, 9, tzinfo=dt.UTC)
+CONVERSATIONS = Path(__file__).parent / "conversations"  # one a line: U is the owner, A the agent, ⟦ ⟧ hold the secret
 
 
 def texts(*said: str) -> list[str]:
@@ -41,3 +46,29 @@ def test_a_key_over_several_lines_is_one_secret() -> None:
 def test_what_is_no_secret_stays() -> None:
     said = ("the port is 8080", "ok, 8080 it is", "and the branch is feature/login")
     assert texts(*said) == list(said)
+
+
+def conversations(name: str) -> list[str]:
+    return (CONVERSATIONS / f"{name}.txt").read_text("utf8").splitlines()
+
+
+def said_in(conversation: str) -> tuple[list[str], list[str]]:
+    """The messages as they were said, and as they may be kept."""
+    turns = [turn.strip() for turn in re.sub("[⟦⟧]", "", conversation).split(" | ")]
+    messages = [
+        Message(str(place), START, Speaker.AGENT if turn[0] == "A" else Speaker.OWNER, turn[2:])
+        for place, turn in enumerate(turns)
+    ]
+    return [message.text for message in messages], [message.text for message in redacted(messages)]
+
+
+@pytest.mark.parametrize("conversation", conversations("secret"))
+def test_a_value_that_an_earlier_message_asks_for_or_announces_is_redacted(conversation: str) -> None:
+    _, kept = said_in(conversation)
+    assert not [value for value in re.findall("⟦(.*?)⟧", conversation) if value in "\n".join(kept)]
+
+
+@pytest.mark.parametrize("conversation", conversations("harmless"))
+def test_an_answer_that_is_no_secret_stays_as_it_was(conversation: str) -> None:
+    said, kept = said_in(conversation)
+    assert kept == said

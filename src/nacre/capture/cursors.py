@@ -7,12 +7,10 @@ a secret is kept as its digest alone. Losing the file loses nothing: the heading
 from __future__ import annotations
 
 import datetime as dt
-import hashlib
 import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -87,24 +85,15 @@ class Cursors:
 
 def kept(name: str) -> str:
     """A path or an id as it may be kept: itself, or its digest where it holds what must be written nowhere."""
-    if _is_clean(name):
-        return name
-    return "#" + hashlib.blake2b(name.encode("utf-8", errors="replace"), digest_size=12).hexdigest()
+    from nacre.guard.secrets import name_kept
+
+    return name_kept(name)
 
 
 def may_be_kept(mark: Mark) -> bool:
     """Whether what a mark knows of its session holds no secret. One that does is not kept, and all is read again."""
     texts = (told for told in mark.facts.values() if isinstance(told, str))
-    return all(moment(text) or _is_clean(text) for text in texts)
-
-
-@lru_cache(maxsize=4096)
-def _is_clean(text: str) -> bool:
-    """Whether a text can be written and holds no secret; the name of a file may be no text at all."""
-    from nacre.guard.sanitise import clean
-    from nacre.guard.secrets import redact
-
-    return redact(clean(text)).text == text
+    return all(moment(text) or kept(text) == text for text in texts)
 
 
 def signed(workspace: Workspace, known: Cursors | None = None) -> bool:

@@ -17,7 +17,7 @@ from nacre.sources.transcript import moment
 from nacre.vault.workspace import DAY_NAME, Workspace
 
 _TITLE = re.compile(r"\A\ufeff?#\s*Session:\s*(.+)", re.IGNORECASE)
-_ID = re.compile(r"(?im)^[-*\s]*\**Session ID\**\s*[:：]\**\s*`?([\w.-]+)")
+_ID = re.compile(r"(?im)^[-* \t]*Session ID\**\s*[:：]\**\s*`?([\w.-]+)")
 _OFFSET = re.compile(r"(?:GMT|UTC)?(?P<sign>[+-])(?P<hours>\d{1,2}):?(?P<minutes>\d{2})?")
 _SAID = re.compile(r"(?m)^(?:user|assistant):[ \t]*(\S.*)$")
 _HEAD = 4000  # characters; the header stands at the top

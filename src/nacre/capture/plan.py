@@ -13,6 +13,7 @@ from nacre.capture.parts import Part, by_day, must_wait, owner_count, reached_by
 from nacre.capture.recognise import Headings, Recognised, recognise
 from nacre.clock import Clock
 from nacre.guard import silence
+from nacre.guard.together import redacted
 from nacre.model.bullet import Bullet
 from nacre.model.session import Kind, Message, Session, Speaker
 from nacre.sources.consent import Pause, left_out, outside_pauses
@@ -134,6 +135,7 @@ def sections_of(
     if _must_wait(messages, captured, rules):
         few = owner_count(messages) + captured < rules.least_users
         return Outcome(held, why_not="too few" if few else "waits")
+    messages = tuple(redacted(messages))  # all of them together: a question may stand before midnight, its answer after
     parts = by_day(messages, rules.clock.local)
     if len(parts) > 1:  # a wish for silence after midnight is about what was said before it
         parts = by_day(silence.kept(messages), rules.clock.local)

@@ -13,7 +13,6 @@ from nacre.capture.untold import by_meaning
 from nacre.clock import Clock, duration
 from nacre.config import Config
 from nacre.errors import BadInput
-from nacre.guard.together import redacted
 from nacre.model.bullet import Bullet
 from nacre.model.session import Message
 from nacre.sources.registry import sources
@@ -46,9 +45,7 @@ def setting_of(
     rules = config.sync
 
     def bullets(messages: Sequence[Message]) -> list[Bullet]:
-        return extract(
-            redacted(messages), judge(), least=min(rules.min_bullets, rules.max_bullets), most=rules.max_bullets
-        )
+        return extract(messages, judge(), least=min(rules.min_bullets, rules.max_bullets), most=rules.max_bullets)
 
     return Setting(
         workspace,

@@ -15,12 +15,13 @@ from nacre.guard.values import (
     only_a_token,
 )
 
-NAME = (
+LATIN_NAME = (
     r"(?:(?<![a-z])(?:(?P<password>pass ?(?:words?|phrases?|codes?|wd)|pw|pwd|logins?|passwort|kennwort|contraseña|mot de passe|credentials?)|(?P<number>pin|puk|(?:access|door|alarm|entry|unlock|gate|safe|security) code)"
-    r"|(?P<token>tokens?|secrets?|(?:api|access|secret|license|private|wifi|wi-fi|wlan)[ -]keys?|keys?))(?![a-z])"
-    r"(?:\s(?:for|of|to|on|at|in|für|vom|del?|du|para|pour)\s(?:[\w@.'’-]{1,30}\s){0,4}?[\w@.'’-]{1,30})?"
-    r"|(?P<chinese_password>密码|密碼|口令|暗号|暗號)|(?P<chinese_number>PIN ?码|pin ?码|门禁码|開門碼|开门码|取件码|提取码)|(?P<chinese_token>密钥|秘钥|令牌|授权码|激活码))"
+    r"|(?P<token>tokens?|secrets?|(?:api|access|secret|license|private|wifi|wi-fi|wlan)[ -]keys?|keys?))(?![a-z]))"
 )
+CHINESE_NAME = r"(?:(?P<chinese_password>密码|密碼|口令|暗号|暗號)|(?P<chinese_number>PIN ?码|pin ?码|门禁码|開門碼|开门码|取件码|提取码)|(?P<chinese_token>密钥|秘钥|令牌|授权码|激活码))"
+FOR_WHOM = r"(?:\s(?:for|of|to|on|at|in|für|vom|del?|du|para|pour)\s(?:[\w@.'’-]{1,30}\s){0,4}?[\w@.'’-]{1,30})?"
+NAME = rf"(?:{LATIN_NAME}{FOR_WHOM}|{CHINESE_NAME})"
 BETWEEN = r"(?:\s?[,，]\s{0,2}|\s?[(（]\s?|\s?[-–—]{1,2}\s|\s?——\s?)(?:(?:now|currently|still|namely|i\.e\.|that is|which is|which was|at present)\s|(?:现在是|目前是|就是|即|也就是|暂时是)\s?)?"
 VALUE = r"[\"'`“「]?(?P<value>(?:[^\s\"'`“”「」,，。；;、（）()\u4e00-\u9fff]|,(?=[^\s,])){4,60})[\"'`”」]?(?=\s?[,，。；;、)）—–]|\s-\s|\s*$)"
 # HP4200, RTX3090Ti; FritzBox7590; MacBook-Pro-14, srv-db-01: what the secret is for, named once more.
@@ -37,25 +38,27 @@ def apposition(line: str, lower: str, offset: int) -> Findings:
     for match in pattern(NAME + BETWEEN + VALUE).finditer(lower):
         start = match.start("value")
         value = line[start : match.end("value")].rstrip(".:?")
-        if kind := _kind(match, value):
-            yield Finding(kind, offset + start, offset + start + len(value))
+        # "for Windows11, Office365, and Teams" counts up.
+        counts = pattern(r",\s(?:and|or)\s").match(lower, match.end()) and pattern(r"^[A-Za-z]+\d{1,3}$").match(value)
+        if not counts and stands_out(sort_of(match), value):
+            yield Finding(KINDS[sort_of(match)], offset + start, offset + start + len(value))
 
 
-def _kind(match: re.Match[str], value: str) -> str:
-    """What it is, by its name, if it can be that; nothing otherwise."""
-    sort = next(name for name, text in match.groupdict().items() if text).removeprefix("chinese_")
+def sort_of(match: re.Match[str]) -> str:
+    """Password, number or token: which name of a secret was found."""
+    return next(name for name, text in match.groupdict().items() if text).removeprefix("chinese_")
+
+
+def stands_out(sort: str, value: str) -> bool:
+    """Whether a value among other words can be nothing but a secret of this sort."""
     if value.isdigit():
-        year = pattern(r"^(?:19|20)\d\d$").match(value)
-        return KINDS[sort] if sort != "token" and 4 <= len(value) <= 8 and not year else ""
+        return sort != "token" and 4 <= len(value) <= 8 and not pattern(r"^(?:19|20)\d\d$").match(value)
     if sort == "token" and (only_a_token(value) or is_one_case(value)):
-        return KINDS[sort]
+        return True
     if "/" in value or pattern(PRODUCT).match(value) or is_slug(value) or is_named_so(value):
-        return ""
-    # "for Windows11, Office365, and Teams" counts up.
-    if pattern(r",\s(?:and|or)\s").match(match.string, match.end()) and pattern(r"^[A-Za-z]+\d{1,3}$").match(value):
-        return ""
+        return False
     if not (only_a_password(value) and can_be_password(value, quoted=True)):
-        return ""
-    marked = pattern(r"[!#$%^*?&@+]").search(value) and pattern(r"\d").search(value)
-    enough = marked if sort == "token" else classes(value) >= 3 or len(value) >= 8
-    return KINDS[sort] if enough else ""
+        return False
+    if sort == "token":
+        return bool(pattern(r"[!#$%^*?&@+]").search(value) and pattern(r"\d").search(value))
+    return classes(value) >= 3 or len(value) >= 8

@@ -44,7 +44,7 @@ OPENING = frozenset(opening[0] for opening in QUOTES)
 CLOSED = r"(?:\\?[\"'`\])]|&quot;|\*{1,3}|~~|[.…]{2,40}){0,2}"
 # A sentence may say for whom ("password for the router is ..."), a note where ("password (staging): ...").
 WHOM = (
-    r"(?P<whom>\s+(?:for|of|to|on|in|at|de|del|du|der|do|da|für|fürs|vom|zum|zur|pour|para|per)\s+(?:[\w@.\-]{1,30}\s){0,3}?[\w@.\-]{1,30}?"
+    r"(?P<whom>\s{1,8}(?:for|of|to|on|in|at|de|del|du|der|do|da|für|fürs|vom|zum|zur|pour|para|per)\s{1,8}(?:[\w@.\-]{1,30}\s){0,3}?[\w@.\-]{1,30}?"
     r"|\s?[(\[][^()\[\]\n:=]{1,30}[)\]]|\s/\s[A-Za-z]{2,12}|\s(?:nueva|nova|neu|nuova|nouveau)|\s\d{1,2})?"
 )
 LINK = (
@@ -63,8 +63,8 @@ LOOSE = (
 )
 BARE = r"[^\s\"'`]{1,400}"
 OBJECT_THEN = r"\{\s{0,4}[\"']?(?:value|default)[\"']?\s{0,3}:\s{0,3}|!!str\s{1,3}"
-TYPE_THEN = r"(?:[A-Za-z_][\w.]*(?:\[[\w\[\], |.]{1,60}\])?(?:\s?\|\s?None)?\??)\s{0,3}=\s{0,3}(?=[bru]?[\"'])"
-FALLBACK = r"[\w.]*(?:getenv|environ\.get|environ|env|ENV|fetch|get)\b[^\"'\n]{0,20}(?:\(|\[)[^\n]{0,80}?(?:,|\bor\b|\|\||\?\?|:)\s{0,3}(?=b?\\?[\"'][^\"'\n]{4,})"
+TYPE_THEN = r"(?:[A-Za-z_][\w.]{0,60}(?:\[[\w\[\], |.]{1,60}\])?(?:\s?\|\s?None)?\??)\s{0,3}=\s{0,3}(?=[bru]?[\"'])"
+FALLBACK = r"[\w.]{0,40}(?:getenv|environ\.get|environ|env|ENV|fetch|get)\b[^\"'\n]{0,20}(?:\(|\[)[^\n]{0,80}?(?:,|\bor\b|\|\||\?\?|:)\s{0,3}(?=b?\\?[\"'][^\"'\n]{4,})"
 KINDS = {Promise.PASSWORD: "password", Promise.FOREIGN: "password", Promise.TOKEN: "secret", Promise.KEY: "key"}
 
 
@@ -91,6 +91,8 @@ def assignments(line: str, lower: str, offset: int) -> Findings:
             if link["foreign"] and strength is Promise.PASSWORD:
                 strength = Promise.FOREIGN
             span = value_span(line, link.end(), core, strength, spoken=bool(link["verb"]))
+            if not span and strength is Promise.KEY and (link["verb"] or link["mark"] in {"是", "为"}):
+                span = _spoken_key(line, link.end())
             loose = None if span else pattern(LOOSE).match(lower, place)
         if loose and strength is not Promise.KEY:
             span = _loose_span(line, loose, core, extra, strength)
@@ -167,6 +169,16 @@ def _loose_span(line: str, link: re.Match[str], core: str, extra: str, strength:
     return begin, end
 
 
+def _spoken_key(line: str, place: int) -> tuple[int, int] | None:
+    """In "the key is x" only what mixes capital letters, small ones, digits or marks as no name of a column does."""
+    begin, end, value = _quoted(line, place) or (place, 0, bare_value(line, place, in_query=False))
+    end = end or begin + len(value)
+    mixed = only_a_password(value) and classes(value) >= 3 and sum(map(str.isdigit, value)) >= 2
+    if len(value) < 8 or not mixed or "_" in value or "/" in value or not can_be_token(value):
+        return None
+    return (begin, end)
+
+
 def _is_seed(core: str, value: str) -> bool:
     """What an authenticator is set up with."""
     return core.lower() in {"secret", "totp", "otp"} and bool(pattern(r"^(?=.*[2-7])[A-Z2-7]{16,64}$").match(value))
@@ -174,7 +186,7 @@ def _is_seed(core: str, value: str) -> bool:
 
 def _is_mixed(value: str) -> bool:
     """Too mixed for the number of a flight or a model."""
-    return classes(value) >= 3 or bool(pattern(r"[a-z]{3,}\d{2,}|\d[a-z]{3,}|[a-z]\d[a-z]").search(value))
+    return classes(value) >= 3 or bool(pattern(r"[a-z]{3}\d{2}|\d[a-z]{3}|[a-z]\d[a-z]").search(value))
 
 
 def _quoted(line: str, place: int) -> tuple[int, int, str] | None:

@@ -7,9 +7,9 @@ import datetime as dt
 from nacre.guard.finding import Finding, Findings, pattern
 
 _CARD = r"(?<![\w.-])(?:\d{4}[ -]\d{4}[ -]\d{4}[ -]\d{1,7}|3[47]\d{2}[ -]\d{6}[ -]\d{5})(?![\w-])"
-_BARE_CARD = r"(?<![\w.-])\d{13,19}(?![\w-])"
+_ANY_CARD = r"(?<![A-Za-z0-9_.-])\d(?:[ .-]{0,2}\d){12,18}(?![\w-])"  # in whatever groups
 _CARD_WORDS = r"(?i)card|visa|mastercard|amex|credit|debit|kreditkarte|卡号|信用卡|银行卡|储蓄卡"
-_CHECK = r"(?i)\b(?:cvv2?|cvc2?|cvn|安全码)\b\s*(?:is|[:：=是为])?\s*(\d{3,4})(?!\d)"
+_CHECK = r"(?i)\b(?:cvv2?|cvc2?|cvn|安全码)\b\s{0,4}(?:is|[:：=是为])?\s{0,4}(\d{3,4})(?!\d)"
 _ACCOUNT = r"(?<![\w-])[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?(?!\w)"
 _IDENTITY = r"(?<!\d)[1-9]\d{5}(?:19|20)\d{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])\d{3}[\dXx](?!\w)"
 _WEIGHTS = (7, 9, 10, 5, 8, 4, 2, 1, 6, 3, 7, 9, 10, 5, 8, 4, 2)
@@ -21,7 +21,7 @@ def numbers(text: str) -> Findings:
         if _luhn(match[0]):
             yield Finding("card number", *match.span())
     if pattern(_CARD_WORDS).search(text):
-        for match in pattern(_BARE_CARD).finditer(text):
+        for match in pattern(_ANY_CARD).finditer(text):
             if _luhn(match[0]):
                 yield Finding("card number", *match.span())
     for match in pattern(_CHECK).finditer(text):

@@ -10,6 +10,7 @@ from nacre.guard.values import (
     NOT_A_SECRET,
     can_be_password,
     classes,
+    is_made_up,
     is_named_so,
     is_placeholder,
     only_a_password,
@@ -36,7 +37,7 @@ PIN = r"\b(?:pin|puk)(?:\s?code|\snumber)?(?:\s(?:for|of|to)\s(?:[\w'-]{1,20}\s)
 OF_AN_APP = r"\bapp(?:-specific| specific)? passwords?(?:\s(?:is|for \w{1,20}))?\s?[:=]?\s{0,2}[\"'`*]{0,2}((?:[a-z]{4}[ -]){3}[a-z]{4})\b"
 ENCRYPTED_WITH = r"\b(?:encrypted|protected|locked|unlocks?|opens?|unlocked|opened|decrypt(?:s|ed)?) (?:with|using|by)\s(?:the\s)?[\"'`]?(?P<value>[^\s\"'`]{5,60})"
 COMBINATION = r"\b(?:combination|combo|safe|locker|lockbox|padlock|vault)\b(?:\s[\w'-]{1,20}){0,3}?\s?(?:is|:|=|opens with)\s{0,2}[\"'`*]{0,2}(\d{1,2}(?:[- ]\d{1,2}){2,4})\b"
-AUTHENTICATOR = r"\b(?:2fa|totp|mfa|setup|authenticator|otp)\b[^\n:=]{0,30}?(?:key|secret|seed|code)\s{0,2}(?:is|:|=)?\s{0,2}[\"'`*]{0,2}((?:[a-z2-7]{4}[ -]){3,15}[a-z2-7]{4})\b"
+AUTHENTICATOR = r"(?i:\b2fa|\btotp|\bmfa|\bsetup key|\bauthenticator|\botp\b|两步验证|二次验证|双重验证|验证器|动态口令)[^\n]{0,40}?(?<![\w-])((?:[A-Z2-7]{4}[ -]){3,15}[A-Z2-7]{4}|(?:[a-z2-7]{4}[ -]){3,15}[a-z2-7]{4}|[A-Z2-7]{16,64}|[a-z2-7]{16,64})(?![\w-])"
 CODES: tuple[tuple[str, str], ...] = (
     ("one-time code", CODE_NAME),
     ("one-time code", CODE_ALONE),
@@ -45,7 +46,6 @@ CODES: tuple[tuple[str, str], ...] = (
     ("one-time code", CODE_MIXED),
     ("pin", PIN),
     ("password", COMBINATION),
-    ("one-time code seed", AUTHENTICATOR),
     ("password", OF_AN_APP),
 )
 USED = tuple(f"{verb} {digit}" for verb in ("use", "enter", "type") for digit in "0123456789")
@@ -74,6 +74,9 @@ def english(line: str, lower: str, offset: int) -> Findings:
     digits = pattern(r"\d").search(line) is not None
     if (digits and any_of(CODE_HINTS).search(lower)) or "app" in lower:
         yield from _codes(lower, offset)
+    for match in pattern(AUTHENTICATOR).finditer(line):
+        if pattern("[2-7]").search(match[1]) and not is_made_up(match[1]):
+            yield Finding("one-time code seed", offset + match.start(1), offset + match.end(1))
     if digits and holds_any(lower, LATIN_CODE_HINTS):
         yield from latin_codes(lower, offset)
     if "/" in line or ":" in line or "|" in line or " password " in lower or digits:

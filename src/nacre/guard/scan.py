@@ -15,7 +15,7 @@ SPOKEN_HINTS = (
     "code", "verify", "pin", "login", "log in", "logged", "log on", "sign in", "signed in", "ssh", "connect", "identified", "wallet", "recovery", "curl", "http -",
     "redis-cli", "zip -", "7z", "sudo -s", "net use", "smb", "mnemonic", "plink", "mysql", "maria", "mongo", "ldap", "sqlcmd", "docker", "podman", "códi", "codi",
     "puk", "safe", "locker", "combination", "zugang", "identifiants", "account", "openssl", "rar ", "/p:", "answer", "insert into", "助记", "助記",
-    "2fa", "impacket", "wget", "wandb", "configure set", "config set", "sign-in", "user/", "id/", "admin", "root", " / ", "crypted", "protected", "unlock", "opens", "psexec", "snmp", ":543", ":*:",
+    "2fa", "验证器", "步验证", "次验证", "重验证", "态口令", "门禁", "取件", "开门码", "impacket", "wget", "wandb", "configure set", "config set", "sign-in", "user/", "id/", "admin", "root", " / ", "crypted", "protected", "unlock", "opens", "psexec", "snmp", ":543", ":*:",
     *USED,
 )  # fmt: skip
 LONG_LINE = 8_000
@@ -51,7 +51,7 @@ def scan(text: str) -> Findings:
         from nacre.guard.fields import elements
 
         yield from elements(text)
-    if pattern(r"\d{3}").search(text):
+    if pattern(r"\d(?:[ .-]?\d){2}").search(text):
         from nacre.guard.numbers import numbers
 
         yield from numbers(text)
@@ -66,6 +66,7 @@ def scan(text: str) -> Findings:
 
 def _in_lines(text: str, lower: str, named: set[int], spoken: set[int], foreign: set[int]) -> Findings:
     """What stands in the lines that begin at these places, or follows from them."""
+    from nacre.guard.answers import answers
     from nacre.guard.apposition import apposition
     from nacre.guard.assignments import assignments
     from nacre.guard.commands import commands
@@ -92,6 +93,7 @@ def _in_lines(text: str, lower: str, named: set[int], spoken: set[int], foreign:
                 yield from english(*piece)
                 yield from login_pairs(*piece)
         yield from apposition(line, low, offset)
+        yield from answers(text, lower, offset, offset + len(line))
         if offset in foreign:
             yield from other_scripts(line, offset)
         yield from following(lines, at, offsets)

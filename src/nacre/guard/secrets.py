@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
+from functools import lru_cache
 
 from nacre.errors import SecretRefused
 from nacre.guard.finding import Finding, Findings, Redaction
 from nacre.guard.folding import fold
 from nacre.guard.merging import Spans, joined, marked, merged
+from nacre.guard.sanitise import clean
 from nacre.guard.scan import scan
 from nacre.words import say
 
-__all__ = ["Finding", "Redaction", "redact", "refuse_secrets"]
+__all__ = ["Finding", "Redaction", "hashed", "name_kept", "redact", "refuse_secrets"]
 
 # No expression reaches further than this from a mark, so a second look need not read the rest again.
 REACH = 6_000
@@ -44,6 +47,21 @@ def refuse_secrets(text: str) -> None:
                 f"未保存：内容中含有敏感信息（{kinds}）。请去掉具体值后再试。",
             )
         )
+
+
+def name_kept(name: str) -> str:
+    """A name as it may be kept where it must be known again: itself, or its hash where it holds a secret."""
+    return name if _is_clean(name) else hashed(name)
+
+
+def hashed(name: str) -> str:
+    return "#" + hashlib.blake2b(name.encode("utf-8", errors="replace"), digest_size=12).hexdigest()
+
+
+@lru_cache(maxsize=4096)
+def _is_clean(text: str) -> bool:
+    """Whether a text can be written and holds no secret; the name of a file may be no text at all."""
+    return redact(clean(text)).text == text
 
 
 def _found(text: str) -> Findings:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
 from nacre.guard.finding import pattern
@@ -36,9 +37,10 @@ def tells_nothing_else(text: str) -> bool:
 
 def _wishes(text: str) -> Iterator[tuple[int, int]]:
     """Where a text asks; the expressions for it are made when the first message is read, not by every command."""
-    from nacre.guard import wishes
+    from nacre.guard import wishes, wishes_other
 
     yield from wishes.wishes(text)
+    yield from wishes_other.wishes(text)
     if pattern("[\u4e00-\u9fff]").search(text):
         from nacre.guard import wishes_chinese
 
@@ -57,7 +59,7 @@ _TO_COME = re.compile(
 # What was said some time ago may be anywhere; what was just said is the message before.
 _JUST_SAID = re.compile(
     r"\b(?:what|all|anything) i(?: have|['’]ve)? just \w+|\b(?:that|the|my) (?:last|previous) (?:bit|part|message|remark|comment|paragraph|one|line)\b"
-    r"|刚才|刚刚|方才|上一[条句段]",
+    r"|刚才|刚刚|方才|上一[条句段]|\bwas ich (?:gerade|eben)\b|\bce que je viens\b|\blo que acabo\b|さっき|今の話|방금|아까",
     re.IGNORECASE,
 )
 
@@ -77,13 +79,21 @@ def reach(text: str) -> tuple[int, int]:
 
 def _sentences_that_ask(text: str) -> str:
     """What a message says besides has no say in what its wish means; all of it where the wish is only felt."""
-    spans = list(_wishes(text))
-    asking = [
-        one.group()
-        for one in _SENTENCE.finditer(text)
-        if any(begin < one.end() and end > one.start() for begin, end in spans)
-    ]
+    spans = sorted(_wishes(text), reverse=True)
+    asking: list[str] = []
+    for sentence in _SENTENCE.finditer(text):
+        while spans and spans[-1][1] <= sentence.start():
+            spans.pop()
+        if spans and spans[-1][0] < sentence.end():
+            asking.append(sentence.group())
     return "\n".join(asking) or text
+
+
+def reaches_back(messages: Sequence[Message]) -> bool:
+    """Whether somebody asks in them not to keep what was said before."""
+    return any(
+        one.speaker is Speaker.OWNER and asks_for_silence(one.text) and reach(one.text)[0] > 0 for one in messages
+    )
 
 
 def kept(messages: Sequence[Message]) -> list[Message]:
@@ -92,12 +102,12 @@ def kept(messages: Sequence[Message]) -> list[Message]:
     By the plain words alone, for where whole messages are kept and nothing judges their sentences.
     """
     silent: set[int] = set()
+    owners = [place for place, one in enumerate(messages) if one.speaker is Speaker.OWNER]
     for place, message in enumerate(messages):
         if message.speaker is not Speaker.OWNER or not asks_for_silence(message.text):
             continue
         back, forward = reach(message.text)
-        owners = [other for other, one in enumerate(messages) if one.speaker is Speaker.OWNER]
-        mine = owners.index(place)
+        mine = bisect_left(owners, place)
         begin = owners[max(mine - back, 0)]
         end = owners[mine + 1 + forward] if mine + 1 + forward < len(owners) else len(messages)
         silent.update(range(begin, end))

@@ -9,7 +9,7 @@ from nacre.guard.finding import Finding, Findings, pattern
 from nacre.guard.labels import Label, fits, label
 
 ROWS = 400
-RULE = r"^\s*\|?[\s:]*-+[\s:|-]*$"
+RULE = r"^[\s:|]*-[\s:|-]*$"
 Cell = tuple[str, int]
 
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from nacre.guard.finding import Finding, mark, pattern
+from nacre.guard.answers import awaits
+from nacre.guard.finding import Finding, mark
 from nacre.guard.sanitise import clean
 from nacre.guard.secrets import redact
 from nacre.model.session import Message
 
-_BEFORE = 300  # characters of the message before: "what's the password?" tells what the answer is
-_ASKS = (
-    r"(?i)(?:what|which|send|give|tell|need|paste|share|follows?|provide)\b[^.\n]{0,60}\b(?:passw\w+|passphrase|pass ?code|api key|token|secret|pin|credentials?|code)\b"
-    r"|\b(?:passw\w+|passphrase|api key|token|secret key|pin|code)\b[^.\n]{0,30}\?|(?:密码|口令|验证码|密钥|令牌)[^。\n]{0,12}(?:[?？]|多少|是什么|发我|给我|发一下)"
-)  # who asks for a secret announces it
+_BEFORE = 300  # characters of an earlier message that are read with the next one
+_AGO = 3  # messages that may lie between a question and its answer
 _SHORTEST = 6  # characters; what is shorter may be an ordinary word elsewhere
 
 
@@ -23,11 +21,10 @@ def redacted(messages: Sequence[Message]) -> list[Message]:
     texts = [clean(message.text) for message in messages]
     values: dict[str, str] = {}
     found: list[tuple[Finding, ...]] = []
-    before = ""
-    for text in texts:
+    for place, text in enumerate(texts):
         own = redact(text).findings
-        head = "password: " if pattern(_ASKS).search(before[-_BEFORE:]) else before[-_BEFORE:] + "\n"
-        asked = redact(head + text).findings if before else ()
+        head = _context(texts[max(0, place - _AGO) : place])
+        asked = redact(head + text).findings if head else ()
         late = tuple(
             Finding(one.kind, one.start - len(head), one.end - len(head)) for one in asked if one.start >= len(head)
         )
@@ -36,11 +33,16 @@ def redacted(messages: Sequence[Message]) -> list[Message]:
             value = text[one.start : one.end].strip()
             if len(value) >= _SHORTEST and "\n" not in value:
                 values[value] = one.kind
-        before = text
     return [
         replace(message, text=_without(text, findings, values))
         for message, text, findings in zip(messages, texts, found, strict=True)
     ]
+
+
+def _context(earlier: Sequence[str]) -> str:
+    """The end of the last message that asks for a secret or announces one, else of the last."""
+    tails = [text[-_BEFORE:] + "\n" for text in reversed(earlier) if text]
+    return next((tail for tail in tails if awaits(tail)), tails[0] if tails else "")
 
 
 def _covers(own: Sequence[Finding], late: Sequence[Finding]) -> bool:

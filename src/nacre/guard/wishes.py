@@ -22,7 +22,7 @@ _SAYINGS = re.compile(
     r"|\b(?:this|that|it|which) (?:(?:one|part|bit) )?(?:is|was|stays?)(?: strictly| very| just| all)? (?:private|confidential|a secret|between)\b(?! \w+ing)|\b(?:this|that)(?: one)?['’]s (?:private|confidential|a secret|between)\b"
     r"|\b(?:this|that|it) (?:all )?stays (?:here|in this (?:room|chat)|out of)\b|\bi['’]?d rather (?:this|that|it) (?:wasn|isn|not)"
     r"|\bno (?:(?:written|paper) )?(?:record|trace|trail|notes?|memory|mention) (?:of|on|about) (?:this|that|it|any of|what i|my|me|him|her|our talk)\b|\bleave no (?:note|trace|record)s?\b(?=\s*(?:[,.!?:)]|$|please|of (?:this|that|it|our|my)))"
-    r"|\bno (?:notes?|record|trace) (?:please|pls|plz)\b|\bnot for (?:the |your |my )?(?:notes?|minutes|memory|record|files?|diary|posterity)\b|\bfor the record\b[^.!?]{0,10}\bignore\b|\bignore it for the record"
+    r"|\b(?:go|goes|stays?|remains?) (?:unrecorded|unsaved|unremembered)\b|\bno (?:notes?|record|trace) (?:please|pls|plz)\b|\bnot for (?:the |your |my )?(?:notes?|minutes|memory|record|files?|diary|posterity)\b|\bfor the record\b[^.!?]{0,10}\bignore\b|\bignore it for the record"
     r"|\bnot? (?:in|on) (?:the|your|any) (?:notes?|record|file|memory|diary)\b(?=\s*(?:[,.!?:]|$|please))|\bburn after reading\b|\bwithout you taking notes\b"
     r"|\b(?:what i (?:say|tell you) next|the (?:following|next (?:bit|part))) (?:is|stays) (?:private|confidential|between)\b",
     re.IGNORECASE,
@@ -58,7 +58,7 @@ _THING = re.compile(
     r"release|changelog|tickets?|linter|cli|ui|cd|edits?|changes|layouts?|windows?|results?|entries|pdfs?|spreadsheets?|invoices?|data|datasets?|sheets?|arrays?|dicts?|localstorage|scroll|position|reports?|letters?|headlines?|titles?|articles?|posts?|repl(?:y|ies)|answers?|contracts?|proposals?|slides?|deck|cv|resume|subject|calendar|invitations?|hours|meetings?|calls?|expenses|mileage|quotes?|pii|emails?|passwords?|noise|spam)\b",
     re.IGNORECASE,
 )
-_NOT = r"(?:\b(?:do|should|must|need|ought|can|could|would|shall|may|might|wo|ca|sha|doesn|won)n['’]?t\b|\b(?:do|should|must|can|could|would|may|to|and|or|but|rather|better|please|you) not\b|\bnot to\b|\blet['’]?s not\b|^\W{0,3}not\b|(?<=[,:;(] )not\b|\bnever\b|\b(?:no need|not need|needn['’]?t|refrain|skip|stop|avoid)(?: to| from)?\b|\bprefer(?: that)? you (?:not|did ?n['’o]*t)|\bif you (?:didn['’]?t|could not)\b)"
+_NOT = r"(?:\b(?:do|should|must|need|ought|can|could|would|shall|may|might|wo|ca|sha|doesn|won)n['’]?t\b|\b(?:do|should|must|can|could|would|may|to|and|or|but|rather|better|please|you) not\b|\bnot to\b|\blet['’]?s not\b|^\W{0,3}not\b|(?<=[,:;(] )not\b|\bnever\b|\b(?:no need|not need|needn['’]?t|refrain|skip|stop|avoid)(?: to| from)?\b|\bmind not\b|\b(?:rather|prefer|appreciate|grateful|glad|nice|great|good|happier|love)\b[^.!?]{0,24}\b(?:did ?n['’o]{0,2}t|do ?n['’o]{0,2}t|would ?n['’o]{0,2}t|could ?n['’o]{0,2}t|not)\b|\bif you (?:didn['’]?t|could not)\b)"
 _KEEP = (
     r"(?P<verb>re?me?mber(?:ing|ed)?|memori[sz]\w+|retain(?:ing|ed)?|record(?:ing|ed)?|not(?:e|ing|ed)|jot(?:ting)?|log(?:ging|ged)?|sav(?:e|ing|ed)|stor(?:e|ing|ed)|keep(?:ing)?|kept|writ(?:e|ing|ten)|put(?:ting)?|fil(?:e|ing|ed)|"
     r"archiv(?:e|ing|ed)|persist(?:ing|ed)?|includ(?:e|ing|ed)|mention(?:ing|ed)?|add(?:ing|ed)?|captur(?:e|ing|ed)|h(?:o|a)(?:ld|ng)(?:ing)? on ?to|hold(?:ing)?|held|bring(?:ing)?|learn(?:ing)?|repeat(?:ing)?|quote|carry|summari[sz]e|tak(?:e|ing) notes?|mak(?:e|ing) (?:a )?notes?)"
@@ -80,12 +80,14 @@ _INTO_MEMORY = re.compile(
 )
 _IN_MEMORY = re.compile(r"^\S+(?: of \S+)?\s+(?:in|to) memory\b", re.IGNORECASE)
 _WAITS = re.compile(r"keep|kept|writ", re.IGNORECASE)
-_PLAIN_NONE = re.compile(r"^(?:re?me?mber|record|not(?:e|ing)|sav(?:e|ing)|stor(?:e|ing)|log|writ(?:e|ten|ing)|kept|recorded|noted|stored|saved|logged|remembered|retained?|tak|mak)", re.IGNORECASE)  # fmt: skip
+_PLAIN_NONE = re.compile(r"^(?:re?me?mber|memori[sz]|record|not(?:e|ing)|sav(?:e|ing)|stor(?:e|ing)|log|writ(?:e|ten|ing)|kept|recorded|noted|stored|saved|logged|remembered|retained?|tak|mak)", re.IGNORECASE)  # fmt: skip
 _SUBJECT_IS_ANOTHER = re.compile(
     r"\b(?:i|we|they|he|she|who|people|nobody|it|why|if you|when you|because you|since you|that you|which you|in case you)\s+(?:(?:really|just|also|still|simply|probably|would|will|could|can|did|do|have)\s+)*$",
     re.IGNORECASE,
 )
-_WANTED = re.compile(r"\b(?:want|need|like|wish|rather|prefer)\b", re.IGNORECASE)
+_WANTED = re.compile(
+    r"\b(?:want|need|like|wish|rather|prefer|appreciate|grateful|glad|nice|great|good|happier|love)\b", re.IGNORECASE
+)
 _SUBJECT_IS_MEANT = re.compile(
     rf"(?:^|[,;:–—(]\s*|\b(?:so|but|and|because|that|sure|please|wish|hope|want|rather|prefer)\s+)(?:{_ABOUT_TALK}[^,;:]{{0,40}}|{_SAID}[^,;:]{{0,40}}|{_THIS}|(?:nothing|none|no part) (?:of (?:this|that|it|tonight|today|what)|i\b|we\b|here)[^,;:]{{0,30}}|{_PERSONS}[^,;:]{{0,40}})\s*$",
     re.IGNORECASE,
@@ -98,7 +100,7 @@ _NONE_OF_IT = re.compile(
 # "I don't want this written down", "make sure it isn't saved", "this must not end up in your notes".
 _DONE = r"(?:written(?: down)?|saved|stored|recorded|kept|noted(?: down)?|logged|remembered|retained|memori[sz]ed|archived|on record)"
 _WISHED = re.compile(
-    rf"\b(?:\w+n['’]?t want|not want|rather|prefer|make sure|\w+n['’]?t like|wish)\b[^.!?]{{0,14}}\b(?:{_THIS}|{_ABOUT_TALK}|{_PERSONS}(?: [\w'’]+){{1,3}})[^.!?]{{0,14}}\b(?:{_DONE}|in {_AGENTS_PLACE}){_ENDS}"
+    rf"\b(?:\w+n['’]?t want|not want|rather|prefer|make sure|\w+n['’]?t like|wish|(?:nice|great|good|better|grateful|glad) if)\b[^.!?]{{0,14}}\b(?:{_THIS}|{_ABOUT_TALK}|{_PERSONS}(?: [\w'’]+){{1,3}})[^.!?]{{0,14}}\b(?:{_DONE}|in {_AGENTS_PLACE}){_ENDS}"
     rf"|\b(?:{_THIS}|{_ABOUT_TALK}|{_SAID}[^.!?,;:]{{0,30}}|{_PERSONS}(?: [\w'’]+){{1,3}}) (?:must|should|may|can|shall|is|are|need|does|do|has)(?: ?n['’]?o?t| never)(?: (?:to|be|get|have|need|ever|something i want)){{0,3}} (?:{_DONE}{_ENDS}|(?:end up|show up|appear|turn up|pop up|go|land|be|belong|come up) (?:anywhere|(?:in|into|on) {_AGENTS_PLACE}))"
     rf"|(?:n['’]?t|\bnot|\bnever)\b[^.!?]{{0,12}}\b(?:let|have|see|find)\b[^.!?]{{0,6}}\b{_THIS}[^.!?]{{0,6}}\b(?:(?:end|show|turn|pop)(?:ing)? up|appear|resurface|slip|go)\b"
     rf"|\bnot to be {_DONE}{_ENDS}"
@@ -107,7 +109,7 @@ _WISHED = re.compile(
     re.IGNORECASE,
 )
 _LEFT_OUT = re.compile(
-    rf"\b(?:keep|leave|stays?|kept|take|pull|drop|remove|delete|erase|wipe|scrub|exclude|omit|strike|clear|purge)\b(?P<object>[^.!?]{{0,50}}?)\b(?:out of|from) (?P<place>{_AGENTS_PLACE}|anything you\b|whatever you\b)",
+    rf"\b(?:keep|leave|stay(?:s|ed)?|kept|take|pull|drop|remove|delete|erase|wipe|scrub|exclude|omit|strike|clear|purge)\b(?P<object>[^.!?]{{0,50}}?)\b(?:out of|from) (?P<place>{_AGENTS_PLACE}|anything you\b|whatever you\b)",
     re.IGNORECASE,
 )
 _MEANT = re.compile(
@@ -117,7 +119,7 @@ _MEANT = re.compile(
 # No sentence is longer; what is, is read in pieces, so that a pasted file costs no more than its length.
 _SENTENCE = re.compile(r"[^.!?\n]{1,400}(?:[.](?=\w)[^.!?\n]{0,200}){0,4}[.!?]?")
 _HINT = re.compile(
-    r"n['’]?t\b|\bno|\bnever\b|\bforget|\bpretend|\brecord\b|confiden|private|secret|\bbetween\b|\bjust us|eyes only|\bears only|mum|quiet|schtum|shtum|unsaid|yourself|stays|rather|wipe|scratch|erase|delete|purge|strike|remove|leave|keep|drop|scrub|exclude|omit|unsee|skip|stop|redact|disregard|ignore|burn after|off[ -]the|refrain|avoid|prefer|pull|without you|books|unremember|happened",
+    r"n['’]?t\b|\bno|\bnever\b|\bforget|\bpretend|\brecord\b|confiden|private|secret|\bbetween\b|\bjust us|eyes only|\bears only|mum|quiet|schtum|shtum|unsaid|yourself|stays|rather|wipe|scratch|erase|delete|purge|strike|remove|leave|keep|drop|scrub|exclude|omit|unsee|skip|stop|redact|disregard|ignore|burn after|off[ -]the|refrain|avoid|prefer|pull|without you|books|unremember|unrecorded|unsaved|happened",
     re.IGNORECASE,
 )
 

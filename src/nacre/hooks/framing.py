@@ -16,8 +16,8 @@ LONGEST = 9_900  # characters; agents put what is longer into a file, and show t
 # of somebody else's.
 _TAG = re.compile(
     r"<(?=[^\W\d_]|[/|!?｜／\u200c\u200d\ufe00-\ufe0f\U000e0100-\U000e01ef]"
-    r"|\s*[/|]?\s*(?:nacre|system|user|assistant|developer|human|command|local-command|hook|instruction|environment|task)[\w-]*)"
-    r"|\[(?=\s*/?\s*(?:INST|SYS|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)\s*\])",
+    r"|\s{0,20}[/|]?\s{0,20}(?:nacre|system|user|assistant|developer|human|command|local-command|hook|instruction|environment|task)[\w-]*)"
+    r"|\[(?=\s{0,20}/?\s{0,20}(?:INST|SYS|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)\s*\])",
     re.IGNORECASE,
 )
 # What the eye does not see and the guard leaves, since it may belong to a text: fillers that are blank, joints of words, selectors

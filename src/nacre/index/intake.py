@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from nacre.clock import Clock
 from nacre.guard import silence
+from nacre.guard.secrets import name_kept
 from nacre.guard.together import redacted
 from nacre.index import rows, talk, transcripts
 from nacre.index.left_out import LeftOut
@@ -17,6 +18,7 @@ from nacre.index.store import Generation, Store
 from nacre.index.transcripts import TAKEN, Known, Span, Task
 from nacre.index.update import TextReport
 from nacre.model.session import Session, Speaker
+from nacre.sources.transcript import Mark
 from nacre.vault.workspace import Workspace
 
 
@@ -31,23 +33,24 @@ class Intake:
     left_out: LeftOut
     report: TextReport
 
-    def take(self, task: Task) -> None:
+    def take(self, task: Task) -> bool:
+        """Read a transcript and store it; returns whether it took the place of what was stored before."""
         before, transcript = task.before, task.transcript
         read_at = time.time_ns()
         try:
             reading = task.source.read(transcript, before.read_to if before and not task.anew else None, None)
         except OSError:
             self.report.unreadable.append(str(transcript.path))
-            return
+            return False
         session = reading.session
         if session is None and not reading.whole and not reading.unknown:
-            return  # its database is busy: the next time
+            return False  # its database is busy: the next time
         self.report.read += 1
         state = self.left_out.state(session)
         anew = task.anew or reading.rewritten
-        if before and session and state == TAKEN and not anew and not _goes_on(before, session):
-            self.take(task._replace(anew=True))
-            return
+        goes_on = before and session and _goes_on(before, session) and not silence.reaches_back(session.messages)
+        if before and session and state == TAKEN and not anew and not goes_on:
+            return self.take(task._replace(anew=True))
         begun, ended = _span(session, None if anew else before) or (None, None)
         known = Known(
             key=transcript.key,
@@ -67,8 +70,9 @@ class Intake:
             pauses="",
             read_at=read_at,
         )
-        known = known._replace(pauses=self.left_out.pauses_in(known.span))
+        known = _without_secrets(known._replace(pauses=self.left_out.pauses_in(known.span)))
         self._store(before, known, session if state == TAKEN else None, anew=anew)
+        return anew and before is not None
 
     def _store(self, before: Known | None, known: Known, session: Session | None, *, anew: bool) -> None:
         """Store what was read: below what is there, or in its place. Without a session nothing of it stays."""
@@ -104,7 +108,7 @@ class Intake:
                 rows.add(db, generation, file, talk.LAYER, position, part, talk.heading_tokens)
         else:
             rows.replace(db, generation, file, talk.LAYER, parts, talk.heading_tokens)
-        places = [(block.message.id, block.first, block.last) for block in blocks]
+        places = [(name_kept(block.message.id), block.first, block.last) for block in blocks]
         transcripts.note_said(db, file, known.messages, places)
         self.report.chunks += len(parts)
         return known._replace(
@@ -113,6 +117,14 @@ class Intake:
             chunks=known.chunks + len(parts),
             lines=blocks[-1].last + 2,
         )
+
+
+def _without_secrets(known: Known) -> Known:
+    """What is kept of a transcript; where a name holds a secret its hash stands, and all is read again the next time."""
+    safe = known._replace(
+        **{name: name_kept(getattr(known, name)) for name in ("key", "place", "session", "cwd", "chat")}
+    )
+    return safe if safe == known else safe._replace(mark=transcripts.as_text(Mark()))
 
 
 def _goes_on(before: Known, session: Session) -> bool:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from nacre.clock import Clock
 from nacre.config import Config
+from nacre.guard.secrets import hashed, name_kept
 from nacre.index import rows, transcripts
 from nacre.index.keeper import Keeper
 from nacre.index.left_out import LeftOut
@@ -105,7 +106,7 @@ class SessionKeeper(Keeper):
             return None
         if session is None:
             return None
-        messages = {message.id: message for message in session.messages}
+        messages = {name_kept(message.id): message for message in session.messages}
         shown = [f"# {talk.about(self.workspace, session).title}", *[""] * known.lines]
         end_of_all = 1
         for name, begin, end in transcripts.said(self.store.db, known):
@@ -147,15 +148,16 @@ class SessionKeeper(Keeper):
             with self.store.writing() as db:
                 for one in (*gone, *hidden):
                     report.removed += _remove(db, generation, one, keep=one in hidden)
+        replaced = False
         if tasks:
             from nacre.index.intake import Intake  # only what is new pays for the machinery of chunks and secrets
 
             intake = Intake(self.workspace, self.store, generation, self.clock, left_out, report)
             for number, task in enumerate(tasks, 1):
-                intake.take(task)
+                replaced |= intake.take(task)
                 if progress:
                     progress(number, len(tasks))
-        if gone or hidden or any(task.anew and task.before for task in tasks):
+        if gone or hidden or replaced:
             scrub(self.store, generation)
         report.files = transcripts.counts(self.store.db, generation)[0]
         return report
@@ -166,8 +168,8 @@ class SessionKeeper(Keeper):
         hidden: list[Known] = []
         listed: dict[str, tuple[Source, Transcript]] = {}
         for source, transcript in self._found():
-            listed[transcript.key] = (source, transcript)
-            before = known.pop(transcript.key, None)
+            before = known.pop(transcript.key, None) or known.pop(hashed(transcript.key), None)
+            listed[before.key if before else transcript.key] = (source, transcript)
             if before is None:
                 tasks.append(Task(source, transcript, None, anew=True))
                 continue
@@ -179,6 +181,7 @@ class SessionKeeper(Keeper):
             anew = (
                 every
                 or before.state == LEFT_OUT
+                or before.cwd.startswith("#")  # a hash: only the transcript can tell whether it is left out
                 or bool(kind and kind != before.told)
                 or before.pauses != left_out.pauses_in(before.span)
             )

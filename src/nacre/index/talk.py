@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from nacre.guard.sanitise import clean
-from nacre.guard.secrets import redact
+from nacre.guard.secrets import name_kept, redact
 from nacre.index.document import Part
 from nacre.model.session import Kind, Message, Session, Speaker
 from nacre.sources.chats import group_stamp
@@ -71,7 +71,7 @@ def about(workspace: Workspace, session: Session) -> About:
     project = project_name(session, lambda cwd: project_of(workspace, Path(cwd)), str(workspace.root))
     group = session.group if session.kind is Kind.GROUP else ""
     stamp = group_stamp(group, session.chat) if group else None
-    return About(session.agent, session.id, slug_of(project) if project else None, stamp)
+    return About(session.agent, name_kept(session.id), slug_of(redact(project).text) if project else None, stamp)
 
 
 def path_of(about: About) -> str:

@@ -24,7 +24,7 @@ from nacre.vault.workspace import DAY_NAME, Workspace
 
 _QUOTE = re.compile(r"\A\s*(?:>\s*)+")
 _CLOCK = re.compile(r"\A\[(?:\d{4}-\d{2}-\d{2}[ T])?\d{1,2}:\d{2}\]\s+")  # before a decision in SESSION-STATE.md
-_BREAK = re.compile(r"\n\s*(?:[-*+]|\d{1,9}[.)])\s")
+_BREAK = re.compile(r"\n[^\S\n]*(?:[-*+]|\d{1,9}[.)])\s")
 _HAN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 _WORD = re.compile(r"\w+")
 ENOUGH_WORDS, ENOUGH_HAN = 3, 6  # from which on words stand for one thing wherever they are met

@@ -18,7 +18,7 @@ _PARTLY = 0.6  # share of the characters of a long Chinese word that must stand 
 _APART = 6  # characters that may stand between the halves of a Chinese compound
 _COMPOUND = 4  # characters from which a Chinese word is two
 _MANY = 5000  # lines that are looked at closely; where so many come near, the rest says the same
-_HYPHENATED = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)+")
+_HYPHENATED = re.compile(r"(?<![^\W\d_])[^\W\d_]+(?:-[^\W\d_]+)+")
 _SEPARATORS = r"[\s._/:@+-]*"
 
 

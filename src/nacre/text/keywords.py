@@ -19,7 +19,7 @@ _LONGEST_WORD = 40
 QUOTED, NAMED, PLAIN, COMMON, FAINT = 3.0, 2.0, 1.0, 0.5, 0.3
 
 _QUOTE = re.compile(
-    r"“([^”\n]+)”|「([^」\n]+)」|『([^』\n]+)』|《([^》\n]+)》|`([^`\n]+)`|\"([^\"\n]+)\"|(?<![\w'])'([^'\n]+)'(?!\w)"
+    r"“([^”\n]{1,300})”|「([^」\n]{1,300})」|『([^』\n]{1,300})』|《([^》\n]{1,300})》|`([^`\n]{1,300})`|\"([^\"\n]{1,300})\"|(?<![\w'])'([^'\n]{1,300})'(?!\w)"
 )
 _MONTHS = "jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?"
 _DATE = re.compile(

@@ -13,13 +13,14 @@ _ABBREVIATION = re.compile(
     r"|\b[A-Za-z]|\d)\.\Z",
     re.IGNORECASE,
 )
+_LONGEST_ABBREVIATION = 12  # characters, with what stands before it
 _OPEN, _CLOSE = "([{（【「『“《", ")]}）】」』”》"
 
 
 @cache
 def _end() -> re.Pattern[str]:
     return re.compile(
-        r"[。！？；…]+[”’」』）)】》\"']*|[.!?]+[\"'”’)\]]*(?=\s|\Z|[\u4e00-\u9fff])|;(?=[\s\u4e00-\u9fff])"
+        r"[。！？；…]+[”’」』）)】》\"']*|(?<![.!?])[.!?]+[\"'”’)\]]*(?=\s|\Z|[\u4e00-\u9fff])|;(?=[\s\u4e00-\u9fff])"
     )
 
 
@@ -33,32 +34,33 @@ def sentences(text: str) -> list[str]:
 
 def _of_line(line: str) -> list[str]:
     found: list[str] = []
-    start = 0
+    start = seen = ticks = depth = 0
     for match in _end().finditer(line):
-        piece = line[start : match.end()]
-        if _is_inside(piece) or (match[0] == "." and _ABBREVIATION.search(piece) and not _ends_a_number(piece, line)):
+        end = match.end()
+        part = line[seen:end]  # what is new since the last stop: each character is counted once
+        seen = end
+        ticks += part.count("`")
+        depth += sum(map(part.count, _OPEN)) - sum(map(part.count, _CLOSE))
+        # While a backtick or a bracket is open, the stop belongs to what is inside.
+        inside = ticks % 2 == 1 or (depth > 0 and end - start < 300)
+        if inside or (match[0] == "." and _ends_an_abbreviation(line, start, end)):
             continue
-        found.append(piece.strip())
-        start = match.end()
+        found.append(line[start:end].strip())
+        start, ticks, depth = end, 0, 0
     found.append(line[start:].strip())
     return [one for one in found if any(character.isalnum() for character in one)]
 
 
-def _is_inside(piece: str) -> bool:
-    """Whether a bracket or a backtick is still open, so that the stop belongs to what is inside."""
-    if piece.count("`") % 2:
-        return True
-    depth = sum(piece.count(one) for one in _OPEN) - sum(piece.count(one) for one in _CLOSE)
-    return depth > 0 and len(piece) < 300
+def _ends_an_abbreviation(line: str, start: int, end: int) -> bool:
+    """Whether a full stop belongs to "e.g." or to a number; "at 14:00." and "costs 5." end the sentence where a letter follows."""
+    tail = line[max(start, end - _LONGEST_ABBREVIATION) : end]
+    if not _ABBREVIATION.search(tail):
+        return False
+    rest = line[end : end + 40].lstrip()
+    return not (tail[-2:-1].isdigit() and (rest[:1].isalpha() or end == len(line)))
 
 
-def _ends_a_number(piece: str, line: str) -> bool:
-    """Whether "at 14:00." or "costs 5." ends the sentence: the next one begins with a letter or a capital."""
-    rest = line[len(piece) :]
-    return bool(re.search(r"\d\.\Z", piece)) and (not rest.strip() or rest.lstrip()[:1].isalpha())
-
-
-_BREAK = re.compile(r"(?<=[,，;；:：])\s*|\s+(?=(?:but|because|so|and|which|otherwise)\b)|\s+[-–—]+\s+")
+_BREAK = re.compile(r"(?<=[,，;；:：])\s*|(?<!\s)\s+(?=(?:but|because|so|and|which|otherwise)\b)|(?<!\s)\s+[-–—]+\s+")
 
 
 def clauses(sentence: str) -> list[str]:

@@ -19,7 +19,7 @@ from nacre.words import say
 
 _BULLET = len("- \n")
 _AIR, _HEADING = 3, 200  # lines and bytes that a new section may take beside its entry
-_COMMENTS = re.compile(r"\s*<!--.*?-->")
+_COMMENTS = re.compile(r"(?<!\s)\s*<!--(?:(?!<!--|-->).)*-->")
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from nacre.text.tokens import tokens
 CLASH = 0.5  # odds above which two statements cannot both hold
 LIKELY = 0.03  # odds above which they cannot, when the new one says goodbye to what the old one turns on
 ALIKE = 0.5  # likeness by which one shared name is enough
-_IDENTIFIER = re.compile(r"\w+(?:[-_./]\w+)+")
+_IDENTIFIER = re.compile(r"(?<!\w)\w+(?:[-_./]\w+)+")
 FILLED = 0.3  # odds above which another number in the same place is one
 SLOT = 0.015  # odds above which they cannot, when the new one says that what both speak of has another value now
 NEAR = {"en": 0.25, "zh": 0.4}  # likeness under which two statements are not of one matter, whatever words they share

@@ -31,7 +31,7 @@ _FOLDER = re.compile(r"\d{4}(?:-\d{2})?")
 _BOX = re.compile(r"\A\[[ xX]\]\s+")
 _QUOTE = re.compile(r"\A[ \t]*>[ \t]?")
 _TABLE = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*")
-_SENTENCE_END = re.compile(r"[。！？；…]+[”’」』）)】》\"']*|[.!?]+[\"'”’)\]]*(?=\s)")
+_SENTENCE_END = re.compile(r"[。！？；…]+[”’」』）)】》\"']*|(?<![.!?])[.!?]+[\"'”’)\]]*(?=\s)")
 
 
 @dataclass(frozen=True)

@@ -92,6 +92,8 @@ def checked(text: str, type: str | None) -> tuple[str | None, str]:  # noqa: A00
     """The type and the words of a note, on one line, or an error that says what is wrong with them."""
     from nacre.guard.sanitise import one_line
 
+    if len(text) > 4 * LONGEST:  # nothing is read of what cannot be kept, whatever its spaces come to
+        raise _too_long(len(text))
     words = _MARKER.sub("", guarded(one_line(guarded(text))).strip(), count=1)
     kind = type.strip().strip("[]").upper() if type else None
     if (match := _TYPE.match(words)) and kind in (None, match[1]):
@@ -106,14 +108,18 @@ def checked(text: str, type: str | None) -> tuple[str | None, str]:  # noqa: A00
     if not words:
         raise BadInput(say("There is nothing to remember: the text is empty.", "没有可记住的内容：文本为空。"))
     if len(words) > LONGEST:
-        raise BadInput(
-            say(
-                f"The text has {len(words)} characters; a note may have {LONGEST}. Say it in fewer words, or put it into a "
-                "file under memory/ and note where it lies.",
-                f"文本有 {len(words)} 个字符；一条笔记最多 {LONGEST} 个。请精简，或将其存为 memory/ 下的文件并记下位置。",
-            )
-        )
+        raise _too_long(len(words))
     return kind, words
+
+
+def _too_long(size: int) -> BadInput:
+    return BadInput(
+        say(
+            f"The text has {size} characters; a note may have {LONGEST}. Say it in fewer words, or put it into a "
+            "file under memory/ and note where it lies.",
+            f"文本有 {size} 个字符；一条笔记最多 {LONGEST} 个。请精简，或将其存为 memory/ 下的文件并记下位置。",
+        )
+    )
 
 
 def place(workspace: Workspace, day: dt.date) -> Path:

@@ -39,7 +39,7 @@ _FITTING = {  # headings that users give such sections themselves, best first
     "DECISION": ("key decisions", "decisions", "关键决策", "重要决策", "重要决定", "决策"),
     "PEOPLE": ("important contacts", "contacts", "people", "重要联系人", "联系人", "人物", "人员"),
 }
-_MARK = re.compile(r"<!--\s*([\w-]+)\s*:\s*(.*?)\s*-->")
+_MARK = re.compile(r"<!--\s{0,8}([\w-]{1,60})\s{0,8}:((?:(?!<!--|-->).)*)-->")
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,13 @@ def read(path: Path, settings: MemorySettings | None = None) -> LongTerm | None:
 def entries(doc: Document) -> tuple[Kept, ...]:
     """The entries of a MEMORY.md: its outermost list items that say something."""
     return tuple(
-        Kept(item.words, item.start, item.end, item.section, dict(_MARK.findall(item.text)))
+        Kept(
+            item.words,
+            item.start,
+            item.end,
+            item.section,
+            {name: told.strip() for name, told in _MARK.findall(item.text)},
+        )
         for item in doc.items
         if item.words
     )

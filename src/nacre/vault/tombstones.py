@@ -40,7 +40,7 @@ THRESHOLDS = {
 }
 _LIFTS = ("restored", "admitted", "adopted")
 _ENDS = " \t.,;:!?~…。、·\"'“”‘’「」"  # after NFKC, which makes the wide ones narrow
-_JOINTS = re.compile(r"\s*(?:→|->|[;；]|[:：](?=\s|[^\x00-\x7f]))\s*")
+_JOINTS = re.compile(r"(?<!\s)\s*(?:→|->|[;；]|[:：](?=\s|[^\x00-\x7f]))\s*")
 _BYTES = 32
 
 

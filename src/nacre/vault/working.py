@@ -39,7 +39,7 @@ _DAY = re.compile(r"[ \t]*<!--[ \t]*day:[ \t]*(\d{4}-\d{2}-\d{2})[ \t]*-->[ \t]*
 _TIMED = re.compile(r"\[(?:(\d{4}-\d{2}-\d{2})[ T])?(\d{1,2}:\d{2})\]\s*")
 _BOX = r"\[([ xX])\]\s*"
 _TAG = r"</?[A-Za-z][\w-]*(?:[\s/>]|$)"
-_KEY = r"(.+?)\s*[:：]\s*(.*)"
+_KEY = r"(.[^:：\n]*)[:：](.*)"
 # What would be Markdown at the beginning of a line, and must stay text there.
 _SIGNS = (
     r"#{1,6}(?=\s|\Z)|>|`{3,}|~{3,}|[-+*](?=\s|\Z)|[-=]+\s*\Z|(?:[-*_]\s*){3,}\Z|<(?=[A-Za-z/!?])|\[[ xX]\](?=\s|\Z)"
@@ -193,7 +193,7 @@ def _line(name: str, item: Item) -> Line:
     if name == PENDING and (box := pattern(_BOX).match(words)):
         return Line(plain(words[box.end() :], first=False), item.start, item.end, done=box[1] != " ")
     if name == CONTEXT and (pair := pattern(_KEY).fullmatch(plain(words))):
-        return Line(pair[2], item.start, item.end, key=pair[1])
+        return Line(pair[2].strip(), item.start, item.end, key=pair[1].strip())
     return Line(plain(words), item.start, item.end)
 
 

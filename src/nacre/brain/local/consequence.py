@@ -75,7 +75,7 @@ _CHINESE: tuple[Rule, ...] = (
 _NAMED = re.compile(
     r"(?!(?:The|This|That|My|Our|All|Any|Ask|Use|For|If|When|We|Our|A|An|There)\b)[A-Z][\w.-]+(?:\s[A-Z][\w.-]+)*"
 )
-_VALUE = re.compile(r"\d|`|[A-Za-z][\w.-]*[/_.-]\w|[\w.-]+@[\w.-]+|\b[A-Z][\w.+-]+")
+_VALUE = re.compile(r"\d|`|[A-Za-z][/_.-]+\w|[\w.-]@[\w.-]|\b[A-Z][\w.+-]")
 _SUBJECT = re.compile(
     r"\A(?P<subject>(?:(?:the|our|my|this|all|every|each|any)\s+)?[\w'’./@-]+(?:\s[\w'’./@-]+){0,5}?)\s+"
     r"(?:is|are|was|were|has|have|runs?|uses?|lives?|goes|go|needs?|takes?|wants?|gets?|stays?|expects?|accepts?|returns?|stores?|keeps?"

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 LONGEST_MESSAGE = 6000  # characters; what is longer is pasted, and its beginning and end say what it is for
 NEAR = 120  # sentences within which one may repeat another
-_QUOTED = re.compile(r"(?m)^\s*>.*$")
+_QUOTED = re.compile(r"(?m)^[^\S\n]*>.*$")
 _LOG_LINE = re.compile(
-    r"(?m)^\s*(?:\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\[?(?:ERROR|WARN|INFO|DEBUG|TRACE)\b|Traceback |File \"|at [\w.$]+\(|\$ |#!|[{}\[\]]|<\/?\w).*$"
+    r"(?m)^[^\S\n]*(?:\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\[?(?:ERROR|WARN|INFO|DEBUG|TRACE)\b|Traceback |File \"|at [\w.$]+\(|\$ |#!|[{}\[\]]|<\/?\w).*$"
 )
 # A line that says that something follows which somebody else wrote.
 _BRINGS = re.compile(
@@ -31,8 +31,8 @@ _BRINGS = re.compile(
 )
 # Lines that no one types in a chat: what pages and mails carry around their words.
 _PAGE_LINE = re.compile(
-    r"accept (?:all )?cookies|subscribe to|read more|all rights reserved|privacy policy|terms of (?:service|use)|unsubscribe|©|^\s*(?:from|to|subject|cc|date):\s"
-    r"|\bclick here\b|sign up (?:now|for)|related (?:articles|posts)|minutes? read\b|^\s*(?:发件人|收件人|主题|抄送)[:：]|阅读(?:原文|更多)|版权所有|点击关注",
+    r"accept (?:all )?cookies|subscribe to|read more|all rights reserved|privacy policy|terms of (?:service|use)|unsubscribe|©|^[^\S\n]*(?:from|to|subject|cc|date):\s"
+    r"|\bclick here\b|sign up (?:now|for)|related (?:articles|posts)|minutes? read\b|^[^\S\n]*(?:发件人|收件人|主题|抄送)[:：]|阅读(?:原文|更多)|版权所有|点击关注",
     re.IGNORECASE | re.MULTILINE,
 )
 # Words meant for machines that read along, not for anybody in the talk.
@@ -44,7 +44,7 @@ _TO_MACHINES = re.compile(
 )
 # Comments, elements with their content, and blocks that are set in: all of it brought from elsewhere.
 _MARKED_UP = re.compile(
-    r"(?s)<!--.*?-->|<([a-zA-Z][\w-]*)(?:\s[^<>]*)?>.*?</\1>|(?:^|\n)(?: {4,}|\t)\S[^\n]*(?:\n(?: {4,}|\t)[^\n]*)+"
+    r"(?s)<!--(?:(?!<!--|-->).)*-->|<([a-zA-Z][\w-]{0,40})(?:\s[^<>]{0,400})?>(?:(?!<\1[\s>]).){0,5000}?</\1>|(?:^|\n)(?: {4,}|\t)\S[^\n]*(?:\n(?: {4,}|\t)[^\n]*)+"
 )
 _MENTION = re.compile(r"\A(?:@[\w.-]+[\s,，:：]*)+")
 

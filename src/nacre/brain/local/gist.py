@@ -35,13 +35,15 @@ _SAME = 0.7  # share of words by which a sentence repeats another
 _FRONT = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 _ABOUT = re.compile(r"(?m)^session:\S+ \| .*$\n?")
 _HEADING = re.compile(r"(?m)^#{1,6}[ \t]+(\S.*)$")
-_NOT_PROSE = re.compile(r"(?m)^\s*(?:\||>|<!--|\[?\^?\w+\]?:\s*http|[-=*_]{3,}\s*$|!\[).*$")
+_NOT_PROSE = re.compile(r"(?m)^[^\S\n]*(?:\||>|<!--|\[?\^?\w+\]?:[^\S\n]*http|[-=*_]{3,}[^\S\n]*$|!\[).*$")
 _MARKS = re.compile(r"\A[#>*\s-]+")
-_FENCE = re.compile(r"(?m)^\s*(?:```|~~~).*$")
+_FENCE = re.compile(r"(?m)^[^\S\n]*(?:```|~~~).*$")
 # A long line that goes on in the next was wrapped for width, not ended.
 _WRAPPED = re.compile(r"(?<=\S)(?<![。！？.!?:：|])\n(?=[^\s#>|*+`~-])(?!\d{1,2}[.)])")
 _NO_TAGS = frozenset("user users agent agents assistant human other 用户 助手 他人".split())
-_CLAUSE = re.compile(r"[,，;；:：、](?=\s|[^\x00-\x7f])|\s+[-–—]+\s+|\s+(?=(?:but|because|so|and|which|otherwise)\b)")
+_CLAUSE = re.compile(
+    r"[,，;；:：、](?=\s|[^\x00-\x7f])|(?<!\s)\s+[-–—]+\s+|(?<!\s)\s+(?=(?:but|because|so|and|which|otherwise)\b)"
+)
 _CLOSING = re.compile(r"(?<![.。…])[.。;；]\s*\Z")
 
 _FOUND = re.compile(
@@ -57,7 +59,7 @@ _LEFT = re.compile(
     re.IGNORECASE,
 )
 _CUES = (SETTLED, _FOUND, _LEFT)
-_FIGURE = re.compile(r"\d{2,}|\d[.:]\d|[A-Za-z]\w*[_/.]\w+|`[^`]+`")
+_FIGURE = re.compile(r"\d{2,}|\d[.:]\d|(?<!\w)[A-Za-z]\w*[_/.]\w+|`[^`]+`")
 
 
 @dataclass(frozen=True)

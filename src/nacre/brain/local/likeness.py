@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _NUMBER = re.compile(r"\d+(?:[.:]\d+)*")
 _HAN_NUMBER = re.compile(
-    r"[一二两三四五六七八九十百千半]+(?=[点个天周月年号块元次人小分米楼层岁页条份行句遍倍瓶杯台套间张度斤公])"
+    r"(?<![一二两三四五六七八九十百千半])[一二两三四五六七八九十百千半]+(?=[点个天周月年号块元次人小分米楼层岁页条份行句遍倍瓶杯台套间张度斤公])"
 )
 _HAN_DIGITS = {sign: str(value) for value, sign in enumerate("零一二三四五六七八九十")} | {"两": "2"}
 _SPELLED = {
@@ -24,7 +24,7 @@ _SPELLED = {
         "zero - two three four five six seven eight nine ten eleven twelve".split(),
     )
 } | {"noon": "12", "midnight": "0"}
-_WITH_UNIT = re.compile(r"(\d+(?:[.:]\d+)*)\s*([a-zA-Z%\u4e00-\u9fff]{1,3})")
+_WITH_UNIT = re.compile(r"(?<!\d)(?<!\d[.:])(\d+(?:[.:]\d+)*)\s*([a-zA-Z%\u4e00-\u9fff]{1,3})")
 _WEEKDAY = re.compile(
     r"\b(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?s?\b|(?:周|星期|礼拜)[一二三四五六日天末]",
     re.IGNORECASE,
@@ -315,7 +315,7 @@ def _before(new: Statement, kind: dict[str, str]) -> list[str]:
     return [_END.split(new.text[max(0, start - reach) : start])[-1] for start in starts]
 
 
-_SLOT = re.compile(r"([A-Za-z][\w.+-]*|[\u4e00-\u9fff]{2})\s?[:：]?\s?v?(\d+(?:[.:]\d+)*)")
+_SLOT = re.compile(r"([A-Za-z][\w.+-]{0,60}|[\u4e00-\u9fff]{2})\s?[:：]?\s?v?(\d+(?:[.:]\d+)*)")
 
 
 def fills_otherwise(old: Statement, new: Statement) -> bool:

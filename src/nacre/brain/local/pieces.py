@@ -11,7 +11,7 @@ from nacre.text.sentences import sentences
 
 _ASKED = re.compile(r"\A(?:User asked(?: to)?\s*:?\s*|用户(?:要求|请求|问)\s*[：:]\s*)", re.IGNORECASE)
 _AGENT = re.compile(r"\A(?:Agent|Assistant|助手|代理)\s*[：:]\s*", re.IGNORECASE)
-_OUTCOME = re.compile(r"\s+(?:→|->|=>)\s+")
+_OUTCOME = re.compile(r"(?<!\s)\s+(?:→|->|=>)\s+")
 _LEAD = re.compile(
     r"\A(?:(?:one more|another|new|final|the)\s+)?(?:decision|rule|lesson(?: learn(?:ed|t))?|note(?: to self)?|reminder|heads[- ]up|fyi|ps|important"
     r"|background|remember|for the record|once more(?: for the record)?|policy)\s*[:,.-]\s*(?=\S)|\A(?:no|nope|yes|yeah|right|careful)\s*[.,!:]\s+(?=\S)",

@@ -16,7 +16,7 @@ _HINGE = {
 _CLAUSE = re.compile(r"[,;，；、。!！?？]|\.(?=\s|$)")
 _WAY = {
     "en": re.compile(r"\bfrom\s+(\S+)\s+(?:in)?to\s+(\S+)", re.IGNORECASE),
-    "zh": re.compile(r"从\s*(\S+?)\s*(?:到|换成|改成|换到|迁到)\s*([^\s，。；、]+)"),
+    "zh": re.compile(r"从\s{0,3}(\S{1,40}?)\s{0,3}(?:到|换成|改成|换到|迁到)\s{0,3}([^\s，。；、]{1,40})"),
 }
 
 

@@ -6,7 +6,7 @@ import datetime as dt
 import re
 
 AGENT = "cursor"
-_QUERY = re.compile(r"<user_query>\s*(.*?)\s*</user_query>", re.DOTALL)
+_QUERY = re.compile(r"<user_query>((?:(?!<user_query>).)*?)</user_query>", re.DOTALL)
 _TIME = re.compile(r"<timestamp>([^<]{1,80})</timestamp>\s*")
 _TOLD = re.compile(
     r"([A-Z][a-z]{2})[a-z]* (\d{1,2}), (\d{4}), (\d{1,2}):(\d{2}) ?([AP]M)(?: \(UTC([+-]\d{1,2})?(?::(\d{2}))?\))?"
@@ -19,7 +19,7 @@ _REDACTED = re.compile(r"^[ \t]*\[REDACTED\][ \t]*$\n?", re.MULTILINE)
 def own_words(text: str) -> str:
     """What the user typed: all queries in a message, else the message itself unless it begins with the program's tags."""
     if queries := _QUERY.findall(text):
-        return "\n".join(query for query in queries if query)
+        return "\n".join(query.strip() for query in queries if query.strip())
     text = _TIME.sub("", text).strip()
     return "" if _TAGGED.match(text) else text
 
