@@ -25,7 +25,7 @@ _PROJECT = re.compile(r"project:\s*([^\s|*][^|]*)")
 _TAG = re.compile(r"(?:^|(?<=\s))#([^\W\d_][\w/-]*)")
 _TAG_LINE = re.compile(r"^(?:Tags|标签)[:\uff1a][ \t]*(.+)$", re.MULTILINE | re.IGNORECASE)
 # What an entry carries before and behind its words: its bullet, kind or time, speaker, source.
-AROUND = re.compile(r"\A\s*(?:[-*+]\s+)?(?:\[[^\]]{1,20}\]\s*)?(?:\*\*[^*]{1,30}[:：]\*\*\s*)?|\s*\(src: [^)]*\)\s*\Z")
+AROUND = re.compile(r"\A\s*(?:[-*+]\s+)?(?:\[[^\]]{1,20}\]\s*)?(?:\*\*[^*]{1,30}[:：]\*\*\s*)?|(?<!\s)\s*\(src: [^)]{0,40}\)\s*\Z")
 SAYING_NOTHING = ("#", ">", "<!--")  # what a heading, a quoted rule or a comment begins with
 _NO_WORD = re.compile(r"[\W_]+")
 _SHORT = 4  # characters below which a line says too little to be a repetition
