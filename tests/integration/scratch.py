@@ -10,7 +10,7 @@ import tempfile
 import textwrap
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -84,8 +84,12 @@ class Scratch:
     def written(self, words: str) -> list[str]:
         """The files of Nacre's that hold these words, the index and the history among them."""
         places = [self.workspace, *(self.home / below / "nacre" for below in (".config", ".cache", ".local/state", ".local/share"))]  # fmt: skip
-        files = [path for place in places for path in place.rglob("*") if path.is_file()]
-        return [str(path.relative_to(self.home)) for path in files if words.encode() in path.read_bytes()]
+        holding = []
+        for path in (path for place in places for path in place.rglob("*")):
+            with suppress(OSError):  # a folder, or what a daemon at work has just put away
+                if words.encode() in path.read_bytes():
+                    holding.append(str(path.relative_to(self.home)))
+        return holding
 
 
 @contextmanager
