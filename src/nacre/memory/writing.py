@@ -37,9 +37,13 @@ class Writing(Reading):
         type: str | None = None,  # noqa: A002 - the word users know
         *,
         importance: int | None = None,
+        by_agent: bool = False,
         dry_run: bool = False,
     ) -> Entry:
-        """Write one thing down in today's log, at once. A secret is refused. The importance becomes OpenClaw's mark on the line."""
+        """Write one thing down in today's log, at once. A secret is refused. The importance becomes OpenClaw's mark on the line.
+
+        `by_agent`: an agent wrote it; before it becomes long-term memory the person is asked.
+        """
         from nacre.vault import daily
 
         self._must_be_private()
@@ -56,7 +60,7 @@ class Writing(Reading):
         from nacre.vault.operation import operation
 
         with operation(self.workspace, self.clock, "remember", self.config) as op:
-            entry = daily.note(self.workspace, self.clock, text, type, config=self.config)
+            entry = daily.note(self.workspace, self.clock, text, type, by_agent=by_agent, config=self.config)
             lift(op, words_of(entry.text))
         return entry
 

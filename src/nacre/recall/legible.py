@@ -14,7 +14,7 @@ from nacre.guard.secrets import redact
 from nacre.guard.showing import safe
 from nacre.recall.pack import Left, Line, Piece, has_content, tokens, weight, without_empty_sections
 from nacre.text.blocks import HEADING, blocks
-from nacre.text.stamps import is_structural, stamp_of
+from nacre.text.stamps import Stamp, bare_words, is_structural, stamp_of
 from nacre.vault.overtaken import NOTHING, Overtaken
 from nacre.vault.projects import project_at
 from nacre.vault.workspace import DAY_NAME, Workspace, slug_of
@@ -91,7 +91,7 @@ class Reader:
             mine: list[Line] = []
             for name, part in section:
                 (mine if name in (None, self.project) else others.setdefault(str(name), [])).extend(part)
-            if has_content(mine := self._holding(path, mine, day.isoformat())):
+            if has_content(mine := self._owners(path, self._holding(path, mine, day.isoformat()))):
                 given += [*_trimmed(mine), Line(0, "")]
         for name, part in others.items():
             if has_content(part):
@@ -104,6 +104,22 @@ class Reader:
         for line, found in closed:
             self._leave(path, [line], say(f"superseded on {found.until}", f"已于 {found.until} 被取代"), needless=True)
         return [line for line in lines if line not in {one for one, _ in closed}] if closed else list(lines)
+
+    def _owners(self, path: Path, lines: Sequence[Line]) -> list[Line]:
+        """The lines of a section without rules that are not the owner's: an agent's, or from a text that somebody read."""
+        from nacre.brain.local.pieces import is_rule_of_others
+
+        stamp = stamp_of(lines[0].text.lstrip("# ")) if lines else Stamp()
+        if not (stamp.session or stamp.by_agent):
+            return list(lines)
+        others = [
+            line
+            for line in lines
+            if line.text.startswith("- ") and is_rule_of_others(bare_words(line.text), by_agent=stamp.by_agent)
+        ]
+        if others:
+            self._leave(path, others, say("not the owner's own word", "不是用户本人的话"), needless=True)
+        return [line for line in lines if line not in others]
 
     def checkpoints(self, folder: Path, root: Path) -> list[Piece]:
         """The newest checkpoints by their title and what they came to."""

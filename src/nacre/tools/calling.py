@@ -65,7 +65,7 @@ def _get(memory: Memory, given: Given, _here: str | None) -> Result:
 
 
 def _write(memory: Memory, given: Given, _here: str | None) -> Result:
-    entry = memory.remember(given["text"], given.get("type"), importance=given.get("importance"))
+    entry = memory.remember(given["text"], given.get("type"), importance=given.get("importance"), by_agent=True)
     return {
         "path": entry.path,
         "line": entry.line,

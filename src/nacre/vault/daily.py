@@ -12,6 +12,7 @@ from nacre.config import Config
 from nacre.errors import BadInput
 from nacre.model.entry import TYPES, Entry
 from nacre.text.blocks import HEADING
+from nacre.text.stamps import stamp_of
 from nacre.vault import atomic
 from nacre.vault.append import REDACT, REFUSE, OnSecret, append, guarded
 from nacre.vault.markdown import Document, document
@@ -39,9 +40,11 @@ def note(
     text: str,
     type: str | None = None,  # noqa: A002 - the word users know
     *,
+    by_agent: bool = False,
     config: Config | None = None,
 ) -> Entry:
-    """Write a line into today's log at once. What already stands there today is not written again."""
+    """Write a line into today's log at once. What already stands there today is not written again; but what an agent noted
+    is, when the person says it."""
     kind, words = checked(text, type)
     bullet = f"[{kind}] {words}" if kind else words
     now = clock.now()
@@ -49,16 +52,26 @@ def note(
     shown = workspace.relative(path)
     with operation(workspace, clock, "remember", config) as op:
         doc = document(path, atomic.read_bytes(path) or b"")
-        if line := _line_of(doc, bullet):
+        if line := _line_of(doc, bullet, of_agents=by_agent):
             return Entry(words, shown, line, kind, already=True)
-        heading = f"{now:%H:%M} note"
+        heading = _heading(now, by_agent=by_agent)
         lines = [f"- {bullet}"] if _last_heading(doc) == heading else [f"## {heading}", f"- {bullet}"]
         (line,) = _write(op, path, now.date(), doc, lines, REFUSE)[-1:]
     return Entry(words, shown, line, kind)
 
 
+def _heading(now: dt.datetime, *, by_agent: bool) -> str:
+    return f"{now:%H:%M} note | agent" if by_agent else f"{now:%H:%M} note"
+
+
 def notes(
-    workspace: Workspace, clock: Clock, command: str, bullets: Sequence[str], *, config: Config | None = None
+    workspace: Workspace,
+    clock: Clock,
+    command: str,
+    bullets: Sequence[str],
+    *,
+    by_agent: bool = False,
+    config: Config | None = None,
 ) -> tuple[Entry, ...]:
     """Write several lines into today's log, their secrets blacked out; those that stand there already are not written again."""
     from nacre.guard.sanitise import one_line
@@ -72,7 +85,7 @@ def notes(
         if not new:
             return ()
         lines = [f"- {bullet}" for bullet in new]
-        if _last_heading(doc) != (heading := f"{now:%H:%M} note"):
+        if _last_heading(doc) != (heading := _heading(now, by_agent=by_agent)):
             lines.insert(0, f"## {heading}")
         numbers = _write(op, path, now.date(), doc, lines, REDACT)[-len(new) :]
     shown = workspace.relative(path)
@@ -176,11 +189,13 @@ def _last_heading(doc: Document) -> str | None:
     return headings[-1].text if headings and headings[-1].level == 2 else None
 
 
-def _line_of(doc: Document, bullet: str) -> int | None:
+def _line_of(doc: Document, bullet: str, *, of_agents: bool = True) -> int | None:
+    """Where a bullet stands; not `of_agents`: outside what agents noted."""
     if bullet.encode() not in doc.data:
         return None
     for item in _readable(doc).items:
-        if item.words == bullet or item.text.strip() == bullet:
+        is_same = item.words == bullet or item.text.strip() == bullet
+        if is_same and (of_agents or not stamp_of(item.section).by_agent):
             return item.start
     return None
 
