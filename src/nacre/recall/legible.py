@@ -14,6 +14,7 @@ from nacre.guard.secrets import redact
 from nacre.guard.showing import safe
 from nacre.recall.pack import Left, Line, Piece, has_content, tokens, weight, without_empty_sections
 from nacre.text.blocks import HEADING, blocks
+from nacre.text.quoting import own_words
 from nacre.text.stamps import Stamp, bare_words, is_structural, stamp_of
 from nacre.vault.overtaken import NOTHING, Overtaken
 from nacre.vault.projects import project_at
@@ -308,11 +309,26 @@ def _told(path: Path, head: Sequence[str]) -> list[Line]:
     texts = list(head) if len("\n".join(head).encode("utf-8", "replace")) < _HEAD_BYTES - 4 else _end(path)
     settled = outcome("\n".join(text for text in texts if not text.startswith("session:")), _OUTCOME)
     if not settled:
-        return _head_of(head)
+        return _head_of(_without_quoted(head))
     # Of a long talk only its end was read, whose lines have no numbers.
     numbers = [next((at for at, text in enumerate(head, 1) if one in text), 0) for one in settled]
     titled = ((at, text) for at, text in enumerate(head, 1) if text.strip() and not _ABOUT.match(text))
     return _shortened([next(titled, (0, "")), *zip(numbers, map(one_line, settled), strict=True)])
+
+
+def _without_quoted(texts: Sequence[str]) -> list[str]:
+    """The lines of a talk, those that are quoted in it, and rules that an agent tells, left empty."""
+    from nacre.brain.local.pieces import is_rule_of_others
+    from nacre.brain.local.spoken import turns
+    from nacre.model.session import Speaker
+
+    own: set[str] = set()
+    said: set[str] = set()
+    for turn in turns("\n".join(texts)):
+        said.update(turn.text.split("\n"))
+        lines = own_words(turn.text, typed=turn.speaker is Speaker.OWNER).split("\n")
+        own.update(line for line in lines if not is_rule_of_others(line, by_agent=turn.speaker is not Speaker.OWNER))
+    return ["" if text in said and text not in own else text for text in texts]
 
 
 def _end(path: Path) -> list[str]:

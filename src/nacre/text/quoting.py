@@ -77,6 +77,9 @@ _CHAPTER = re.compile(  # headings of documentation
     r"\s*#{1,4}\s*(?:installation|usage|getting started|quick ?start|licen[sc]e|contributing|table of contents|troubleshooting|安装|使用方法|用法|快速开始|许可证?|贡献)\s*\Z",
     re.IGNORECASE,
 )
+_SENDER = re.compile(
+    r"\s*(?:[A-Z][\w'’.-]+(?: [A-Z][\w'’.-]+)?|[\u4e00-\u9fff]{2,4})[ \t,]{1,4}\d{1,2}:\d{2}(?: ?[AP]M)?\s*\Z"
+)
 _BADGE = re.compile(r"\s*\[?!\[[^\]]*\]\(")
 _CLAUSE = re.compile(
     r"\s*(?:(?:section|article|clause) \d|§ ?\d|第[一二三四五六七八九十\d]+条|\d{1,2}\. [A-Z]\w+\. )", re.IGNORECASE
@@ -111,14 +114,16 @@ _A_TEXT_CHINESE = (
 )
 _BRINGS = re.compile(
     rf"\b(?:here(?:'s| is| are)|this is|pasted?|below is|forwarded|(?:got|found|see|look at) (?:this|these))\b(?: [\w'’.-]+){{0,5}}? {_TEXTS}\b"
-    rf"|(?:{_A_TEXT})[^.!?\n]{{0,60}}:\s*\Z|\bhere(?:'s| is) what (?:they|he|she|it|somebody)\b|\bwhat I got\b|\bfound (?:this )?in\b.{{0,40}}:\s*\Z"
-    rf"|(?:{_A_TEXT_CHINESE})[^。！？\n]{{0,14}}[:：]\s*\Z|(?:如下|下面(?:是|这)|以下是|贴(?:给你|一下|过来)|转发)[^。！？\n]{{0,24}}[:：]?\s*\Z",
+    rf"|(?:{_A_TEXT})[^.!?\n]{{0,60}}:\s*\Z|\bhere(?:'s| is) what (?:they|he|she|it|somebody)\b|\bwhat I got\b|\A\W*from (?:slack|teams|discord|reddit|twitter|x|linkedin|whatsapp|telegram|the (?:web|internet|channel))\b"
+    rf"|(?<!I )(?<!we )\b(?:sent|forwarded|gave|showed|posted|shared) (?:me|us|this|these)\b|\bfound (?:this )?in\b.{{0,40}}:\s*\Z"
+    rf"|(?:{_A_TEXT_CHINESE})[^。！？\n]{{0,14}}[:：]\s*\Z|(?:如下|下面(?:是|这)|以下是|贴(?:给你|一下|过来)|转发)[^。！？\n]{{0,24}}[:：]?\s*\Z|(?<!我)(?:发了这|发了一|发来|转来|发给我|转给我)",
     re.IGNORECASE,
 )
 # Asking for something to be done to a text, or about "this": it stands beside the question.
 _WORK_ON = re.compile(
-    r"\b(?:summari[sz]e|proofread|translate|shorten|paraphrase|rephrase|reword|polish|tl;?dr)\b"
-    r"|翻译|翻成|译成|润色|总结|概括|缩写|校对|改写|压缩到|提炼|精简",
+    r"\b(?:summari[sz]e|proofread|translate|shorten|paraphrase|rephrase|reword|polish|tl;?dr|convert to|(?:turn|make|sort|put) (?:it|them|this|these)\b[\w ]{0,30}\b(?:into|by|in|sound)|clean up this"
+    r"|(?<!for )feedback on|what(?:'s| is) your (?:opinion|take|view)|what do you (?:think|make)|do you agree)\b"
+    r"|\A\W*(?:(?:please|pls|can you|could you) )*(?:correct|grade|answer|reply to|respond to)\b|翻译|翻成|译成|润色|总结|概括|缩写|校对|改写|压缩到|提炼|精简|整理成|怎么看|什么意思|有没有问题",
     re.IGNORECASE,
 )
 _DEICTIC = re.compile(
@@ -129,7 +134,7 @@ _DEICTIC = re.compile(
     re.IGNORECASE,
 )
 _ASKS = re.compile(
-    r"[?？:：]\s*\Z|\A\W*(?:lol |hey |ok |please |pls |can you |could you )*(?:look|read|check|see|explain|review|make|turn|sort|put|give|compare|fix|edit|describe)\b"
+    r"[?？:：]\s*\Z|\A\W*(?:lol |hey |ok |please |pls |can you |could you )*(?:look|read|check|see|explain|review|make|turn|sort|put|give|compare|fix|edit|describe|rate|judge|comment|what|which|who|why|how|is|are|does)\b"
     r"|\bplease\s*\Z|看看|看下|看一下|帮我|解释|怎么样|靠谱",
     re.IGNORECASE,
 )
@@ -269,7 +274,7 @@ def _document(lines: Sequence[str], quoted: Sequence[bool]) -> int | None:
         return envelope
     if free and _ENVELOPE.match(lines[free[0]]):
         return free[0]
-    for pattern, count in ((_HEADER, 2), (_CHAPTER, 1), (_BADGE, 1), (_CLAUSE, 2), (_RECORD, 2)):
+    for pattern, count in ((_HEADER, 2), (_CHAPTER, 1), (_BADGE, 1), (_CLAUSE, 2), (_RECORD, 2), (_SENDER, 2)):
         met = [at for at in free if pattern.match(lines[at])]
         if len(met) >= count:
             titles = [at for at in free if at <= met[0] and lines[at].startswith("# ")]
@@ -336,7 +341,7 @@ def _asks(paragraph: str) -> bool:
 
 def _is_passage(text: str) -> bool:
     """Whether a text is more than the sentence by which one goes on after a question."""
-    return _width(text) >= 80 and len(_STOP.split(text.strip())) > 1
+    return _width(text) >= 60 and len(_STOP.split(text.strip())) > 1
 
 
 def _width(text: str) -> int:
@@ -387,7 +392,7 @@ def _paragraphs(lines: Sequence[str], quoted: Sequence[bool]) -> Iterator[tuple[
 _TEXT_NOUN = re.compile(rf"\b{_TEXTS}\b|{_TEXTS_CHINESE}", re.IGNORECASE)
 _SAYS = re.compile(
     r"(?<![\w'’.#()/-])(?P<who>[\w'’.#()/-]{1,40})(?: (?:also|just|always|once|even|still|clearly|now|used to|has|have|had|is|was))*"
-    r" (?:says?|said|states?|stated|writes?|wrote|written|claims?|claimed|insists?|insisted|told (?:me|us)|tells (?:me|us)|commented|replied|answered|announced)\b(?! \w+ (?:it|them)\b)",
+    r" (?:says?|said|states?|stated|writes?|wrote|claims?|claimed|insists?|insisted|told (?:me|us)|tells (?:me|us)|commented|replied|answered|announced)\b(?! \w+ (?:it|them)\b)",
     re.IGNORECASE,
 )
 _WANTS = re.compile(
@@ -399,7 +404,8 @@ _ACCORDING = re.compile(
     r"\baccording to (?!(?:me|us|our|my)\b)|\bapparently\b|\bsupposedly\b|\ballegedly\b", re.IGNORECASE
 )
 _LABELLED = re.compile(
-    rf"(?:{_A_TEXT})[^.!?,:：\n]{{0,50}}[:：](?=\s|\Z|[\"“«])|(?:{_A_TEXT_CHINESE})[^。！？\n]{{0,14}}[:：]|(?:下面|以下)是[^。！？\n]{{0,24}}[:：]",
+    rf"(?:{_A_TEXT})[^.!?,:：\n]{{0,50}}[:：](?=\s|\Z|[\"“«])|(?:{_A_TEXT_CHINESE})[^。！？\n]{{0,14}}[:：]|(?:下面|以下)是[^。！？\n]{{0,24}}[:：]"
+    r"|\b(?:I|we)(?:'m| am| just)? (?:get|got|getting|see|saw|read|found|received)\b[^.!?:\n]{0,40}:(?=\s)|(?:收到|看到|读到|弹出|提示)[^。！？\n]{0,10}[:：]",
     re.IGNORECASE,
 )
 # Before these verbs: the speaker, or no one.
@@ -458,6 +464,9 @@ def _reporting(sentence: str) -> bool:
         return True
     if any(found["who"].lower() not in _FIRST for found in _SAYS.finditer(sentence)):
         return True
+    lead, colon, rest = sentence.replace("：", ":").partition(":")
+    if colon and rest.strip() and _WORK_ON.search(lead) and not demands(lead):
+        return True  # "translate to German: I never …"
     labelled = _LABELLED.search(sentence)
     return labelled is not None and not _OWN_LIST.search(sentence[: labelled.end()])
 

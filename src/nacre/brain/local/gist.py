@@ -13,7 +13,7 @@ from nacre.brain.local.wording import LONGEST, only_blacked_out
 from nacre.guard.sanitise import clean, one_line
 from nacre.model.session import Speaker
 from nacre.text.language import language_of
-from nacre.text.quoting import own_words
+from nacre.text.quoting import demands, own_words, reports
 from nacre.text.sentences import sentences
 from nacre.text.tokens import tokens
 
@@ -151,6 +151,8 @@ def _said(body: str) -> list[Said]:
         words = own_words(turn.text, typed=turn.speaker is Speaker.OWNER)
         items = offered(words)
         for one in _worthy(sentences(_HEADING.sub("", words)), turn.speaker):
+            if turn.speaker is not Speaker.OWNER and demands(one) and reports(one):
+                continue  # a rule that stands elsewhere
             found.append(Said(one, turn.speaker, number, len(found), items.get(one, "")))
     return found
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from nacre.brain.local.spoken import turns
 from nacre.model.session import Speaker
-from nacre.text.quoting import own_words
+from nacre.text.quoting import demands, own_words, reports
 from nacre.text.sentences import sentences
 
 MOST = 3  # settlements that are told, the last ones
@@ -166,9 +166,13 @@ def _agreed_to(one: Said, before: Sequence[Said]) -> list[Said]:
     if _answers_a_choice(one, before):
         return nearest[-1:]
     stated = [other for other in nearest if not other.asks]
+    if not affirms(one.text):  # a nod does not make a rule of what an agent read somewhere
+        stated = [other for other in stated if not (demands(other.text) and reports(other.text))]
     # Of several sentences the one that shares words with the answer; else the last, which is what was put to the owner.
     mine = _words(one.text)
-    return [max(stated or nearest, key=lambda other: (len(mine & _words(other.text)), other.place))]
+    if not (nearest := stated or [other for other in nearest if other.asks]):
+        return []
+    return [max(nearest, key=lambda other: (len(mine & _words(other.text)), other.place))]
 
 
 def _words(text: str) -> set[str]:
