@@ -25,6 +25,7 @@ from nacre.sources import consent
 from nacre.sources.transcript import Source, Transcript
 from nacre.sources.whose import listed_as, project_name
 from nacre.text.language import language_of
+from nacre.text.quoting import own_words
 from nacre.vault import atomic
 from nacre.vault.projects import project_of
 from nacre.vault.workspace import slug_of
@@ -114,7 +115,7 @@ def rendered(session: Session, given: Setting, told: str = "") -> Checkpoint:
     spoken = [one for one in messages if one.speaker is Speaker.OWNER] or messages
     language = language_of(" ".join(one.text for one in spoken))
     local, last = (given.clock.local(one.at) for one in (messages[0], messages[-1]))
-    title = _first_line(spoken[0].text)
+    title = _first_line(next(filter(str.strip, (own_words(one.text) for one in spoken)), ""))
     lines = [f"# {title}", ""]
     # From this line the layers know how old the talk is: a talk that went on is as young as its last message.
     until = f" – {last:%Y-%m-%d %H:%M}" if f"{last:%Y-%m-%d %H:%M}" > f"{local:%Y-%m-%d %H:%M}" else ""

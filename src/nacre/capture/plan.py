@@ -230,16 +230,10 @@ def _made(
                 reached=part.reached,
                 users=part.users,
                 place=session.cwd if project else "",
-                agents=_agents_word(bullets, part.messages),
+                agents=tuple(place for place, bullet in enumerate(bullets) if bullet.by_agent),
             )
         )
     return made
-
-
-def _agents_word(bullets: Sequence[Bullet], messages: Sequence[Message]) -> tuple[int, ...]:
-    """Which bullets rest on nothing that the owner said: these never become preferences or decisions."""
-    owners = {message.id for message in messages if message.speaker is Speaker.OWNER}
-    return tuple(place for place, one in enumerate(bullets) if one.sources and not owners & set(one.sources))
 
 
 def _asked(messages: Sequence[Message]) -> Sequence[Message]:

@@ -36,9 +36,10 @@ class Lines:
         text = self._log.decode("utf-8", "replace")  # what is no text is passed over, the rest counts
         return [(stamp_of(item.section), item) for item in document(self._path, text.encode()).items]
 
-    def noted(self) -> list[str]:
+    def noted(self, *, by_agent: bool) -> list[str]:
         """What an agent or the owner wrote down, under no talk's heading."""
-        return [item.words for stamp, item in self._items if item.words and not stamp.session]
+        notes = ((stamp, item.words) for stamp, item in self._items if item.words and not stamp.session)
+        return [words for stamp, words in notes if stamp.by_agent == by_agent]
 
     def of_session(self, name: str) -> list[str]:
         return [item.words for stamp, item in self._items if item.words and stamp.session == name]
@@ -51,11 +52,19 @@ def untold(
     given them from memory.
 
     What another talk said that day is told again: what comes up in several talks counts more. Nor does a private note stand for
-    what was said in a group, which does not see it.
+    what was said in a group, which does not see it, or an agent's note for the owner's word.
     """
     stamp = stamp_of(heading)
-    noted = [] if stamp.group else [*lines.noted(), *given]
-    before = [*noted, *lines.of_session(stamp.session or "")]
+    notes = [] if stamp.group else [*lines.noted(by_agent=False), *given]
+    of_agents = [] if stamp.group else lines.noted(by_agent=True)
+    said = lines.of_session(stamp.session or "")
+    new = _new([one for one in bullets if not one.by_agent], notes, said, alike)
+    new += _new([one for one in bullets if one.by_agent], [*notes, *of_agents], said, alike)
+    return [one for one in bullets if one in new]
+
+
+def _new(bullets: Sequence[Bullet], noted: Sequence[str], said: Sequence[str], alike: Alike) -> list[Bullet]:
+    before = [*noted, *said]
     if not before or not bullets:
         return list(bullets)
     known = {normal(part) for line in before for part in (line, *_parts(line))}

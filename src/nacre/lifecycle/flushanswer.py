@@ -108,7 +108,7 @@ def take(
     if dry_run:
         shown = tuple(Entry(words, path, 0) for words in lines)
         return Taken(path, shown, 0, gone, answer.over, answer.silent)
-    written = daily.notes(workspace, clock, "flush", lines, config=config) if lines else ()
+    written = daily.notes(workspace, clock, "flush", lines, by_agent=True, config=config) if lines else ()
     flushes.settle(workspace, session, clock.now())
     return Taken(path, written, len(lines) - len(written), gone, answer.over, answer.silent)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from nacre.lifecycle.nominate import Nominee, nominees
 from nacre.lifecycle.turns import Seen, hash_of, seen
 from nacre.model.bullet import Bullet
 from nacre.model.problem import Problem
-from nacre.model.session import Kind, Session, Speaker
+from nacre.model.session import Kind, Session
 from nacre.sources.whose import project_name
 from nacre.tidy import write
 from nacre.tidy.candidates import candidates
@@ -32,7 +32,6 @@ from nacre.vault.trail import mark_of
 from nacre.vault.workspace import slug_of
 
 TRIES = 3  # times that a plan is made before the workspace is held for it
-_AGENTS_MAY = ("TECH", "LESSON")  # only the owner's words become preferences, decisions and people
 
 
 @dataclass(frozen=True)
@@ -94,7 +93,9 @@ def _promoted(room: Room, one: Nominee, known: list[str]) -> Promoted:
     bullets = extract(redacted(list(talk.messages)), room.judge(), least=1) if talk.messages else []
     lessons: list[Lesson] = []
     lines: list[Said] = []
-    for bullet in _speaking(bullets, talk):
+    for bullet in bullets:
+        if bullet.type == "TEMP" or bullet.by_agent:
+            continue
         line = _said(room, day, bullet, talk, path)
         skill = skills.named_in(f"{bullet.text}\n{talk.title}", known) if bullet.type == "LESSON" else None
         if skill is None:
@@ -103,14 +104,6 @@ def _promoted(room: Room, one: Nominee, known: list[str]) -> Promoted:
         texts = [one.text for one in candidates([line], room.judge())]  # without the chatter beside it
         lessons += [Lesson(skill, day, text, skills.has_lesson(workspace, skill, text)) for text in texts]
     return Promoted(one, path, redact(talk.title).text or one.family.stem, tuple(lessons), tuple(lines))
-
-
-def _speaking(bullets: Sequence[Bullet], talk: Reread) -> Iterator[Bullet]:
-    """The lines that may become memory: the owner's, and of the agent's what it learnt."""
-    owners = {one.id for one in talk.messages if one.speaker is Speaker.OWNER}
-    for bullet in bullets:
-        if bullet.type != "TEMP" and (owners & set(bullet.sources) or bullet.type in _AGENTS_MAY):
-            yield bullet
 
 
 def _said(room: Room, day: str, bullet: Bullet, talk: Reread, path: str) -> Said:

@@ -47,7 +47,8 @@ class Writing(Reading):
         """Write one thing down in today's log, at once. A secret is refused. The importance becomes OpenClaw's mark on the line.
 
         It is stamped with a project: the one that is named, none for "*", else that of `here` or of the current folder.
-        What was forgotten is learned again when the person says it again, not when an agent does (`by_agent`).
+        What was forgotten is learned again when the person says it again, not when an agent does (`by_agent`);
+        before what an agent wrote becomes long-term memory the person is asked.
         """
         from nacre.vault import daily
 
@@ -67,7 +68,9 @@ class Writing(Reading):
 
         with operation(self.workspace, self.clock, "remember", self.config) as op:
             slug, folder = self._stamp(project, here)
-            entry = daily.note(self.workspace, self.clock, text, type, project=slug, config=self.config)
+            entry = daily.note(
+                self.workspace, self.clock, text, type, project=slug, by_agent=by_agent, config=self.config
+            )
             if not by_agent:
                 lift(op, entry.text)
             if folder and not entry.already:  # from there the night knows where the project lies

@@ -12,6 +12,7 @@ class Bullet:
     text: str
     type: str | None = None
     sources: tuple[str, ...] = ()
+    by_agent: bool = False  # the agent's word alone: it never becomes a rule, a preference or a decision
 
     @property
     def line(self) -> str:

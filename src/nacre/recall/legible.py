@@ -14,7 +14,8 @@ from nacre.guard.secrets import redact
 from nacre.guard.showing import safe
 from nacre.recall.pack import Left, Line, Piece, has_content, tokens, weight, without_empty_sections
 from nacre.text.blocks import HEADING, blocks
-from nacre.text.stamps import is_structural, stamp_of
+from nacre.text.quoting import own_words
+from nacre.text.stamps import Stamp, bare_words, is_structural, stamp_of
 from nacre.vault.overtaken import NOTHING, Overtaken
 from nacre.vault.projects import project_at
 from nacre.vault.workspace import DAY_NAME, Workspace, slug_of
@@ -91,7 +92,7 @@ class Reader:
             mine: list[Line] = []
             for name, part in section:
                 (mine if name in (None, self.project) else others.setdefault(str(name), [])).extend(part)
-            if has_content(mine := self._holding(path, mine, day.isoformat())):
+            if has_content(mine := self._owners(path, self._holding(path, mine, day.isoformat()))):
                 given += [*_trimmed(mine), Line(0, "")]
         for name, part in others.items():
             if has_content(part):
@@ -104,6 +105,22 @@ class Reader:
         for line, found in closed:
             self._leave(path, [line], say(f"superseded on {found.until}", f"已于 {found.until} 被取代"), needless=True)
         return [line for line in lines if line not in {one for one, _ in closed}] if closed else list(lines)
+
+    def _owners(self, path: Path, lines: Sequence[Line]) -> list[Line]:
+        """The lines of a section without rules that are not the owner's: an agent's, or from a text that somebody read."""
+        from nacre.brain.local.pieces import is_rule_of_others
+
+        stamp = stamp_of(lines[0].text.lstrip("# ")) if lines else Stamp()
+        if not (stamp.session or stamp.by_agent):
+            return list(lines)
+        others = [
+            line
+            for line in lines
+            if line.text.startswith("- ") and is_rule_of_others(bare_words(line.text), by_agent=stamp.by_agent)
+        ]
+        if others:
+            self._leave(path, others, say("not the owner's own word", "不是用户本人的话"), needless=True)
+        return [line for line in lines if line not in others]
 
     def checkpoints(self, folder: Path, root: Path) -> list[Piece]:
         """The newest checkpoints by their title and what they came to."""
@@ -292,11 +309,26 @@ def _told(path: Path, head: Sequence[str]) -> list[Line]:
     texts = list(head) if len("\n".join(head).encode("utf-8", "replace")) < _HEAD_BYTES - 4 else _end(path)
     settled = outcome("\n".join(text for text in texts if not text.startswith("session:")), _OUTCOME)
     if not settled:
-        return _head_of(head)
+        return _head_of(_without_quoted(head))
     # Of a long talk only its end was read, whose lines have no numbers.
     numbers = [next((at for at, text in enumerate(head, 1) if one in text), 0) for one in settled]
     titled = ((at, text) for at, text in enumerate(head, 1) if text.strip() and not _ABOUT.match(text))
     return _shortened([next(titled, (0, "")), *zip(numbers, map(one_line, settled), strict=True)])
+
+
+def _without_quoted(texts: Sequence[str]) -> list[str]:
+    """The lines of a talk, those that are quoted in it, and rules that an agent tells, left empty."""
+    from nacre.brain.local.pieces import is_rule_of_others
+    from nacre.brain.local.spoken import turns
+    from nacre.model.session import Speaker
+
+    own: set[str] = set()
+    said: set[str] = set()
+    for turn in turns("\n".join(texts)):
+        said.update(turn.text.split("\n"))
+        lines = own_words(turn.text, typed=turn.speaker is Speaker.OWNER).split("\n")
+        own.update(line for line in lines if not is_rule_of_others(line, by_agent=turn.speaker is not Speaker.OWNER))
+    return ["" if text in said and text not in own else text for text in texts]
 
 
 def _end(path: Path) -> list[str]:

@@ -13,7 +13,7 @@ _FIELD = re.compile(r"(project|group):\s*(\S.*)")
 # What a heading that only says when is made of: times, dates, the fields of a stamp, and the words that we write beside them.
 _WHEN = re.compile(
     r"(?:\d{4}-\d{2}-\d{2}(?=[T\s|,]|$)|T?\d{1,2}:\d{2}(?::\d{2})?(?:\.\d+)?(?!\d)|(?:session|project|group):[^\s|]+|\d+ messages?\b"
-    r"|(?:note|continued|UTC|GMT|Z)(?!\w)|[+-]\d{2}:?\d{2}|\(?(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*\)?(?!\w)|[\s|,])+"
+    r"|(?:note|agent|continued|UTC|GMT|Z)(?!\w)|[+-]\d{2}:?\d{2}|\(?(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*\)?(?!\w)|[\s|,])+"
 )
 LABELS = (
     *("PREF", "PROJ", "TECH", "LESSON", "PEOPLE", "TEMP"),
@@ -25,7 +25,9 @@ _PROJECT = re.compile(r"project:\s*([^\s|*][^|]*)")
 _TAG = re.compile(r"(?:^|(?<=\s))#([^\W\d_][\w/-]*)")
 _TAG_LINE = re.compile(r"^(?:Tags|标签)[:\uff1a][ \t]*(.+)$", re.MULTILINE | re.IGNORECASE)
 # What an entry carries before and behind its words: its bullet, kind or time, speaker, source.
-AROUND = re.compile(r"\A\s*(?:[-*+]\s+)?(?:\[[^\]]{1,20}\]\s*)?(?:\*\*[^*]{1,30}[:：]\*\*\s*)?|(?<!\s)\s*\(src: [^)]{0,40}\)\s*\Z")
+AROUND = re.compile(
+    r"\A\s*(?:[-*+]\s+)?(?:\[[^\]]{1,20}\]\s*)?(?:\*\*[^*]{1,30}[:：]\*\*\s*)?|(?<!\s)\s*\(src: [^)]{0,40}\)\s*\Z"
+)
 SAYING_NOTHING = ("#", ">", "<!--")  # what a heading, a quoted rule or a comment begins with
 _NO_WORD = re.compile(r"[\W_]+")
 _SHORT = 4  # characters below which a line says too little to be a repetition
@@ -33,12 +35,13 @@ _MARKER = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s+(?:\[[ xX]\]\s+)?")
 
 
 class Stamp(NamedTuple):
-    """The stamp of a log section: `## 14:05 session:61871d67 | 12 messages | project:shop-api | group:team`."""
+    """The stamp of a log section: `## 14:05 session:61871d67 | 12 messages | project:shop-api | group:team`, `## 14:05 note | agent`."""
 
     time: str | None = None
     session: str | None = None
     project: str | None = None
     group: str | None = None
+    by_agent: bool = False  # a note that an agent wrote down
 
 
 def stamp_of(heading: str) -> Stamp:
@@ -50,7 +53,7 @@ def stamp_of(heading: str) -> Stamp:
         return Stamp()
     session = _SESSION.search(first)
     fields = {found[1]: found[2] for part in rest if (found := _FIELD.fullmatch(part)) and found[2] != "*"}
-    return Stamp(time[1], session[1] if session else None, fields.get("project"), fields.get("group"))
+    return Stamp(time[1], session[1] if session else None, fields.get("project"), fields.get("group"), "agent" in rest)
 
 
 def project_named(heading: str) -> str | None:

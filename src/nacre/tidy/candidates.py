@@ -36,8 +36,7 @@ _LINKED = {
     "en": 0.3,
     "zh": 0.5,
 }  # likeness above which two pieces of a line speak of the same; the models' scales differ
-AGENTS = 1.2  # what speaks against a statement that is the agent's word alone
-UNSURE = 1.0  # and against one that is asked, guessed or hearsay
+UNSURE = 1.0  # what speaks against a statement that is asked, guessed or hearsay
 PASSING = 0.7  # and against one of today, or for this once
 RECURRING = 0.6  # what speaks for one of what comes again and again
 _LIKELY_TYPE = 0.25  # odds above which the type that a log gives is believed
@@ -55,7 +54,7 @@ class Candidate:
     lasting: float  # the odds of its best piece: what stands around a rule does not make it less of one
     core: Statement  # that piece, by itself
     support: float = 0.0  # what speaks for it besides its words
-    agents: bool = False  # the agent's word alone: it corrects nothing that the owner said
+    agents: bool = False  # not the owner's word: it is never kept unasked, and corrects nothing that the owner said
 
     @property
     def text(self) -> str:
@@ -65,9 +64,10 @@ class Candidate:
 def candidates(said: Sequence[Said], judge: Judge, agents: Container[tuple[str, str]] = ()) -> list[Candidate]:
     """One or more for each line; a line in which nothing lasts is offered whole, so that its refusal can be told.
 
-    `agents` are the lines, by day and mark, that are the agent's word alone.
+    `agents` are the lines, by day and mark, that are the agent's word alone. What is said to stand elsewhere is nobody's word,
+    unless the owner wrote it down as a memory.
     """
-    split = [_by(pieces(one.words), (one.day, one.mark) in agents) for one in said]
+    split = [_by(one, (one.day, one.mark) in agents) for one in said]
     judged = iter(judge.read([piece.text for parts in split for piece in parts]))
     offered: list[tuple[Said, str, list[Piece], Judged | None]] = []
     for one, parts in zip(said, split, strict=True):
@@ -75,7 +75,9 @@ def candidates(said: Sequence[Said], judge: Judge, agents: Container[tuple[str, 
         runs = list(_runs(one, read))
         if not runs:
             language = language_of(one.words)
-            offered.append((one, shorten(one.words, language, LONGEST[language]), parts, None))
+            own = [piece for piece in parts if not piece.agents]
+            words = one.words if len(own) in (0, len(parts)) else joined([piece.text for piece in own], language)
+            offered.append((one, shorten(words, language, LONGEST[language]), own or parts, None))
         for run in runs:
             language = run[0][0].language
             text = joined([piece.text for piece, _ in run], language)
@@ -90,7 +92,7 @@ def candidates(said: Sequence[Said], judge: Judge, agents: Container[tuple[str, 
             max(best.lasting, test.judged.lasting) if best else 0.0,
             as_statement(best) if best else test.statement,
             _support(one, run, test),
-            all(piece.agents for piece in run),
+            one.by_agent or all(piece.agents for piece in run),
         )
         for (one, text, run, best), test in zip(offered, tested, strict=True)
         if text.strip()
@@ -105,14 +107,19 @@ def _of_type(tested: Tested, said: Said) -> Tested:
     return tested
 
 
-def _by(parts: list[Piece], agents: bool) -> list[Piece]:
-    return [piece._replace(agents=True) for piece in parts] if agents else parts
+def _by(said: Said, agents: bool) -> list[Piece]:
+    """The pieces of a line; those that are not the owner's word are counted as the agent's, who may have brought them."""
+    noted = said.session is None and not said.by_agent
+    agents = agents or said.by_agent
+    return [one._replace(agents=one.agents or agents or (one.reported and not noted)) for one in pieces(said.words)]
 
 
 def _runs(said: Said, read: Sequence[tuple[Piece, Judged]]) -> Iterator[list[tuple[Piece, Judged]]]:
     """The pieces that last, those of one matter together."""
     if said.label == "TEMP" and said.session is None:
         return  # the user or an agent wrote by hand that it is passing
+    if said.by_agent:  # the person is asked about it
+        read = [(piece._replace(agents=False), judged) for piece, judged in read]
     if said.session is None and said.label in TYPES and any(_lasts(piece, judged) for piece, judged in read):
         yield [one for one in read if not _BLACKED_OUT.search(one[0].text)]  # written down on purpose: it stays whole
         return
@@ -120,7 +127,7 @@ def _runs(said: Said, read: Sequence[tuple[Piece, Judged]]) -> Iterator[list[tup
     aside: tuple[Piece, Judged] | None = None
     for piece, judged in read:
         if not _lasts(piece, judged):
-            aside = (piece, judged) if not _BLACKED_OUT.search(piece.text) else None
+            aside = (piece, judged) if not piece.agents and not _BLACKED_OUT.search(piece.text) else None
             continue
         if aside and (starts_with_pronoun(piece.text, piece.language) or _is_context(judged, *aside)):
             run.append(aside)  # "the cracks came from the brine": what the rule after it is about
@@ -136,11 +143,11 @@ def _runs(said: Said, read: Sequence[tuple[Piece, Judged]]) -> Iterator[list[tup
 def _lasts(piece: Piece, judged: Judged) -> bool:
     if _BLACKED_OUT.search(piece.text):
         return False  # what leans on a secret is of no use without it
-    if piece.agents and admit.of(judged).kind not in ("TECH", "LESSON"):
-        return False  # only the owner's words become preferences, decisions and people
+    if piece.agents:
+        return False  # only the owner's words become long-term memory
     if judged.best("act") in _SMALL_TALK:
         return False
-    if (tells_a_move(piece.text, piece.language) or recurs(piece.text, piece.language)) and not piece.agents:
+    if tells_a_move(piece.text, piece.language) or recurs(piece.text, piece.language):
         return True  # standing dates, and what was given up is what an entry may have to be corrected by
     odds = (1 - judged.chance("a", "yes")) * (1 - judged.chance("b", "yes")) * (1 - judged.chance("type", "TEMP"))
     return odds >= _CHATTER
@@ -149,7 +156,7 @@ def _lasts(piece: Piece, judged: Judged) -> bool:
 def _is_context(judged: Judged, piece: Piece, before: Judged) -> bool:
     """Whether a piece that would not be kept for itself tells what the next one is about."""
     small = before.best("act") in (*_SMALL_TALK, "request")
-    return not (small or piece.agents or piece.asked) and _of_one_matter(judged, before)
+    return not (small or piece.asked) and _of_one_matter(judged, before)
 
 
 def _of_one_matter(judged: Judged, before: Judged) -> bool:
@@ -174,8 +181,6 @@ def _support(said: Said, run: Sequence[Piece], tested: Tested) -> float:
         found += 0.8
     if said.session is None and said.label in TYPES:
         found += 1.0  # somebody wrote it into the log as a memory of this type
-    if all(piece.agents for piece in run):
-        found -= AGENTS
     if any(piece.asked for piece in run) and tested.judged.best("act") in ("request", "question"):
         found -= 0.5
     language = tested.judged.language

@@ -66,6 +66,7 @@ class Said:
     line: int
     mark: str
     checkpoint: str = ""  # the file of the layers that it stands in, where it was promoted from one
+    by_agent: bool = False  # an agent noted it
 
 
 @dataclass(frozen=True)
@@ -180,7 +181,8 @@ def _said(day: str, words: str, text: str, stamp: Stamp, heading: str, line: int
     if label not in (*TYPES, *CATEGORIES):
         label = None  # "[HTTP] …" belongs to the words
     bare = bare_words(words) if label else words
-    return Said(day, bare, label, stamp.project, stamp.group, stamp.session, heading, line, mark_of(text))
+    about = (stamp.project, stamp.group, stamp.session)
+    return Said(day, bare, label, *about, heading, line, mark_of(text), by_agent=stamp.by_agent)
 
 
 def _stamp(headings: list[str]) -> Stamp:

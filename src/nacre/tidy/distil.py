@@ -129,6 +129,8 @@ def _offer(night: Night, one: Candidate) -> None:
         questions.about_taken_back(night, one, verdict, home)
     elif repeats and not (overtakes and overtakes[0].odds > repeats.odds):
         deeds.merge(night, one, verdict, *shelf[repeats.place][:2])
+    elif one.agents:
+        questions.about_an_agents_note(night, one, verdict, home)
     elif overtakes:
         deeds.supersede(night, one, verdict, home, [(shelf[stand.place][:2], stand) for stand in overtakes])
     elif unclear:

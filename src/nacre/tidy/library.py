@@ -191,8 +191,11 @@ class Library:
 
     @cached_property
     def agents_word(self) -> frozenset[tuple[str, str]]:
-        """The lines of the logs, by day and mark, that are the agent's word alone."""
-        return frozenset((one.day, mark) for one in self.trail.captured for mark in one.agents)
+        """The lines of the logs, by day and mark, that are the agent's word alone: no talk has them from the owner, too."""
+        agents = {(one.day, mark) for one in self.trail.captured for mark in one.agents}
+        return frozenset(
+            agents - {(one.day, mark) for one in self.trail.captured for mark in one.bullets if mark not in one.agents}
+        )
 
     def recalls(self, line: Line) -> int:
         """How often an entry was given out: recalls that cover its line in its file."""

@@ -53,6 +53,11 @@ def about_taken_back(night: Night, one: Candidate, verdict: Verdict, home: Book)
     ask(night, _item(night, one, review.DOUBT, why, verdict, {"file": home.shown}))
 
 
+def about_an_agents_note(night: Night, one: Candidate, verdict: Verdict, home: Book) -> None:
+    why = say("an agent noted this; accept it if it is so.", "这是代理记下的；如果属实，请接受。")
+    ask(night, _item(night, one, review.DOUBT, why, verdict, {"file": home.shown}))
+
+
 def about_adopted(night: Night, book: Book, line: Line, verdict: Verdict) -> None:
     failed = ", ".join(verdict.failed)
     why = say(

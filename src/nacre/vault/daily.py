@@ -41,10 +41,11 @@ def note(
     type: str | None = None,  # noqa: A002 - the word users know
     *,
     project: str = "",
+    by_agent: bool = False,
     config: Config | None = None,
 ) -> Entry:
     """Write a line into today's log at once, stamped with a project or for all of them. What already stands there today, and is
-    given where this would be, is not written again."""
+    given where this would be, is not written again; but what an agent noted is, when the person says it."""
     kind, words = checked(text, type)
     bullet = f"[{kind}] {words}" if kind else words
     now = clock.now()
@@ -52,9 +53,9 @@ def note(
     shown = workspace.relative(path)
     with operation(workspace, clock, "remember", config) as op:
         doc = document(path, atomic.read_bytes(path) or b"")
-        if line := _line_of(doc, bullet, project):
+        if line := _line_of(doc, bullet, project, of_agents=by_agent):
             return Entry(words, shown, line, kind, already=True, project=project)
-        heading = _note_heading(now, project)
+        heading = _note_heading(now, project, by_agent=by_agent)
         lines = [f"- {bullet}"] if _last_heading(doc) == heading else [f"## {heading}", f"- {bullet}"]
         (line,) = _write(op, path, now.date(), doc, lines, REFUSE)[-1:]
     return Entry(words, shown, line, kind, project=project)
@@ -67,6 +68,7 @@ def notes(
     bullets: Sequence[str],
     *,
     project: str = "",
+    by_agent: bool = False,
     config: Config | None = None,
 ) -> tuple[Entry, ...]:
     """Write several lines into today's log, their secrets blacked out; those that stand there already are not written again."""
@@ -81,7 +83,7 @@ def notes(
         if not new:
             return ()
         lines = [f"- {bullet}" for bullet in new]
-        if _last_heading(doc) != (heading := _note_heading(now, project)):
+        if _last_heading(doc) != (heading := _note_heading(now, project, by_agent=by_agent)):
             lines.insert(0, f"## {heading}")
         numbers = _write(op, path, now.date(), doc, lines, REDACT)[-len(new) :]
     shown = workspace.relative(path)
@@ -201,16 +203,19 @@ def _last_heading(doc: Document) -> str | None:
     return headings[-1].text
 
 
-def _note_heading(now: dt.datetime, project: str) -> str:
-    return f"{now:%H:%M} note" + (f" | project:{project}" if project else "")
+def _note_heading(now: dt.datetime, project: str, *, by_agent: bool = False) -> str:
+    return f"{now:%H:%M} note" + " | agent" * by_agent + (f" | project:{project}" if project else "")
 
 
-def _line_of(doc: Document, bullet: str, project: str) -> int | None:
-    """The line that says it, for all projects or for this one."""
+def _line_of(doc: Document, bullet: str, project: str, *, of_agents: bool = True) -> int | None:
+    """The line that says it, for all projects or for this one; not `of_agents`: outside what agents noted."""
     if bullet.encode() not in doc.data:
         return None
     for item in _readable(doc).items:
-        if bullet in (item.words, item.text.strip()) and stamp_of(item.section).project in (None, project):
+        stamp = stamp_of(item.section)
+        if bullet not in (item.words, item.text.strip()) or stamp.project not in (None, project):
+            continue
+        if of_agents or not stamp.by_agent:
             return item.start
     return None
 

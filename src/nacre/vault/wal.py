@@ -76,7 +76,7 @@ def apply(op: Operation, edit: Edit) -> None:
     if edit.log:
         from nacre.vault import daily
 
-        daily.notes(op.workspace, op.clock, op.command, edit.log, config=op.config)
+        daily.notes(op.workspace, op.clock, op.command, edit.log, by_agent=True, config=op.config)
     rewrite(op, edit.path, edit.data, read=edit.read)
 
 

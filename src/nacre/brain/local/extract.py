@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from nacre.brain.local import offrecord
 from nacre.brain.local.dialogue import NEAR, Sentence, sentences_of
 from nacre.brain.local.judge import Judge, Judged
+from nacre.brain.local.settled import affirms
 from nacre.brain.local.wording import (
     LONGEST,
     asked,
@@ -17,13 +18,13 @@ from nacre.brain.local.wording import (
     joined,
     only_blacked_out,
     shorten,
-    speaks_of_itself,
     starts_with_pronoun,
     tidy,
 )
 from nacre.brain.local.worth import worth
 from nacre.model.bullet import Bullet
 from nacre.model.session import Message, Speaker
+from nacre.text.quoting import demands, reports
 from nacre.text.tokens import tokens
 
 # Worth: takes a line of its own · the owner's words take one · joins a neighbour's · only where lines are missing.
@@ -215,7 +216,12 @@ def _with_outcome(run: tuple[int, ...], talk: _Talk) -> _Line | None:
     if not only_asks and not _is_request(run, talk):
         return _Line(run, (), score)
     least = SLIGHT if only_asks else FAIR
-    answers = [place for place in _answers(run[-1], talk) if talk.worth[place] >= least and _tells(talk.judged[place])]
+    answers = [
+        place
+        for place in _answers(run[-1], talk)
+        # What an agent says is to be done stands on a line of its own, under its name.
+        if talk.worth[place] >= least and _tells(talk.judged[place]) and not demands(talk.sentences[place].text)
+    ]
     best = sorted(sorted(answers, key=lambda place: -talk.worth[place])[:2])
     if only_asks and not best:
         return None
@@ -390,14 +396,27 @@ def _bullet(line: _Line, talk: _Talk) -> Bullet:
     request = first.speaker is Speaker.OWNER and (bool(line.outcome) or _is_request(line.places, talk))
     if request:
         text = asked(text, language)
-    elif first.speaker is Speaker.AGENT and speaks_of_itself(text, language):
+    affirmed = _affirmed(line, talk)
+    by_agent = first.speaker is Speaker.AGENT and not affirmed
+    if by_agent:
         text = f"助手：{text}" if language == "zh" else f"Agent: {text}"
     text = shorten(text, language)
     if line.outcome:
         outcome = joined([tidy(talk.sentences[place].text, language) for place in line.outcome], language)
         text = f"{text} → {shorten(outcome, language)}"
-    sources = tuple(dict.fromkeys(talk.sentences[place].message for place in (*line.places, *line.outcome)))
-    return Bullet(text, None if request else _type(line, talk), sources)
+    places = (*line.places, *line.outcome, *affirmed)
+    sources = tuple(dict.fromkeys(talk.sentences[place].message for place in places))
+    return Bullet(text, None if request else _type(line, talk), sources, by_agent)
+
+
+def _affirmed(line: _Line, talk: _Talk) -> list[int]:
+    """The owner's sentence by which a proposal of the agent becomes the owner's word: said next, and more than a nod."""
+    last = line.places[-1]
+    if talk.sentences[last].speaker is not Speaker.AGENT:
+        return []
+    owners = (place for place in range(last + 1, len(talk.sentences)) if talk.sentences[place].speaker is Speaker.OWNER)
+    answer = next(owners, None)
+    return [answer] if answer is not None and affirms(talk.sentences[answer].text) else []
 
 
 def _antecedent(line: _Line, talk: _Talk) -> list[int]:
@@ -421,6 +440,8 @@ def _type(line: _Line, talk: _Talk) -> str | None:
         return None
     if talk.sentences[best].speaker is Speaker.AGENT and kind in _OWNERS_ALONE:
         return None
+    if reports(talk.sentences[best].text):
+        return None  # it is told that it was said, not that it is so
     return kind
 
 

@@ -13,6 +13,7 @@ from nacre.brain.local.wording import LONGEST, only_blacked_out
 from nacre.guard.sanitise import clean, one_line
 from nacre.model.session import Speaker
 from nacre.text.language import language_of
+from nacre.text.quoting import demands, own_words, reports
 from nacre.text.sentences import sentences
 from nacre.text.tokens import tokens
 
@@ -143,17 +144,17 @@ def _shortened(body: str) -> str:
 
 def _said(body: str) -> list[Said]:
     """The sentences of a talk with who says them; of any other text as if one person did."""
-    from nacre.brain.local.dialogue import own_words
-
     talk = turns(body)
     if not talk:
         texts = sentences(_unwrapped(_HEADING.sub("", _NOT_PROSE.sub("", body))))
         return [Said(one, Speaker.OWNER, place, place) for place, one in enumerate(_worthy(texts))]
     found: list[Said] = []
     for number, turn in enumerate(talk):
-        words = own_words(turn.text)
+        words = own_words(turn.text, typed=turn.speaker is Speaker.OWNER)
         items = offered(words)
         for one in _worthy(sentences(_HEADING.sub("", words)), turn.speaker):
+            if turn.speaker is not Speaker.OWNER and demands(one) and reports(one):
+                continue  # a rule that stands elsewhere
             found.append(Said(one, turn.speaker, number, len(found), items.get(one, "")))
     return found
 

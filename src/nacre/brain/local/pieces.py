@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from nacre.brain.local.wording import tidy
 from nacre.text.language import language_of
+from nacre.text.quoting import demands, own_part
 from nacre.text.sentences import sentences
 
 _ASKED = re.compile(r"\A(?:User asked(?: to)?\s*:?\s*|用户(?:要求|请求|问)\s*[：:]\s*)", re.IGNORECASE)
@@ -25,13 +26,14 @@ _LEAD_CHINESE = re.compile(
 
 class Piece(NamedTuple):
     """One statement. `asked`: it was put as a request; `agents`: it is the agent's word, not the owner's; `announced`: it was
-    called a rule, a decision or a lesson by who said it."""
+    called a rule, a decision or a lesson by who said it; `reported`: it is what somebody else or a text says."""
 
     text: str
     language: str
     asked: bool = False
     agents: bool = False
     announced: bool = False
+    reported: bool = False
 
 
 def pieces(line: str) -> list[Piece]:
@@ -44,9 +46,17 @@ def pieces(line: str) -> list[Piece]:
         for sentence in sentences(text):
             language = language_of(sentence)
             stripped = _without_lead(sentence, language)
-            if bare := tidy(stripped, language):
-                found.append(Piece(bare, language, asked and not by_agent, by_agent, stripped != sentence))
+            own = own_part(stripped)
+            if bare := tidy(own or stripped, language):
+                found.append(Piece(bare, language, asked and not by_agent, by_agent, stripped != sentence, not own))
     return found
+
+
+def is_rule_of_others(line: str, *, by_agent: bool = False) -> bool:
+    """Whether a line of a log says how something is to be done without its being the owner's word: an agent's, or a report."""
+    found = [one._replace(agents=one.agents or by_agent) for one in pieces(line)]
+    telling = [one for one in found if demands(one.text) or (one.agents and one.reported)]
+    return bool(telling) and all(one.agents or one.reported for one in telling)
 
 
 def _without_lead(text: str, language: str) -> str:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from nacre.brain.local.spoken import turns
 from nacre.model.session import Speaker
+from nacre.text.quoting import demands, own_words, reports
 from nacre.text.sentences import sentences
 
 MOST = 3  # settlements that are told, the last ones
@@ -55,11 +56,23 @@ _NUMBERED = re.compile(
     r"(?m)^[ \t]*(?:(?:option|方案)\s*)?(\d{1,2}(?=[.):：、])|[A-H](?=[.):：、])|[-*+•])[.):：、]?[ \t]+(\S.*)$",
     re.IGNORECASE,
 )
-_ASIDE = re.compile(r"(?m)^[ \t]*[>|<].*$")  # quoted, a table, markup
 _WORDS = re.compile(r"[a-z0-9]{3,}")
 _HAN = re.compile("[\u3400-\u9fff]+")
 _NUMBERS = dict(zip("一二三四五六七八", "12345678", strict=True))
 _NOD = 12  # characters up to which a yes says nothing else
+
+
+# Making a proposal a rule of one's own: a yes with what shall hold from then on.
+_ADOPTS = re.compile(
+    r"\b(?:do (?:it|that|so|both)|from now on|always|every time|make (?:it|that|this) (?:so|a|the|our)|keep it that way|let'?s do|go with that|remember (?:it|that))\b"
+    r"|\A\W*(?:agreed|deal|approved)\b|以后|今后|从现在起|就这么(?:定|办|做)|就按|照(?:办|做)|记住|都这样|同意|批准|定了",
+    re.IGNORECASE,
+)
+
+
+def affirms(text: str) -> bool:
+    """Whether an answer takes a proposal over, as in "yes, do that from now on"; an "ok, thanks" does not."""
+    return bool(_AGREES.match(text)) and bool(_ADOPTS.search(text))
 
 
 class Said(NamedTuple):
@@ -153,9 +166,13 @@ def _agreed_to(one: Said, before: Sequence[Said]) -> list[Said]:
     if _answers_a_choice(one, before):
         return nearest[-1:]
     stated = [other for other in nearest if not other.asks]
+    if not affirms(one.text):  # a nod does not make a rule of what an agent read somewhere
+        stated = [other for other in stated if not (demands(other.text) and reports(other.text))]
     # Of several sentences the one that shares words with the answer; else the last, which is what was put to the owner.
     mine = _words(one.text)
-    return [max(stated or nearest, key=lambda other: (len(mine & _words(other.text)), other.place))]
+    if not (nearest := stated or [other for other in nearest if other.asks]):
+        return []
+    return [max(nearest, key=lambda other: (len(mine & _words(other.text)), other.place))]
 
 
 def _words(text: str) -> set[str]:
@@ -177,7 +194,7 @@ def outcome(text: str, most: int) -> list[str]:
     """
     said: list[Said] = []
     for number, turn in enumerate(turns(text)[-_LAST_TURNS:]):
-        words = _ASIDE.sub("", turn.text)
+        words = own_words(turn.text, typed=turn.speaker is Speaker.OWNER)
         items = offered(words) if turn.speaker is Speaker.AGENT else {}
         for one in sentences(words)[:_LOOKED_BACK]:
             said.append(Said(one, turn.speaker, number, len(said), items.get(one, "")))

@@ -127,13 +127,7 @@ def starts_with_pronoun(text: str, language: str) -> bool:
     return bool((_PRONOUN_CHINESE if language == "zh" else _PRONOUN).match(text))
 
 
-_SELF = re.compile(r"\b(?:I|I'm|I've|I'll|I'd|my|me|you|your|you're)\b")
 _BLACKED_OUT = re.compile(r"\[redacted: [^\]\n]+\]")
-
-
-def speaks_of_itself(text: str, language: str) -> bool:
-    """Whether an agent's sentence says "I" or "you", which in a log would read as the owner's."""
-    return ("我" in text or "你" in text or "您" in text) if language == "zh" else bool(_SELF.search(text))
 
 
 def only_blacked_out(text: str) -> bool:
