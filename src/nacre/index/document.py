@@ -131,8 +131,7 @@ def _stamp(headings: tuple[str, ...], layer: str) -> Stamp:
         inner = stamp_of(heading)
         if layer == "weekly" and (project := project_named(heading)):
             inner = Stamp(project=project)
-        if any(inner):
-            found = Stamp(*(new or old for new, old in zip(inner, found, strict=True)))
+        found = inner.within(found)
     return found
 
 

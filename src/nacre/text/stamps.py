@@ -43,6 +43,16 @@ class Stamp(NamedTuple):
     group: str | None = None
     by_agent: bool = False  # a note that an agent wrote down
 
+    def within(self, outer: Stamp) -> Stamp:
+        """This stamp, with the fields of an outer heading's where it names none."""
+        return Stamp(
+            self.time or outer.time,
+            self.session or outer.session,
+            self.project or outer.project,
+            self.group or outer.group,
+            self.by_agent or outer.by_agent,
+        )
+
 
 def stamp_of(heading: str) -> Stamp:
     """What the heading of a log section says of it. Only our own form counts, a time and then fields between bars: a heading

@@ -189,7 +189,7 @@ def _stamp(headings: list[str]) -> Stamp:
     """What the headings above say together; the innermost that names a field has the last word on it."""
     found = Stamp()
     for heading in headings:
-        found = Stamp(*(new or old for new, old in zip(stamp_of(heading), found, strict=True)))
+        found = stamp_of(heading).within(found)
     return found
 
 
