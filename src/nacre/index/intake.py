@@ -122,7 +122,11 @@ class Intake:
 def _without_secrets(known: Known) -> Known:
     """What is kept of a transcript; where a name holds a secret its hash stands, and all is read again the next time."""
     safe = known._replace(
-        **{name: name_kept(getattr(known, name)) for name in ("key", "place", "session", "cwd", "chat")}
+        key=name_kept(known.key),
+        place=name_kept(known.place),
+        session=name_kept(known.session),
+        cwd=name_kept(known.cwd),
+        chat=name_kept(known.chat),
     )
     return safe if safe == known else safe._replace(mark=transcripts.as_text(Mark()))
 
