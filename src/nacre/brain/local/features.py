@@ -86,7 +86,7 @@ _ENGLISH = {
     "starts with a deed": r"\A\W*(?:\w{3,}ed|sent|wrote|made|took|got|went|bought|built|gave|put|ran|told|met|paid|left|cut|drew|sold|found|began|held)\b",
     "starts with a choice": r"\A\W*(?:chose|picked|settled|agreed|decided|dropped|switched|went with|opted|selected|moved|kept|approved|rejected|going with|no more)\b",
     "recurring": r"\b(?:every|each|weekly|monthly|nightly|daily|yearly|quarterly|(?:first|last|second) \w+ of)\b|\b(?:mon|tues|wednes|thurs|fri|satur|sun)days\b",
-    "says how a thing behaves": r"\A\W*(?:(?:the|our|my|this|a|an)\s+)?[\w./-]+(?:\s[\w./-]+){0,2}\s(?!was|is|has|this)\w{2,}s\b",
+    "says how a thing behaves": r"\A\W{0,8}(?:(?:the|our|my|this|a|an)\s+)?[\w./-]+(?:\s[\w./-]+){0,2}\s(?!was|is|has|this)\w{2,}s\b",
     "only": r"\bonly\b|\balone\b|\bnothing but\b|\bexclusively\b",
     "person wants": r"\b[A-Z]?[a-z]+ (?:does(?: not|n't)|doesn't|wants?|likes?|hates?|prefers?|expects?|finds|asks?|insists?|needs?|would rather)\b",
     "two errands": r"\A\W*\w+\b.*\band (?:then )?(?:send|ask|remind|book|check|call|tell|write|order|pay|move|add|update|fix|book|bring|clean|return|test)\b",
