@@ -117,7 +117,7 @@ export class Daemon {
   /** What the daemon answers. Where the one that was known has gone, the next is asked, once. What may take longer has a
    *  connection of its own, so that nobody waits behind it. */
   async ask(scope, message, { within = ANSWER_WITHIN, signal } = {}) {
-    const lane = within > ANSWER_WITHIN ? `long ${scope}` : scope;
+    const lane = `${within} ${scope}`;
     for (let last = false; ; last = true) {
       try {
         const connection = await this.connected(lane, scope, within, signal);

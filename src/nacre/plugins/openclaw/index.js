@@ -7,7 +7,8 @@ import { readFileSync } from "node:fs";
 import { ANSWER_WITHIN, Daemon, Refused } from "./daemon.js";
 
 const contract = JSON.parse(readFileSync(new URL("./contract.json", import.meta.url), "utf8"));
-const WRITE_WITHIN = 15_000; // milliseconds; what is being written is not given up like an answer that nobody needs any more
+const READ_WITHIN = 10_000; // milliseconds; the model asked and waits, unlike a turn that is only to be given something
+const WRITE_WITHIN = 15_000; // what is being written is not given up like an answer that nobody needs any more
 const REFRESH_WITHIN = 28_000;
 const KEEP_AWAKE = 600_000; // the daemon ends when nobody has asked for half an hour: while a gateway runs, somebody may
 const WORDS = {
@@ -74,7 +75,7 @@ function register(api) {
   async function use(ctx, name, params, within, signal) {
     const daemon = daemonOf(ctx);
     try {
-      const scope = await scopeOf(daemon, ctx, { signal });
+      const scope = await scopeOf(daemon, ctx, { within: READ_WITHIN, signal });
       const question = { kind: "tool", name, arguments: params ?? {} };
       const { result } = await daemon.ask(scope, question, { within, signal });
       return { content: [{ type: "text", text: JSON.stringify(result) }], details: result };
@@ -88,7 +89,7 @@ function register(api) {
   for (const name of NAMES) {
     const make = (ctx) => {
       const { reads, ...tool } = contract.tools[language(daemonOf(ctx))].find((one) => one.name === name);
-      const execute = (_id, params, signal) => use(ctx, name, params, reads ? ANSWER_WITHIN : WRITE_WITHIN, signal);
+      const execute = (_id, params, signal) => use(ctx, name, params, reads ? READ_WITHIN : WRITE_WITHIN, signal);
       return { ...tool, catalogMode: "direct-only", execute };
     };
     api.registerTool(make, { name });
@@ -153,7 +154,7 @@ function register(api) {
     handler: async (ctx) => {
       const daemon = daemonOf(ctx);
       try {
-        const scope = await scopeOf(daemon, ctx);
+        const scope = await scopeOf(daemon, ctx, { within: READ_WITHIN });
         const answer = await hook(daemon, scope, "refresh", ctx, {}, { within: REFRESH_WITHIN });
         return { text: answer.text };
       } catch (trouble) {
