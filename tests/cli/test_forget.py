@@ -150,6 +150,7 @@ def test_purging_ends_with_three_when_something_is_left(nacre: Nacre, root: Path
     maria = nacre("forget", "Maria leads the billing team", "--purge")
     assert maria.returncode == 0
     assert "the words stand nowhere any more" in maria.stderr
+    assert "The history of git is not covered." in maria.stderr
 
 
 def test_it_speaks_chinese(nacre: Nacre) -> None:
@@ -157,7 +158,7 @@ def test_it_speaks_chinese(nacre: Nacre) -> None:
     assert done.returncode == 0
     assert "相同的内容" in done.stdout
     assert "已忘记 2 行。" in done.stderr
-    assert "已搜索所有文件：相关文字已不存在。" in done.stderr
+    assert "已搜索 Nacre 写入的所有内容：相关文字已不存在。" in done.stderr
 
 
 def test_on_a_terminal_one_chooses_by_number(nacre: Nacre, root: Path, tmp_path: Path) -> None:

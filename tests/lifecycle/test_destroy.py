@@ -80,8 +80,7 @@ def test_words_that_remain_are_named_and_left_alone(full: Path) -> None:
     left = destroy.left(made, words)
     places = {one.path: (one.line, one.reason) for one in left}
     assert places.pop("SOUL.md") == (2, "your own file: edit it yourself")
-    (git,) = places
-    assert git.startswith(".git/objects/")
+    assert not places  # the history of git is not looked into
     assert (full / ".git").is_dir()
 
 

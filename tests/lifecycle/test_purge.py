@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,11 +11,13 @@ from tests.capture.talks import Desk
 from tests.conftest import FakeEmbedder
 from tests.lifecycle.conftest import BULLET, FACT, NOW, OLDER, bytes_below, everything, take
 
+from nacre.embed.local import LocalEmbedder
 from nacre.errors import NotFound
 from nacre.lifecycle import traces
 from nacre.lifecycle.traces import Words
 from nacre.memory import Memory
-from nacre.vault import longterm
+from nacre.text.tokens import tokens
+from nacre.vault import longterm, sessioncache
 from nacre.vault.history import history
 from nacre.vault.ledger import identity
 from nacre.vault.markdown import open_document
@@ -138,18 +139,140 @@ def test_places_that_are_the_users_are_named_and_not_touched(memory: Memory, roo
     with (root / "AGENTS.md").open("a", encoding="utf8") as file:
         file.write(f"\n- {FACT}\n")
     (root / "memory" / "2026-03-19.md").write_text(f"# 2026-03-19\n\n- Reminder: {FACT}, says Lin\n", "utf8")
-    subprocess.run(["git", "-C", str(root), "init", "-q"], check=True)
-    subprocess.run(["git", "-C", str(root), "add", "MEMORY.md"], check=True)
     report = memory.forget("MEMORY.md:4", purge=True, choose=take)
     assert report.purged
     reasons = {one.path: one.reason for one in report.purged.left}
     assert reasons.pop("notes/mine.txt") == "your own file: edit it yourself"
     assert reasons.pop("AGENTS.md") == "your own file: edit it yourself"
     assert "--similar" in reasons.pop("memory/2026-03-19.md")
-    ((git, reason),) = reasons.items()
-    assert git.startswith(".git/objects/")
-    assert "git" in reason
+    assert not reasons
     assert FACT in (root / "notes" / "mine.txt").read_text("utf8")
+
+
+CODE = "The office code at Harbour Street is 1234"
+TALK = "**User** 2026-02-10 14:05\n\n{line}\n\n**Agent** 2026-02-10 14:06\n\nUnderstood.\n"
+GIST = "# {title}\n\nTags: {tags}\n\n- {line}\n- The shed was painted\n"
+
+
+def laid(root: Path, title: str, line: str = CODE, name: str = "2026-02-10-1405-61871d67") -> None:
+    """A checkpoint and its summary, as capture and organising write them."""
+    for path, text in {
+        f"memory_fs/warm/{name}.md": f"# {title}\n\nsession:61871d67 | codex | 2026-02-10 14:05\n\n{TALK.format(line=line)}",
+        f"memory_fs/gist/{name}.md": GIST.format(title=title, tags="1234, shed, office code", line=line),
+        "memory/2026-02-10.md": f"# 2026-02-10\n\n## 14:05 session:61871d67 | 3 messages\n- [TECH] {CODE}\n",
+    }.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text, "utf8")
+
+
+@pytest.mark.parametrize("title", [CODE, f"{CODE[:30]}…", f"**{CODE}**"])
+def test_titles_and_tags_made_of_the_words_go_with_them(memory: Memory, root: Path, title: str) -> None:
+    laid(root, title)
+    memory.index()
+    report = memory.forget(CODE, purge=True)
+    assert report.purged
+    assert report.purged.left == ()
+    gist = (root / "memory_fs" / "gist" / "2026-02-10-1405-61871d67.md").read_text("utf8")
+    assert gist == "# …\n\nTags: shed\n\n- The shed was painted\n"
+    assert (root / "memory_fs" / "warm" / "2026-02-10-1405-61871d67.md").read_text("utf8").startswith("# …\n\nsession:")
+    assert b"1234" not in bytes_below(root)
+    assert "memory_fs" not in {
+        hit.path.split("/")[0] for hit in memory.search("office code Harbour Street", mode="text")
+    }
+
+
+def test_titles_that_only_look_like_it_are_named(memory: Memory, root: Path) -> None:
+    laid(root, f"Please note: {CODE}", f"Please note: {CODE}")
+    report = memory.forget(CODE, purge=True)
+    assert report.purged
+    gist, warm = (f"memory_fs/{layer}/2026-02-10-1405-61871d67.md" for layer in ("gist", "warm"))
+    assert {(one.path, one.line) for one in report.purged.left} == {(gist, 1), (warm, 1)}
+    assert {(one.line.path, one.line.start) for one in report.plan.alike} >= {
+        (gist, 1),
+        (gist, 5),
+        (warm, 1),
+        (warm, 7),
+    }
+
+
+def test_titles_that_only_look_like_it_are_taken_with_similar(memory: Memory, root: Path) -> None:
+    laid(root, f"Please note: {CODE}", f"Please note: {CODE}")
+    report = memory.forget(CODE, similar=True, purge=True)
+    assert report.purged
+    assert report.purged.left == ()
+    assert b"1234" not in bytes_below(root)
+    gist = root / "memory_fs" / "gist" / "2026-02-10-1405-61871d67.md"
+    assert gist.read_text("utf8") == "# …\n\nTags: shed\n\n- The shed was painted\n"
+
+
+def test_of_a_paragraph_only_the_line_goes_that_says_it(memory: Memory, root: Path) -> None:
+    (root / "memory" / "plan.md").write_text(f"# Plan\n\n{CODE}\nThe shed was painted\n", "utf8")
+    memory.forget(CODE, similar=True)
+    assert (root / "memory" / "plan.md").read_text("utf8") == "# Plan\n\nThe shed was painted\n"
+
+
+@pytest.mark.skipif(not LocalEmbedder().models(), reason="needs the local models")
+def test_what_stands_below_a_title_that_says_it_is_not_like_it(memory: Memory, root: Path) -> None:
+    (root / "memory" / "plan.md").write_text(f"# Please note: {CODE}\n\n- The shed was painted\n", "utf8")
+    laid(root, CODE)
+    memory.index()
+    memory.forget(CODE, similar=True)
+    assert (root / "memory" / "plan.md").read_text("utf8") == "# …\n\n- The shed was painted\n"
+
+
+def test_undo_brings_titles_and_tags_back(memory: Memory, root: Path) -> None:
+    laid(root, CODE)
+    before = everything(root)
+    memory.forget(CODE)
+    undo(memory.workspace, memory.clock, memory.config)
+    assert everything(root) == before
+
+
+def test_a_note_whose_title_alone_says_it_can_be_forgotten_by_the_id_of_the_hit(memory: Memory, root: Path) -> None:
+    (root / "memory" / "gate.md").write_text(f"{CODE}\n=====\n", "utf8")
+    (hit,) = (one for one in memory.search(CODE, mode="text") if one.path == "memory/gate.md")
+    memory.forget(hit.id)
+    assert (root / "memory" / "gate.md").read_text("utf8") == "…\n=====\n"
+
+
+def test_names_of_files_that_say_it_are_told(memory: Memory, root: Path) -> None:
+    memory.checkpoint(text=f"{CODE}\nThe shed was painted\n")
+    (name,) = (path.name for path in (root / "memory_fs" / "hot").iterdir())
+    assert name.endswith("-the-office-code-at-harbour-street-is-123.md")
+    report = memory.forget(CODE, purge=True)
+    assert report.purged
+    told = {one.path: one.reason for one in report.purged.left}
+    assert told[f"memory_fs/hot/{name}"] == "the name of the file says it: rename it"
+    assert "kept with its history" in told[".nacre/history/operations.jsonl"]
+    assert set(told) <= {f"memory_fs/hot/{name}", ".nacre/history/operations.jsonl", "refcount.json"}
+
+
+def test_full_text_that_keeps_the_tokens_is_told(memory: Memory, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    laid(root, CODE)
+    memory.index()
+
+    def cleaned_badly(*_: object) -> bool:
+        store, table = memory.keeper.store, memory.keeper.current().words
+        with store.writing() as db:
+            db.execute(f"insert into {table}(rowid, body, heading) values(999999, ?, '')", (" ".join(tokens(CODE)),))
+        return False
+
+    monkeypatch.setattr("nacre.lifecycle.purge._clean_index", cleaned_badly)
+    report = memory.forget(CODE, purge=True)
+    assert report.purged
+    assert ".nacre/index/index.sqlite" in {one.path for one in report.purged.left}
+
+
+def test_what_a_session_keeps_in_its_cache_is_told(
+    memory: Memory, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NACRE_CACHE_PATH", str(tmp_path / "cache"))
+    with Memory.open(root, now=NOW) as again:
+        cache = sessioncache.open_cache("s1", again.config.cache, again.clock)
+        sessioncache.put(cache, "code", FACT)
+        report = again.forget(FACT, purge=True)
+    assert report.purged
+    assert [one.reason for one in report.purged.left] == ["the cache of a session: nacre cache clear"]
 
 
 def test_the_agents_own_transcripts_are_named(memory: Memory) -> None:

@@ -36,6 +36,7 @@ _WHO = {
     "zh": {Speaker.OWNER: "用户", Speaker.AGENT: "助手", Speaker.OTHER: "他人"},
 }
 _TITLE = 60  # characters
+NAME_LENGTH = 40  # characters of the name of a file that are made of its title
 _SPEAKS = re.compile(r"(?m)^[^\S\n]*\*\*(?:User|Agent|Other|用户|助手|他人)(?: \([^)\n]*\))?\*\*")
 _MARKS = re.compile(r"\A[#>*\s-]+")
 
@@ -102,7 +103,7 @@ def of_text(given: Setting, text: str, title: str | None) -> Checkpoint:
         raise BadInput(say("There is nothing to write: the input is empty.", "没有可写入的内容：输入为空。"))
     now, safe = given.clock.now(), redact(clean(text)).text
     name = redact(one_line(title)).text if title and title.strip() else _first_line(safe)
-    slug = slug_of(name)[:40].strip("-") or "note"
+    slug = slug_of(name)[:NAME_LENGTH].strip("-") or "note"
     body = safe if safe.lstrip().startswith("# ") else f"# {name}\n\n{safe}"
     return Checkpoint(f"{now:%Y-%m-%d-%H%M}-{slug}.md", body, is_talk=False)
 

@@ -25,7 +25,9 @@ NOT_ALL = 3  # exit code: something is left
 @click.argument("what", metavar="ID|WORDS|FILE:LINE [WORDS]", nargs=-1, required=True)
 @click.option("--all", "every", is_flag=True, help="Everything found that holds all of these words.")
 @click.option("--similar", is_flag=True, help="Also lines that look like it, which are otherwise only listed.")
-@click.option("--purge", is_flag=True, help="Also out of history and backups, then search every file for it. No undo.")
+@click.option(
+    "--purge", is_flag=True, help="Also out of history and backups, then search all that Nacre writes for it. No undo."
+)
 @dry_run_option
 @json_option
 @click.pass_obj
@@ -174,10 +176,16 @@ def _show_purge(made: PurgePlan, left: Sequence[Left], *, dry_run: bool) -> None
             )
         )
     elif not left:
-        note(say("Every file was searched: the words stand nowhere any more.", "已搜索所有文件：相关文字已不存在。"))
+        note(
+            say(
+                "Everything that Nacre writes was searched: the words stand nowhere any more.",
+                "已搜索 Nacre 写入的所有内容：相关文字已不存在。",
+            )
+        )
     else:
         note(say("It still stands in:", "仍存在于："))
         show_left(left)
+    note(say("The history of git is not covered.", "git 的历史不在检查范围内。"))
 
 
 def show_left(left: Sequence[Left]) -> None:

@@ -15,7 +15,7 @@ from nacre.config import Config, user_config_folder
 from nacre.errors import NacreError, cannot_write
 from nacre.lifecycle import traces
 from nacre.lifecycle.lines import everywhere
-from nacre.lifecycle.purge import Left, cannot_be_read, of_git, own_file
+from nacre.lifecycle.purge import Left, cannot_be_read, own_file
 from nacre.lifecycle.traces import Trace, Words
 from nacre.vault import atomic, rules
 from nacre.vault.files import TIERS
@@ -217,4 +217,4 @@ def left(made: DestroyPlan, words: Iterable[str]) -> tuple[Left, ...]:
 def _why_left(trace: Trace) -> str:
     if trace.inside == traces.UNREADABLE:
         return cannot_be_read()
-    return of_git() if ".git" in trace.path.parts else own_file()
+    return own_file()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from nacre.lifecycle.traces import unmarked
 from nacre.model.plan import Plan, Step
 from nacre.text.tokens import tokens
 from nacre.vault import atomic, jsonl, ledger, tombstones
+from nacre.vault.files import TIERS
 from nacre.vault.ledger import Record, Standing
 from nacre.vault.operation import Operation, operation
 from nacre.vault.rewrite import changed, rewrite
@@ -25,15 +27,18 @@ from nacre.words import say
 LOOKED_AT = 20  # hits that may say the same in other words
 OVERLAP = 0.6  # of the words of two lines, from which on they look alike
 COSINE = 0.75
+_TAGS = re.compile(r"((?:Tags|标签)[:：]\s*)(\S.*)", re.IGNORECASE)
+_COMMA = re.compile(r"[,，、]")
 SHORTEST = 12  # characters; of less than that and few words, a longer line does not say the same because it holds it
 
 
 @dataclass(frozen=True)
 class Going:
-    """A line, and why it goes or would."""
+    """A line, and why it goes or would; what stands there `instead`, of a title and of a line of tags."""
 
     line: Line
     reason: str
+    instead: str | None = None
 
 
 @dataclass(frozen=True)
@@ -81,10 +86,11 @@ def plan(room: Room, targets: Sequence[Target], lines: Sequence[Line], *, simila
     facts = tuple(_whole(connected(target, known, superseded=similar), stones) for target in targets)
     going: dict[tuple[str, int, int], Going] = {}
     for line in lines:
-        reason = next((reason for fact in facts if (reason := fact.reason(line))), None)
+        reason = next((reason for fact in facts if (reason := fact.reason(line) or _as_title(fact, line))), None)
         if reason and line.words:
-            going[_span(line)] = Going(line, reason)
-    alike = [one for one in _alike(room, facts, lines) if _span(one.line) not in going]
+            going[_span(line)] = _going(line, reason)
+    untagged = [line for line in lines if not (line.layer in TIERS and _TAGS.fullmatch(line.text))]
+    alike = [one for one in _alike(room, facts, untagged) if not _is_settled(one, going)]
     if similar:
         going |= {_span(one.line): one for one in alike}
         alike = []
@@ -93,7 +99,53 @@ def plan(room: Room, targets: Sequence[Target], lines: Sequence[Line], *, simila
     ids = {known for fact in facts for known in fact.ids} | {one.id for one in wordings}
     redacts = sum(record.id in ids and bool(record.text or record.without_it) for record in records)
     alike = [one for one in _outermost(alike) if not any(_covers(other.line, one.line) for other in kept)]
+    kept += _tags(facts, kept, lines)
     return ForgetPlan(facts, tuple(kept), tuple(alike), wordings, redacts)
+
+
+def _is_settled(one: Going, going: Mapping[tuple[str, int, int], Going]) -> bool:
+    """Whether a line goes anyway, or the line within it that says the fact does."""
+    inner = one.reason == among_others() and any(_covers(one.line, other.line) for other in going.values())
+    return inner or _span(one.line) in going
+
+
+def _going(line: Line, reason: str) -> Going:
+    return Going(line, reason, None if line.title is None else f"{line.title}…")
+
+
+def _as_title(fact: Fact, line: Line) -> str | None:
+    """Why a title says the fact: it has its words, marked up, or its beginning, cut off."""
+    said = normal(unmarked(line.words))
+    if line.title is None or not is_telling(said):
+        return None
+    if said in fact.normal or (line.words.endswith("…") and any(form.startswith(said) for form in fact.normal)):
+        return say("its words, as a title", "用作标题的原文")
+    return None
+
+
+def _tags(facts: Sequence[Fact], going: Sequence[Going], lines: Sequence[Line]) -> list[Going]:
+    """The tags that were made of what goes: in the checkpoints that lose a line, and in their summaries and originals."""
+    names = {_name(one.line) for one in going if one.line.layer in TIERS}
+    said = {
+        token
+        for words in (*(fact.words for fact in facts), *(one.line.whole for one in going))
+        for token in tokens(words)
+    }
+    found = []
+    for line in lines:
+        if line.layer not in TIERS or _name(line) not in names or not (listed := _TAGS.fullmatch(line.text)):
+            continue
+        every = [tag.strip() for tag in _COMMA.split(listed[2])]
+        kept = [tag for tag in every if not set(tokens(tag)) <= said]
+        if kept != every:
+            reason = say("tags made of it", "由它得来的标签")
+            found.append(Going(line, reason, f"{listed[1]}{', '.join(kept)}" if kept else None))
+    return found
+
+
+def _name(line: Line) -> str:
+    """The name that a checkpoint shares with its summary."""
+    return line.path.rpartition("/")[2].removesuffix(".md").removesuffix(".gist")
 
 
 def _whole(fact: Fact, stones: Tombstones) -> Fact:
@@ -110,23 +162,32 @@ def _alike(room: Room, facts: Iterable[Fact], lines: Sequence[Line]) -> Iterable
         said = {normal(unmarked(form)) for form in fact.normal if len(form) >= SHORTEST or is_telling(form)} - {""}
         for line in lines:
             reason = fact.akin(line) or _holds(said, line)
+            if not reason and line.title is not None and _overlap(fact.words, line.words) >= OVERLAP:
+                reason = say("also looks like it", "看起来也像")
             if reason and line.words:
-                found.setdefault(_span(line), Going(line, reason))
+                found.setdefault(_span(line), _going(line, reason))
         if not fact.words:
             continue
         for hit in room.search(fact.words, LOOKED_AT):
             here = lines_at(lines, hit.path, hit.start_line, hit.end_line)
-            near = len(here) == 1 and hit.parts.get("cosine", 0.0) >= COSINE
+            titled = (
+                _overlap(fact.words, hit.heading) >= OVERLAP / 2
+            )  # then that is what is near, not the line below it
+            near = len(here) == 1 and hit.parts.get("cosine", 0.0) >= COSINE and not titled
             for line in here:
                 if near or _overlap(fact.words, line.words) >= OVERLAP:
-                    found.setdefault(_span(line), Going(line, say("also looks like it", "看起来也像")))
+                    found.setdefault(_span(line), _going(line, say("also looks like it", "看起来也像")))
     return found.values()
 
 
 def _holds(said: Collection[str], line: Line) -> str | None:
     own = normal(unmarked(line.words))
     held = any(form in own for form in said)
-    return say("says it among other things", "其中提到了它") if held else None
+    return among_others() if held else None
+
+
+def among_others() -> str:
+    return say("says it among other things", "其中提到了它")
 
 
 def _overlap(one: str, other: str) -> float:
@@ -168,10 +229,11 @@ def _wordings(
             if (told := known.get(entry)) and told.text:
                 add(told.text, entry, fact.id, apart=reason == superseded_by_it())
     for gone in going:
-        owner, reason = next(
-            ((fact.id, reason) for fact in facts if (reason := fact.reason(gone.line))), (facts[0].id, "")
-        )
-        add(gone.line.whole, gone.line.id, owner, apart=reason in ("", superseded_by_it()))
+        if gone.line.title is not None:
+            continue
+        belongs = ((fact.id, why) for fact in facts if (why := fact.reason(gone.line)))
+        owner, why = next(belongs, (facts[0].id, ""))
+        add(gone.line.whole, gone.line.id, owner, apart=why in ("", superseded_by_it()))
     return tuple(found.values())
 
 
@@ -183,13 +245,14 @@ def apply(room: Room, made: ForgetPlan) -> None:
     if not made:
         return
     with operation(room.workspace, room.clock, "forget", room.config) as op:
-        files: dict[Path, list[Line]] = {}
+        files: dict[Path, list[Going]] = {}
         for one in made.going:
-            files.setdefault(atomic.real(one.line.full), []).append(one.line)  # one file may go by two names
-        contents = [(lines, _still(room, lines)) for lines in files.values()]
+            files.setdefault(atomic.real(one.line.full), []).append(one)  # one file may go by two names
+        contents = [(going, _still(room, [one.line for one in going])) for going in files.values()]
         bury(op, made)
-        for lines, data in contents:
-            write(op, lines[0].full, data, without(data, lines))
+        for going, data in contents:
+            instead = {one.line.start: one.instead for one in going if one.instead is not None}
+            write(op, going[0].line.full, data, without(data, [one.line for one in going], instead))
 
 
 def _still(room: Room, lines: Sequence[Line]) -> bytes:

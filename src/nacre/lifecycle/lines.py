@@ -1,17 +1,17 @@
-"""Every line of memory with its place and its words: list items, lines of digests, lines of notes and checkpoints."""
+"""Every line of memory with its place and its words: list items, lines of digests, lines and titles of notes and checkpoints."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 from nacre.config import Config
 from nacre.errors import NacreError
 from nacre.text.blocks import HEADING, ITEM, TEXT
-from nacre.text.stamps import bare_words, label_of
+from nacre.text.stamps import bare_words, is_structural, label_of, stamp_of
 from nacre.vault import atomic, packed, skills
 from nacre.vault.files import memory_files
 from nacre.vault.ledger import identity
@@ -44,6 +44,7 @@ class Line:
     text: str  # as it stands there with everything nested in it, on one line, without its marker
     words: str  # what it says itself
     whole: str  # what it says with that
+    title: str | None = None  # of a heading: the signs before its words, which stay when these go
 
     @cached_property
     def marks(self) -> frozenset[str]:
@@ -145,6 +146,15 @@ def lines_of(path: str, full: Path, layer: str, data: bytes) -> Iterator[Line]:
     for block in doc.blocks:
         if block.kind == HEADING:
             section = block.text
+            if (
+                layer != "longterm"
+                and full.name != "SESSION-STATE.md"
+                and not stamp_of(section).time
+                and not is_structural(section)
+            ):
+                signs = f"{'#' * block.level} " if block.start == block.end else ""
+                end = block.end if signs else block.end - 1  # a line under it marks the other kind
+                yield replace(line(block.start, end, section, section), title=signs)
         elif block.kind == ITEM:
             for one in _with_nested(doc, items[block.start]):
                 yield line(one.start, one.end, _own(one), one.text)
@@ -186,10 +196,14 @@ def _spans(doc: Document, start: int, end: int) -> Iterator[tuple[int, int]]:
     yield from ((number, number) for number in range(start, end + 1))
 
 
-def without(data: bytes, gone: Iterable[Line]) -> bytes:
-    """The file's bytes without these lines; no other byte changes."""
+def without(data: bytes, gone: Iterable[Line], instead: Mapping[int, str] | None = None) -> bytes:
+    """The file's bytes without these lines, with something `instead` of those that begin at a number; no other byte changes."""
     numbers = {number for line in gone for number in range(line.start, line.end + 1)}
     parts = data.split(b"\n")
     lines = [part + b"\n" for part in parts[:-1]] + ([parts[-1]] if parts[-1] else [])
+    for number, text in (instead or {}).items():
+        ending = lines[number - 1][len(lines[number - 1].rstrip(b"\r\n")) :]
+        lines[number - 1] = text.encode() + ending
+        numbers.discard(number)
     kept = b"".join(line for number, line in enumerate(lines, start=1) if number not in numbers)
     return _BYTE_ORDER_MARK + kept if 1 in numbers and data.startswith(_BYTE_ORDER_MARK) else kept

@@ -10,24 +10,28 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from nacre.capture.checkpoint import NAME_LENGTH
 from nacre.errors import NacreError
 from nacre.index.scrub import scrub
+from nacre.index.sessions import FILE as SESSIONS
 from nacre.index.store import Store
 from nacre.lifecycle import traces
 from nacre.lifecycle.connect import Fact
 from nacre.lifecycle.forget import ForgetPlan, redact
-from nacre.lifecycle.lines import Line, lines_of, read, without
+from nacre.lifecycle.lines import Line, is_telling, lines_of, read, without
 from nacre.lifecycle.target import Room
 from nacre.lifecycle.traces import Trace, Words
 from nacre.text.stamps import bare_words
+from nacre.text.tokens import tokens
 from nacre.vault import atomic, blobs, given, ledger, tombstones, trail
 from nacre.vault.files import memory_files
-from nacre.vault.history import history
+from nacre.vault.history import history, operations_file
 from nacre.vault.lock import lock
 from nacre.vault.operation import operation
 from nacre.vault.rewrite import rewrite
+from nacre.vault.sessioncache import cache_folder
 from nacre.vault.tombstones import Tombstones, normal
-from nacre.vault.workspace import Workspace
+from nacre.vault.workspace import Workspace, slug_of
 from nacre.words import say
 
 
@@ -79,7 +83,7 @@ def plan(room: Room, forgotten: ForgetPlan) -> PurgePlan:
     backups = _backups(workspace)
     for text in (*(data for _, data in kept), *(read(path) for path in backups)):
         said |= _recognised(text, stones, ids)
-    words = Words(one for one in said if one)
+    words = Words(_with_names(filter(None, said)))
     held = tuple(dict.fromkeys(name for name, data in kept if words.found(data))) if words else ()
     undoes = tuple(
         one.id
@@ -156,7 +160,7 @@ def _sessions(workspace: Workspace, marks: set[str], ids: Iterable[str]) -> tupl
 def apply(room: Room, made: PurgePlan) -> PurgeReport:
     """Clean all of it, then search every file for the words. What is done here is not undone."""
     workspace = room.workspace
-    words = Words(made.words)
+    words, wanted = Words(made.words), _with_names(made.words)
     with lock(workspace):
         with operation(workspace, room.clock, "forget", room.config) as op:
             for path, lines in made.backups:
@@ -164,18 +168,20 @@ def apply(room: Room, made: PurgePlan) -> PurgeReport:
                 if remaining := _still_there(path, lines, data):
                     rewrite(op, path, without(data, remaining), read=atomic.digest(data))
             redact(op, made.ids, words.hold)
-        _empty_history(workspace, words)
+        _empty_history(workspace, Words(wanted))
         given.take_out(workspace, words.hold)
         for folder in _folders(room):
             atomic.clean_stale(folder)
-    standing = tuple(_in_files(room, words)) if words else tuple(_by_hash(room, made.ids))
+    standing = tuple(_in_files(room, Words(wanted))) if words else tuple(_by_hash(room, made.ids))
     indexed = {found.full for found in memory_files(workspace, room.config)}
     still = {one.words for one in standing if str(one.path) in indexed}
-    gone = Words(one for one in made.words if one not in still)  # what a file holds, its index may hold
-    rebuilt = _clean_index(room, gone)
-    found = (*standing, *_in_index(room, gone))
+    gone = [one for one in wanted if one not in still]  # what a file holds, its index may hold
+    rebuilt = _clean_index(room, Words(gone))
+    named = {one.path for one in standing}
+    tokens_of = (one for one in _in_full_text(room, made.words) if one.path not in named)
+    found = (*standing, *_in_index(room, gone), *tokens_of)
     extra = _library(room)
-    places = (Left(workspace.relative(one.path), one.line, _why_left(workspace, one, extra)) for one in found)
+    places = (Left(workspace.relative(one.path), one.line, _why_left(room, one, extra)) for one in found)
     return PurgeReport(made, tuple(dict.fromkeys(places)), rebuilt)
 
 
@@ -216,13 +222,26 @@ def _clean_index(room: Room, words: Words) -> bool:
     return True
 
 
+def _with_names(words: Iterable[str]) -> list[str]:
+    """The words, and what they become in the name of a checkpoint, as far as that tells anything."""
+    every = list(words)
+    return every + [slug for one in every if is_telling(slug := slug_of(one)[:NAME_LENGTH].strip("-"))]
+
+
 def _index_files(store: Store) -> list[Path]:
     return [path for path in store.path.parent.glob(f"{store.path.name}*") if path.is_file()]
 
 
 def _roots(room: Room) -> list[Path]:
-    layers = room.workspace.tiers(room.config.tiers.path)
-    return [room.workspace.root, layers, *map(Path, sorted(_library(room)))]
+    """Wherever Nacre writes: the workspace, the layers and their counts, the index, the session cache; and the user's library."""
+    config, store = room.config, room.keeper().store
+    own = [
+        room.workspace.tiers(config.tiers.path),
+        room.workspace.refcount(config.tiers.path),
+        cache_folder(config.cache.path),
+    ]
+    index = [store.path.parent] if store.on_disk else []
+    return [room.workspace.root, *own, *index, *map(Path, sorted(_library(room)))]
 
 
 def _library(room: Room) -> set[str]:
@@ -231,15 +250,40 @@ def _library(room: Room) -> set[str]:
 
 
 def _in_files(room: Room, words: Words) -> Iterator[Trace]:
-    """Every place in the workspace, its layers and the user's library that still holds the words, but for the index."""
+    """Every place that Nacre writes, or searches, and that still holds the words; but for the index."""
     index = room.keeper().store
     skip = _index_files(index) if index.on_disk else []
     return (one for one in traces.scan(_roots(room), words) if one.path not in skip)
 
 
-def _in_index(room: Room, words: Words) -> list[Trace]:
+def _in_index(room: Room, words: Sequence[str]) -> list[Trace]:
+    """Where the index still holds the words."""
     store = room.keeper().store
-    return [one for path in _index_files(store) for one in traces.in_file(path, words)] if store.on_disk else []
+    plain = Words(words)
+    return [one for path in _index_files(store) for one in traces.in_file(path, plain)] if store.on_disk else []
+
+
+def _in_full_text(room: Room, words: Sequence[str]) -> Iterator[Trace]:
+    """Where the full text of an index still holds the tokens of the words one after the other: in the file that a passage is of,
+    in a transcript, or in the index itself, when no file has them any more."""
+    store = room.keeper().store
+    for path in (store.path, store.path.parent / SESSIONS) if store.on_disk else ():
+        if not path.is_file():
+            continue
+        with contextlib.closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as db:
+            tables = db.execute(
+                "select name from sqlite_master where sql like 'create virtual%using fts5(%'"
+            ).fetchall()
+            for (name,) in tables:
+                query = (  # the name is from the database's own list
+                    f"select f.path, c.first from {name} left join chunks c on c.id = {name}.rowid"  # noqa: S608
+                    f" left join files f on f.id = c.file where {name} match ?"
+                )
+                for one in filter(is_telling, words):
+                    phrase = " ".join(tokens(one))
+                    for shown, line in db.execute(query, (f'"{phrase}"',)):
+                        ours = shown and path.name != SESSIONS
+                        yield Trace(room.workspace.root / shown if ours else path, one, line if ours else None)
 
 
 def _by_hash(room: Room, ids: frozenset[str]) -> Iterator[Trace]:
@@ -252,13 +296,14 @@ def _by_hash(room: Room, ids: frozenset[str]) -> Iterator[Trace]:
             yield from (Trace(path, "", number) for number, same in enumerate(met, 1) if same)
 
 
-def _why_left(workspace: Workspace, trace: Trace, extra: Container[str]) -> str:
+def _why_left(room: Room, trace: Trace, extra: Container[str]) -> str:
     """Why words stand where they do, and who can take them out."""
+    workspace, config = room.workspace, room.config
     shown = workspace.relative(trace.path)
     if trace.inside == traces.UNREADABLE:
         return cannot_be_read()
-    if ".git" in Path(shown).parts:
-        return of_git()
+    if trace.inside == traces.NAME:
+        return say("the name of the file says it: rename it", "文件名包含该内容：请重命名")
     if trace.path.name.startswith("sessions.sqlite"):
         return say(
             "the index of sessions, made from your agents' transcripts: delete the transcript, then run nacre update",
@@ -266,6 +311,12 @@ def _why_left(workspace: Workspace, trace: Trace, extra: Container[str]) -> str:
         )
     if str(trace.path) in extra:
         return own_file()
+    if trace.path in (operations_file(workspace), workspace.refcount(config.tiers.path)):
+        return say(
+            "the name that a file has or had, which is kept with its history", "文件现在或曾经的名称，随其历史保留"
+        )
+    if cache_folder(config.cache.path) in trace.path.parents:
+        return say("the cache of a session: nacre cache clear", "会话缓存：请运行 nacre cache clear")
     if workspace.machine in trace.path.parents or trace.path.name.startswith("index.sqlite"):
         return say("Nacre's own file: run the command again", "Nacre 自己的文件：请再次运行命令")
     if not _is_memory(shown):
@@ -278,12 +329,6 @@ def _why_left(workspace: Workspace, trace: Trace, extra: Container[str]) -> str:
 
 def cannot_be_read() -> str:
     return say("cannot be read, so nothing is proven of it", "无法读取，因此无法证明")
-
-
-def of_git() -> str:
-    return say(
-        "git's own store, which is yours: rewrite its history or delete it", "git 的存储，属于您：请改写其历史或删除"
-    )
 
 
 def own_file() -> str:

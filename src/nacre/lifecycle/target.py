@@ -153,14 +153,16 @@ def _no_line(place: str) -> NotFound:
 
 
 def lines_at(lines: Sequence[Line], path: str, first: int, last: int) -> list[Line]:
-    """The lines that a span of a file means: those that lie in it, outermost ones; else the innermost around it."""
-    here = [line for line in lines if line.path == path and line.words]
+    """The lines that a span of a file means: those that lie in it, outermost ones; else the innermost around it; else its title."""
+    every = [line for line in lines if line.path == path and line.words]
+    here = [line for line in every if line.title is None]
     inside = [line for line in here if first <= line.start and line.end <= last]
     outer = [line for line in inside if not any(_holds(other, line) for other in inside)]
     if outer:
         return outer
     around = [line for line in here if line.start <= first and last <= line.end]
-    return sorted(around, key=lambda line: line.end - line.start)[:1]
+    titles = [line for line in every if line.title is not None and first <= line.start <= last]
+    return sorted(around, key=lambda line: line.end - line.start)[:1] or titles[:1]
 
 
 def _holds(outer: Line, inner: Line) -> bool:

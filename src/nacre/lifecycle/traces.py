@@ -1,4 +1,4 @@
-"""Looking for words in the bytes of files: plain, escaped in JSON, compressed by zlib or gzip, in databases and git packs."""
+"""Looking for words in the bytes of files: plain, escaped in JSON, compressed by zlib or gzip, in databases."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 LARGEST = 500_000_000  # bytes that are unpacked of one stream
 PIECE, OVERLAP = 1 << 25, 1 << 16  # bytes of a large file that are looked at together, and that neighbours share
-UNREADABLE = "unreadable"
+UNREADABLE, NAME = "unreadable", "name"
 _FEW = 64  # words; up to so many it is faster to look for each
 DISTINCTIVE = 16  # bytes; words shorter than that may stand anywhere, and count only as a line of their own
 _WINDOW = 8  # bytes that are compared first, all words at once
@@ -161,13 +161,15 @@ def _forms(words: str) -> set[bytes]:
 
 
 def scan(roots: Iterable[Path], words: Words, *, skip: Iterable[Path] = ()) -> Iterator[Trace]:
-    """Every place below the roots where the words stand, once for each file and word. Links are not followed."""
+    """Every place below the roots where the words stand, once for each file and word: in it, or in its name. Links are not
+    followed, and the history of git is left out."""
     skipped = {os.path.realpath(path) for path in skip}
     seen: set[str] = set()
     for root in roots:
         for path in below(root, skipped):
             if (real := os.path.realpath(path)) not in seen:
                 seen.add(real)
+                yield from (Trace(path, one, inside=NAME) for one in words.found(path.name.encode("utf-8", "replace")))
                 yield from in_file(path, words)
 
 
@@ -176,7 +178,9 @@ def below(root: Path, skipped: Iterable[str] = ()) -> Iterator[Path]:
     if _is_file(root):
         yield root
     for place, folders, names in os.walk(root):
-        folders[:] = sorted(name for name in folders if os.path.realpath(os.path.join(place, name)) not in skipped)
+        folders[:] = sorted(
+            name for name in folders if name != ".git" and os.path.realpath(os.path.join(place, name)) not in skipped
+        )
         yield from (path for name in sorted(names) if _is_file(path := Path(place, name)))
 
 
@@ -226,7 +230,7 @@ def _line_of(data: bytes, words: str) -> int | None:
 
 
 def _is_packed(head: bytes) -> bool:
-    return head.startswith((b"\x1f\x8b", b"PACK")) or bool(_STREAM.match(head))
+    return head.startswith(b"\x1f\x8b") or bool(_STREAM.match(head))
 
 
 def contents(data: bytes) -> Iterator[tuple[str, bytes]]:
@@ -237,18 +241,14 @@ def contents(data: bytes) -> Iterator[tuple[str, bytes]]:
             yield "gzip", gzip.decompress(data)
         except (OSError, EOFError, zlib.error):
             return
-    elif data.startswith(b"PACK"):
-        for begin in _STREAM.finditer(data):
-            yield from (("git", unpacked) for unpacked in _unpacked(data, begin.start()))
     elif _STREAM.match(data):
-        yield from (("zlib", unpacked) for unpacked in _unpacked(data, 0))
+        yield from (("zlib", unpacked) for unpacked in _unpacked(data))
 
 
-def _unpacked(data: bytes, at: int) -> Iterator[bytes]:
+def _unpacked(data: bytes) -> Iterator[bytes]:
     """The stream that begins there; nothing where none does."""
     try:
-        unpacker = zlib.decompressobj()
-        unpacked = unpacker.decompress(memoryview(data)[at:], LARGEST)
+        unpacked = zlib.decompressobj().decompress(data, LARGEST)
     except zlib.error:
         return
     if unpacked:

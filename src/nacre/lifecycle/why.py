@@ -60,7 +60,7 @@ def why(room: Room, target: Target, lines: Sequence[Line]) -> Why:
     """Follow a target back to what was said. Reads files and transcripts; writes nothing."""
     known = ledger.standing(ledger.read(room.workspace).records)
     fact = connected(target, known, older=False)
-    mine = [line for line in lines if line.words and fact.reason(line)]
+    mine = [line for line in lines if line.words and line.title is None and fact.reason(line)]
     if target.line and target.line not in mine:
         mine.append(target.line)
     entries = [known[entry] for entry in fact.ids if entry in known]

@@ -55,10 +55,10 @@ def open_cache(session: str, settings: CacheSettings, clock: Clock) -> Cache:
     """The cache of a session. Touches nothing; a folder that is not the user's own is refused when it is used."""
     if not session.strip():
         raise BadInput(say("The session has no name; leave --session out.", "会话名为空；请去掉 --session。"))
-    return Cache(_folder(settings.path), session, clock, duration(settings.max_age))
+    return Cache(cache_folder(settings.path), session, clock, duration(settings.max_age))
 
 
-def _folder(setting: str | None) -> Path:
+def cache_folder(setting: str | None) -> Path:
     """A folder of our own in the place that is set, or in the user's: others may keep files there, and are not disturbed."""
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     if not setting and runtime and os.path.isabs(runtime) and os.path.isdir(runtime):
