@@ -322,10 +322,13 @@ def _without_quoted(texts: Sequence[str]) -> list[str]:
     own: set[str] = set()
     said: set[str] = set()
     for turn in turns("\n".join(texts)):
-        said.update(turn.text.split("\n"))
+        said.update(map(str.strip, turn.text.split("\n")))
         lines = own_words(turn.text, typed=turn.speaker is Speaker.OWNER).split("\n")
-        own.update(line for line in lines if not is_rule_of_others(line, by_agent=turn.speaker is not Speaker.OWNER))
-    return ["" if text in said and text not in own else text for text in texts]
+        own.update(
+            line.strip() for line in lines if not is_rule_of_others(line, by_agent=turn.speaker is not Speaker.OWNER)
+        )
+    quoted = said - own
+    return ["" if text.strip() in quoted else text for text in texts]
 
 
 def _end(path: Path) -> list[str]:
