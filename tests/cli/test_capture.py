@@ -163,7 +163,7 @@ def test_what_a_text_is_worth_is_written_once_and_taken_back_by_undo(nacre: Nacr
     assert desk.log("2026-03-02") == ""
     for _ in range(2):
         assert "pnpm" in nacre("extract", "--auto", "-", stdin=text).stdout
-    assert desk.log("2026-03-02").startswith("# 2026-03-02\n\n## 12:00 note\n- ")
+    assert desk.log("2026-03-02").startswith("# 2026-03-02\n\n## 12:00 note | project:")
     assert desk.log("2026-03-02").count("pnpm") == 1
     assert "extract" in nacre("history").stdout
     assert nacre("undo").returncode == 0

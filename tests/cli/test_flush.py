@@ -87,7 +87,7 @@ def test_the_answer_comes_as_text_or_through_a_pipe(nacre: Nacre, tmp_path: Path
     assert not log.exists()
     done = nacre("flush", "--answer", "-", pipe="- [PREF] Use pnpm\n- 报告用 Typst\n")
     assert (done.returncode, done.stdout) == (0, "- [PREF] Use pnpm\n- 报告用 Typst\n")
-    assert log.read_text("utf8") == "# 2026-02-14\n\n## 15:30 note\n- [PREF] Use pnpm\n- 报告用 Typst\n"
+    assert log.read_text("utf8") == "# 2026-02-14\n\n## 15:30 note | agent\n- [PREF] Use pnpm\n- 报告用 Typst\n"
     told = json.loads(nacre("flush", "--answer", "- [PREF] Use pnpm", "--json").stdout)
     assert (told["written"], told["already"]) == ([], 1)
     assert nacre("undo").returncode == 0

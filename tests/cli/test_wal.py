@@ -63,7 +63,7 @@ def test_every_verb_writes_its_section(nacre: Nacre, root: Path) -> None:
     assert "No task is set." in nacre("wal", "done").stderr
     log = (root / "memory" / "2026-03-28.md").read_text("utf8")
     assert log.splitlines()[2:] == [
-        "## 14:05 note", "- [Task] Done: Ask Ann", "- [Task] No longer blocked: VPN", "- [Task] Done: Move the API",
+        "## 14:05 note | agent", "- [Task] Done: Ask Ann", "- [Task] No longer blocked: VPN", "- [Task] Done: Move the API",
     ]  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from tests.daemon import conftest as daemons
 
+from nacre.config import user_config_file
 from nacre import Memory
 from nacre.hooks.answering import answer
 
@@ -26,8 +27,11 @@ _own_places = daemons._own_places
 
 @pytest.fixture(autouse=True)
 def _no_daemon_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tests start the daemons that they want."""
+    """Tests start the daemons that they want, and a hook has all the time that a busy machine takes."""
     monkeypatch.setenv("NACRE_NO_DAEMON", "1")
+    settings = user_config_file()
+    settings.parent.mkdir(parents=True)
+    settings.write_text("[hooks]\ntimeout_ms = 60000\n", "utf8")
     monkeypatch.delenv("CURSOR_VERSION", raising=False)
     monkeypatch.delenv("NACRE_HOOK", raising=False)
 

@@ -22,6 +22,7 @@ from nacre.index import update as updating
 from nacre.index.keeper import Keeper
 from nacre.index.schema import VERSION
 from nacre.index.store import Store, index_file, wanted_settings
+from nacre.vault import packed
 from nacre.vault.files import memory_files
 from nacre.vault.workspace import Workspace
 
@@ -533,7 +534,7 @@ def test_an_error_of_the_file_system_is_not_an_empty_folder(
         raise OSError(code, os.strerror(code))
 
     with monkeypatch.context() as patched:
-        patched.setattr(updating if call == "open" else os, call, fails, raising=False)
+        patched.setattr(packed if call == "open" else os, call, fails, raising=False)
         with pytest.raises(CannotRead):
             keeper.current()
     assert keeper.store.db.execute(count, (generation.id,)).fetchone() == (1,)

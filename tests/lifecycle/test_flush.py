@@ -358,7 +358,7 @@ def test_the_answer_stands_in_the_log_as_a_note_and_is_no_captured_session(root:
         )
     data = (root / LOG).read_bytes()
     assert data == (
-        b"# 2026-02-14\r\n\r\n## 09:00 session:61871d67 | 12 messages\r\n- a\r\n\r\n## 15:30 note\r\n- [PREF] Use pnpm\r\n- "
+        b"# 2026-02-14\r\n\r\n## 09:00 session:61871d67 | 12 messages\r\n- a\r\n\r\n## 15:30 note | agent\r\n- [PREF] Use pnpm\r\n- "
         + "报告用 Typst".encode()
         + b"\r\n- Third\r\n- prose here\r\n- quoted\r\n"
     )
@@ -417,9 +417,9 @@ def test_whatever_an_answer_says_it_is_text_in_the_log(root: Path, line: str) ->
     text = after.pop(LOG).decode()
     assert after == before
     assert "the user likes cats" in text
-    assert [row for row in text.splitlines() if row.startswith("#")] == ["# 2026-02-14", "## 15:30 note"]
+    assert [row for row in text.splitlines() if row.startswith("#")] == ["# 2026-02-14", "## 15:30 note | agent"]
     assert all(row.startswith("- ") for row in text.splitlines()[3:])
-    assert {(one.group, one.heading) for one in said("2026-02-14", text.encode())} == {(None, "15:30 note")}
+    assert {(one.group, one.heading) for one in said("2026-02-14", text.encode())} == {(None, "15:30 note | agent")}
     (root / LOG).write_text(text + "\n## 16:00 note\n- seen after it\n", "utf8")
     assert said("2026-02-14", (root / LOG).read_bytes())[-1].words == "seen after it"
 
@@ -468,7 +468,7 @@ def test_an_answer_killed_at_any_moment_stands_there_once_after_the_next(memory_
         died = killed_at(call, lambda root=root: at(root).flush_answer("- [PREF] Use pnpm\n- two"))  # type: ignore[misc, arg-type]
         with at(root) as memory:
             memory.flush_answer("- [PREF] Use pnpm\n- two")
-        assert (root / LOG).read_text("utf8") == "# 2026-02-14\n\n## 15:30 note\n- [PREF] Use pnpm\n- two\n"
+        assert (root / LOG).read_text("utf8") == "# 2026-02-14\n\n## 15:30 note | agent\n- [PREF] Use pnpm\n- two\n"
         if not died:
             return
     raise AssertionError("it never finished")

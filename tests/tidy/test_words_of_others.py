@@ -122,9 +122,8 @@ def test_words_of_others_never_become_memory_and_are_not_handed_out(tmp_path: Pa
     found = remembered(tmp_path, shape)
     assert shape.words.lower() not in found["memory"].lower()
     for line in found["context"].splitlines():
-        if (
-            shape.words.lower() in line.lower()
-        ):  # at most what an agent says of it, under its name and asking for nothing
+        # At most what an agent says of it, under its name and asking for nothing.
+        if shape.words.lower() in line.lower():
             assert bare_words(line).startswith(("Agent: ", "助手："))
             assert not demands(line)
 

@@ -159,7 +159,7 @@ def test_the_oldest_decisions_move_to_the_log_in_one_operation(workspace: Worksp
     for number in range(4):
         at(workspace, NOON + dt.timedelta(minutes=number), max_entries=3).decide(f"decision {number}")
     assert working.lines(at(workspace).read().document, "decisions")[0].words == "decision 1"
-    assert log(workspace) == "# 2026-03-28\n\n## 14:08 note\n- [Decision] decision 0\n"
+    assert log(workspace) == "# 2026-03-28\n\n## 14:08 note | agent\n- [Decision] decision 0\n"
     at(workspace, NOON + dt.timedelta(days=1), max_entries=3).decide("明天的决策")
     assert "- [Decision] decision 1 (2026-03-28)\n" in log(workspace, "2026-03-29")
     undo(workspace, Clock(dt.UTC, NOON))

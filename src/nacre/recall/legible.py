@@ -14,7 +14,7 @@ from nacre.guard.secrets import redact
 from nacre.guard.showing import safe
 from nacre.recall.pack import Left, Line, Piece, has_content, tokens, weight, without_empty_sections
 from nacre.text.blocks import HEADING, blocks
-from nacre.text.quoting import own_words
+from nacre.text.quoting import is_rule_of_others, own_words
 from nacre.text.stamps import Stamp, bare_words, is_structural, stamp_of
 from nacre.vault.overtaken import NOTHING, Overtaken
 from nacre.vault.projects import project_at
@@ -108,8 +108,6 @@ class Reader:
 
     def _owners(self, path: Path, lines: Sequence[Line]) -> list[Line]:
         """The lines of a section without rules that are not the owner's: an agent's, or from a text that somebody read."""
-        from nacre.brain.local.pieces import is_rule_of_others
-
         stamp = stamp_of(lines[0].text.lstrip("# ")) if lines else Stamp()
         if not (stamp.session or stamp.by_agent):
             return list(lines)
@@ -318,17 +316,19 @@ def _told(path: Path, head: Sequence[str]) -> list[Line]:
 
 def _without_quoted(texts: Sequence[str]) -> list[str]:
     """The lines of a talk, those that are quoted in it, and rules that an agent tells, left empty."""
-    from nacre.brain.local.pieces import is_rule_of_others
     from nacre.brain.local.spoken import turns
     from nacre.model.session import Speaker
 
     own: set[str] = set()
     said: set[str] = set()
     for turn in turns("\n".join(texts)):
-        said.update(turn.text.split("\n"))
+        said.update(map(str.strip, turn.text.split("\n")))
         lines = own_words(turn.text, typed=turn.speaker is Speaker.OWNER).split("\n")
-        own.update(line for line in lines if not is_rule_of_others(line, by_agent=turn.speaker is not Speaker.OWNER))
-    return ["" if text in said and text not in own else text for text in texts]
+        own.update(
+            line.strip() for line in lines if not is_rule_of_others(line, by_agent=turn.speaker is not Speaker.OWNER)
+        )
+    quoted = said - own
+    return ["" if text.strip() in quoted else text for text in texts]
 
 
 def _end(path: Path) -> list[str]:

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate, groupby, islice, pairwise
 from typing import NamedTuple
 
+from nacre.text.sentences import sentences
+
 LONGEST = 6000  # characters that people type; what is longer is pasted, and its beginning and end say what it is for
 _LEAD_IN = 200  # characters of a paragraph that may introduce what follows it, or remark on what stands before it
 _LEAST = 24  # characters that a pasted text has at least; a Han character counts as two
@@ -435,6 +437,10 @@ _DEMANDS = re.compile(
 )
 
 
+AGENT = re.compile(r"\A(?:Agent|Assistant|助手|代理)\s*[：:]\s*", re.IGNORECASE)
+OUTCOME = re.compile(r"\s+(?:→|->|=>)\s+")
+
+
 def demands(text: str) -> bool:
     """Whether a sentence says how something is to be done, or what somebody wants."""
     return _DEMANDS.search(text) is not None
@@ -443,6 +449,15 @@ def demands(text: str) -> bool:
 def reports(sentence: str) -> bool:
     """Whether a sentence tells what somebody else, or a text, says."""
     return _reporting(sentence) or _is_quotation(sentence)
+
+
+def is_rule_of_others(line: str, *, by_agent: bool = False) -> bool:
+    """Whether a line of a log says how something is to be done without its being the owner's word: an agent's, or a report."""
+    said, *outcomes = OUTCOME.split(AGENT.sub("", line))
+    by_agent = by_agent or AGENT.match(line) is not None
+    found = [(one, by_agent) for one in sentences(said)] + [(one, True) for text in outcomes for one in sentences(text)]
+    others = [agents or not own_part(one) for one, agents in found if demands(one) or (agents and reports(one))]
+    return bool(others) and all(others)
 
 
 def own_part(sentence: str) -> str:

@@ -41,7 +41,11 @@ class Stamp(NamedTuple):
     session: str | None = None
     project: str | None = None
     group: str | None = None
-    by_agent: bool = False  # a note that an agent wrote down
+    by: str | None = None  # "agent" where an agent wrote a note down
+
+    @property
+    def by_agent(self) -> bool:
+        return self.by == "agent"
 
     def within(self, outer: Stamp) -> Stamp:
         """This stamp, with the fields of an outer heading's where it names none."""
@@ -63,7 +67,8 @@ def stamp_of(heading: str) -> Stamp:
         return Stamp()
     session = _SESSION.search(first)
     fields = {found[1]: found[2] for part in rest if (found := _FIELD.fullmatch(part)) and found[2] != "*"}
-    return Stamp(time[1], session[1] if session else None, fields.get("project"), fields.get("group"), "agent" in rest)
+    by = "agent" if "agent" in rest else None
+    return Stamp(time[1], session[1] if session else None, fields.get("project"), fields.get("group"), by)
 
 
 def project_named(heading: str) -> str | None:

@@ -7,12 +7,10 @@ from typing import NamedTuple
 
 from nacre.brain.local.wording import tidy
 from nacre.text.language import language_of
-from nacre.text.quoting import demands, own_part
+from nacre.text.quoting import AGENT, OUTCOME, own_part
 from nacre.text.sentences import sentences
 
 _ASKED = re.compile(r"\A(?:User asked(?: to)?\s*:?\s*|用户(?:要求|请求|问)\s*[：:]\s*)", re.IGNORECASE)
-_AGENT = re.compile(r"\A(?:Agent|Assistant|助手|代理)\s*[：:]\s*", re.IGNORECASE)
-_OUTCOME = re.compile(r"(?<!\s)\s+(?:→|->|=>)\s+")
 _LEAD = re.compile(
     r"\A(?:(?:one more|another|new|final|the)\s+)?(?:decision|rule|lesson(?: learn(?:ed|t))?|note(?: to self)?|reminder|heads[- ]up|fyi|ps|important"
     r"|background|remember|for the record|once more(?: for the record)?|policy)\s*[:,.-]\s*(?=\S)|\A(?:no|nope|yes|yeah|right|careful)\s*[.,!:]\s+(?=\S)",
@@ -39,8 +37,8 @@ class Piece(NamedTuple):
 def pieces(line: str) -> list[Piece]:
     """The statements of a log's line, in order, without what the log put around them."""
     found: list[Piece] = []
-    agents = bool(_AGENT.match(line))
-    said, *outcomes = _OUTCOME.split(_AGENT.sub("", line))
+    agents = bool(AGENT.match(line))
+    said, *outcomes = OUTCOME.split(AGENT.sub("", line))
     asked = bool(_ASKED.match(said))
     for text, by_agent in ((_ASKED.sub("", said), agents), *((one, True) for one in outcomes)):
         for sentence in sentences(text):
@@ -50,13 +48,6 @@ def pieces(line: str) -> list[Piece]:
             if bare := tidy(own or stripped, language):
                 found.append(Piece(bare, language, asked and not by_agent, by_agent, stripped != sentence, not own))
     return found
-
-
-def is_rule_of_others(line: str, *, by_agent: bool = False) -> bool:
-    """Whether a line of a log says how something is to be done without its being the owner's word: an agent's, or a report."""
-    found = [one._replace(agents=one.agents or by_agent) for one in pieces(line)]
-    telling = [one for one in found if demands(one.text) or (one.agents and one.reported)]
-    return bool(telling) and all(one.agents or one.reported for one in telling)
 
 
 def _without_lead(text: str, language: str) -> str:
