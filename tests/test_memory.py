@@ -60,6 +60,19 @@ def test_what_is_remembered_is_found_at_once(tmp_path: Path) -> None:
     assert len(entries(tmp_path)) == 1
 
 
+def test_what_is_remembered_in_a_log_over_ten_megabytes_is_found_and_can_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NACRE_MODELS_PATH", str(tmp_path / "none"))
+    with Memory.init(tmp_path / "ws", now="2026-02-10T14:05:00+00:00") as memory:
+        log = memory.workspace.day(memory.clock.today())
+        log.write_bytes(b"# 2026-02-10\n\n" + b" " * 10_000_001 + b"\n")
+        entry = memory.remember("The pump house key hangs behind the door")
+        (hit,) = memory.search("pump house key")
+        assert (hit.path, hit.start_line) == (entry.path, entry.line)
+        assert memory.get(entry.path, entry.line, lines=1).text == "- The pump house key hangs behind the door"
+
+
 def test_a_secret_is_refused_and_nothing_is_written(tmp_path: Path) -> None:
     memory = Memory.init(tmp_path)
     secret = "ghp_" + "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5"

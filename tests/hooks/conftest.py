@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from tests.daemon import conftest as daemons
 
-from nacre.config import user_config_file
 from nacre import Memory
+from nacre.config import user_config_file
 from nacre.hooks.answering import answer
 
 Fire = Callable[..., subprocess.CompletedProcess[bytes]]

@@ -7,8 +7,9 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from nacre.clock import Clock
-from nacre.errors import BadInput, SecretRefused
+from nacre.errors import BadInput, CannotWrite, SecretRefused
 from nacre.vault.daily import note, notes, place, section
+from nacre.vault.files import LARGEST_LOG
 from nacre.vault.history import history
 from nacre.vault.workspace import Workspace
 
@@ -49,6 +50,19 @@ def test_lines_an_agent_wrote_without_a_line_end_are_kept(workspace: Workspace, 
     entry = note(workspace, clock, "ours")
     assert path.read_bytes() == b"# mine\r\n- theirs\r\n\r\n## 14:05 note\r\n- ours\r\n"
     assert entry.line == 5
+
+
+def test_a_log_too_large_to_be_searched_takes_nothing_more(workspace: Workspace, clock: Clock) -> None:
+    path = workspace.day(clock.today())
+    with path.open("wb") as file:
+        file.truncate(LARGEST_LOG + 1)
+    for write in (
+        lambda: note(workspace, clock, "Use pnpm"),
+        lambda: section(workspace, clock, "14:05 session:61871d67 | 1 message", ["x"]),
+    ):
+        with pytest.raises(CannotWrite, match="over 50 MB"):
+            write()
+    assert path.stat().st_size == LARGEST_LOG + 1
 
 
 def test_behind_a_code_fence_left_open_notes_are_read_by_their_own_heading(workspace: Workspace, clock: Clock) -> None:

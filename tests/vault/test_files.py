@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from nacre.config import Config, IndexSettings, TierSettings
-from nacre.vault.files import LARGEST, Found, memory_files
+from nacre.vault.files import LARGEST, LARGEST_LOG, Found, memory_files
 from nacre.vault.workspace import Workspace
 
 
@@ -80,6 +80,13 @@ def test_a_huge_file_is_no_note(workspace: Workspace) -> None:
     with (workspace.memory / "large.md").open("wb") as file:
         file.truncate(LARGEST)
     assert set(paths(workspace)) == {"memory/large.md"}
+
+
+def test_the_log_of_a_day_is_searched_beyond_the_size_of_a_note(workspace: Workspace) -> None:
+    for name, size in {"2026-02-10": LARGEST + 1, "2026-02-11": LARGEST_LOG, "2026-02-12": LARGEST_LOG + 1}.items():
+        with (workspace.memory / f"{name}.md").open("wb") as file:
+            file.truncate(size)
+    assert set(paths(workspace)) == {"memory/2026-02-10.md", "memory/2026-02-11.md"}
 
 
 def test_a_workspace_without_any_folder_is_empty(tmp_path: Path) -> None:

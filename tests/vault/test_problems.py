@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from nacre.config import Config, HistorySettings
-from nacre.vault.files import LARGEST
+from nacre.vault.files import LARGEST, LARGEST_LOG
 from nacre.vault.problems import problems
 from nacre.vault.workspace import Workspace
 
@@ -64,6 +64,15 @@ def test_each_trouble_is_a_row_with_its_place(workspace: Workspace) -> None:
         ("torn line", "memory/trail.jsonl", 2),
         ("broken line", ".nacre/history/operations.jsonl", 1),
     }
+
+
+def test_a_log_larger_than_a_note_is_named_as_searched_but_not_tidied(workspace: Workspace) -> None:
+    for name, size in {"2026-02-10": LARGEST + 1, "2026-02-11": LARGEST_LOG + 1}.items():
+        with (workspace.memory / f"{name}.md").open("wb") as file:
+            file.truncate(size)
+    large, larger = problems(workspace)
+    assert "is searched, slowly, and not tidied" in large.message
+    assert "is not searched" in larger.message
 
 
 def test_a_secret_is_never_repeated(workspace: Workspace) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from bisect import bisect_right
 
 from nacre.text.blocks import HEADING, blocks
 from nacre.text.stamps import stamp_of
@@ -44,14 +45,16 @@ def own_headings(path: str, layer: str, headings: tuple[str, ...]) -> tuple[str 
 
 def swallowed(lines: list[str]) -> list[tuple[int, int]]:
     """Where the heading of a section stands in a fence or comment that somebody left open: what follows was written for whoever
-    that section is for. Up to the next real heading nothing of it is a group's."""
+    that section is for. Up to the next real heading nothing of it is a group's. The spans do not overlap and are in order."""
     real = sorted(block.start for block in blocks(lines, strict=True) if block.kind == HEADING)
     known = set(real)
-    return [
-        (number, next((head for head in real if head > number), len(lines) + 1) - 1)
-        for number, line in enumerate(lines, 1)
-        if line.startswith("#") and number not in known and stamp_of(line.lstrip("#").strip()).time
-    ]
+    found: list[tuple[int, int]] = []
+    for number, line in enumerate(lines, 1):
+        inside = found and number <= found[-1][1]
+        if not inside and line.startswith("#") and number not in known and stamp_of(line.lstrip("#").strip()).time:
+            after = bisect_right(real, number)
+            found.append((number, (real[after] if after < len(real) else len(lines) + 1) - 1))
+    return found
 
 
 def may_be_public(path: str, layer: str) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import re
+from bisect import bisect_right
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from nacre.guard.secrets import redact
@@ -48,10 +50,11 @@ class Part(NamedTuple):
     context: str  # the words of the headings, which belong to the meaning
 
 
-def read(path: str, layer: str, data: bytes, *, size: int, overlap: int, private: bool = False) -> list[Part]:
-    """The chunks of a file. Bytes that are not UTF-8 are replaced for search; the file itself is never touched.
+def read(path: str, layer: str, data: bytes, *, size: int, overlap: int, private: bool = False) -> Iterator[Part]:
+    """The chunks of a file, one after the other: of a large log they would fill the memory together.
 
-    A `private` one is for the owner alone, whatever it says of itself.
+    Bytes that are not UTF-8 are replaced for search; the file itself is never touched. A `private` one is for the owner alone,
+    whatever it says of itself.
     """
     lines = data.decode("utf-8", errors="replace").removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
     front = _frontmatter(lines)
@@ -65,8 +68,7 @@ def read(path: str, layer: str, data: bytes, *, size: int, overlap: int, private
     public = PUBLIC if front.get("public") is True and may_be_public(path, layer) else None
     title = front.get("title")
     named = title if isinstance(title, str) else "" if layer == "longterm" else _words_of_name(path)
-    parts: list[Part] = []
-    seen: dict[str, int] = {}
+    seen: dict[bytes, int] = {}
     closed = swallowed(lines) if layer in ("daily", "archive") else []
     for chunk in chunks(lines, size=size, overlap=overlap, every_item=every_item):
         if layer == "longterm" and all(line.startswith(">") for line in chunk.text.split("\n")):
@@ -78,32 +80,30 @@ def read(path: str, layer: str, data: bytes, *, size: int, overlap: int, private
         # A secret that somebody wrote by hand stays in the file, which is theirs; it is not indexed and never handed out.
         text = redact(chunk.text).text
         heading = redact(heading).text
-        basis = f"{path}\n{heading}\n{text}"
-        repeat = seen[basis] = seen.get(basis, 0) + 1
-        key = hashlib.blake2b(f"{basis}\n{repeat}".encode("utf-8", "surrogatepass"), digest_size=5).hexdigest()
+        basis = f"{path}\n{heading}\n{text}".encode("utf-8", "surrogatepass")
+        known = hashlib.blake2b(basis, digest_size=16).digest()
+        repeat = seen[known] = seen.get(known, 0) + 1
+        key = hashlib.blake2b(basis + f"\n{repeat}".encode(), digest_size=5).hexdigest()
+        before = bisect_right(closed, (chunk.end, len(lines)))
+        last_closed = closed[before - 1][1] if before else 0
         day_of = source_day(chunk.text) if layer == "weekly" else None
         within = _date_of(chunk.headings) if layer in ("weekly", "note") else None
-        parts.append(
-            Part(
-                key=key,
-                first=chunk.start,
-                last=chunk.end,
-                heading=heading,
-                text=text,
-                date=day_of or within or file_date,
-                stamp=stamp,
-                project=stamp.project or (owner[1] if owner else None),
-                audience=None
-                if private or any(a <= chunk.end and chunk.start <= b for a, b in closed)
-                else group or public,
-                label=label_of(chunk.text),
-                tags=tuple(dict.fromkeys((*file_tags, *tags_in(chunk.text)))),
-                context=redact(
-                    " > ".join((named, *telling) if named and (named is title or not telling) else telling)
-                ).text,
-            )
+        yield Part(
+            key=key,
+            first=chunk.start,
+            last=chunk.end,
+            heading=heading,
+            text=text,
+            date=day_of or within or file_date,
+            stamp=stamp,
+            project=stamp.project or (owner[1] if owner else None),
+            audience=None if private or last_closed >= chunk.start else group or public,
+            label=label_of(chunk.text),
+            tags=tuple(dict.fromkeys((*file_tags, *tags_in(chunk.text)))),
+            context=redact(
+                " > ".join((named, *telling) if named and (named is title or not telling) else telling)
+            ).text,
         )
-    return parts
 
 
 def body_tokens(part: Part) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from nacre.index.store import Generation
@@ -66,12 +66,14 @@ def add(
 
 
 def replace(
-    db: sqlite3.Connection, generation: Generation, file: int, layer: str, parts: Sequence[Part], headings: Headings
-) -> None:
-    """Replace the chunks of a file; those whose words stayed the same keep their row and only move."""
+    db: sqlite3.Connection, generation: Generation, file: int, layer: str, parts: Iterable[Part], headings: Headings
+) -> int:
+    """Replace the chunks of a file; those whose words stayed the same keep their row and only move. How many there are."""
     kept = {row[0]: row[1] for row in db.execute("select key, id from chunks where file = ?", (file,))}
     moves: list[tuple[int, int, int, str, str | None, str | None, str | None, int]] = []
+    count = 0
     for position, part in enumerate(parts):
+        count += 1
         chunk = kept.pop(part.key, None)
         if chunk is not None:
             moves.append((position, part.first, part.last, layer, part.date, part.audience, part.project, chunk))
@@ -82,6 +84,7 @@ def replace(
             "update chunks set position=?, first=?, last=?, layer=?, date=?, audience=?, project=? where id=?", moves
         )
     _remove_chunks(db, generation, list(kept.values()))
+    return count
 
 
 def remove(db: sqlite3.Connection, generation: Generation, file: int) -> None:

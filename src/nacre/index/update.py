@@ -157,5 +157,6 @@ def _take_in(db: sqlite3.Connection, generation: Generation, file: _Prepared, re
         overlap=generation.chunk_overlap,
         private=private,
     )
-    rows.replace(db, generation, number, one.layer, parts, lambda part: document.heading_tokens(part, one.path))
-    report.chunks += len(parts)
+    report.chunks += rows.replace(
+        db, generation, number, one.layer, parts, lambda part: document.heading_tokens(part, one.path)
+    )

@@ -16,7 +16,7 @@ from nacre.index.audience import digest
 from nacre.index.store import Generation, Store
 from nacre.recall.filters import Filters, Scope, condition
 from nacre.vault import packed
-from nacre.vault.files import LARGEST, memory_files
+from nacre.vault.files import largest, layer_of, memory_files
 from nacre.vault.workspace import Workspace
 from nacre.words import say
 
@@ -102,9 +102,12 @@ def _lines(workspace: Workspace, config: Config, path: str) -> tuple[bytes, list
     try:
         if not full.is_file():
             raise _missing(path)
-        if full.stat().st_size > LARGEST:
+        if full.stat().st_size > (most := largest(layer_of(path) if path.startswith("memory/") else "note")):
+            size = most // 1_000_000
             raise BadInput(
-                say(f"{path} is too large to be a note (over 10 MB).", f"{path} 太大（超过 10 MB）,不像是笔记。")
+                say(
+                    f"{path} is too large to be a note (over {size} MB).", f"{path} 太大（超过 {size} MB）,不像是笔记。"
+                )
             )
         data = packed.read(full, path)
         every = data.decode("utf-8", errors="replace").removeprefix("\ufeff").replace("\r\n", "\n").split("\n")

@@ -438,7 +438,7 @@ _DEMANDS = re.compile(
 
 
 AGENT = re.compile(r"\A(?:Agent|Assistant|助手|代理)\s*[：:]\s*", re.IGNORECASE)
-OUTCOME = re.compile(r"\s+(?:→|->|=>)\s+")
+OUTCOME = re.compile(r"(?<!\s)\s+(?:→|->|=>)\s+")
 
 
 def demands(text: str) -> bool:

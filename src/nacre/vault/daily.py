@@ -9,12 +9,13 @@ from pathlib import Path
 
 from nacre.clock import Clock
 from nacre.config import Config
-from nacre.errors import BadInput
+from nacre.errors import BadInput, CannotWrite
 from nacre.model.entry import TYPES, Entry
 from nacre.text.blocks import HEADING, unclosed_fences
 from nacre.text.stamps import stamp_of
 from nacre.vault import atomic
 from nacre.vault.append import REDACT, REFUSE, OnSecret, append, guarded
+from nacre.vault.files import LARGEST_LOG
 from nacre.vault.markdown import Document, document
 from nacre.vault.operation import Operation, operation
 from nacre.vault.workspace import Workspace
@@ -166,6 +167,15 @@ def _write(
     op: Operation, path: Path, day: dt.date, doc: Document, lines: Sequence[str], on_secret: OnSecret
 ) -> list[int]:
     """Append the lines, under the day's title in a new file; returns the number that each got."""
+    if len(doc.data) > LARGEST_LOG:
+        size = LARGEST_LOG // 1_000_000
+        raise CannotWrite(
+            say(
+                f"{path} is over {size} MB, and what is added would not be searched, so nothing was written. See what fills it, and "
+                "move that elsewhere.",
+                f"{path} 超过 {size} MB，新增内容将无法搜索，因此未写入。请检查其内容，并将其移到别处。",
+            )
+        )
     lead: list[str] = []
     if not doc.data.strip():
         lead = [f"# {day.isoformat()}", ""]

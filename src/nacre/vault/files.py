@@ -15,6 +15,7 @@ from nacre.errors import raise_unless_absent
 from nacre.vault.workspace import DAY_NAME, Workspace
 
 LARGEST = 10_000_000  # bytes; a larger Markdown file is not a note, and doctor says so
+LARGEST_LOG = 50_000_000  # bytes; what we wrote into the log of a day is searched, however much it is, up to this
 TIERS = ("hot", "warm", "gist", "forgotten")
 
 
@@ -76,6 +77,11 @@ def layer_of(path: str) -> str:
     return "daily" if name[0].isdigit() and DAY_NAME.fullmatch(name) else "note"
 
 
+def largest(layer: str) -> int:
+    """How many bytes a file of a layer may have to be searched."""
+    return LARGEST_LOG if layer in ("daily", "archive") else LARGEST
+
+
 def _shown(root: str, folder: str) -> str:
     """How paths below a folder begin for users: relative inside the workspace, else in full."""
     relative = os.path.relpath(folder, root)
@@ -126,7 +132,7 @@ def _usable(root: str, path: str, full: str, layer: str, about: os.stat_result, 
         except OSError as error:
             raise_unless_absent(full, error)
             return
-    if stat.S_ISREG(about.st_mode) and about.st_size <= LARGEST:
+    if stat.S_ISREG(about.st_mode) and about.st_size <= largest(layer):
         if about.st_nlink > 1:
             folders.add(full)
         path = path if path.isascii() else _readable(path)
@@ -203,8 +209,8 @@ def _walk(
                         path = _readable(path)
                     if about.st_nlink > 1:
                         folders.add(entry.path)
-                    if about.st_size <= LARGEST and path != "memory/review.md":
-                        where = layer or layer_of(path)
+                    where = layer or layer_of(path)
+                    if about.st_size <= largest(where) and path != "memory/review.md":
                         found.append(
                             Found(
                                 path,

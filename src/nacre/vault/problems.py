@@ -13,7 +13,7 @@ from nacre.model.problem import Problem
 from nacre.text.blocks import unclosed_fences
 from nacre.vault import jsonl, ledger, limits, recalls, stopped
 from nacre.vault.atomic import real
-from nacre.vault.files import LARGEST
+from nacre.vault.files import LARGEST, largest, layer_of
 from nacre.vault.history import operations_file
 from nacre.vault.lock import lock_problem
 from nacre.vault.looked import Looked
@@ -156,9 +156,15 @@ def _in_file(workspace: Workspace, path: Path, config: Config) -> Iterator[Probl
     yield from _name(workspace, path, shown)
     if about.st_size > LARGEST:
         size = about.st_size // 1_000_000
+        searched = shown.startswith("memory/") and about.st_size <= largest(layer_of(shown))
         yield Problem(
             "too large",
-            say(f"{shown} has {size} MB and is not searched.", f"{shown} 有 {size} MB,不会被搜索。"),
+            say(
+                f"{shown} has {size} MB: it is searched, slowly, and not tidied.",
+                f"{shown} 有 {size} MB：仍可搜索，但较慢，且不会被整理。",
+            )
+            if searched
+            else say(f"{shown} has {size} MB and is not searched.", f"{shown} 有 {size} MB,不会被搜索。"),
             shown,
             remedy=say("split it into smaller files", "请拆分成较小的文件"),
         )
