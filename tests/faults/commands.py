@@ -5,11 +5,11 @@ from __future__ import annotations
 import io
 import json
 import os
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from unittest.mock import patch
 
 from tests.talks import ClaudeTalk
 
@@ -159,8 +159,8 @@ def environment(home: Path) -> Iterator[None]:
 
 def nacre(arguments: tuple[str, ...], now: str = NOW, stdin: str = "") -> int:
     """Run a command in this process."""
-    sys.stdin = io.TextIOWrapper(io.BytesIO(stdin.encode()))
-    return run_command([*([] if "--now" in arguments else ["--now", now]), *arguments])
+    with patch("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin.encode()))):
+        return run_command([*([] if "--now" in arguments else ["--now", now]), *arguments])
 
 
 def prepared(scenario: Scenario, home: Path, run: Callable[[tuple[str, ...]], str]) -> tuple[str, ...]:

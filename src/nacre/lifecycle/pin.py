@@ -66,4 +66,5 @@ def apply(room: Room, made: PinPlan) -> None:
     """Write it into the ledger: one operation, undone as one."""
     if made.records:
         with operation(room.workspace, room.clock, "pin", room.config) as op:
-            ledger.write(op, *made.records)
+            known = [ledger.as_json(one) for one in ledger.read(room.workspace).records]
+            ledger.write(op, *(one for one in made.records if ledger.as_json(one) not in known))

@@ -12,7 +12,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from nacre.clock import monday
-from nacre.errors import BadInput, NacreError
+from nacre.errors import NO_PERMISSION, BadInput, NacreError
 from nacre.model.plan import Plan
 from nacre.model.problem import Problem
 from nacre.text.language import language_of
@@ -122,6 +122,8 @@ def _into_digest(room: Room, op: Operation, one: Demoted) -> Problem | None:
         begun = doc or document(path, f"# {monday(day).isoformat()}\n".encode())
         rewrite(op, path, weekly.add(begun, day.isoformat(), one.project, [line]), read=doc.hash if doc else None)
     except NacreError as trouble:
+        if isinstance(cause := trouble.__cause__, OSError) and cause.errno not in NO_PERMISSION:
+            raise  # a disk that fails: the next run does it
         # The digest cannot take it; nothing that leaves MEMORY.md may be lost, so it goes into today's log.
         daily.notes(room.workspace, room.clock, "tidy", [f"[{label}] {words}"], config=room.config)
         return Problem("week left as it is", str(trouble), room.workspace.relative(path))
