@@ -49,13 +49,7 @@ class Stamp(NamedTuple):
 
     def within(self, outer: Stamp) -> Stamp:
         """This stamp, with the fields of an outer heading's where it names none."""
-        return Stamp(
-            self.time or outer.time,
-            self.session or outer.session,
-            self.project or outer.project,
-            self.group or outer.group,
-            self.by_agent or outer.by_agent,
-        )
+        return Stamp(*(own or others for own, others in zip(self, outer, strict=True)))
 
 
 def stamp_of(heading: str) -> Stamp:
