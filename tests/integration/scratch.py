@@ -16,8 +16,8 @@ from pathlib import Path
 
 from nacre.embed.models import models_folder
 
-COMMAND_WITHIN = 300.0  # seconds; a client on a busy machine takes its time
-WAIT_WITHIN = 300.0
+COMMAND_WITHIN = 900.0  # seconds; a client on a busy machine takes its time
+WAIT_WITHIN = 900.0
 
 
 @dataclass
