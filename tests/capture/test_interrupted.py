@@ -77,7 +77,7 @@ def killed(work: Callable[[], object], after: int) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
-@pytest.mark.parametrize("batch", [40, 3])
+@pytest.mark.parametrize("batch", [pytest.param(40, marks=pytest.mark.long), 3])
 def test_killed_at_every_single_call_a_run_is_completed_by_the_next_to_the_very_byte(
     disk: Path, monkeypatch: pytest.MonkeyPatch, batch: int
 ) -> None:

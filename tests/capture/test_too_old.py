@@ -6,6 +6,7 @@ import os
 import shutil
 from pathlib import Path
 
+import pytest
 from tests.capture.talks import Desk, at
 from tests.capture.test_interrupted import killed
 
@@ -85,6 +86,7 @@ def test_a_talk_goes_on_after_its_old_part_was_left_out_and_each_word_is_told_on
     assert sorted(words(desk)) == sorted([text for *_, text in LONG_AGO] + ["new 1", "new 2", "new 3", "new 4"])
 
 
+@pytest.mark.long
 def test_killed_at_every_single_call_while_the_old_part_is_taken_the_next_run_completes_it(disk: Path) -> None:
     ready = disk / "aside"
     desk = Desk(disk / "desk")

@@ -14,6 +14,7 @@ from tests.daemon.conftest import Start
 from tests.hooks.conftest import Fire
 
 from nacre import Memory
+from nacre.config import user_config_file
 from nacre.vault import inbox
 from nacre.vault.trust import distrust, trust
 
@@ -202,6 +203,7 @@ def test_what_hooks_gave_can_be_looked_at(fire: Fire, root: Path) -> None:
 
 
 def test_a_daemon_gives_the_same_answer_without_loading_anything(start: Start, root: Path, project: Path) -> None:
+    user_config_file().unlink()  # it would have to be read
     start()
     env = {name: value for name, value in os.environ.items() if name != "NACRE_NO_DAEMON"}
 

@@ -181,7 +181,9 @@ class Machine:
     max_examples=2, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.explicit, Phase.generate]
 )
 @given(months)
-@pytest.mark.parametrize(("zone", "first"), MONTHS)
+@pytest.mark.parametrize(
+    ("zone", "first"), [*MONTHS[:2], *(pytest.param(*month, marks=pytest.mark.long) for month in MONTHS[2:])]
+)
 def test_every_time_of_a_month_is_run_for_once_and_nothing_twice(zone: str, first: dt.date, month: Month) -> None:
     place = "/dev/shm" if Path("/dev/shm").is_dir() else None
     with tempfile.TemporaryDirectory(dir=place, prefix="nacre-test-") as folder:

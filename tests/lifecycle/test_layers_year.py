@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -346,6 +347,7 @@ TestAnyYear.settings = settings(
 )
 
 
+@pytest.mark.long
 def test_a_whole_year_day_by_day(memory_disk: Path) -> None:
     chance = random.Random(1)
     year = Year(memory_disk / "ws")

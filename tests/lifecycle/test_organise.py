@@ -562,6 +562,7 @@ def test_a_file_that_changes_while_the_plan_is_carried_out_is_left_for_the_next_
     assert "hot/y.md" not in layers.counts()
 
 
+@pytest.mark.long
 def test_killed_at_any_call_the_next_run_ends_in_the_same_state(layers: Layers) -> None:
     layers.put("hot/a.md", "# a\n", age="4h")
     layers.put("hot/a.gist.md", "# a in short\n", age="4h")

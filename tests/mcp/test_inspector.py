@@ -1,69 +1,39 @@
 """A client that nobody here wrote: `@modelcontextprotocol/inspector --cli` from npm lists and calls every tool, over stdio and HTTP.
 
-Needs node and a package registry. Where these are not at hand the tests are skipped, and say why; NACRE_TEST_INSPECTOR=required makes
-that a failure. What was fetched stays in the user's cache folder for the next time.
+Needs node and npm, so it is no part of `./test`: `./test -m npm` runs it.
 """
 
 from __future__ import annotations
 
-import functools
 import json
 import os
 import pwd
-import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.integration.npm import installed
 from tests.mcp.conftest import Serve, nacre
 from tests.mcp.every import TOOLS
 
-VERSION = "0.22.0"  # the last line of versions that runs on node 20
+pytestmark = pytest.mark.npm
 PACKAGE = "@modelcontextprotocol/inspector"
+VERSION = "0.22.0"  # the last line of versions that runs on node 20
 Ask = Callable[..., dict[str, Any]]
 
 
-@functools.cache
-def installed() -> Path | str:
-    """The program, fetched once; or why there is none."""
-    node, npm = shutil.which("node"), shutil.which("npm")
-    if not node or not npm:
-        return "node or npm is not installed"
-    home = Path(pwd.getpwuid(os.getuid()).pw_dir)  # the tests have a home of their own
-    place = home / ".cache" / "nacre-tests" / f"inspector-{VERSION}"
-    program = place / "node_modules" / PACKAGE / "cli" / "build" / "cli.js"
-    if not program.exists():
-        try:
-            place.mkdir(parents=True, exist_ok=True)
-            command = [npm, "install", "--prefix", str(place), "--no-audit", "--no-fund", "--ignore-scripts"]
-            done = subprocess.run(
-                [*command, f"{PACKAGE}@{VERSION}"],
-                env={**os.environ, "HOME": str(home)},
-                capture_output=True,
-                text=True,
-                check=False,
-                timeout=300,
-            )
-        except (OSError, subprocess.TimeoutExpired) as trouble:
-            return f"npm could not fetch {PACKAGE}@{VERSION}: {type(trouble).__name__}"
-        if done.returncode or not program.exists():
-            return f"npm could not fetch {PACKAGE}@{VERSION}: {done.stderr.strip()[-300:]}"
-    return program
-
-
 @pytest.fixture
-def inspector() -> Ask:
-    found = installed()
-    if isinstance(found, str):
-        if os.environ.get("NACRE_TEST_INSPECTOR") == "required":
-            pytest.fail(found)
-        pytest.skip(f"no inspector: {found}")
+def inspector(monkeypatch: pytest.MonkeyPatch) -> Ask:
+    with monkeypatch.context() as patched:  # the tests have a home of their own; npm's cache lies in the user's
+        patched.setenv("HOME", pwd.getpwuid(os.getuid()).pw_dir)
+        folder = installed(None, (f"{PACKAGE}@{VERSION}",))
+    program = folder / "node_modules" / PACKAGE / "cli" / "build" / "cli.js"
 
     def ask(*arguments: str) -> dict[str, Any]:
         done = subprocess.run(
-            ["node", str(found), "--cli", *arguments], capture_output=True, text=True, check=False, timeout=300
+            ["node", str(program), "--cli", *arguments], capture_output=True, text=True, check=False, timeout=300
         )
         assert done.returncode == 0, done.stderr[-2000:]
         answer: dict[str, Any] = json.loads(done.stdout)

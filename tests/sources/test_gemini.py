@@ -132,6 +132,15 @@ def test_what_follows_the_copies_is_new(log: Path) -> None:
     assert [text for _, text in said(read(SOURCE.read, log))] == ["ship it", "shipped", "on Tuesdays only", "ship it"]
 
 
+def test_a_short_answer_that_comes_again_does_not_end_the_copies(log: Path) -> None:
+    talk = ["start the job", "shall I go on?", "yes"]
+    new = ["deploy on Friday then?", "we always deploy on Fridays", "go?", "yes", "done"]
+    first = [message(f"u{at}", "user", text, at) for at, text in enumerate(talk, 1)]
+    sent = [message(f"n{at}", "user", text, 20 + at) for at, text in enumerate([*talk, *new])]
+    write(log, lines(HEAD, *first, {"$set": {"messages": sent}}))
+    assert [text for _, text in said(read(SOURCE.read, log))] == [*talk, *new]
+
+
 @pytest.mark.parametrize("name", ["session-1.jsonl", "session-1.json", "g1/task.jsonl"])
 def test_the_folder_of_a_session_stands_beside_its_chats(tmp_path: Path, name: str) -> None:
     project = tmp_path / ".gemini/tmp/shop"

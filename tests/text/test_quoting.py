@@ -146,3 +146,7 @@ def test_time_grows_with_the_length_of_hostile_text_and_no_faster(unit: str) -> 
     spent(1_000)
     small, large = max(spent(5_000), 0.002), spent(40_000)
     assert large < 40 * small
+
+
+def test_a_short_message_that_greets_and_signs_is_the_owner_s_own() -> None:
+    assert "tabs" in own_words("Hi,\nplease always use tabs in this repo.\nThanks\nJun")

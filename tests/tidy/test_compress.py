@@ -411,6 +411,7 @@ def laid_out(root: Path) -> Room:
     return room
 
 
+@pytest.mark.long
 def test_killed_at_every_single_call_nothing_is_lost_or_doubled_and_the_next_run_completes_it(
     memory_disk: Path,
 ) -> None:

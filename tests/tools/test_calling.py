@@ -183,13 +183,13 @@ def test_a_tool_that_is_not_there_is_named_with_those_that_are(memory: Memory) -
 def test_what_is_written_is_stamped_with_the_project_that_the_agent_works_in(root: Path, memory: Memory) -> None:
     log = root / "memory" / "2026-03-20.md"
     call(memory, "memory_write", {"text": "The logo is lilac"}, here="/srv/shop")
-    assert log.read_text("utf8").endswith("## 18:00 note | project:shop\n- The logo is lilac\n")
+    assert log.read_text("utf8").endswith("## 18:00 note | agent | project:shop\n- The logo is lilac\n")
     call(memory, "memory_write", {"text": "The logo is crimson", "project": "Blog 2"}, here="/srv/shop")
-    assert log.read_text("utf8").endswith("## 18:00 note | project:blog-2\n- The logo is crimson\n")
+    assert log.read_text("utf8").endswith("## 18:00 note | agent | project:blog-2\n- The logo is crimson\n")
     for nowhere in ({"here": None}, {"here": str(root)}, {"here": "\0"}, {"here": "relative"}):
         call(memory, "memory_write", {"text": f"Said in {nowhere!r}"}, **nowhere)
     call(memory, "memory_write", {"text": "Tea at four", "project": "*"}, here="/srv/shop")
-    assert log.read_text("utf8").count("## 18:00 note\n") == 1
+    assert log.read_text("utf8").count("## 18:00 note | agent\n") == 1
     assert log.read_text("utf8").endswith("- Tea at four\n")
 
 

@@ -202,12 +202,42 @@ def test_an_append_that_a_crash_tore_is_completed_by_the_next_operation(workspac
     note(workspace, clock, "one that is torn")
     whole = log.read_bytes()
     log.write_bytes(whole[:-7])
-    operations = operations_file(workspace)
-    operations.write_bytes(
-        b"".join(operations.read_bytes().splitlines(keepends=True)[:-1])
-    )  # it never said that it was done
+    forget_done(workspace)
     with operation(workspace, clock, "next"):
         assert log.read_bytes() == whole
     undo(workspace, clock)
     assert history(workspace).operations[: len(before)] == before
     assert b"torn" not in log.read_bytes()
+
+
+def test_lines_that_somebody_took_out_after_a_stopped_run_stay_out(workspace: Workspace, clock: Clock) -> None:
+    note(workspace, clock, "use uv")
+    with operation(workspace, clock, "sync") as op:
+        append(op, workspace.day(clock.today()), "- use ruff\n- my salary is ninety\n")
+    forget_done(workspace)
+    log = workspace.day(clock.today())
+    log.write_bytes(log.read_bytes().removesuffix(b"- my salary is ninety\n"))
+    with operation(workspace, clock, "next"):
+        assert b"salary" not in log.read_bytes()
+
+
+def test_a_record_that_came_with_a_clone_completes_no_file_but_those_that_are_appended_to(
+    workspace: Workspace, clock: Clock
+) -> None:
+    note(workspace, clock, "one that is torn")
+    forget_done(workspace)
+    operations = operations_file(workspace)
+    settings = workspace.root / ".git" / "config"
+    settings.parent.mkdir()
+    log = workspace.day(clock.today())
+    settings.write_bytes(log.read_bytes()[:-7])
+    shown = workspace.relative(log).encode()
+    operations.write_bytes(operations.read_bytes().replace(shown, b".git/config"))
+    with operation(workspace, clock, "next"):
+        assert settings.read_bytes() == log.read_bytes()[:-7]
+
+
+def forget_done(workspace: Workspace) -> None:
+    """As if the last operation had been killed before it could say that it was done."""
+    operations = operations_file(workspace)
+    operations.write_bytes(b"".join(operations.read_bytes().splitlines(keepends=True)[:-1]))

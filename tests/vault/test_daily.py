@@ -8,6 +8,7 @@ import pytest
 
 from nacre.clock import Clock
 from nacre.errors import BadInput, CannotWrite, SecretRefused
+from nacre.vault import daily
 from nacre.vault.daily import note, notes, place, section
 from nacre.vault.files import LARGEST_LOG
 from nacre.vault.history import history
@@ -207,3 +208,16 @@ def test_a_days_log_is_found_where_it_was_archived(workspace: Workspace, clock: 
     assert place(workspace, day) == archived
     workspace.day(day).write_text("# new\n")
     assert place(workspace, day) == workspace.day(day)
+
+
+def test_a_group_s_line_does_not_stand_for_the_owner_s_note(workspace: Workspace, clock: Clock) -> None:
+    log = workspace.day(clock.today())
+    log.parent.mkdir(parents=True, exist_ok=True)
+    log.write_text(f"# {clock.today()}\n\n## 10:00 session:abc | 2 messages | group:team\n- Use uv, never pip\n")
+    assert not note(workspace, clock, "Use uv, never pip").already
+
+
+def test_a_text_that_is_far_too_long_is_refused_before_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(daily, "guarded", lambda *_: pytest.fail("it was read"))
+    with pytest.raises(BadInput, match="40000 characters"):
+        daily.checked("token is " * 4444 + "1234", None)

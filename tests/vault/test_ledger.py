@@ -6,7 +6,8 @@ import pytest
 
 from nacre.clock import Clock
 from nacre.errors import BadInput, SecretRefused
-from nacre.vault import ledger, recalls
+from nacre.vault import jsonl, ledger, recalls
+from nacre.vault.append import REDACT, append
 from nacre.vault.ledger import Record
 from nacre.vault.operation import operation
 from nacre.vault.workspace import Workspace
@@ -117,3 +118,13 @@ def test_a_field_of_the_wrong_kind_is_passed_over_and_the_line_kept(
     (record,) = ledger.read(workspace).records
     assert {name: getattr(record, name) for name in kept} == kept
     assert not record.more
+
+
+@pytest.mark.parametrize("text", ["I will send you the db password", "我把密码发给你了", "what is the token?"])
+def test_a_line_of_the_ledger_stays_json_whatever_its_text_announces(
+    workspace: Workspace, clock: Clock, text: str
+) -> None:
+    row = jsonl.dump({"id": "0123456789", "text": text, "tests": {"prevents_error": 0.94}, "bullet": "b1946ac9"})
+    with operation(workspace, clock, "tidy") as op:
+        append(op, workspace.ledger, row, on_secret=REDACT)
+    assert workspace.ledger.read_text("utf8") == row

@@ -57,3 +57,9 @@ def test_a_merge_never_invents_lines(base: bytes, ours: bytes, theirs: bytes) ->
 @given(st.binary())
 def test_lines_join_to_the_same_bytes(data: bytes) -> None:
     assert b"".join(lines_of(data)) == data
+
+
+def test_a_section_that_comes_back_keeps_the_blank_lines_around_it() -> None:
+    base, beta, gamma = b"- Alpha\n", b"\n## note | project:b\n- Beta\n", b"\n## note | project:c\n- Gamma\n"
+    merged = merge(base, base + gamma, base + beta, log=True, earlier=[base + beta, base])
+    assert merged == base + beta + gamma

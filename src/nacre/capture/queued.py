@@ -43,7 +43,7 @@ class Queue:
         """Whether the agent of a talk said that it ended, or is about to be forgotten. A database holds many, known by their ids."""
         return any(
             one.now
-            and (one.session in transcript.key or transcript.path.suffix == ".jsonl")
+            and (transcript.path.suffix == ".jsonl" or (one.session and one.session in transcript.key))
             and os.path.realpath(one.transcript) == os.path.realpath(transcript.path)
             for one in self.waiting
         )

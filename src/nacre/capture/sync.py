@@ -20,6 +20,7 @@ from nacre.capture.queued import Queue
 from nacre.capture.untold import Alike, Lines, untold
 from nacre.clock import Clock, duration
 from nacre.config import Config
+from nacre.errors import NacreError
 from nacre.guard.sanitise import clean
 from nacre.guard.secrets import redact
 from nacre.model.bullet import Bullet
@@ -27,7 +28,7 @@ from nacre.model.session import Message, Session, Speaker
 from nacre.sources import consent
 from nacre.sources.transcript import Mark, Places, Reading, Source, Transcript
 from nacre.sources.whose import project_name
-from nacre.vault import atomic, daily, trail
+from nacre.vault import atomic, daily, packed, trail
 from nacre.vault.append import REDACT
 from nacre.vault.files import memory_files
 from nacre.vault.given import given_to
@@ -334,9 +335,11 @@ class _Run:
     @cache  # noqa: B019 - a run lives for one call
     def _memory(self) -> list[str]:
         """Every text that hooks give from."""
-        paths = [Path(one.full) for one in memory_files(self.workspace, self.given.config)]
-        read = (atomic.read_bytes(path) for path in (*paths, self.workspace.state))
-        return [data.decode("utf-8", "replace") for data in read if data]
+        texts = [(atomic.read_bytes(self.workspace.state) or b"").decode("utf-8", "replace")]
+        for one in memory_files(self.workspace, self.given.config):
+            with suppress(OSError, NacreError):  # gone meanwhile, or damaged
+                texts.append(packed.read(one.full, one.path).decode("utf-8", "replace"))
+        return texts
 
     def _write(self) -> None:
         """Append the sections that are waiting: said before, so that a run that breaks off is understood afterwards."""

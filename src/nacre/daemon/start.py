@@ -7,7 +7,6 @@ import os
 import select
 import sys
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nacre.daemon import client
@@ -161,7 +160,3 @@ def stop(memory: Memory) -> int | None:
             raise NacreError(say(f"The daemon (process {pid}) is still at work.", f"守护进程（进程 {pid}）仍在工作。"))
         time.sleep(0.02)
     return pid
-
-
-def log_of(memory: Memory) -> Path:
-    return memory.workspace.machine / "daemon.log"

@@ -64,7 +64,7 @@ def _announced(match: re.Match[str], lower: str) -> int | None:
     if not stop and place < len(lower):
         return None
     rest = lower[match.end() : place]
-    if not pattern(_ITSELF).match(rest):
+    if "[redacted" in rest or not pattern(_ITSELF).match(rest):  # the sentence told it itself
         return None
     head = lower[max(0, match.start() - _BEFORE) : match.start()]
     head = head[max(head.rfind(mark) for mark in ".!?。！？\n") + 1 :]

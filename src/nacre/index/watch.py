@@ -64,7 +64,7 @@ class ChangeFeed:
             self.close()  # the system's limit of watches, or a folder that went away
             return False
         try:
-            proof.touch()
+            proof.touch(0o600)
         except OSError:
             self.close()
             return False

@@ -270,20 +270,30 @@ def _in_full_text(room: Room, words: Sequence[str]) -> Iterator[Trace]:
     for path in (store.path, store.path.parent / SESSIONS) if store.on_disk else ():
         if not path.is_file():
             continue
-        with contextlib.closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as db:
-            tables = db.execute(
-                "select name from sqlite_master where sql like 'create virtual%using fts5(%'"
-            ).fetchall()
-            for (name,) in tables:
-                query = (  # the name is from the database's own list
-                    f"select f.path, c.first from {name} left join chunks c on c.id = {name}.rowid"  # noqa: S608
-                    f" left join files f on f.id = c.file where {name} match ?"
-                )
-                for one in filter(is_telling, words):
-                    phrase = " ".join(tokens(one))
-                    for shown, line in db.execute(query, (f'"{phrase}"',)):
-                        ours = shown and path.name != SESSIONS
-                        yield Trace(room.workspace.root / shown if ours else path, one, line if ours else None)
+        try:
+            for shown, one, line in _in_database(path, words):
+                if shown and path.name != SESSIONS:
+                    yield Trace(room.workspace.root / shown, one, line)
+                else:
+                    yield Trace(path, one, None)
+        except sqlite3.Error:
+            yield Trace(path, "", inside=traces.UNREADABLE)
+
+
+def _in_database(path: Path, words: Sequence[str]) -> list[tuple[str | None, str, int | None]]:
+    """The passages of an index whose tokens hold the words: their file, the words, their line."""
+    with contextlib.closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as db:
+        tables = db.execute("select name from sqlite_master where sql like 'create virtual%using fts5(%'").fetchall()
+        return [
+            (shown, one, line)
+            for (name,) in tables
+            for one in filter(is_telling, words)
+            for shown, line in db.execute(  # the name is from the database's own list
+                f"select f.path, c.first from {name} left join chunks c on c.id = {name}.rowid"  # noqa: S608
+                f" left join files f on f.id = c.file where {name} match ?",
+                (f'"{" ".join(tokens(one))}"',),
+            )
+        ]
 
 
 def _by_hash(room: Room, ids: frozenset[str]) -> Iterator[Trace]:

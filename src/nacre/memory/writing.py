@@ -73,9 +73,8 @@ class Writing(Reading):
             )
             if not by_agent:
                 lift(op, entry.text)
-            if folder and not entry.already:  # from there the night knows where the project lies
-                day = self.clock.today().isoformat()
-                trail.write(op, [trail.Captured(day, "", "", {}, place=folder)])
+            if folder:  # from there tidying knows where the project lies
+                trail.write_once(op, trail.Captured(self.clock.today().isoformat(), "", "", {}, place=folder))
         return entry
 
     def _stamp(self, project: str | None, here: str | None = None) -> tuple[str, str]:

@@ -145,11 +145,7 @@ class _Taker:
         if any(_SUMMARY in _text(one.get("content")) for one in found):
             notes.facts["last"] = max([last, *(message.at.isoformat() for message in messages)])
             return
-        prints = [_print(message) for message in messages]
-        # A session that was resumed is sent what was said before under new ids and times: the last of it that was taken ends the copies.
-        taken = next((one for one in reversed(notes.facts.get("words") or []) if one in prints), None)
-        copies = len(prints) - prints[::-1].index(taken) if taken else 0
-        for message in messages[copies:]:
+        for message in messages[_copies([_print(message) for message in messages], notes.facts.get("words") or []) :]:
             if message.at.isoformat() > last:
                 self._add(message, notes)
 
@@ -162,6 +158,18 @@ class _Taker:
             return
         del notes.messages[place:]
         self.places = {name: at for name, at in self.places.items() if at < place}
+
+
+def _copies(prints: list[str], taken: list[str]) -> int:
+    """How many messages at the beginning repeat what was taken before. A session that was resumed is sent it under new ids and times."""
+    count = next((place for place, one in enumerate(prints) if one in taken), len(prints))
+    if count == len(prints):
+        return 0
+    rest = taken
+    while count < len(prints) and prints[count] in rest:
+        rest = rest[rest.index(prints[count]) + 1 :]
+        count += 1
+    return count
 
 
 def _print(message: Message) -> str:

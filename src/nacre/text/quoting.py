@@ -290,10 +290,18 @@ def _document(lines: Sequence[str], quoted: Sequence[bool]) -> int | None:
     return version if version is not None and len([at for at in free if at > version]) >= 2 else None
 
 
+_LETTER = 3  # lines from the greeting to the good wishes
+
+
 def _is_signed(lines: Sequence[str]) -> bool:
-    """Whether a letter ends with good wishes and a name."""
+    """Whether a letter of some lines ends with good wishes and a name; a short message that greets and signs is its writer's own."""
     said = [line.strip() for line in lines if line.strip()]
-    return any(_SIGN_OFF.match(one) and len(name) <= 40 and name[-1] not in ".?!。" for one, name in pairwise(said))
+    signed = (
+        at
+        for at, (one, name) in enumerate(pairwise(said))
+        if _SIGN_OFF.match(one) and len(name) <= 40 and name[-1] not in ".?!。"
+    )
+    return next(signed, 0) >= _LETTER
 
 
 def _behind_lead_in(lines: Sequence[str], quoted: Sequence[bool], at: int) -> int:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from nacre.errors import BadInput
-from nacre.vault import atomic, limits
+from nacre.vault import atomic, jsonl, limits
 from nacre.vault.history import APPEND, CREATE, Change
 from nacre.vault.logfile import Appended, append_bytes, lines_for, tail_of
 from nacre.vault.operation import Operation
@@ -23,7 +24,7 @@ def append(op: Operation, path: Path, text: str, *, on_secret: OnSecret = REFUSE
     A secret is refused, or blacked out where the caller asks for that. A torn last line is ended first; the file's own
     line ends are used.
     """
-    safe = guarded(text, on_secret)
+    safe = _guarded_rows(text, on_secret) if path.suffix == ".jsonl" else guarded(text, on_secret)
     if not safe.strip("\n"):
         raise BadInput(say("There is nothing to write: the text is empty.", "没有可写入的内容：文本为空。"))
     op.place(path)
@@ -43,6 +44,19 @@ def append(op: Operation, path: Path, text: str, *, on_secret: OnSecret = REFUSE
     )
     op.record([change], [data])
     return append_bytes(path, data)
+
+
+def _guarded_rows(text: str, on_secret: OnSecret) -> str:
+    """Lines of JSON as they may be written, each text in them looked at by itself: what follows it in the line is no part of it."""
+
+    def safe(value: Any) -> Any:
+        if isinstance(value, str):
+            return guarded(value, on_secret)
+        if isinstance(value, dict):
+            return {name: safe(inner) for name, inner in value.items()}
+        return [safe(inner) for inner in value] if isinstance(value, list) else value
+
+    return "".join(jsonl.dump(safe(json.loads(line))) for line in text.split("\n") if line)
 
 
 def guarded(text: str, on_secret: OnSecret = REFUSE) -> str:

@@ -80,7 +80,7 @@ def notes(
     with operation(workspace, clock, command, config) as op:
         doc = document(path, atomic.read_bytes(path) or b"")
         safe = dict.fromkeys(guarded(one_line(bullet), REDACT).strip() for bullet in bullets)
-        new = [bullet for bullet in safe if bullet and not _line_of(doc, bullet, project)]
+        new = [bullet for bullet in safe if bullet and not _line_of(doc, bullet, project, of_agents=by_agent)]
         if not new:
             return ()
         lines = [f"- {bullet}" for bullet in new]
@@ -223,7 +223,7 @@ def _line_of(doc: Document, bullet: str, project: str, *, of_agents: bool = True
         return None
     for item in _readable(doc).items:
         stamp = stamp_of(item.section)
-        if bullet not in (item.words, item.text.strip()) or stamp.project not in (None, project):
+        if stamp.group or stamp.project not in (None, project) or bullet not in (item.words, item.text.strip()):
             continue
         if of_agents or not stamp.by_agent:
             return item.start

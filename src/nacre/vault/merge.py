@@ -122,7 +122,8 @@ def _behind(mine: list[bytes], low: int, high: int, block: list[bytes], orders: 
         (
             at + 1
             for at in reversed(range(low, high))
-            if any(order.get(mine[at], order[first]) < order[first] for order in places)
+            if mine[at].strip()  # a blank line is everywhere
+            and any(order.get(mine[at], order[first]) < order[first] for order in places)
         ),
         low,
     )

@@ -104,9 +104,13 @@ def keep(workspace: Workspace, config: Config, contents: Iterable[bytes]) -> Non
 
 
 def _complete_torn_append(workspace: Workspace) -> None:
-    """A crash in the middle of an append leaves half of it at the end of the file: the rest, which history has, is written."""
+    """A crash in the middle of an append leaves half a line at the end of the file: the rest, which history has, is written.
+
+    A record may have come with a clone, so only the files that are appended to are completed. What ends with a whole line is left
+    as it is: somebody may have taken the lines after it out by hand.
+    """
     change = unfinished(workspace)
-    if change is None or change.bytes is None:
+    if change is None or change.bytes is None or not _is_appended_to(change.path):
         return
     path = workspace.root / change.path
     written = (content_now(workspace, change.path) or b"")[change.offset :]
@@ -114,8 +118,14 @@ def _complete_torn_append(workspace: Workspace) -> None:
         wanted = blobs.load(workspace.history, change.bytes) if written else b""
     except NotFound:
         return
-    if len(written) < len(wanted) and wanted.startswith(written):
+    if len(written) < len(wanted) and wanted.startswith(written) and not written.endswith(b"\n"):
         append_bytes(path, wanted[len(written) :], root=workspace.root)
+
+
+def _is_appended_to(path: str) -> bool:
+    """Whether a path is that of a log, the ledger, provenance or recalls."""
+    folder, *rest = path.split("/")
+    return folder == "memory" and path.endswith((".md", ".jsonl")) and not any(part[:1] in ("", ".") for part in rest)
 
 
 class _Current(threading.local):

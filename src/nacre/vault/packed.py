@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from nacre.errors import NacreError
-from nacre.vault.files import LARGEST
+from nacre.vault.files import LARGEST_LOG
 from nacre.words import say
 
 PACKED = ".gz"
@@ -32,7 +32,7 @@ def unpack(data: bytes, shown: str) -> bytes:
 
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
-            found = file.read(LARGEST + 1)
+            found = file.read(LARGEST_LOG + 1)
     except (OSError, EOFError, zlib.error) as trouble:
         raise NacreError(
             say(
@@ -40,7 +40,7 @@ def unpack(data: bytes, shown: str) -> bytes:
                 f"{shown} 已损坏，无法解压，保持原样。",
             )
         ) from trouble
-    if len(found) > LARGEST:
+    if len(found) > LARGEST_LOG:
         raise NacreError(
             say(f"{shown} is too large for a log; it stays as it is.", f"{shown} 作为日志过大，保持原样。")
         )

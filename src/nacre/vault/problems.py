@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from nacre.config import Config
+from nacre.errors import NacreError
 from nacre.model.problem import Problem
 from nacre.text.blocks import unclosed_fences
-from nacre.vault import jsonl, ledger, limits, recalls, stopped
+from nacre.vault import jsonl, ledger, limits, packed, recalls, stopped
 from nacre.vault.atomic import real
 from nacre.vault.files import LARGEST, largest, layer_of
 from nacre.vault.history import operations_file
@@ -151,6 +152,11 @@ def _in_file(workspace: Workspace, path: Path, config: Config) -> Iterator[Probl
         sentence = say(f"{shown} is no ordinary file; it is skipped.", f"{shown} 不是普通文件，已跳过。")
         yield Problem("no ordinary file", sentence, shown)
         return
+    if path.suffix == packed.PACKED and path.parent.parent == workspace.archive:
+        try:
+            packed.read(path, shown)
+        except NacreError as error:
+            yield Problem("damaged archive", str(error), shown)
     if path.suffix.lower() != ".md":
         return
     yield from _name(workspace, path, shown)

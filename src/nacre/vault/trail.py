@@ -14,7 +14,7 @@ from typing import Any
 
 from nacre.errors import NacreError
 from nacre.text.stamps import bare_words
-from nacre.vault import jsonl
+from nacre.vault import atomic, jsonl
 from nacre.vault.append import REDACT, append
 from nacre.vault.operation import Operation
 from nacre.vault.workspace import Workspace
@@ -84,6 +84,12 @@ def write(op: Operation, lines: Iterable[Captured | Pressed | Offered]) -> None:
     if text:
         _refuse_traps(op.workspace)
         append(op, op.workspace.trail, text, on_secret=REDACT)
+
+
+def write_once(op: Operation, told: Captured) -> None:
+    """Append a line unless it stands there already."""
+    if line(told).encode() not in (atomic.read_bytes(op.workspace.trail) or b""):
+        write(op, [told])
 
 
 def taken_back(known: str) -> str:

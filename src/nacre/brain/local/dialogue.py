@@ -75,10 +75,13 @@ def context(talk: Sequence[Sentence], judged: Sequence[Judged]) -> npt.NDArray[n
     by_turn: dict[int, list[int]] = {}
     for place, one in enumerate(talk):
         by_turn.setdefault(one.turn, []).append(place)
+    asked = {turn: _most(places, judged, ("question",)) for turn, places in by_turn.items()}
+    wanted = {turn: _most(places, judged, ("request", "instruct")) for turn, places in by_turn.items()}
     for place, one in enumerate(talk):
         here = order[one.turn]
         before = by_turn[turns[here - 1]] if here else []
         after = by_turn[turns[here + 1]] if here + 1 < len(turns) else []
+        asked_before, wanted_before = (asked[turns[here - 1]], wanted[turns[here - 1]]) if here else (0.0, 0.0)
         rows[place] = (
             one.speaker is Speaker.OWNER,
             here == 0,
@@ -86,11 +89,11 @@ def context(talk: Sequence[Sentence], judged: Sequence[Judged]) -> npt.NDArray[n
             one.place / max(one.of - 1, 1),
             one.place == one.of - 1,
             one.of == 1,
-            _most(before, judged, ("question",)) if before and talk[before[0]].speaker != one.speaker else 0.0,
+            asked_before if before and talk[before[0]].speaker != one.speaker else 0.0,
             _first(after, judged, ("agree",)),
             _first(after, judged, ("correct",)),
-            _most(before, judged, ("request", "instruct")),
-            _most(before, judged, ("question",)),
+            wanted_before,
+            asked_before,
             _likeness(place, judged),
             bool(before) and talk[before[0]].speaker is Speaker.AGENT,
             min(len(talk), 40) / 40,

@@ -36,6 +36,7 @@ _TOGETHER = {"en": 180, "zh": 80}  # characters up to which neighbours in a mess
 _SAME = 0.8  # share of words by which a line repeats an earlier one
 _YES = re.compile(r"\A[^,，.。!！:：]{0,20}[,，.。!！:：]\s*")  # what an answer begins with: "Got it, "
 _ASKS = ("request", "question")
+_SURELY = 0.75
 _NODS = {"en": 6, "zh": 10}  # words or signs up to which a "sounds good to me" can say nothing else
 _SPECIFIC = re.compile(r"[\d`/_]|(?<=\s)[A-Z]\w")
 _LEANS = 0.75  # chance that a sentence needs what stands before it, from which an answer is told with its question or not at all
@@ -59,6 +60,7 @@ class _Talk:
     worth: Sequence[float]
     usable: frozenset[int]
     spent: set[int] = field(default_factory=set)
+    questions: dict[int, int | None] = field(default_factory=dict)  # that a turn may answer
 
 
 def extract(messages: Sequence[Message], judge: Judge, *, least: int = 3, most: int = 10) -> list[Bullet]:
@@ -162,7 +164,7 @@ def _nods(place: int, talk: _Talk) -> bool:
     judged = talk.judged[place]
     text = judged.text.strip()
     size = len(text) if judged.language == "zh" else len(text.split())
-    if judged.chance("act", "agree") + judged.chance("act", "social") < 0.5 or size > _NODS[judged.language]:
+    if judged.chance("act", "agree") + judged.chance("act", "social") < _SURELY or size > _NODS[judged.language]:
         return False
     return not _SPECIFIC.search(text) and _question_before(place, talk) is None
 
@@ -174,7 +176,14 @@ def _leans(place: int, talk: _Talk) -> bool:
 
 
 def _question_before(place: int, talk: _Talk) -> int | None:
-    """The question that a sentence may answer: the last one of the other speaker's turn just before."""
+    """The question that a sentence may answer: the last one of the other speaker's turn just before. It is that of its whole turn."""
+    turn = talk.sentences[place].turn
+    if turn not in talk.questions:
+        talk.questions[turn] = _find_question(place, talk)
+    return talk.questions[turn]
+
+
+def _find_question(place: int, talk: _Talk) -> int | None:
     mine = talk.sentences[place]
     other = place
     while other >= 0 and talk.sentences[other].speaker is mine.speaker:
