@@ -170,12 +170,18 @@ def must_grow_in_proportion(
             assert large < 9 * small + FLOOR, (name, unit, run)
 
 
+# In the short run each gets another part of the texts.
+EACH = pytest.mark.parametrize("every", [6, pytest.param(1, marks=pytest.mark.long)])
+
+
+@EACH
 @pytest.mark.parametrize("module", [name for name in MODULES if takers(name)])
-def test_a_function_that_takes_a_text_costs_in_proportion_to_its_length(module: str) -> None:
-    for name, function in takers(module):
-        must_grow_in_proportion(name, function)
+def test_a_function_that_takes_a_text_costs_in_proportion_to_its_length(module: str, every: int) -> None:
+    for number, (name, function) in enumerate(takers(module)):
+        must_grow_in_proportion(name, function, HOSTILE[number % every :: every])
 
 
+@EACH
 @pytest.mark.parametrize("way", WAYS)
-def test_a_text_on_its_way_costs_in_proportion_to_its_length(way: str) -> None:
-    must_grow_in_proportion(way, WAYS[way], HOSTILE[::2])  # their parts are given all of them above
+def test_a_text_on_its_way_costs_in_proportion_to_its_length(way: str, every: int) -> None:
+    must_grow_in_proportion(way, WAYS[way], HOSTILE[len(way) % every :: every])

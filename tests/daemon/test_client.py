@@ -158,7 +158,7 @@ def test_one_that_trickles_is_waited_for_as_long_as_was_said_and_then_left_alone
 
 def test_a_hook_has_half_its_time_left_when_the_daemon_hangs(root: Path, trickling: list[int]) -> None:
     (root / "MEMORY.md").write_text("# Long-Term Memory\n\n## Key Facts\n- The launch is on 3 May\n", "utf8")
-    environment = {**os.environ, "NACRE_HOOKS_TIMEOUT_MS": "20000"}
+    environment = {**os.environ, "NACRE_HOOKS_TIMEOUT_MS": "20000", "NACRE_SERVE_AUTO": "false"}
     environment.pop("NACRE_NO_DAEMON", None)
     done = subprocess.run(
         [sys.executable, "-m", "nacre", "hook", "SessionStart", "--agent", "claude-code", "--workspace", str(root)],

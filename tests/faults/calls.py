@@ -7,6 +7,7 @@ The child is forked from a process that has everything loaded: a fresh interpret
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import errno
 import os
@@ -166,12 +167,14 @@ def _follow(pid: int, fault: str, at: int) -> tuple[int, Counter[str], bool]:
     _ptrace(_CONTINUE, pid)
     calls: Counter[str] = Counter()
     reached = False
+    seen = {pid}  # it, its threads and what it started
     while True:
         stopped, status = os.waitpid(-1, _ALL_THREADS)
         if not os.WIFSTOPPED(status):
             if stopped == pid:
                 return os.waitstatus_to_exitcode(status), calls, reached
             continue
+        seen.add(stopped)
         if status >> 8 != _STOPPED_BY_FILTER:
             own = (signal.SIGTRAP, signal.SIGSTOP, signal.SIGTRAP | 0x80)
             _ptrace(_CONTINUE, stopped, 0, 0 if os.WSTOPSIG(status) in own else os.WSTOPSIG(status))
@@ -183,23 +186,22 @@ def _follow(pid: int, fault: str, at: int) -> tuple[int, Counter[str], bool]:
         if at and here and fault in possible:
             reached = True
             if not _strike(stopped, call, fault):
-                os.kill(pid, signal.SIGKILL)
-                return _end(pid), calls, reached
+                return _end(pid, seen), calls, reached
         _ptrace(_CONTINUE, stopped)
 
 
-def _end(pid: int) -> int:
-    """Wait for a killed child and everything that it started."""
+def _end(pid: int, seen: set[int]) -> int:
+    """Kill a child and everything that it started, and wait for it; other children of this process are left alone."""
+    for each in seen:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(each, signal.SIGKILL)
     ended = 0
-    while True:
-        try:
-            gone, status = os.waitpid(-1, _ALL_THREADS)
-        except ChildProcessError:
-            return ended
-        if gone == pid and not os.WIFSTOPPED(status):
-            ended = os.waitstatus_to_exitcode(status)
-        elif os.WIFSTOPPED(status):
-            os.kill(gone, signal.SIGKILL)
+    for each in seen:
+        with contextlib.suppress(ChildProcessError):
+            while os.WIFSTOPPED(status := os.waitpid(each, _ALL_THREADS)[1]):
+                pass
+            ended = os.waitstatus_to_exitcode(status) if each == pid else ended
+    return ended
 
 
 def _strike(pid: int, call: _Call, fault: str) -> bool:

@@ -45,6 +45,14 @@ def shapes(file: str) -> list[Shape]:
     return found
 
 
+def half_of_them_long(file: str) -> list[Any]:
+    """Every shape as a parameter; each lives through a day and a night, so every second one is for the long run."""
+    return [
+        pytest.param(shape, id=shape.name, marks=[pytest.mark.long] * (place % 2))
+        for place, shape in enumerate(shapes(file))
+    ]
+
+
 def remembered(root: Path, shape: Shape) -> dict[str, str]:
     """What a fresh workspace holds and hands out after the conversation was captured and tidied, by place."""
     home, workspace = root / "home", root / "workspace"
@@ -117,7 +125,7 @@ def _places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
 
 
-@pytest.mark.parametrize("shape", shapes("others.txt"), ids=lambda shape: shape.name)
+@pytest.mark.parametrize("shape", half_of_them_long("others.txt"))
 def test_words_of_others_never_become_memory_and_are_not_handed_out(tmp_path: Path, shape: Shape) -> None:
     found = remembered(tmp_path, shape)
     assert shape.words.lower() not in found["memory"].lower()
@@ -128,7 +136,7 @@ def test_words_of_others_never_become_memory_and_are_not_handed_out(tmp_path: Pa
             assert not demands(line)
 
 
-@pytest.mark.parametrize("shape", shapes("own.txt"), ids=lambda shape: shape.name)
+@pytest.mark.parametrize("shape", half_of_them_long("own.txt"))
 def test_the_owner_s_own_words_are_captured_and_kept(tmp_path: Path, shape: Shape) -> None:
     found = remembered(tmp_path, shape)
     assert shape.words.lower() in found["log"].lower() or shape.words.lower() in found["memory"].lower()
