@@ -225,7 +225,7 @@ def test_what_still_waits_for_room_is_not_compressed_away(nights: Nights) -> Non
     assert RULE in nights.kept()
 
 
-@pytest.mark.parametrize("junk", [b"no gzip", gzip.compress(b"x" * 11_000_000), b"\x1f\x8b"])
+@pytest.mark.parametrize("junk", [b"no gzip", gzip.compress(b"x" * 51_000_000), b"\x1f\x8b"])
 def test_beside_a_damaged_archive_a_log_stays(nights: Nights, junk: bytes) -> None:
     nights.log("2025-12-01", ERRAND)
     there = nights.lay("memory/archive/2025-12/2025-12-01.md.gz", junk)
