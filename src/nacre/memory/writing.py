@@ -139,8 +139,12 @@ class Writing(Reading):
     def untyped(self, *, apply: bool = False) -> list[Entry]:
         """The lines of notes that have no type, with the one each would get, or now has when asked for."""
         from nacre.capture.classify import give_types, untyped
+        from nacre.vault.lock import lock
 
         self._must_be_private()
+        if apply:
+            with lock(self.workspace):  # whoever takes it completes the edit of a log that was killed
+                pass
         found = untyped(self.workspace, self.brain)
         return give_types(self.workspace, self.clock, self.config, found) if apply and found else found
 
