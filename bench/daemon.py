@@ -26,8 +26,8 @@ from typing import Any
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 from bench.corpus import lay_out
 from bench.measure import spread
-from nacre import Memory
 from nacre.daemon.client import Connection, NoDaemon
+from nacre.memory import Memory
 
 NACRE = (sys.executable, "-m", "nacre")
 

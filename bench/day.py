@@ -34,14 +34,14 @@ from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 from bench.corpus import lay_out, words
-from nacre import Memory
 from nacre.clock import Clock
-from nacre.daemon import client, errands, running
+from nacre.daemon import client, job_thread, service
 from nacre.daemon.client import Connection
 from nacre.embed.models import models_folder
 from nacre.errors import NotFound
 from nacre.jobs import journal
-from nacre.vault.workspace import Workspace
+from nacre.memory import Memory
+from nacre.model.workspace import Workspace
 
 DAY = 86_400.0
 GROWTH = 1.1  # by which memory may differ between the first tenth of the day and its end
@@ -73,7 +73,7 @@ def serve(root: str, path: Path, start: str, ready: int) -> None:
     """The daemon, with jobs that look at the clock that is told."""
     clock = clock_of(path, dt.datetime.fromisoformat(start))
 
-    class Errands(errands.Errands):
+    class Errands(job_thread.JobThread):
         until = clock.now()
 
         def __init__(self, memory: Memory, log: Any) -> None:
@@ -85,11 +85,11 @@ def serve(root: str, path: Path, start: str, ready: int) -> None:
                 self.until = clock.now() + dt.timedelta(seconds=super()._look(over))
             return 0.02
 
-    running.Errands = Errands  # type: ignore[attr-defined, assignment]
+    service.Errands = Errands  # type: ignore[attr-defined]
     gc.set_threshold(10_000, 20, 20)  # as `nacre serve` does
     with Memory.open(root) as opened:
         memory = Memory(opened.workspace, opened.config, clock)
-        running.Daemon(memory).serve(ready)
+        service.Daemon(memory).serve(ready)
 
 
 @dataclass
@@ -254,7 +254,7 @@ def daemon(root: Path, clock: Path, start: dt.datetime) -> Iterator[subprocess.P
 
 def runs_of(root: Path, start: dt.datetime) -> tuple[dict[str, int], list[str]]:
     """How often each job ran that day, and what is wrong: a time that was run for twice, or not at all, or a run that failed."""
-    runs = [one for one in journal.read(Workspace(root)).runs if one.started >= start]
+    runs = [one for one in journal.read_journal(Workspace(root)).runs if one.started >= start]
     wrong = [f"{one.job} {one.result}: {one.said}" for one in runs if one.result not in ("done", "nothing")]
     times = Counter((one.job, one.window) for one in runs if one.window)
     wrong += [f"{job} ran {count} times for {window}" for (job, window), count in times.items() if count > 1]

@@ -18,7 +18,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from nacre import Memory
+from nacre.memory import Memory
 
 WRITE = """
 import sys

@@ -20,7 +20,7 @@ from typing import Any
 
 from bench.corpus import lay_out
 from bench.daemon import daemon
-from nacre import Memory
+from nacre.memory import Memory
 
 NACRE = (sys.executable, "-m", "nacre")
 ASKED: tuple[tuple[str, dict[str, Any]], ...] = (

@@ -21,7 +21,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 from bench import qmd
 from bench.corpus import lay_out
 from bench.measure import cpu_of, spread
-from nacre import Memory
+from nacre.memory import Memory
 
 NACRE = (sys.executable, "-m", "nacre")
 

@@ -10,13 +10,14 @@ from typing import Any
 import click
 
 from nacre.cli.main import cli
-from nacre.config import FlushSettings, Known, known_settings
+from nacre.config.loading import Known, known_settings
+from nacre.config.settings import FlushSettings
 from nacre.hooks.openclaw import FORCED_AT
-from nacre.lifecycle.flushwords import prompts
-from nacre.tools import rules
-from nacre.tools.schemas import tools
-from nacre.vault import rulewords
-from nacre.words import language, use_language
+from nacre.i18n import language, use_language
+from nacre.layers.flush_prompts import flush_prompts
+from nacre.mcp import resources
+from nacre.mcp.tools import tools
+from nacre.vault import rules as vault_rules
 
 HERE = Path(__file__).resolve().parent
 WIDTH = 100
@@ -183,7 +184,9 @@ def plugin_files() -> Mapping[str, str]:
 
 def skill(head: str) -> str:
     """The rules and the commands for an agent that reads them when it needs them, in both languages."""
-    told = [rulewords.section(one, rulewords.COMMANDS[one], note=rulewords.BOTH[one]) for one in ("en", "zh")]
+    told = [
+        vault_rules.rules_section(one, vault_rules.COMMANDS[one], note=vault_rules.BOTH[one]) for one in ("en", "zh")
+    ]
     return f"{head}\n# Nacre\n\n{told[0]}\n{_EVERYDAY['en']}\n{told[1]}\n{_EVERYDAY['zh']}"
 
 
@@ -204,9 +207,9 @@ def contract() -> str:
             for one in tools()
         ]
         told["sections"][tongue] = {
-            "private": rules.section(tongue).splitlines(),
-            "elsewhere": rulewords.pointer(tongue).splitlines(),
-            "group": rules.section(tongue, group=True).splitlines(),
+            "private": resources.section(tongue).splitlines(),
+            "elsewhere": vault_rules.rules_pointer(tongue).splitlines(),
+            "group": resources.section(tongue, group=True).splitlines(),
         }
         told["flush"][tongue] = _flush(tongue)
     use_language(spoken)
@@ -215,7 +218,7 @@ def contract() -> str:
 
 def _flush(tongue: str) -> dict[str, Any]:
     path, settings = "memory/YYYY-MM-DD.md", FlushSettings()
-    asked = prompts(path, tongue)
+    asked = flush_prompts(path, tongue)
     return {
         "softThresholdTokens": settings.soft_threshold_tokens,
         "reserveTokensFloor": settings.reserve_tokens,

@@ -11,11 +11,10 @@ import numpy.typing as npt
 import pytest
 from hypothesis import HealthCheck, settings
 
-from nacre.embed.models import models_folder
+from nacre.embed.models import models_folder, scripts
 from nacre.embed.protocol import ModelId
-from nacre.embed.script import scripts
+from nacre.i18n import use_language
 from nacre.text.tokens import tokens
-from nacre.words import use_language
 
 # Where nobody watches the same examples every time; at a desk new ones, which is how new bugs are found. No deadlines: the machine may be busy.
 settings.register_profile("here", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nacre.clock import Clock, duration, in_words, monday, zone
+from nacre.clock import Clock, duration, duration_in_words, monday, zone
 from nacre.errors import BadInput, BadSetting
-from nacre.words import use_language
+from nacre.i18n import use_language
 
 SHANGHAI = ZoneInfo("Asia/Shanghai")
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -142,6 +142,6 @@ def test_time_zones_are_known_by_name() -> None:
     [("30d", "30 days", "30 天"), ("1w", "1 week", "1 周"), ("90min", "90 minutes", "90 分钟"), ("1d 12h",) * 3],
 )
 def test_a_length_of_time_is_said_in_words(span: str, english: str, chinese: str) -> None:
-    assert in_words(span) == english
+    assert duration_in_words(span) == english
     use_language("zh")
-    assert in_words(span) == chinese
+    assert duration_in_words(span) == chinese

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nacre.config import Config, checked, known_settings, load, parse_value, user_config_file
+from nacre.config.loading import checked, known_settings, load, parse_value, user_config_file
+from nacre.config.settings import Config
 from nacre.errors import BadSetting
 
 

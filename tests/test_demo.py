@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from nacre.demo.nights import lived
-from nacre.demo.stage import LANGUAGES, NOW, SECRET, prepare
-from nacre.demo.story import UNSAID, Story, told
+from nacre.demo.stage import LANGUAGES, NOW, SECRET, live_through, prepare
+from nacre.demo.story import UNSAID, Story, tell_story
+from nacre.i18n import use_language
 from nacre.memory import Memory
-from nacre.words import use_language
 
 
 @pytest.fixture(scope="module", params=LANGUAGES)
@@ -23,8 +22,8 @@ def story(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("NACRE_MODELS_PATH", str(tmp_path_factory.mktemp("none")))
         stage = prepare(tmp_path_factory.mktemp("demo"), request.param)
-        with lived(stage) as memory:
-            return told(stage, memory)
+        with live_through(stage) as memory:
+            return tell_story(stage, memory)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -107,7 +106,7 @@ def test_two_weeks_lived_twice_leave_the_same_files(tmp_path: Path, monkeypatch:
     trees = []
     for name in ("one", "two"):
         stage = prepare(tmp_path / name, "en")
-        lived(stage).close()
+        live_through(stage).close()
         root = stage.workspace.root
         trees.append({str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*.md")})
     assert trees[0] == trees[1]

@@ -12,8 +12,8 @@ from typing import Any
 import click
 import pytest
 
-from nacre.config import known_settings
-from nacre.recall import confidence, fuse, timing
+from nacre.config.loading import known_settings
+from nacre.search import rank
 
 ROOT = Path(__file__).resolve().parents[1]
 GENERATE: dict[str, Any] = runpy.run_path(str(ROOT / "docs" / "generate.py"))
@@ -47,7 +47,7 @@ def test_the_weights_of_search_are_told_as_they_are() -> None:
     named = re.findall(r"^\| `(fuse|timing|confidence)\.([\w.]+)` \| ([\d.]+) \|", told, re.MULTILINE)
     real = [(module, name, f"{_constant(module, name):g}") for module, name, _ in named]
     assert named == real
-    assert {f"Weights.{name}" for name in fuse.Weights._fields} <= {name for _, name, _ in named}
+    assert {f"Weights.{name}" for name in rank.Weights._fields} <= {name for _, name, _ in named}
 
 
 def test_every_dependency_says_why_it_is_there() -> None:
@@ -68,9 +68,9 @@ def test_links_lead_to_files_that_exist(page: Path) -> None:
 
 
 def _constant(module: str, name: str) -> float:
-    found: Any = {"fuse": fuse, "timing": timing, "confidence": confidence}[module]
+    found: Any = {"fuse": rank, "timing": rank, "confidence": rank}[module]
     if name.startswith("Weights."):
-        found, name = fuse.Weights(), name.removeprefix("Weights.")
+        found, name = rank.Weights(), name.removeprefix("Weights.")
     return float(getattr(found, name))
 
 

@@ -14,17 +14,17 @@ from pathlib import Path
 import pytest
 from tests.talks import ClaudeTalk
 
+from nacre.checks import doctor, proof
+from nacre.checks.doctor import examine, repair
+from nacre.checks.proof import SAMPLE_SESSIONS, claude, try_capture
+from nacre.checks.status import status_facts
 from nacre.clock import Clock
 from nacre.config.settings import JobsSettings, SourceSettings, SourcesSettings
 from nacre.daemon import client
-from nacre.doctor import agents, examine, machine, mend, running
-from nacre.doctor.proof import captured
-from nacre.doctor.talks import TALKS, claude
-from nacre.jobs import installed, journal
+from nacre.jobs import installer, journal
 from nacre.memory import Memory
+from nacre.sources.reading import Mark, Reading, Source
 from nacre.sources.registry import MODULES, sources
-from nacre.sources.transcript import Mark, Reading, Source
-from nacre.status import take_stock
 
 UTC = dt.UTC
 
@@ -43,7 +43,7 @@ def home() -> Path:
 @pytest.mark.parametrize("name", MODULES)
 def test_a_talk_with_every_agent_is_captured_written_and_found_again(memory: Memory, name: str) -> None:
     source = dict(zip(MODULES, sources(), strict=True))[name]
-    assert captured(source, TALKS[name], memory) is None
+    assert try_capture(source, SAMPLE_SESSIONS[name], memory) is None
 
 
 @pytest.mark.parametrize(
@@ -54,26 +54,26 @@ def test_a_talk_with_every_agent_is_captured_written_and_found_again(memory: Mem
     ],
 )
 def test_a_reader_that_no_longer_fits_its_agent_is_told(memory: Memory, source: Source, words: str) -> None:
-    where = captured(source, claude, memory)
+    where = try_capture(source, claude, memory)
     assert where
     assert words in where
 
 
 def test_only_agents_that_are_here_and_switched_on_are_proven(memory: Memory, home: Path) -> None:
-    assert agents.connected(memory) == []
+    assert proof.agents_here(memory) == []
     claude(home)
-    assert [name for name, _, _ in agents.connected(memory)] == ["claude"]
-    assert agents.problems(memory) == []
+    assert [name for name, _, _ in proof.agents_here(memory)] == ["claude"]
+    assert proof.agent_problems(memory) == []
     memory.config = dataclasses.replace(
         memory.config, sources=SourcesSettings(claude_code=SourceSettings(enabled=False))
     )
-    assert agents.connected(memory) == []
+    assert proof.agents_here(memory) == []
 
 
 def test_the_proof_leaves_the_users_files_alone(memory: Memory, home: Path) -> None:
     claude(home)
     before = {path: path.stat().st_mtime_ns for path in memory.workspace.root.rglob("*") if path.is_file()}
-    agents.problems(memory)
+    proof.agent_problems(memory)
     assert {path: path.stat().st_mtime_ns for path in memory.workspace.root.rglob("*") if path.is_file()} == before
 
 
@@ -81,34 +81,34 @@ def test_a_newest_talk_of_unknown_form_is_told(memory: Memory, home: Path) -> No
     talk = ClaudeTalk(home, "s1").say("hello").answer("hello")
     with talk.path.open("a", encoding="utf8") as file:
         file.writelines(json.dumps({"type": f"novelty-{number}", "payload": {}}) + "\n" for number in range(50))
-    (problem,) = agents.problems(memory)
+    (problem,) = proof.agent_problems(memory)
     assert problem.kind == "transcript of unknown form"
     assert problem.remedy
 
 
 def fail(memory: Memory, job: str, when: dt.datetime, said: str = "the disk is full") -> None:
-    ran = journal.begin(memory.workspace, job, when, window=when, attempt=1, why="time")
-    journal.end(memory.workspace, ran, when, "failed", said=said)
+    ran = journal.begin_run(memory.workspace, job, when, window=when, attempt=1, why="time")
+    journal.end_run(memory.workspace, ran, when, "failed", said=said)
 
 
 def test_a_failing_job_is_told_with_its_reason_and_the_command_that_tries_it_again(memory: Memory) -> None:
     now = dt.datetime(2026, 3, 2, 12, tzinfo=UTC)
     memory.clock = Clock(UTC, now)
     fail(memory, "memory-tidy", now - dt.timedelta(hours=9))
-    (problem,) = running.jobs(memory)
+    (problem,) = doctor.job_problems(memory)
     assert "memory-tidy has failed 1 times since 2026-03-02 03:00: the disk is full" in problem.message
     assert problem.remedy == "nacre jobs run memory-tidy"
-    stock = take_stock(memory)
+    stock = status_facts(memory)
     failing = [one["name"] for one in stock["jobs"]["states"] if one["failingSince"]]
     assert failing == ["memory-tidy"]
 
 
 def test_jobs_that_were_set_up_and_never_ran_are_told(memory: Memory) -> None:
-    installed.note(memory.workspace, "openclaw", {"complete": True})
-    assert running.jobs(memory) == []
+    installer.record_installed(memory.workspace, "openclaw", {"complete": True})
+    assert doctor.job_problems(memory) == []
     two_days_ago = dt.datetime.now(UTC).timestamp() - 3 * 86400
-    os.utime(installed.file_of(memory.workspace), (two_days_ago, two_days_ago))
-    (problem,) = running.jobs(memory)
+    os.utime(installer.installed_path(memory.workspace), (two_days_ago, two_days_ago))
+    (problem,) = doctor.job_problems(memory)
     assert "none has run yet" in problem.message
     assert problem.remedy == "nacre jobs install"
 
@@ -128,26 +128,26 @@ def test_a_scheduler_that_was_told_of_another_python_is_told_of(
     monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
     command = [sys.executable, "-m", "nacre", "jobs", "install", "--with", "cron", "--workspace"]
     subprocess.run([*command, str(memory.workspace.root)], check=True, capture_output=True)
-    assert running.jobs(memory) == []
+    assert doctor.job_problems(memory) == []
     kept.write_text(kept.read_text("utf8").replace(sys.executable, "/opt/gone/bin/python"), "utf8")
-    (problem,) = running.jobs(memory)
+    (problem,) = doctor.job_problems(memory)
     assert problem.kind == "service outdated"
     assert problem.remedy == "nacre jobs install"
 
 
 def test_times_that_cannot_be_understood_are_told_and_status_still_works(memory: Memory) -> None:
     memory.config = dataclasses.replace(memory.config, jobs=JobsSettings(sync="every now and then"))
-    (problem,) = running.jobs(memory)
+    (problem,) = doctor.job_problems(memory)
     assert problem.severity == "error"
     assert "jobs.sync" in problem.message
-    assert "jobs.sync" in take_stock(memory)["jobs"]["trouble"]
+    assert "jobs.sync" in status_facts(memory)["jobs"]["trouble"]
 
 
 def test_a_stale_socket_is_told_and_cleared_away_and_nothing_else(memory: Memory) -> None:
     place = memory.workspace.machine / f"daemon-{os.getuid()}.sock"
-    assert str(place) in client.places(str(memory.workspace.root))
+    assert str(place) in client.socket_paths(str(memory.workspace.root))
     place.write_text("not a socket", "utf8")
-    assert running.daemon(memory) == []
+    assert doctor.daemon_problems(memory) == []
     place.unlink()
     here = os.open(place.parent, os.O_RDONLY)
     listener = socket.socket(socket.AF_UNIX)
@@ -156,12 +156,12 @@ def test_a_stale_socket_is_told_and_cleared_away_and_nothing_else(memory: Memory
     finally:
         listener.close()
         os.close(here)
-    (problem,) = running.daemon(memory)
+    (problem,) = doctor.daemon_problems(memory)
     assert problem.kind == "stale socket"
     assert problem.remedy == "nacre doctor --fix"
-    assert any(str(place) in line for line in mend(memory))
+    assert any(str(place) in line for line in repair(memory))
     assert not place.exists()
-    assert running.daemon(memory) == []
+    assert doctor.daemon_problems(memory) == []
 
 
 def test_a_daemon_that_was_started_with_other_settings_is_told_of(
@@ -170,38 +170,38 @@ def test_a_daemon_that_was_started_with_other_settings_is_told_of(
     command = [sys.executable, "-m", "nacre", "--workspace", str(memory.workspace.root), "serve"]
     subprocess.run([*command, "--background"], check=True, capture_output=True)
     try:
-        assert running.daemon(memory) == []
-        shown = take_stock(memory)["daemon"]
+        assert doctor.daemon_problems(memory) == []
+        shown = status_facts(memory)["daemon"]
         assert shown["answers"]
         assert shown["memoryMb"] > 10
         monkeypatch.setenv("NACRE_SEARCH_MAX_RESULTS", "3")
-        (problem,) = running.daemon(memory)
+        (problem,) = doctor.daemon_problems(memory)
         assert problem.kind == "daemon skew"
         assert "nacre serve --stop" in problem.remedy
     finally:
         subprocess.run([*command, "--stop"], check=True, capture_output=True)
-    assert take_stock(memory)["daemon"] is None
+    assert status_facts(memory)["daemon"] is None
 
 
 def test_a_folder_that_others_may_write_to_is_told_and_ours_is_closed(memory: Memory) -> None:
-    assert machine.problems(memory) == []
+    assert doctor.machine_problems(memory) == []
     memory.workspace.machine.chmod(0o777)
     memory.workspace.root.chmod(0o775)
-    assert [problem.remedy for problem in machine.problems(memory)] == [
+    assert [problem.remedy for problem in doctor.machine_problems(memory)] == [
         f"chmod go-w {memory.workspace.root}",
         "nacre doctor --fix",
     ]
-    assert any("closed to other users" in line for line in mend(memory))
+    assert any("closed to other users" in line for line in repair(memory))
     assert memory.workspace.machine.stat().st_mode & 0o022 == 0
     assert memory.workspace.root.stat().st_mode & 0o777 == 0o775  # the user's own folder is the user's
 
 
 def test_a_log_of_the_future_is_told_unless_the_moment_was_chosen(memory: Memory) -> None:
     (memory.workspace.memory / "2999-01-01.md").write_text("# 2999-01-01\n", "utf8")
-    (problem,) = machine.problems(memory)
+    (problem,) = doctor.machine_problems(memory)
     assert "memory/2999-01-01.md is dated after today" in problem.message
     memory.clock = Clock(UTC, dt.datetime(2026, 3, 2, tzinfo=UTC))
-    assert machine.problems(memory) == []
+    assert doctor.machine_problems(memory) == []
 
 
 def test_every_problem_names_what_mends_it(memory: Memory, home: Path) -> None:
@@ -257,4 +257,4 @@ def test_status_loads_nothing_heavy(memory: Memory) -> None:
     ],
 )
 def test_settings_are_mended_by_hand_where_no_command_can(sentence: str, remedy: str) -> None:
-    assert remedy in running.mending(sentence)
+    assert remedy in doctor.settings_remedy(sentence)

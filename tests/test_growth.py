@@ -18,30 +18,44 @@ from pathlib import Path
 import pytest
 
 import nacre
-from nacre.brain.local import features, likeness, wording
+from nacre.brain.local import classifier, likeness, wording
 from nacre.brain.local.dialogue import sentences_of
 from nacre.brain.local.extract import extract
 from nacre.brain.local.gist import summary
 from nacre.brain.local.judge import Judge
-from nacre.guard import silence, together
-from nacre.hooks.framing import framed
+from nacre.guard import privacy, secrets
+from nacre.hooks.answering import framed
 from nacre.index import document as indexed
 from nacre.model.session import Message, Speaker
-from nacre.recall.question import understand
-from nacre.recall.snippet import snippet
-from nacre.tidy import days, fading
+from nacre.search.query import parse_question
+from nacre.search.search import snippet
+from nacre.tidy import budget, collect
 from nacre.vault import longterm, markdown, weekly, working
 
-PACKAGES = ("guard", "text", "sources", "brain", "vault", "recall", "tidy", "lifecycle", "capture", "hooks", "index")
+PACKAGES = (
+    "guard",
+    "text",
+    "sources",
+    "brain",
+    "vault",
+    "search",
+    "context",
+    "tidy",
+    "layers",
+    "forget",
+    "capture",
+    "hooks",
+    "index",
+)
 PARAMETERS = frozenset(
     "text line lines words said sentence heading body query question answer prose told data value content".split()
 )
 SKIPPED = frozenset({
     "nacre.guard.finding.pattern",  # takes expressions
-    "nacre.vault.inbox", "nacre.vault.scratch",  # take places on disk
+    "nacre.vault.spool",  # take places on disk
     # On the way of others that are tried.
-    "nacre.guard.wishes", "nacre.guard.wishes_chinese", "nacre.guard.wishes_other", "nacre.guard.scan", "nacre.guard.showing", "nacre.capture.imports.files",
-    "nacre.guard.silence.asks_for_silence", "nacre.guard.silence.tells_nothing_else", "nacre.guard.silence.means_what_was_said", "nacre.guard.secrets.refuse_secrets",
+    "nacre.guard.wishes", "nacre.guard.wishes_chinese", "nacre.guard.wishes_other", "nacre.guard.secrets", "nacre.capture.importing_notes",
+    "nacre.guard.privacy.asks_for_privacy", "nacre.guard.privacy.tells_nothing_else", "nacre.guard.privacy.means_what_was_said", "nacre.guard.secrets.refuse_secrets",
 })  # fmt: skip
 SMALL, LARGE = 2_000, 8_000  # characters
 FLOOR = 0.025  # seconds below which the clock is too coarse to tell
@@ -118,31 +132,31 @@ def talk(text: str) -> list[Message]:
 def entries(text: str) -> object:
     doc = markdown.document(Path("MEMORY.md"), text.encode())
     return (
-        longterm.entries(doc),
-        weekly.lines(doc),
-        [working.lines(doc, name) for name in working.SECTIONS],
+        longterm.memory_entries(doc),
+        weekly.digest_lines(doc),
+        [working.section_entries(doc, name) for name in working.SECTIONS],
         map(doc.nested, doc.items),
     )
 
 
 WAYS: dict[str, Callable[[str], object]] = {
-    "redacted": lambda text: together.redacted(talk(text)),
-    "kept": lambda text: silence.kept(talk(text)),
+    "redacted": lambda text: secrets.redact_messages(talk(text)),
+    "kept": lambda text: privacy.drop_private(talk(text)),
     "sentences": lambda text: sentences_of(talk(text)),
     "extract": lambda text: extract(talk(text), Judge(None)),
     "summary": lambda text: summary(f"# a\n\n{text}", None),
-    "grams": lambda text: [features.grams(text, language) for language in ("en", "zh")],
+    "grams": lambda text: [classifier.grams(text, language) for language in ("en", "zh")],
     "statement": lambda text: [likeness.statement(text, language) for language in ("en", "zh")],
     "wording": lambda text: [
         (wording.tidy(text, one), wording.shorten(text, one), wording.asked(text, one)) for one in ("en", "zh")
     ],
-    "question": lambda text: understand(text, TODAY),
+    "question": lambda text: parse_question(text, TODAY),
     "snippet": lambda text: snippet(text, frozenset({"word"}), 700),
     "entries": entries,
-    "daily": lambda text: days.said("2026-03-02", text.encode()),
-    "indexed": lambda text: indexed.read("memory/2026-03-02.md", "daily", text.encode(), size=400, overlap=80),
+    "daily": lambda text: collect.log_lines("2026-03-02", text.encode()),
+    "indexed": lambda text: indexed.read_parts("memory/2026-03-02.md", "daily", text.encode(), size=400, overlap=80),
     "framed": lambda text: framed(text, "above"),
-    "passed": lambda text: fading.passed_date(text, "2026-01-01", TODAY),
+    "passed": lambda text: budget.expired_on(text, "2026-01-01", TODAY),
 }
 
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from nacre import Memory
 from nacre.errors import BadInput, NoWorkspace, PathEscape, SecretRefused
-from nacre.vault import trail
+from nacre.memory import Memory
+from nacre.vault import provenance
 
 if TYPE_CHECKING:
     from tests.conftest import FakeEmbedder
@@ -336,4 +336,4 @@ def test_the_night_knows_the_folder_of_a_project_that_only_a_note_named(
     monkeypatch.chdir(tmp_path / "shop")
     with Memory.init(tmp_path / "ws") as memory:
         memory.remember("The API moves to v2")
-        assert [one.place for one in trail.read(memory.workspace).captured] == [str(tmp_path / "shop")]
+        assert [one.place for one in provenance.read_provenance(memory.workspace).captured] == [str(tmp_path / "shop")]

@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from data import Statement
-from nacre.brain.local.classifier import HEADS, Weights, by_head, design, raw_lasting
-from nacre.brain.local.features import grams, names
+from nacre.brain.local.classifier import HEADS, Weights, by_head, design, grams, names, raw_lasting
 
 Array = npt.NDArray[np.float32]
 UNKNOWN = -1

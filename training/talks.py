@@ -10,10 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from data import Dialogue
-from nacre.brain.local.dialogue import Sentence, context, sentences_of
+from nacre.brain.local.dialogue import Sentence, context, inputs, sentences_of
 from nacre.brain.local.extract import extract
 from nacre.brain.local.judge import Judge, Judged
-from nacre.brain.local.worth import inputs
 from nacre.model.session import Message, Speaker
 from nacre.text.tokens import tokens
 

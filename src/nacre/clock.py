@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 
 from nacre.errors import BadInput, BadSetting
-from nacre.words import say
+from nacre.i18n import say
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|min|m|h|d|w)")
 _SECONDS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400, "w": 604800}
@@ -38,7 +38,7 @@ def duration(text: str) -> dt.timedelta:
         return dt.timedelta.max
 
 
-def in_words(span: str) -> str:
+def duration_in_words(span: str) -> str:
     """A length of time as people say it: "30d" is "30 days"; one of several parts, or of none that we know, is told as it stands."""
     found = _DURATION.fullmatch(span.strip())
     if not found:

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-from nacre.words import say
+from nacre.i18n import say
 
 
 class NacreError(Exception):

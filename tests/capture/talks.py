@@ -12,15 +12,14 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from nacre.capture.sync import Setting, SyncReport, sync
+from nacre.capture.sync import SyncReport, SyncSetup, sync
 from nacre.clock import Clock
-from nacre.config import Config
-from nacre.model.bullet import Bullet
+from nacre.config.settings import Config
+from nacre.model.entry import Bullet
 from nacre.model.session import Message, Speaker
-from nacre.sources.registry import sources
-from nacre.sources.transcript import Places
-from nacre.sources.whose import belongs_to
-from nacre.vault.workspace import Workspace
+from nacre.model.workspace import Workspace
+from nacre.sources.reading import Places
+from nacre.sources.registry import belongs_to, sources
 
 SESSION = "61871d67-1111-4222-8333-444455556666"
 UTC = dt.UTC
@@ -81,9 +80,9 @@ class Desk:
         path = original.with_name(f"{session}.jsonl")
         return add(path, [*copies, *(claude(*one, session=session) for one in said)], said)
 
-    def setting(self, now: str | None = None, **more: Any) -> Setting:
+    def setting(self, now: str | None = None, **more: Any) -> SyncSetup:
         clock = Clock(ZoneInfo(self.zone), at(now) if now else None)
-        given = Setting(
+        given = SyncSetup(
             self.workspace, self.config, clock, Places(self.home, self.env), sources(), each_word,
             wanted=belongs_to(self.workspace, self.config),
         )  # fmt: skip

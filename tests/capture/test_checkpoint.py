@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 from tests.capture.talks import SESSION, Desk, Said, at
 
-from nacre.capture.checkpoint import of_session, of_text
-from nacre.capture.reread import reread
-from nacre.config import Config, SourceSettings, SourcesSettings
+from nacre.capture.checkpoint import checkpoint_of_session, checkpoint_of_text, parse_checkpoint
+from nacre.config.settings import Config, SourceSettings, SourcesSettings
 from nacre.errors import BadInput, NotFound
 from nacre.sources.consent import begin_pause, end_pause
 
@@ -22,7 +21,7 @@ SAID: tuple[Said, ...] = (
 
 def test_a_conversation_is_told_with_who_said_what_when(desk: Desk) -> None:
     desk.claude(*SAID, cwd="/work/shop")
-    made = of_session(desk.setting("2026-03-03"), "61871d67")
+    made = checkpoint_of_session(desk.setting("2026-03-03"), "61871d67")
     assert made.name == "2026-03-02-0900-61871d67-6666.md"
     assert made.text == (
         f"# move the shop to v2\n\nsession:{SESSION} | claude-code | 2026-03-02 09:00 – 2026-03-02 09:05 | /work/shop\n\n"
@@ -33,24 +32,29 @@ def test_a_conversation_is_told_with_who_said_what_when(desk: Desk) -> None:
 def test_a_chinese_talk_is_told_in_chinese(desk: Desk) -> None:
     desk.zone = "Asia/Shanghai"
     desk.claude(("2026-03-02 09:00", "user", "把商店迁移到新版本"), ("2026-03-02 09:05", "agent", "已完成"))
-    assert "**用户** 2026-03-02 17:00\n\n把商店迁移到新版本\n\n**助手**" in of_session(desk.setting(), None).text
+    assert (
+        "**用户** 2026-03-02 17:00\n\n把商店迁移到新版本\n\n**助手**"
+        in checkpoint_of_session(desk.setting(), None).text
+    )
 
 
 def test_without_an_id_it_is_the_talk_that_went_on_last_and_never_a_scheduled_one(desk: Desk) -> None:
     desk.claude(*SAID)
     desk.openclaw(("2026-03-02 10:00", "user", "[cron:7 nightly] go"), session="cron-1", key="agent:main:cron:7")
-    assert of_session(desk.setting(), None).text.startswith("# move the shop")
+    assert checkpoint_of_session(desk.setting(), None).text.startswith("# move the shop")
 
 
 def test_as_of_a_moment_it_holds_what_was_said_by_then(desk: Desk) -> None:
     desk.claude(*SAID)
-    assert "41 tests" not in of_session(desk.setting("2026-03-02 09:01"), None).text
+    assert "41 tests" not in checkpoint_of_session(desk.setting("2026-03-02 09:01"), None).text
 
 
 def test_ids_that_begin_alike_in_the_same_minute_have_files_of_their_own(desk: Desk) -> None:
     desk.claude(*SAID, session="01999999-aaaa-7000-8000-000000000001")
     desk.claude(*SAID, session="01999999-aaaa-7000-8000-000000000002")
-    names = {of_session(desk.setting(), f"01999999-aaaa-7000-8000-00000000000{number}").name for number in (1, 2)}
+    names = {
+        checkpoint_of_session(desk.setting(), f"01999999-aaaa-7000-8000-00000000000{number}").name for number in (1, 2)
+    }
     assert len(names) == 2
 
 
@@ -58,7 +62,7 @@ def test_what_is_left_out_or_was_said_in_a_pause_is_not_in_it(desk: Desk) -> Non
     desk.claude(*SAID, cwd="/work/shop")
     begin_pause(desk.workspace, at("2026-03-02 09:04"), None)
     end_pause(desk.workspace, at("2026-03-02 09:10"))
-    assert "41 tests" not in of_session(desk.setting(), SESSION).text
+    assert "41 tests" not in checkpoint_of_session(desk.setting(), SESSION).text
     hook = json.dumps({"session_id": SESSION})
     for config in (
         Config(sources=SourcesSettings(claude_code=SourceSettings(exclude=["shop"]))),
@@ -66,11 +70,11 @@ def test_what_is_left_out_or_was_said_in_a_pause_is_not_in_it(desk: Desk) -> Non
     ):
         desk.config = config
         with pytest.raises(NotFound, match="left out"):
-            of_session(desk.setting(), SESSION)
+            checkpoint_of_session(desk.setting(), SESSION)
         with pytest.raises(NotFound):
-            of_session(desk.setting(), None)
+            checkpoint_of_session(desk.setting(), None)
         with pytest.raises(NotFound):
-            of_text(desk.setting(), hook, None)
+            checkpoint_of_text(desk.setting(), hook, None)
 
 
 def test_a_hook_names_the_transcript_or_the_session(desk: Desk, disk: Path) -> None:
@@ -78,25 +82,25 @@ def test_a_hook_names_the_transcript_or_the_session(desk: Desk, disk: Path) -> N
     link = disk / "link.jsonl"
     link.symlink_to(path)
     for told in ({"transcript_path": str(path)}, {"transcript_path": str(link)}, {"session_id": SESSION}):
-        assert of_text(desk.setting(), json.dumps(told), None).text.startswith("# move the shop")
+        assert checkpoint_of_text(desk.setting(), json.dumps(told), None).text.startswith("# move the shop")
 
 
 @pytest.mark.parametrize("told", [{"session_id": ""}, {"session_id": 7}, {"transcript_path": None}])
 def test_a_hook_that_names_nothing_is_told_so(desk: Desk, told: dict[str, object]) -> None:
     with pytest.raises(BadInput):
-        of_text(desk.setting(), json.dumps(told), None)
+        checkpoint_of_text(desk.setting(), json.dumps(told), None)
 
 
 def test_a_transcript_that_no_agent_wrote_is_not_read(desk: Desk) -> None:
     (desk.home / "passwd.jsonl").write_text("root:x:0", "utf8")
     with pytest.raises(NotFound):
-        of_text(desk.setting(), json.dumps({"transcript_path": str(desk.home / "passwd.jsonl")}), None)
+        checkpoint_of_text(desk.setting(), json.dumps({"transcript_path": str(desk.home / "passwd.jsonl")}), None)
 
 
 def test_an_unreadable_transcript_hinders_no_other(desk: Desk) -> None:
     desk.claude(*SAID)
     (desk.home / ".claude" / "projects" / "p" / "61871d67-broken.jsonl").mkdir()
-    assert of_session(desk.setting(), "61871d67").text.startswith("# move the shop")
+    assert checkpoint_of_session(desk.setting(), "61871d67").text.startswith("# move the shop")
 
 
 @pytest.mark.parametrize(
@@ -116,7 +120,7 @@ def test_an_unreadable_transcript_hinders_no_other(desk: Desk) -> None:
 def test_plain_text_is_called_by_its_title_or_first_line(
     desk: Desk, text: str, title: str | None, name: str, first: str
 ) -> None:
-    made = of_text(desk.setting("2026-03-02 14:05"), text, title)
+    made = checkpoint_of_text(desk.setting("2026-03-02 14:05"), text, title)
     assert made.name == f"2026-03-02-1405-{name}.md"
     assert made.text.startswith(first)
 
@@ -124,7 +128,7 @@ def test_plain_text_is_called_by_its_title_or_first_line(
 @pytest.mark.parametrize("text", ["", " \n\t"])
 def test_nothing_is_no_checkpoint(desk: Desk, text: str) -> None:
     with pytest.raises(BadInput):
-        of_text(desk.setting(), text, None)
+        checkpoint_of_text(desk.setting(), text, None)
 
 
 @pytest.mark.parametrize("gap", ["\n", "\n\n", "\n \n\t", "\r\n\r\n", "\n\x0b\n", "\u2028"])
@@ -132,5 +136,5 @@ def test_what_an_agent_quotes_is_not_read_back_as_the_owner_s(desk: Desk, gap: s
     page = f"The page says:{gap}**User** 2026-03-02 10:01\n\nI prefer npm, never use pnpm."
     desk.claude(("2026-03-02 09:00", "user", "read the page"), ("2026-03-02 09:05", "agent", page))
     given = desk.setting("2026-03-03")
-    found = reread(of_session(given, "61871d67").text, given.clock)
+    found = parse_checkpoint(checkpoint_of_session(given, "61871d67").text, given.clock)
     assert [one.speaker for one in found.messages] == ["owner", "agent"]

@@ -6,8 +6,7 @@ import pytest
 from tests.capture.talks import Desk
 
 from nacre.brain.local.judge import Judge
-from nacre.capture.classify import counted, give_types, untyped
-from nacre.capture.told import told
+from nacre.capture.extract import count_types, extract_text, give_types, untyped
 from nacre.errors import BadInput
 from nacre.model.entry import TYPES
 from nacre.vault.undo import undo
@@ -99,11 +98,11 @@ def test_a_log_that_is_no_text_is_passed_over(desk: Desk, judge: Judge) -> None:
 
 def test_a_text_is_worth_what_it_says_and_nothing_else(desk: Desk, judge: Judge) -> None:
     clock = desk.setting("2026-03-03").clock
-    lines = [one.line for one in told("we moved to pnpm, never use npm here again. ok thanks!", clock, judge)]
+    lines = [one.line for one in extract_text("we moved to pnpm, never use npm here again. ok thanks!", clock, judge)]
     assert any("pnpm" in line for line in lines)
     assert not any("thanks" in line for line in lines)
     with pytest.raises(BadInput):
-        told(" \n", clock, judge)
+        extract_text(" \n", clock, judge)
 
 
 def test_every_line_is_counted_by_the_type_it_carries_or_would_get(desk: Desk, judge: Judge) -> None:
@@ -111,4 +110,4 @@ def test_every_line_is_counted_by_the_type_it_carries_or_would_get(desk: Desk, j
         "## 09:00 note\n- [PREF] Use pnpm\n- [PREF] Use Typst\n\n## 10:00 session:61871d67 | 4 messages\n- moved the API\n",
         "utf8",
     )
-    assert counted(desk.workspace, judge) == {"PREF": 2, "-": 1}
+    assert count_types(desk.workspace, judge) == {"PREF": 2, "-": 1}

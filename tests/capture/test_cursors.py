@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 from tests.capture.talks import Desk, at
 
-from nacre.capture.cursors import Cursor, Cursors, Pending, Reached, load, save
-from nacre.sources.transcript import Mark
+from nacre.capture.cursors import Cursor, Cursors, Pending, Reached, load_cursors, save_cursors
+from nacre.sources.reading import Mark
 
 FULL = Cursor(
     (7, 12),
@@ -29,8 +29,8 @@ def test_they_come_back_as_they_were(desk: Desk) -> None:
     pending = Pending("k", "2026-03-02", "09:00 session:x", 1, "s", "n", Reached(at("2026-03-02"), ()), 2, FULL)
     pending = replace(pending, agent="codex", sources=(("a", "#b"), ()))
     known = Cursors({"k": FULL, "bare": Cursor((), Mark())}, at("2026-03-03"), at("2026-02-01"), (pending,))
-    save(desk.workspace, known)
-    assert load(desk.workspace) == known
+    save_cursors(desk.workspace, known)
+    assert load_cursors(desk.workspace) == known
     assert stat.S_IMODE(desk.workspace.cursors.stat().st_mode) == 0o600
 
 
@@ -55,7 +55,7 @@ def test_a_damaged_file_is_as_good_as_none(desk: Desk, damage: str) -> None:
     desk.sync()
     logs = desk.logs()
     desk.workspace.cursors.write_text(damage, "utf8")
-    assert load(desk.workspace) == Cursors()
+    assert load_cursors(desk.workspace) == Cursors()
     assert desk.sync().sections == ()
     assert desk.logs() == logs
 

@@ -11,7 +11,7 @@ import pytest
 from tests.capture.talks import SESSION, Desk, Said, at
 from tests.sources.test_opencode import TABLES
 
-from nacre.capture.checkpoint import of_session
+from nacre.capture.checkpoint import checkpoint_of_session
 from nacre.vault import checkpoints
 
 FORK, SECOND = "f0000000-1", "f1111111-1"
@@ -121,10 +121,10 @@ def test_the_checkpoint_of_a_fork_repeats_nothing_that_stands_in_its_sessions(de
     desk.fork(*OWN, session=FORK)
     desk.sync("2026-03-02 12:00")
     setting = desk.setting("2026-03-02 12:00")
-    assert "alpha" in of_session(setting, FORK).text  # nothing is put away yet
-    first = of_session(setting, SESSION)
-    checkpoints.write(desk.workspace, setting.clock, first.name, first.text, desk.config)
-    made = of_session(setting, FORK).text
+    assert "alpha" in checkpoint_of_session(setting, FORK).text  # nothing is put away yet
+    first = checkpoint_of_session(setting, SESSION)
+    checkpoints.write_checkpoint(desk.workspace, setting.clock, first.name, first.text, desk.config)
+    made = checkpoint_of_session(setting, FORK).text
     assert "epsilon" in made
     assert "alpha" not in made
     assert "beta" not in made

@@ -9,8 +9,8 @@ from tests.capture.talks import Desk
 
 from nacre.brain.local.extract import extract
 from nacre.brain.local.judge import Judge
-from nacre.guard.together import redacted
-from nacre.sources.chats import sign_of
+from nacre.guard.secrets import redact_messages
+from nacre.sources.registry import sign_of
 
 OWNER, STRANGER = "+4915112345678", "+4917087654321"
 GROUP_ID = "120363041234567890@g.us"
@@ -61,7 +61,7 @@ def test_the_owners_words_in_a_group_stand_under_its_stamp(group: Desk) -> None:
 
 def test_what_strangers_say_and_what_they_are_answered_is_nowhere(group: Desk) -> None:
     judge = Judge(None)
-    group.sync("2026-03-02 13:00", extract=lambda messages: extract(redacted(messages), judge))
+    group.sync("2026-03-02 13:00", extract=lambda messages: extract(redact_messages(messages), judge))
     anywhere = group.bytes_anywhere().lower()
     assert b"blue door" in anywhere
     for word in (b"dinner at eight", b"nuts", b"wine", b"bob"):
@@ -70,7 +70,7 @@ def test_what_strangers_say_and_what_they_are_answered_is_nowhere(group: Desk) -
 
 def test_numbers_and_ids_of_people_and_chats_are_in_no_file(group: Desk) -> None:
     judge = Judge(None)
-    group.sync("2026-03-02 13:00", extract=lambda messages: extract(redacted(messages), judge))
+    group.sync("2026-03-02 13:00", extract=lambda messages: extract(redact_messages(messages), judge))
     anywhere = group.bytes_anywhere()
     for number in (OWNER, STRANGER, GROUP_ID, OWNER[1:], STRANGER[1:], GROUP_ID[:12], "3EB0C431C26A1916E07E"):
         assert number.encode() not in anywhere
@@ -82,14 +82,14 @@ def test_an_answer_to_a_stranger_at_the_beginning_of_a_continuation_is_not_the_o
         ("2026-03-02 12:30", "user", handed_over("where do you keep the spare key", STRANGER, "Bob")),
         session="group-talk-1",
     )
-    group.sync("2026-03-02 13:00", extract=lambda messages: extract(redacted(messages), judge))
+    group.sync("2026-03-02 13:00", extract=lambda messages: extract(redact_messages(messages), judge))
     group.openclaw(
         ("2026-03-02 13:01", "agent", "The spare key lies under the green flower pot by the gate."),
         ("2026-03-02 13:02", "user", handed_over("we decided to invite the whole sales team as well", OWNER, "Ada")),
         ("2026-03-02 13:03", "user", handed_over("we will pay for the taxi of everybody who comes", OWNER, "Ada")),
         session="group-talk-1",
     )
-    group.sync("2026-03-02 14:00", extract=lambda messages: extract(redacted(messages), judge))
+    group.sync("2026-03-02 14:00", extract=lambda messages: extract(redact_messages(messages), judge))
     anywhere = group.bytes_anywhere()
     assert b"sales team" in anywhere
     assert b"spare key" not in anywhere

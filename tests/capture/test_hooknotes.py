@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from nacre.capture.hooknotes import covered
+from nacre.capture.dedupe import read_hook_notes
 from nacre.model.session import Message, Speaker
-from nacre.vault.workspace import Workspace
+from nacre.model.workspace import Workspace
 
 SESSION = "28354cc6-e12d-4d9a-a6b6-811884a0381a"
 NOTE = """# Session: {}
@@ -50,7 +50,7 @@ def note(root: Path, name: str, title: str, session: str = SESSION) -> Path:
 )
 def test_the_time_in_the_title_is_taken_in_its_zone(tmp_path: Path, title: str, moment: str) -> None:
     note(tmp_path, "2026-11-15-2341.md", title)
-    assert covered(Workspace(tmp_path))[SESSION].until == dt.datetime.fromisoformat(moment)
+    assert read_hook_notes(Workspace(tmp_path))[SESSION].until == dt.datetime.fromisoformat(moment)
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_the_time_in_the_title_is_taken_in_its_zone(tmp_path: Path, title: str, 
 def test_where_the_title_tells_no_time_the_files_own_is_taken(tmp_path: Path, title: str) -> None:
     path = note(tmp_path, "2026-11-15-dentist.md", title)
     os.utime(path, (1_794_786_100, 1_794_786_100))
-    assert covered(Workspace(tmp_path))[SESSION].until == dt.datetime.fromtimestamp(1_794_786_100, dt.UTC)
+    assert read_hook_notes(Workspace(tmp_path))[SESSION].until == dt.datetime.fromtimestamp(1_794_786_100, dt.UTC)
 
 
 def test_of_several_notes_of_one_session_the_latest_counts(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_of_several_notes_of_one_session_the_latest_counts(tmp_path: Path) -> No
     note(tmp_path, "2026-11-15-2340.md", "2026-11-15 23:40:17 Europe/Lisbon")
     note(tmp_path, "2026-11-15-2341.md", "2026-11-15 23:41:40 Europe/Lisbon")
     note(tmp_path, "2026-11-16-other.md", "2026-11-16 08:00:00 Europe/Lisbon", "another")
-    found = covered(Workspace(tmp_path))
+    found = read_hook_notes(Workspace(tmp_path))
     assert found[SESSION].until == dt.datetime(2026, 11, 15, 23, 41, 46, tzinfo=dt.UTC)
     assert set(found) == {SESSION, "another"}
 
@@ -85,7 +85,7 @@ def test_other_notes_cover_nothing(tmp_path: Path) -> None:
     (memory / "2026-11-15.md").write_text("# Session: 2026-11-15 23:41:40 UTC\n", encoding="utf-8")
     (memory / "2026-11-15-ideas.md").write_text("# Ideas\n- **Session ID**: x\n", encoding="utf-8")
     (memory / "2026-11-15-empty.md").write_bytes(b"")
-    assert covered(Workspace(tmp_path)) == {}
+    assert read_hook_notes(Workspace(tmp_path)) == {}
 
 
 def said(text: str, at: str) -> Message:
@@ -94,7 +94,7 @@ def said(text: str, at: str) -> Message:
 
 def test_only_what_a_note_tells_is_covered_by_it(tmp_path: Path) -> None:
     note(tmp_path, "2026-11-15-2341.md", "2026-11-15 23:41:40 UTC")
-    told = covered(Workspace(tmp_path))[SESSION]
+    told = read_hook_notes(Workspace(tmp_path))[SESSION]
     assert told.tells(said("The dentist moved to Friday at 10.", "2026-11-15T22:00:00+00:00"))
     assert not told.tells(said("Mia is allergic to peanuts", "2026-11-15T21:00:00+00:00"))
     assert not told.tells(said("The dentist moved to Friday at 10.", "2026-11-16T08:00:00+00:00"))
@@ -103,6 +103,6 @@ def test_only_what_a_note_tells_is_covered_by_it(tmp_path: Path) -> None:
 def test_a_note_that_lists_no_messages_covers_everything_up_to_its_time(tmp_path: Path) -> None:
     path = note(tmp_path, "2026-11-15-2341.md", "2026-11-15 23:41:40 UTC")
     path.write_text(path.read_text(encoding="utf-8").split("user:")[0] + "We spoke of the dentist.\n", encoding="utf-8")
-    told = covered(Workspace(tmp_path))[SESSION]
+    told = read_hook_notes(Workspace(tmp_path))[SESSION]
     assert told.tells(said("anything", "2026-11-15T22:00:00+00:00"))
     assert not told.tells(said("anything", "2026-11-16T08:00:00+00:00"))

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 from tests.capture.talks import Desk, Said, add, at, named, zulu
 
-from nacre.capture.checkpoint import of_session
-from nacre.capture.survey import Found, remember_exclusions, survey
-from nacre.config import Config, SourceSettings, SourcesSettings, load
+from nacre.capture.checkpoint import checkpoint_of_session
+from nacre.capture.sync import Capturable, remember_exclusions, survey_sessions
+from nacre.config.loading import load
+from nacre.config.settings import Config, SourceSettings, SourcesSettings
 from nacre.errors import NotFound
 from nacre.sources.consent import begin_pause, end_pause, paused_at, pauses
 
@@ -36,15 +37,15 @@ def test_a_project_is_left_out_by_its_name_its_folder_one_above_or_a_pattern(des
 def test_a_project_is_left_out_by_its_name_also_when_the_talk_was_in_a_folder_of_it(desk: Desk) -> None:
     (desk.home / "diary" / ".git").mkdir(parents=True)
     desk.claude(*SAID, cwd=str(desk.home / "diary" / "src" / "deep"))
-    assert [row.name for row in survey(desk.setting("2026-03-09"))] == ["diary"]
+    assert [row.name for row in survey_sessions(desk.setting("2026-03-09"))] == ["diary"]
     desk.config = excluding("diary")
-    assert survey(desk.setting("2026-03-09"))[0].left_out
+    assert survey_sessions(desk.setting("2026-03-09"))[0].left_out
     assert desk.sync().sections == ()
 
 
 def test_talk_without_a_project_is_left_out_by_what_it_is_listed_as(desk: Desk) -> None:
     desk.claude(*SAID)
-    assert [row.name for row in survey(desk.setting("2026-03-09"))] == ["direct"]
+    assert [row.name for row in survey_sessions(desk.setting("2026-03-09"))] == ["direct"]
     assert desk.sync(exclude=["direct"]).sections == ()
 
 
@@ -138,19 +139,19 @@ def test_the_survey_counts_what_would_be_captured_and_what_is_left_out(desk: Des
     desk.claude(*SAID, session="d2871d67-1", cwd="/work/diary")
     desk.openclaw(*SAID, session="openclaw-1")
     desk.config = excluding("diary")
-    assert survey(desk.setting("2026-03-09")) == [
-        Found("claude-code", "shop", 2, 5, left_out=False),
-        Found("claude-code", "diary", 1, 2, left_out=True),
-        Found("openclaw", "direct", 1, 2, left_out=False),
+    assert survey_sessions(desk.setting("2026-03-09")) == [
+        Capturable("claude-code", "shop", 2, 5, left_out=False),
+        Capturable("claude-code", "diary", 1, 2, left_out=True),
+        Capturable("openclaw", "direct", 1, 2, left_out=False),
     ]
-    assert survey(desk.setting("2026-03-09"), at("2026-03-08")) == []
+    assert survey_sessions(desk.setting("2026-03-09"), at("2026-03-08")) == []
     assert not desk.workspace.cursors.exists()
 
 
 def test_what_the_user_leaves_out_at_the_beginning_stands_in_the_settings(desk: Desk) -> None:
     desk.claude(*SAID, cwd="/work/shop")
     desk.openclaw(*SAID, session="openclaw-1")
-    found = survey(desk.setting("2026-03-09"))
+    found = survey_sessions(desk.setting("2026-03-09"))
     assert remember_exclusions(desk.config, found, ["Shop", "openclaw", "unheard"]) == ["unheard"]
     config = load()
     assert config.sources.claude_code.exclude == ["shop"]
@@ -202,10 +203,10 @@ def test_a_talk_whose_folder_nobody_knows_is_left_out_where_a_folder_is(desk: De
     when = "2026-03-03" if younger else "2026-03-01"
     desk.claude((f"{when} 09:00", "user", "private"), (f"{when} 09:05", "user", "really"), cwd=str(diary))
     gemini(desk, *SAID)
-    assert [row.left_out for row in survey(desk.setting("2026-03-09"))] == [True, True]
+    assert [row.left_out for row in survey_sessions(desk.setting("2026-03-09"))] == [True, True]
     assert desk.sync().passed_over == {"left out": 1, "no folder": 1}
     with pytest.raises(NotFound):
-        of_session(desk.setting("2026-03-09"), "9e871d67-1")
+        checkpoint_of_session(desk.setting("2026-03-09"), "9e871d67-1")
     gemini(desk, ("2026-03-09 09:00", "user", "gamma"), ("2026-03-09 09:05", "user", "delta"), session="9d871d67-1")
     assert desk.sync("2026-03-09 23:00").passed_over == {"no folder": 1}
     assert desk.logs() == {}

@@ -7,7 +7,7 @@ import os
 import pytest
 from tests.capture.talks import Desk, Said, add, claude
 
-from nacre.capture.survey import survey
+from nacre.capture.sync import survey_sessions
 
 SAID: tuple[Said, ...] = (("2026-03-02 09:00", "user", "alpha"), ("2026-03-02 09:05", "user", "beta"))
 ODD = "0dd0dd00-1"
@@ -16,7 +16,7 @@ ODD = "0dd0dd00-1"
 def captured(desk: Desk) -> list[str]:
     """The plain session is captured beside the odd one, now and again without cursors."""
     desk.claude(*SAID)
-    survey(desk.setting("2026-03-09"))
+    survey_sessions(desk.setting("2026-03-09"))
     sessions = [section.session for section in desk.sync().sections]
     logs = desk.logs()
     assert desk.sync().sections == ()

@@ -8,8 +8,8 @@ import subprocess
 import pytest
 from tests.capture.talks import Desk, Said
 
-from nacre.sources.whose import belongs_to
-from nacre.vault.workspace import Workspace
+from nacre.model.workspace import Workspace
+from nacre.sources.registry import belongs_to
 
 SAID: tuple[Said, ...] = (("2026-03-02 09:00", "user", "alpha"), ("2026-03-02 09:05", "user", "beta"))
 

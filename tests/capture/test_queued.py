@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from tests.capture.talks import SESSION, Desk, Said, add, claude
 
-from nacre.capture.queued import Queue
-from nacre.config import load
-from nacre.jobs.talks import talks
+from nacre.capture.read import Queue
+from nacre.config.loading import load
+from nacre.jobs.tick import session_files
 from nacre.memory import Memory
-from nacre.sources.transcript import Transcript
-from nacre.vault import inbox
+from nacre.sources.reading import Transcript
+from nacre.vault import spool
 
 SAID: tuple[Said, ...] = (
     ("2026-03-02 14:00", "user", "We ship on Tuesdays only"),
@@ -28,11 +28,11 @@ def elsewhere(desk: Desk, *said: Said, session: str = SESSION) -> Path:
 
 
 def queue(desk: Desk, path: Path, *, agent: str = "claude-code", now: bool = False) -> None:
-    assert inbox.queue(str(desk.workspace.root), agent, SESSION, str(path), at=1_772_460_000, now=now)
+    assert spool.queue(str(desk.workspace.root), agent, SESSION, str(path), at=1_772_460_000, now=now)
 
 
 def waiting(desk: Desk) -> int:
-    return len(inbox.waiting(str(desk.workspace.root)))
+    return len(spool.waiting(str(desk.workspace.root)))
 
 
 def log(desk: Desk) -> str:
@@ -105,7 +105,7 @@ def test_a_remark_after_the_last_capture_is_captured_when_the_end_of_the_talk_is
 
 
 def test_the_end_of_one_talk_in_a_database_is_not_that_of_another(desk: Desk) -> None:
-    queued = inbox.Queued("", (0, 0), "openclaw", "s-1", "/x/agent.sqlite", 1, 1.0, True)
+    queued = spool.Queued("", (0, 0), "openclaw", "s-1", "/x/agent.sqlite", 1, 1.0, True)
     over = Queue(desk.workspace, desk.config, desk.setting().places, ())
     over.waiting = [queued]
     path = Path("/x/agent.sqlite")
@@ -133,7 +133,7 @@ def test_what_is_nobodys_talk_is_taken_off(name: str, desk: Desk) -> None:
 def test_a_transcript_that_is_gone_and_an_agent_that_nobody_knows_are_taken_off(desk: Desk) -> None:
     path = elsewhere(desk, *SAID)
     queue(desk, path)
-    inbox.queue(str(desk.workspace.root), "nobody", "x", str(path), at=1)
+    spool.queue(str(desk.workspace.root), "nobody", "x", str(path), at=1)
     path.unlink()
     desk.sync("2026-03-02 18:00")
     assert waiting(desk) == 0
@@ -155,17 +155,17 @@ def test_jobs_know_of_a_queued_talk_and_that_it_is_over(desk: Desk) -> None:
     (desk.workspace.root / ".nacre").mkdir(exist_ok=True)
     queue(desk, path)
     with Memory.open(desk.workspace.root) as memory:
-        (one,) = talks(memory)
+        (one,) = session_files(memory)
         assert (one.key, one.ended) == (str(path), False)
         queue(desk, path, now=True)
-        (one,) = talks(memory)
+        (one,) = session_files(memory)
         assert one.ended
 
 
 @pytest.mark.parametrize("path", ["/t\\u0000.jsonl", "/t\\ud800.jsonl"])
 def test_one_bad_file_in_the_inbox_stops_nothing(path: str, desk: Desk) -> None:
     queue(desk, elsewhere(desk, *SAID))
-    bad = Path(inbox.folder(str(desk.workspace.root))) / "0.json"
+    bad = Path(spool.inbox_folder(str(desk.workspace.root))) / "0.json"
     told = f'"session":"s","transcript":"{path}","size":1,"at":1,"now":true'
     bad.write_text(f'{{"version":1,"agent":"claude-code",{told}}}', "utf8")
     desk.sync("2026-03-02 18:00")

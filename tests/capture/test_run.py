@@ -7,10 +7,10 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from nacre.capture.run import moment_of
+from nacre.capture.sync import parse_since
 from nacre.clock import Clock
 from nacre.errors import BadInput
-from nacre.words import use_language
+from nacre.i18n import use_language
 
 NOW = Clock(ZoneInfo("Asia/Shanghai"), dt.datetime(2026, 3, 2, 12, tzinfo=dt.UTC))
 
@@ -28,13 +28,13 @@ NOW = Clock(ZoneInfo("Asia/Shanghai"), dt.datetime(2026, 3, 2, 12, tzinfo=dt.UTC
     ],
 )
 def test_a_length_a_day_a_moment_or_all_there_is(since: str, moment: str) -> None:
-    assert moment_of(since, NOW).astimezone(dt.UTC).isoformat() == moment
+    assert parse_since(since, NOW).astimezone(dt.UTC).isoformat() == moment
 
 
 @pytest.mark.parametrize("since", ["foo", "", "2026-13-01", "tomorrow", "4", "4x", "T"])
 def test_a_time_that_says_nothing_is_refused_with_a_remedy(since: str) -> None:
     with pytest.raises(BadInput, match="4h, 7d, 2026-02-14"):
-        moment_of(since, NOW)
+        parse_since(since, NOW)
     use_language("zh")
     with pytest.raises(BadInput, match="回溯"):
-        moment_of(since, NOW)
+        parse_since(since, NOW)

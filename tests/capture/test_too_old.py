@@ -11,7 +11,7 @@ from tests.capture.talks import Desk, at
 from tests.capture.test_interrupted import killed
 
 from nacre.capture import cursors
-from nacre.capture.survey import survey
+from nacre.capture.sync import survey_sessions
 
 LONG_AGO = tuple((f"2025-03-0{day} 09:0{minute}", "user", f"old {day}{minute}") for day in (1, 2) for minute in (0, 1))
 NOW = "2026-03-02 12:00"
@@ -32,7 +32,7 @@ def test_what_was_said_a_year_ago_is_not_captured_from_a_file_that_was_copied_to
     report = desk.sync(NOW)
     assert report.passed_over == {"too old": 1}
     assert desk.logs() == {}
-    assert survey(desk.setting(NOW)) == []
+    assert survey_sessions(desk.setting(NOW)) == []
 
 
 def test_it_is_not_taken_later_by_itself_but_when_it_is_asked_for(desk: Desk) -> None:
@@ -53,7 +53,7 @@ def test_of_a_talk_that_began_long_ago_the_young_part_is_captured_and_the_old_wh
     assert desk.headings() == ["2026-03-02 07:00 session:61871d67 | 1 message | continued"]
     desk.sync(NOW, since="1970-01-02")
     assert sorted(words(desk)) == sorted([text for *_, text in LONG_AGO] + ["new 1"])
-    (cursor,) = cursors.load(desk.workspace).transcripts.values()
+    (cursor,) = cursors.load_cursors(desk.workspace).transcripts.values()
     assert cursor.begins is None
     assert cursor.reached
     assert cursor.reached.at == at("2026-03-02 07:00")
@@ -66,7 +66,9 @@ def test_a_span_means_what_was_said_in_it(desk: Desk) -> None:
         ("2026-03-01 09:00", "user", "within"),
         ("2026-03-01 09:01", "user", "within too"),
     )
-    assert [(row.sessions, row.messages) for row in survey(desk.setting(NOW), at("2026-02-27 12:00"))] == [(1, 2)]
+    assert [(row.sessions, row.messages) for row in survey_sessions(desk.setting(NOW), at("2026-02-27 12:00"))] == [
+        (1, 2)
+    ]
     desk.sync(NOW, since="2026-02-27 12:00")
     assert words(desk) == ["within", "within too"]
     desk.sync(NOW, since="2026-02-25")

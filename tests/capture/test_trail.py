@@ -10,14 +10,14 @@ import pytest
 from tests.capture.talks import SESSION, Desk, named
 from tests.capture.test_sync import MORNING
 
-from nacre.capture.imports.exports import take
+from nacre.capture.importing_exports import import_export
 from nacre.memory import Memory
-from nacre.model.bullet import Bullet
+from nacre.model.entry import Bullet
 from nacre.model.session import Message
-from nacre.vault import trail
-from nacre.vault.history import history
+from nacre.vault import provenance
+from nacre.vault.history import read_history
 from nacre.vault.markdown import open_document
-from nacre.vault.trail import Captured, mark_of
+from nacre.vault.provenance import Captured, bullet_id
 from nacre.vault.undo import undo
 
 NOW = "2026-03-02 10:00"
@@ -26,20 +26,20 @@ SECRET = "AKIA" + "Z7QXNT3MPLR5VWKD"
 
 
 def followed(desk: Desk) -> tuple[Captured, ...]:
-    return trail.read(desk.workspace).captured
+    return provenance.read_provenance(desk.workspace).captured
 
 
 def marks_in(desk: Desk, day: str) -> list[str]:
     """As whoever reads the log comes to them."""
     doc = open_document(desk.workspace.memory / f"{day}.md")
     assert doc
-    return [mark_of(item.words) for item in doc.items]
+    return [bullet_id(item.words) for item in doc.items]
 
 
 def test_each_line_of_a_section_is_followed_to_its_messages(desk: Desk) -> None:
     desk.claude(*MORNING)
     desk.sync(NOW)
-    marks = {mark_of("alpha"): (ALPHA,), mark_of("beta"): (BETA,)}
+    marks = {bullet_id("alpha"): (ALPHA,), bullet_id("beta"): (BETA,)}
     assert followed(desk) == (Captured("2026-03-02", "61871d67", "claude-code", marks, SESSION),)
     assert marks_in(desk, "2026-03-02") == list(marks)
 
@@ -50,9 +50,9 @@ def test_a_session_that_goes_on_over_days_has_a_line_for_each_section(desk: Desk
     desk.claude(("2026-03-02 23:00", "user", "gamma"), ("2026-03-03 08:00", "user", "delta"))
     desk.sync("2026-03-04")
     assert [(one.day, one.session, *one.bullets) for one in followed(desk)] == [
-        ("2026-03-02", "61871d67", mark_of("alpha"), mark_of("beta")),
-        ("2026-03-02", "61871d67", mark_of("gamma")),
-        ("2026-03-03", "61871d67", mark_of("delta")),
+        ("2026-03-02", "61871d67", bullet_id("alpha"), bullet_id("beta")),
+        ("2026-03-02", "61871d67", bullet_id("gamma")),
+        ("2026-03-03", "61871d67", bullet_id("delta")),
     ]
 
 
@@ -72,7 +72,7 @@ def test_sections_that_are_written_together_enter_the_trail_in_one_write(desk: D
         desk.claude(*said, session=f"{number}{SESSION}")
     desk.sync("2026-03-03")
     assert len(followed(desk)) == 5
-    (done,) = history(desk.workspace).operations
+    (done,) = read_history(desk.workspace).operations
     assert [change.path for change in done.changes] == [*["memory/2026-03-02.md"] * 5, "memory/trail.jsonl"]
 
 
@@ -91,7 +91,7 @@ def test_the_same_words_said_twice_are_followed_to_both_messages(desk: Desk) -> 
     desk.claude(("2026-03-02 09:00", "user", "alpha"), ("2026-03-02 09:05", "user", "Alpha"))
     desk.sync(NOW)
     (one,) = followed(desk)
-    assert one.bullets == {mark_of("alpha"): (ALPHA, named("2026-03-02 09:05", "Alpha"))}
+    assert one.bullets == {bullet_id("alpha"): (ALPHA, named("2026-03-02 09:05", "Alpha"))}
 
 
 def test_ids_that_hold_secrets_are_kept_as_digests(desk: Desk) -> None:
@@ -110,7 +110,7 @@ def test_ids_that_hold_secrets_are_kept_as_digests(desk: Desk) -> None:
 def test_a_line_that_rests_on_nothing_known_is_still_told_to_be_captured(desk: Desk) -> None:
     desk.claude(*MORNING)
     desk.sync(NOW, extract=lambda messages: [Bullet("alpha"), Bullet("beta", "PREF")])
-    assert followed(desk)[0].bullets == {mark_of("alpha"): (), mark_of("beta"): ()}
+    assert followed(desk)[0].bullets == {bullet_id("alpha"): (), bullet_id("beta"): ()}
 
 
 def test_what_another_wrote_under_such_a_heading_is_not_taken_for_ours(desk: Desk) -> None:
@@ -123,7 +123,7 @@ def test_what_another_wrote_under_such_a_heading_is_not_taken_for_ours(desk: Des
     desk.claude(("2026-03-02 12:00", "user", "gamma"), ("2026-03-02 12:01", "user", "delta"))
     desk.sync("2026-03-02 14:00")
     assert path.read_bytes().endswith(b"continued\r\n- gamma\r\n- delta\r\n")
-    assert list(followed(desk)[-1].bullets) == [mark_of("gamma"), mark_of("delta")]
+    assert list(followed(desk)[-1].bullets) == [bullet_id("gamma"), bullet_id("delta")]
 
 
 def test_a_day_that_was_archived_is_followed_where_it_lies(desk: Desk) -> None:
@@ -132,7 +132,7 @@ def test_a_day_that_was_archived_is_followed_where_it_lies(desk: Desk) -> None:
     place.write_text("# 2026-03-02\n\n## 07:00 note\n- early\n", "utf8")
     desk.claude(*MORNING)
     desk.sync("2026-03-20")
-    assert [list(one.bullets) for one in followed(desk)] == [[mark_of("alpha"), mark_of("beta")]]
+    assert [list(one.bullets) for one in followed(desk)] == [[bullet_id("alpha"), bullet_id("beta")]]
 
 
 def test_undo_takes_the_trail_back_with_the_section(desk: Desk) -> None:
@@ -156,7 +156,7 @@ def broken_off(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(trail, "write", stop)
+        patched.setattr(provenance, "write_provenance", stop)
         with pytest.raises(KeyboardInterrupt):
             desk.sync(NOW)
     assert not desk.workspace.trail.exists()
@@ -171,7 +171,7 @@ def test_what_a_run_that_broke_off_did_not_tell_is_told_by_the_next(
     desk.sync(NOW)
     desk.sync(NOW)
     assert desk.log("2026-03-02") == log
-    assert [one.bullets for one in followed(desk)] == [{mark_of("alpha"): (ALPHA,), mark_of("beta"): (BETA,)}]
+    assert [one.bullets for one in followed(desk)] == [{bullet_id("alpha"): (ALPHA,), bullet_id("beta"): (BETA,)}]
 
 
 def test_a_section_that_was_cut_short_meanwhile_is_not_guessed_at(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,13 +186,13 @@ def test_a_section_that_was_cut_short_meanwhile_is_not_guessed_at(desk: Desk, mo
 
 def test_conversations_of_an_export_are_followed_too(desk: Desk) -> None:
     path = export(desk.home / "conversations.json")
-    take(path, desk.setting("2026-03-09"))
+    import_export(path, desk.setting("2026-03-09"))
     (one,) = followed(desk)
     assert (one.day, one.agent, one.transcript) == ("2026-03-02", "claude-ai", "c0ffee00-1")
-    assert one.bullets == {mark_of("alpha"): ("m0",), mark_of("beta"): ("m1",)}
+    assert one.bullets == {bullet_id("alpha"): ("m0",), bullet_id("beta"): ("m1",)}
     undo(desk.workspace, desk.setting(NOW).clock)
     assert not desk.workspace.trail.exists()
-    take(path, desk.setting("2026-03-09"))
+    import_export(path, desk.setting("2026-03-09"))
     assert followed(desk) == (one,)
 
 

@@ -8,19 +8,19 @@ import pytest
 from tests.capture.talks import SESSION, Desk
 
 from nacre.brain.local.judge import Judge
-from nacre.capture.untold import Lines, by_meaning, untold
+from nacre.capture.dedupe import DayLog, by_meaning, drop_duplicates
 from nacre.embed.install import install
 from nacre.embed.local import LocalEmbedder
-from nacre.hooks import sessions
-from nacre.hooks.sessions import Told
-from nacre.model.bullet import Bullet
+from nacre.hooks import inject
+from nacre.hooks.inject import Delivered
+from nacre.model.entry import Bullet
 from nacre.vault import daily
 
 NOON = "2026-03-02 12:00"
 
 
 def note(desk: Desk, text: str, type: str | None = None) -> None:  # noqa: A002 - the word users know
-    daily.note(desk.workspace, desk.setting("2026-03-02 09:02").clock, text, type)
+    daily.append_note(desk.workspace, desk.setting("2026-03-02 09:02").clock, text, type)
 
 
 @pytest.mark.parametrize(
@@ -80,10 +80,10 @@ def test_a_talk_that_says_a_thing_again_on_the_same_day_is_told_once_and_two_tal
 def test_a_private_note_does_not_stand_for_what_was_said_in_a_group(desk: Desk) -> None:
     note(desk, "alpha")
     path = desk.workspace.memory / "2026-03-02.md"
-    lines, bullets = Lines(path, path.read_bytes()), [Bullet("alpha"), Bullet("beta")]
+    lines, bullets = DayLog(path, path.read_bytes()), [Bullet("alpha"), Bullet("beta")]
     heading = "09:05 session:61871d67 | 2 messages"
-    assert untold(bullets, heading, lines, desk.setting().alike) == bullets[1:]
-    assert untold(bullets, f"{heading} | group:team", lines, desk.setting().alike) == bullets
+    assert drop_duplicates(bullets, heading, lines, desk.setting().alike) == bullets[1:]
+    assert drop_duplicates(bullets, f"{heading} | group:team", lines, desk.setting().alike) == bullets
 
 
 def test_without_models_nothing_counts_as_said_in_other_words() -> None:
@@ -121,7 +121,7 @@ def test_a_log_that_is_no_text_hinders_nothing(desk: Desk) -> None:
 
 def given(desk: Desk, session: str, text: str) -> None:
     """What a hook notes when it gave a text to a session."""
-    sessions.save(desk.workspace, session, Told().with_lines(text, 1.0), 1.0)
+    inject.save_delivered(desk.workspace, session, Delivered().with_lines(text, 1.0), 1.0)
 
 
 def test_what_a_hook_gave_to_a_session_is_not_captured_again_as_new(desk: Desk) -> None:
@@ -143,8 +143,8 @@ def test_a_question_that_was_answered_from_what_was_given_tells_nothing_new(desk
     def alike(texts: Sequence[str], others: Sequence[str]) -> list[bool]:
         return ["pnpm, never npm" in text and any("pnpm" in one for one in others) for text in texts]
 
-    lines = Lines(desk.workspace.memory / "2026-03-02.md", b"")
+    lines = DayLog(desk.workspace.memory / "2026-03-02.md", b"")
     bullet = Bullet(f"User asked: What do we use? → {answer}")
     heading = "09:05 session:61871d67 | 2 messages"
-    assert untold([bullet], heading, lines, alike, ["- [PREF] Use pnpm, never npm"]) == []
-    assert untold([bullet], heading, lines, alike) == [bullet]
+    assert drop_duplicates([bullet], heading, lines, alike, ["- [PREF] Use pnpm, never npm"]) == []
+    assert drop_duplicates([bullet], heading, lines, alike) == [bullet]

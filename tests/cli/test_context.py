@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from nacre.text.language import tokens_estimate
+from nacre.text.tokens import tokens_estimate
 
 Done = subprocess.CompletedProcess[str]
 Nacre = Callable[..., Done]

@@ -155,8 +155,8 @@ def test_a_job_that_fails_shows_in_the_list_since_when(nacre: Nacre, machine: Ma
     for minutes in (20, 19):
         at = now - dt.timedelta(minutes=minutes)
         window = now.replace(minute=7)
-        ran = journal.begin(machine.workspace, "organise", at, window=window, attempt=21 - minutes, why="time")
-        journal.end(machine.workspace, ran, at, "failed", seconds=12.34, said="The disk is full.")
+        ran = journal.begin_run(machine.workspace, "organise", at, window=window, attempt=21 - minutes, why="time")
+        journal.end_run(machine.workspace, ran, at, "failed", seconds=12.34, said="The disk is full.")
     (organise,) = (one for one in json.loads(nacre("jobs", "list", "--json").stdout) if one["name"] == "organise")
     assert organise["failingSince"] == "2026-03-02T14:10:00+00:00"
     assert (organise["result"], organise["failures"], organise["said"]) == ("failed", 2, "The disk is full.")

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from nacre.daemon.lifetime import holder
-from nacre.vault.workspace import Workspace
+from nacre.daemon.process import daemon_process
+from nacre.model.workspace import Workspace
 
 Done = subprocess.CompletedProcess[str]
 Nacre = Callable[..., Done]
@@ -44,7 +44,7 @@ def nacre(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nacr
     assert command("init").returncode == 0
     (root / "memory" / "garden.md").write_text("Cover the roses before the first frost.\n", "utf8")
     yield command
-    if (pid := holder(Workspace(root))) is not None:
+    if (pid := daemon_process(Workspace(root))) is not None:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGTERM)
         ended(root)
@@ -53,7 +53,7 @@ def nacre(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nacr
 def ended(root: Path) -> None:
     """Wait until no daemon holds the workspace."""
     end = time.monotonic() + 300
-    while holder(Workspace(root)) is not None:
+    while daemon_process(Workspace(root)) is not None:
         assert time.monotonic() < end
         threading.Event().wait(0.02)
 
@@ -62,7 +62,7 @@ def test_it_is_started_shown_and_stopped(nacre: Nacre, root: Path) -> None:
     assert nacre("serve", "--status").stdout == "No daemon runs for this workspace.\n"
     assert json.loads(nacre("serve", "--status", "--json").stdout) == {"running": False}
     begun = nacre("serve", "--background", "--no-jobs")
-    pid = holder(Workspace(root))
+    pid = daemon_process(Workspace(root))
     assert (begun.returncode, begun.stdout) == (0, f'The daemon runs (process {pid}); "nacre serve --stop" ends it.\n')
     assert nacre("serve", "--background").stdout == f"A daemon runs already (process {pid}).\n"
     assert nacre("search", "roses").stdout.startswith("memory/garden.md:1")
@@ -81,7 +81,7 @@ def test_it_is_started_shown_and_stopped(nacre: Nacre, root: Path) -> None:
 def test_a_plugin_is_told_where_one_answers_whether_or_not_it_ran(nacre: Nacre, root: Path) -> None:
     told = [json.loads(nacre("serve", "--ensure", "--no-jobs", "--json").stdout) for _ in range(2)]
     assert told[0] == told[1]
-    assert told[0]["process"] == holder(Workspace(root))
+    assert told[0]["process"] == daemon_process(Workspace(root))
     assert set(told[0]) == {"socket", "process", "version", "workspace"}
     assert Path(told[0]["socket"]).is_socket()
     assert nacre("serve", "--ensure").stdout == told[0]["socket"] + "\n"
@@ -91,7 +91,7 @@ def test_of_many_plugins_that_want_one_at_once_all_get_the_same(nacre: Nacre, ro
     with ThreadPoolExecutor(4) as pool:
         done = [pool.submit(nacre, "serve", "--ensure", "--no-jobs", "--json") for _ in range(4)]
     told = [json.loads(one.result().stdout)["process"] for one in done]
-    assert told == [holder(Workspace(root))] * 4
+    assert told == [daemon_process(Workspace(root))] * 4
 
 
 def test_one_that_is_ensured_has_loaded_what_the_first_search_needs(nacre: Nacre) -> None:
@@ -102,7 +102,9 @@ def test_one_that_is_ensured_has_loaded_what_the_first_search_needs(nacre: Nacre
 def test_one_is_ensured_where_an_agent_made_the_workspace(nacre: Nacre, root: Path) -> None:
     shutil.rmtree(root / ".nacre")
     (root / "AGENTS.md").write_text("# Agents\n", "utf8")
-    assert json.loads(nacre("serve", "--ensure", "--no-jobs", "--json").stdout)["process"] == holder(Workspace(root))
+    assert json.loads(nacre("serve", "--ensure", "--no-jobs", "--json").stdout)["process"] == daemon_process(
+        Workspace(root)
+    )
 
 
 @pytest.mark.parametrize(
@@ -148,5 +150,5 @@ def test_where_none_can_be_started_everything_works_without(nacre: Nacre, root: 
 def test_destroying_a_workspace_ends_its_daemon_first(nacre: Nacre, root: Path) -> None:
     assert nacre("serve", "--background", "--no-jobs").returncode == 0
     assert nacre("destroy", "--yes").returncode == 0
-    assert holder(Workspace(root)) is None
+    assert daemon_process(Workspace(root)) is None
     assert not (root / ".nacre").exists()

@@ -15,7 +15,7 @@ import pytest
 
 from nacre.cli.main import run
 from nacre.tidy import distil
-from nacre.tidy.planned import DistilPlan
+from nacre.tidy.apply import DistilPlan
 
 Done = subprocess.CompletedProcess[str]
 Nacre = Callable[..., Done]

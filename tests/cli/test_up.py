@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from tests.talks import ClaudeTalk, openclaw_talk
 
-from nacre.cli.captured import chosen
+from nacre.cli.sync import chosen
 
 Done = subprocess.CompletedProcess[str]
 Up = Callable[..., Done]

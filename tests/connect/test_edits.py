@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nacre.connect.edit import JSON, TOML, Add, CannotEdit, Edit, Put
-from nacre.connect.edits import carried_out, is_in_place, taken_back
-from nacre.connect.spans import NotUnderstood, read, value_of
-from nacre.vault import json5
+from nacre.agents.edits import JSON, TOML, Add, CannotEdit, Edit, Put, apply_edits, are_in_place, take_back_edits
+from nacre.agents.json_editor import NotUnderstood, parse_json, value_of
+from nacre.vault import discover
 
 SERVER = {"type": "stdio", "command": "/opt/nacre/bin/nacre", "args": ["mcp"]}
 GROUP = {
@@ -102,15 +101,15 @@ def is_subsequence(part: str, whole: str) -> bool:
 @given(st.one_of(files(), laid_out()))
 def test_taking_back_is_the_inverse_of_carrying_out_on_any_text(text: str) -> None:
     try:
-        after, done = carried_out(text, JSON, EDITS)
+        after, done = apply_edits(text, JSON, EDITS)
     except CannotEdit:
         return
-    assert is_in_place(after, JSON, EDITS)
+    assert are_in_place(after, JSON, EDITS)
     if not any(one.previous for one in done):
         assert is_subsequence(text, after)  # it only added
-    back, left = taken_back(after, JSON, done)
+    back, left = take_back_edits(after, JSON, done)
     assert left == []
-    if read(text) is None:  # that nothing was there, the record of the file knows
+    if parse_json(text) is None:  # that nothing was there, the record of the file knows
         assert back.replace("{}", "").split() == text.split()
     else:
         assert back == text
@@ -120,11 +119,11 @@ def test_taking_back_is_the_inverse_of_carrying_out_on_any_text(text: str) -> No
 @given(st.one_of(files(), laid_out()))
 def test_what_was_there_means_the_same_afterwards(text: str) -> None:
     try:
-        after, _ = carried_out(text, JSON, (Put(("nacre-only-here", "x"), SERVER), Add(("new", "list"), 1)))
+        after, _ = apply_edits(text, JSON, (Put(("nacre-only-here", "x"), SERVER), Add(("new", "list"), 1)))
     except CannotEdit:
         return
-    told = json5.loads(after)
-    before = json5.loads(text) if read(text) else {}
+    told = discover.parse_json5(after)
+    before = discover.parse_json5(text) if parse_json(text) else {}
     assert told.pop("nacre-only-here") == {"x": SERVER}
     assert told.pop("new") == {"list": [1]}
     assert told == before
@@ -134,13 +133,13 @@ def test_what_was_there_means_the_same_afterwards(text: str) -> None:
 @given(laid_out())
 def test_a_program_that_rewrites_the_file_does_not_keep_us_from_taking_it_back(text: str) -> None:
     try:
-        after, done = carried_out(text, JSON, EDITS)
+        after, done = apply_edits(text, JSON, EDITS)
     except CannotEdit:
         return
     if any(one.previous for one in done):
         return
     told = {"first": 1, **json.loads(after), "last": [2]}
-    back, left = taken_back(json.dumps(told, indent=2), JSON, done)
+    back, left = take_back_edits(json.dumps(told, indent=2), JSON, done)
     assert left == []
     assert json.loads(back) == {"first": 1, **json.loads(text), "last": [2]}
 
@@ -148,8 +147,8 @@ def test_a_program_that_rewrites_the_file_does_not_keep_us_from_taking_it_back(t
 @settings(deadline=None, max_examples=200)
 @given(st.one_of(files(), laid_out()))
 def test_it_reads_what_the_other_reader_reads(text: str) -> None:
-    root = read(text)
-    assert root is None or value_of(root) == json5.loads(text)
+    root = parse_json(text)
+    assert root is None or value_of(root) == discover.parse_json5(text)
 
 
 tables = st.sampled_from(
@@ -170,13 +169,13 @@ def test_a_table_goes_into_any_toml_and_out_again(lines: list[str], newline: str
         before = tomllib.loads(text.removeprefix("\ufeff"))
     except tomllib.TOMLDecodeError:
         return
-    after, done = carried_out(text, TOML, TABLE)
-    assert is_in_place(after, TOML, TABLE)
+    after, done = apply_edits(text, TOML, TABLE)
+    assert are_in_place(after, TOML, TABLE)
     told = tomllib.loads(after.removeprefix("\ufeff"))
     assert told["mcp_servers"].pop("nacre")["args"] == ["mcp"]
     assert "nan" in text or told in (before, {"mcp_servers": {}, **before})
     assert is_subsequence(text, after)
-    back, left = taken_back(after, TOML, done)
+    back, left = take_back_edits(after, TOML, done)
     assert (back, left) == (text, [])
     grown = (
         after
@@ -186,7 +185,7 @@ def test_a_table_goes_into_any_toml_and_out_again(lines: list[str], newline: str
         tomllib.loads(grown.removeprefix("\ufeff"))
     except tomllib.TOMLDecodeError:  # behind an inline table nothing can be added
         return
-    cut, left = taken_back(grown, TOML, done)
+    cut, left = take_back_edits(grown, TOML, done)
     assert left == []
     assert "nacre" not in tomllib.loads(cut.removeprefix("\ufeff")).get("mcp_servers", {})
     assert cut.endswith(f"# mine{newline}[later]{newline}z = 1{newline}")
@@ -199,12 +198,12 @@ def test_a_table_goes_into_any_toml_and_out_again(lines: list[str], newline: str
 )  # fmt: skip
 def test_what_cannot_be_read_is_told_by_line_and_column(text: str, line: int, column: int) -> None:
     with pytest.raises(NotUnderstood) as trouble:
-        read(text)
+        parse_json(text)
     assert (trouble.value.line, trouble.value.column) == (line, column)
 
 
 def shown(text: str, *edits: Edit) -> str:
-    return carried_out(text, JSON, edits)[0]
+    return apply_edits(text, JSON, edits)[0]
 
 
 @pytest.mark.parametrize(
@@ -227,10 +226,10 @@ def test_a_member_is_laid_out_as_its_neighbours_are(before: str, after: str) -> 
 def test_an_entry_of_another_version_is_replaced_in_its_place_and_comes_back() -> None:
     old = '{\n  "hooks": {\n    "Stop": [\n      {"hooks": [{"type": "command", "command": "nacre hook SessionStart"}]},\n      {"hooks": []}\n    ]\n  }\n}\n'
     edits = (Add(("hooks", "Stop"), GROUP, MARK),)
-    after, done = carried_out(old, JSON, edits)
+    after, done = apply_edits(old, JSON, edits)
     told: Any = json.loads(after)
     assert told["hooks"]["Stop"] == [GROUP, {"hooks": []}]
-    assert taken_back(after, JSON, done) == (old, [])
+    assert take_back_edits(after, JSON, done) == (old, [])
 
 
 def test_a_group_that_also_holds_a_hook_of_the_users_is_not_ours() -> None:
@@ -241,9 +240,9 @@ def test_a_group_that_also_holds_a_hook_of_the_users_is_not_ours() -> None:
 
 
 def test_what_somebody_edited_is_left_and_named() -> None:
-    after, done = carried_out("{}", JSON, EDITS)
+    after, done = apply_edits("{}", JSON, EDITS)
     edited = after.replace('"mcp"', '"mcp", "--scope", "group:x"').replace('"timeout": 10', '"timeout": 99', 1)
-    text, left = taken_back(edited, JSON, done)
+    text, left = take_back_edits(edited, JSON, done)
     assert sorted(left) == ["hooks.SessionStart", "mcpServers.nacre"]
     assert json.loads(text) == {
         "mcpServers": json.loads(edited)["mcpServers"],
@@ -252,24 +251,24 @@ def test_what_somebody_edited_is_left_and_named() -> None:
 
 
 def test_settings_that_were_added_to_our_entry_go_with_it() -> None:
-    after, done = carried_out("{}", JSON, EDITS[:1])
+    after, done = apply_edits("{}", JSON, EDITS[:1])
     grown = after.replace('"type"', '"env": {"X": "1"}, "type"')
-    assert taken_back(grown, JSON, done) == ("{}", [])
+    assert take_back_edits(grown, JSON, done) == ("{}", [])
 
 
 def test_a_default_stays_while_somebody_needs_it() -> None:
     edits = (Put(("version",), 1, default=True), Add(("hooks", "stop"), {"command": "nacre hook stop"}, ("nacre",)))
-    after, done = carried_out("", JSON, edits)
-    assert json.loads(taken_back(after, JSON, done)[0]) == {}
+    after, done = apply_edits("", JSON, edits)
+    assert json.loads(take_back_edits(after, JSON, done)[0]) == {}
     theirs = after.replace('"hooks": {', '"hooks": {"x": [],')
-    assert json.loads(taken_back(theirs, JSON, done)[0]) == {"version": 1, "hooks": {"x": []}}
+    assert json.loads(take_back_edits(theirs, JSON, done)[0]) == {"version": 1, "hooks": {"x": []}}
 
 
 def test_of_members_with_one_name_the_last_is_edited_as_programs_read_it() -> None:
     text = '{"mcpServers": {"a": 1}, "mcpServers": {"b": 2}}'
-    after, done = carried_out(text, JSON, EDITS[:1])
+    after, done = apply_edits(text, JSON, EDITS[:1])
     assert json.loads(after)["mcpServers"] == {"b": 2, "nacre": SERVER}
-    assert taken_back(after, JSON, done) == (text, [])
+    assert take_back_edits(after, JSON, done) == (text, [])
 
 
 @pytest.mark.parametrize(
@@ -277,4 +276,4 @@ def test_of_members_with_one_name_the_last_is_edited_as_programs_read_it() -> No
 )
 def test_what_is_of_another_kind_is_not_written_over(text: str) -> None:
     with pytest.raises(CannotEdit):
-        carried_out(text, JSON, EDITS)
+        apply_edits(text, JSON, EDITS)

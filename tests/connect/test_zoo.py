@@ -17,15 +17,13 @@ import pytest
 from tests.connect.zoo import CLAUDE, CODEX, HOOKS, ZOO, settle
 from tests.vault.conftest import run_in_child
 
-from nacre.connect import carry, plan, record
-from nacre.connect.agent import Agent, Wishes
-from nacre.connect.call import Call
-from nacre.connect.plan import AgentPlan
-from nacre.connect.registry import known, named
-from nacre.connect.standing import problems, standings
+from nacre.agents import connection, record
+from nacre.agents.connection import AgentPlan
+from nacre.agents.record import agent_states, connection_problems
+from nacre.agents.registry import Agent, Call, ConnectOptions, agent_named, all_agents
 from nacre.errors import CannotWrite, ChangedOutside, NacreError
-from nacre.jobs.service.common import Machine
-from nacre.vault import json5
+from nacre.jobs.installer import Machine
+from nacre.vault import discover
 
 AT = "2026-11-16T09:00:00+01:00"
 Bytes = dict[str, tuple[str, int, bytes]]
@@ -45,29 +43,34 @@ class Desk:
         self.machine = Machine({"PATH": str(home.parent / "bin")}, home, "linux", "/usr/bin/python3")
 
     def plan(self, agent: Agent, *, rules: bool = False, switch_off: bool = False) -> AgentPlan:
-        before = record.load(self.state).get(agent.name)
-        wishes = Wishes(rules=rules, switch_off=switch_off)
-        return plan.connect(agent, self.machine, self.call, wishes, before, self.state)
+        before = record.load_connections(self.state).get(agent.name)
+        wishes = ConnectOptions(rules=rules, switch_off=switch_off)
+        return connection.plan_connect(agent, self.machine, self.call, wishes, before, self.state)
 
     def connect(self, *names: str, **wishes: bool) -> list[AgentPlan]:
-        agents = [named(name) for name in names] or list(known())
+        agents = [agent_named(name) for name in names] or list(all_agents())
         plans = [self.plan(agent, **wishes) for agent in agents]
         for one in plans:
             if one.trouble:
                 raise one.trouble
-        for done in carry.connect(plan.only_changed(plans), self.machine, self.call, "/ws", AT, self.state):
+        for done in connection.apply_connect(
+            connection.changed_plans(plans), self.machine, self.call, "/ws", AT, self.state
+        ):
             if done.trouble:
                 raise done.trouble
         return plans
 
     def remove(self, *names: str) -> list[AgentPlan]:
-        agents = [named(name) for name in names] or list(known())
-        connected = record.load(self.state)
-        plans = [plan.disconnect(one, self.machine, self.call, connected.get(one.name), self.state) for one in agents]
+        agents = [agent_named(name) for name in names] or list(all_agents())
+        connected = record.load_connections(self.state)
+        plans = [
+            connection.plan_disconnect(one, self.machine, self.call, connected.get(one.name), self.state)
+            for one in agents
+        ]
         for one in plans:
             if one.trouble:
                 raise one.trouble
-        for done in carry.disconnect(plans, self.machine, self.state):
+        for done in connection.apply_disconnect(plans, self.machine, self.state):
             if done.trouble:
                 raise done.trouble
         return plans
@@ -132,7 +135,7 @@ def test_what_was_there_is_still_there_while_connected(desk: Desk, animal: dict[
             old.setdefault("mcp_servers", {}).pop("nacre", None)
         else:
             old, new = (
-                json5.loads(one) if one.strip("\ufeff \n") and not one.startswith("// nothing") else {}
+                discover.parse_json5(one) if one.strip("\ufeff \n") and not one.startswith("// nothing") else {}
                 for one in (text, now.replace("// nothing yet\n{", "{"))
             )
             for told in (old, new):
@@ -168,7 +171,7 @@ def test_after_the_agent_rewrote_its_files_only_ours_is_taken_out(desk: Desk, an
     theirs: dict[Path, object] = {}
     for path in sorted(desk.home.rglob("*.json")):
         told = {
-            **json5.loads(path.read_text("utf-8-sig").replace("// nothing yet\n{", "{")),
+            **discover.parse_json5(path.read_text("utf-8-sig").replace("// nothing yet\n{", "{")),
             "added": [1, {"by": "the agent"}],
         }
         path.write_text(json.dumps(told, indent=2))
@@ -208,7 +211,7 @@ def test_modes_and_owners_stay_and_copies_are_for_nobody_else(desk: Desk) -> Non
     about = (desk.home / ".claude.json").stat()
     assert stat.S_IMODE(about.st_mode) == 0o640
     assert os.getuid() != 0 or (about.st_uid, about.st_gid) == (1234, 1234)
-    kept = [*(desk.state / "backups").iterdir(), desk.state / record.NAME]
+    kept = [*(desk.state / "backups").iterdir(), desk.state / record.RECORD_NAME]
     assert len(kept) == 3
     assert {stat.S_IMODE(one.stat().st_mode) for one in kept} == {0o600}
     assert stat.S_IMODE(desk.state.stat().st_mode) == 0o700
@@ -224,7 +227,7 @@ def test_what_is_read_only_is_left_alone_with_a_sentence_also_by_the_administrat
     with pytest.raises(CannotWrite, match=r"read-only, so it was left alone.*--print"):
         desk.connect("claude-code")
     assert everything(desk.home) == before  # nor was the other file of the agent written
-    assert record.load(desk.state) == {}
+    assert record.load_connections(desk.state) == {}
     place.chmod(0o755)
 
 
@@ -238,7 +241,7 @@ def test_somebody_else_is_refused_what_belongs_to_the_administrator(desk: Desk) 
 
     def as_nobody() -> None:
         os.setuid(65534)
-        assert isinstance(desk.plan(named("claude-code")).trouble, CannotWrite)
+        assert isinstance(desk.plan(agent_named("claude-code")).trouble, CannotWrite)
 
     assert run_in_child(as_nobody) == 0
     assert (desk.home / ".claude.json").read_bytes() == CLAUDE.encode()
@@ -309,9 +312,9 @@ def test_an_entry_that_is_reached_by_an_address_is_left_alone(desk: Desk) -> Non
 
 def test_what_changed_between_looking_and_writing_is_not_written_over(desk: Desk) -> None:
     settle(desk.home, {".claude.json": CLAUDE})
-    made = desk.plan(named("claude-code"))
+    made = desk.plan(agent_named("claude-code"))
     (desk.home / ".claude.json").write_text("{}")
-    (done,) = carry.connect([made], desk.machine, desk.call, "/ws", AT, desk.state)
+    (done,) = connection.apply_connect([made], desk.machine, desk.call, "/ws", AT, desk.state)
     assert isinstance(done.trouble, ChangedOutside)
     assert (desk.home / ".claude.json").read_text() == "{}"
     assert not (desk.home / ".claude").exists()
@@ -319,7 +322,7 @@ def test_what_changed_between_looking_and_writing_is_not_written_over(desk: Desk
 
 def killed_at(steps: int) -> Callable[..., None]:
     """A write that dies after so many went through, as a process does that is killed."""
-    real, left = carry._put, [steps]
+    real, left = connection._put_settings, [steps]
 
     def put(*arguments: object) -> None:
         if not left[0]:
@@ -337,13 +340,13 @@ def test_a_killed_connection_is_completed_or_taken_back(desk: Desk, steps: int, 
     before = everything(desk.home)
 
     def killed() -> None:
-        carry._put = killed_at(steps)
+        connection._put_settings = killed_at(steps)
         desk.connect("claude-code", rules=True)
 
     assert run_in_child(killed) == 9
     if again == "connect":
         desk.connect("claude-code", rules=True)
-        assert not desk.plan(named("claude-code")).changed
+        assert not desk.plan(agent_named("claude-code")).changed
     desk.remove("claude-code")
     assert everything(desk.home) == before
 
@@ -367,7 +370,7 @@ def hooks_in(home: Path) -> dict[str, dict[str, Any]]:
     """Every hook that stands in the settings of the agents, by its agent and event."""
     found: dict[str, dict[str, Any]] = {}
     for name in (".claude/settings.json", ".codex/hooks.json", ".cursor/hooks.json"):
-        told = json5.loads((home / name).read_text()) if (home / name).exists() else {"hooks": {}}
+        told = discover.parse_json5((home / name).read_text()) if (home / name).exists() else {"hooks": {}}
         for event, groups in told["hooks"].items():
             for group in groups:
                 found |= {f"{name} {event}": hook for hook in group.get("hooks", [group])}
@@ -441,13 +444,13 @@ def test_an_entry_that_was_edited_by_hand_stays_and_is_named(desk: Desk) -> None
     assert made.left == ((path, "mcpServers.nacre"),)
     assert json.loads(path.read_text())["mcpServers"]["nacre"]["args"] == ["mcp", "--scope", "group:x"]
     assert not (desk.home / ".claude").exists()
-    assert record.load(desk.state) == {}
+    assert record.load_connections(desk.state) == {}
 
 
 def test_without_a_record_what_is_ours_is_known_by_its_name(desk: Desk) -> None:
     settle(desk.home, {".claude.json": CLAUDE, ".claude/settings.json": HOOKS, ".codex/config.toml": CODEX})
     desk.connect("claude-code", "codex")
-    (desk.state / record.NAME).unlink()
+    (desk.state / record.RECORD_NAME).unlink()
     desk.remove("claude-code", "codex")
     after = {name: one[2] for name, one in everything(desk.home).items()}
     text = b"".join(after.values())
@@ -458,14 +461,14 @@ def test_without_a_record_what_is_ours_is_known_by_its_name(desk: Desk) -> None:
 
 def test_a_record_that_cannot_be_understood_stops_it(desk: Desk) -> None:
     desk.state.mkdir()
-    (desk.state / record.NAME).write_text("{")
+    (desk.state / record.RECORD_NAME).write_text("{")
     with pytest.raises(NacreError, match="record of what was connected"):
         desk.connect("claude-code")
 
 
 def test_claude_code_with_our_plugin_gets_nothing_twice(desk: Desk) -> None:
     settle(desk.home, {".claude/settings.json": '{"enabledPlugins": {"nacre@nacre": true}}'})
-    made = desk.plan(named("claude-code"))
+    made = desk.plan(agent_named("claude-code"))
     assert not made.changes
     assert "brings the same server" in made.wanted.notes[0]
 
@@ -476,9 +479,9 @@ def test_openclaw_at_hand_gets_the_plugin_and_says_who_owns_what(desk: Desk) -> 
     (desk.program.parent / "openclaw").chmod(0o755)
     desk.machine = Machine({"PATH": f"{desk.program.parent}:/bin:/usr/bin"}, desk.home, "linux", "/usr/bin/python3")
     before = everything(desk.home)
-    assert "Switch the dreaming off?" in desk.plan(named("openclaw")).wanted.question
+    assert "Switch the dreaming off?" in desk.plan(agent_named("openclaw")).wanted.question
     (made,) = desk.connect("openclaw", switch_off=True)
-    told = json5.loads((desk.home / ".openclaw" / "openclaw.json").read_text())
+    told = discover.parse_json5((desk.home / ".openclaw" / "openclaw.json").read_text())
     assert told["plugins"]["slots"] == {"memory": "nacre"}
     assert told["plugins"]["allow"] == ["telegram", "nacre"]
     assert told["plugins"]["load"]["paths"][0].endswith("plugins/openclaw")
@@ -506,7 +509,7 @@ def test_of_a_memory_core_with_settings_of_its_own_only_the_dreaming_is_switched
     desk.connect("openclaw", switch_off=True)
     told = json.loads((desk.home / ".openclaw" / "openclaw.json").read_text())["plugins"]["entries"]["memory-core"]
     assert told == {"config": {"dreaming": {"frequency": "0 4 * * *", "enabled": False}}}
-    assert not desk.plan(named("openclaw")).wanted.question
+    assert not desk.plan(agent_named("openclaw")).wanted.question
 
 
 def test_settings_that_the_agent_refuses_are_put_back(desk: Desk) -> None:
@@ -518,21 +521,21 @@ def test_settings_that_the_agent_refuses_are_put_back(desk: Desk) -> None:
     with pytest.raises(NacreError, match=r"does not accept its settings.*plugins: nope"):
         desk.connect("openclaw")
     assert everything(desk.home) == before
-    assert record.load(desk.state) == {}
+    assert record.load_connections(desk.state) == {}
 
 
 def test_doctor_hears_of_an_executable_that_is_gone_and_of_entries_that_are(desk: Desk) -> None:
     settle(desk.home, {".claude.json": CLAUDE, ".codex/config.toml": CODEX})
     desk.connect("claude-code", "codex")
-    assert problems(known(), desk.machine, desk.state, Path("/ws")) == []
+    assert connection_problems(all_agents(), desk.machine, desk.state, Path("/ws")) == []
     (desk.home / ".claude.json").write_text(CLAUDE)
-    found = problems(known(), desk.machine, desk.state, Path("/ws"))
+    found = connection_problems(all_agents(), desk.machine, desk.state, Path("/ws"))
     assert [(one.path, one.remedy) for one in found] == [(str(desk.home / ".claude.json"), "nacre connect claude-code")]
     desk.program.unlink()
-    found = problems(known(), desk.machine, desk.state, Path("/ws"))
+    found = connection_problems(all_agents(), desk.machine, desk.state, Path("/ws"))
     assert {one.severity for one in found} == {"error", "warning"}
-    assert problems(known(), desk.machine, desk.state, Path("/another")) == []
-    assert [one.agent.name for one in standings(known(), desk.machine, desk.state) if one.connection] == [
+    assert connection_problems(all_agents(), desk.machine, desk.state, Path("/another")) == []
+    assert [one.agent.name for one in agent_states(all_agents(), desk.machine, desk.state) if one.connection] == [
         "claude-code",
         "codex",
     ]
@@ -544,7 +547,7 @@ def test_secrets_beside_our_entry_are_not_shown_in_the_diff(desk: Desk) -> None:
         desk.home,
         {".cursor/mcp.json": json.dumps({"mcpServers": {"github": {"env": {"GITHUB_TOKEN": secret}}}}, indent=2)},
     )
-    shown = desk.plan(named("cursor")).changes[0].diff
+    shown = desk.plan(agent_named("cursor")).changes[0].diff
     assert secret not in shown
     assert '+    "nacre": {' in shown
     desk.connect("cursor")

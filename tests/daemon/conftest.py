@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from nacre import Memory
 from nacre.daemon.client import Connection, NoDaemon
+from nacre.memory import Memory
 
 Start = Callable[..., subprocess.Popen[bytes]]
 

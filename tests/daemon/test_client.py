@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nacre.daemon import client, protocol, quick
-from nacre.embed.providers import PROVIDERS
+from nacre.daemon import client
+from nacre.embed.remote import PROVIDERS
 
 HEAVY = {"click", "typing", "re", "json", "socket", "hashlib", "tomllib", "dataclasses", "nacre.config", "nacre.memory"}
 
@@ -37,32 +37,32 @@ values = st.recursive(
 
 @given(values)
 def test_quick_json_says_what_json_says(value: object) -> None:
-    assert json.loads(quick.dumps(value)) == value
-    assert quick.loads(json.dumps(value)) == value
-    assert quick.loads(quick.dumps(value)) == value
+    assert json.loads(client.dumps(value)) == value
+    assert client.loads(json.dumps(value)) == value
+    assert client.loads(client.dumps(value)) == value
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1,]", '{"a":1} x', "nul", '"\n"', "[" * 100_000])
 def test_what_is_not_json_is_an_error(text: str) -> None:
     with pytest.raises((ValueError, RecursionError)):
-        quick.loads(text)
+        client.loads(text)
 
 
 @given(st.dictionaries(st.text(), values))
 def test_a_message_arrives_as_it_was_sent(message: dict[str, object]) -> None:
-    data = protocol.packed(message)
-    assert protocol.length(data, protocol.MOST_IN) == len(data) - protocol.HEADER
-    assert protocol.unpacked(data[protocol.HEADER :]) == message
+    data = client.pack(message)
+    assert client.body_length(data, client.LARGEST_REQUEST) == len(data) - client.HEADER
+    assert client.unpack(data[client.HEADER :]) == message
 
 
 def test_the_socket_lies_where_the_system_keeps_such_things(root: Path) -> None:
-    assert client.places(str(root))[0].startswith(os.environ["XDG_RUNTIME_DIR"] + "/nacre/")
+    assert client.socket_paths(str(root))[0].startswith(os.environ["XDG_RUNTIME_DIR"] + "/nacre/")
 
 
 def test_a_place_that_is_too_long_for_a_socket_is_no_place(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     deep = root / ("x" * 90)
-    assert all(len(place) <= client.LONGEST_PLACE for place in client.places(str(deep)))
-    assert not any(place.startswith(str(root)) for place in client.places(str(deep)))
+    assert all(len(place) <= client.LONGEST_SOCKET_PATH for place in client.socket_paths(str(deep)))
+    assert not any(place.startswith(str(root)) for place in client.socket_paths(str(deep)))
 
 
 def test_a_workspace_has_one_name_however_it_is_reached(root: Path, tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_a_key_tells_answers_apart_only_where_a_service_may_be_asked(
             changed.setenv(name, "x")
             return client.environment_print(str(root)) != without
 
-    assert sorted(client._KEYS) == sorted(key for one in PROVIDERS.values() for key in one.key_variables)
+    assert sorted(client._API_KEYS) == sorted(key for one in PROVIDERS.values() for key in one.key_variables)
     assert matters("OPENAI_API_KEY")  # no model is installed: whichever key is there is used
     assert not matters("ANTHROPIC_API_KEY")
     Path(os.environ["NACRE_MODELS_PATH"], "some-model").mkdir(parents=True)
@@ -111,13 +111,13 @@ def test_a_key_tells_answers_apart_only_where_a_service_may_be_asked(
 def test_nobody_there_is_no_daemon(root: Path) -> None:
     with pytest.raises(client.NoDaemon):
         client.Connection(str(root))
-    assert client.status(str(root)) is None
+    assert client.daemon_status(str(root)) is None
 
 
 @pytest.fixture
 def trickling(root: Path) -> Iterator[list[int]]:
     """A daemon that is there, and never comes to the end of its hello; and how often it was asked."""
-    place = Path(client.places(str(root))[0])
+    place = Path(client.socket_paths(str(root))[0])
     place.parent.mkdir(parents=True, exist_ok=True)
     asked: list[int] = []
     over = threading.Event()

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from nacre.daemon.desk import Desk
+from nacre.daemon.requests import RequestHandler
 from nacre.errors import BadInput
 from nacre.memory import Memory
-from nacre.vault import inbox
+from nacre.vault import spool
 
 
 def test_any_number_of_groups_is_answered_and_nothing_more_is_held_open(tmp_path: Path) -> None:
     memory = Memory.init(tmp_path / "ws")
-    desk = Desk(memory)
+    desk = RequestHandler(memory)
     asked = {"query": "hedge", "mode": "text", "as_json": True}
 
     def ask(first: int, last: int) -> int:
@@ -36,16 +36,16 @@ def test_any_number_of_groups_is_answered_and_nothing_more_is_held_open(tmp_path
 def test_a_group_has_no_talk_captured(root: Path, event: str) -> None:
     told = {"hook_event_name": event, "session_id": "61871d67", "transcript_path": __file__}
     with Memory.open(root) as memory:
-        desk = Desk(memory)
+        desk = RequestHandler(memory)
         assert desk.answer("group:team", "hook", {"of": "claude-code", "event": told}) == {"answer": None}
-        assert inbox.waiting(str(root)) == []
+        assert spool.waiting(str(root)) == []
         desk.answer("main", "hook", {"of": "claude-code", "event": told})
-        assert len(inbox.waiting(str(root))) == 1
+        assert len(spool.waiting(str(root))) == 1
 
 
 def test_what_the_plugin_asks_for_itself_is_asked_on_the_owners_connection_alone(root: Path) -> None:
     with Memory.open(root) as memory:
-        desk = Desk(memory)
+        desk = RequestHandler(memory)
         for name in ("scope", "prompt_section", "flush_plan", "agent_end", "before_reset", "refresh"):
             with pytest.raises(BadInput, match="owner"):
                 desk.answer("group:team", "hook", {"of": "openclaw", "event": {"hook_event_name": name}})

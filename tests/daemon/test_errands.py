@@ -11,36 +11,36 @@ from pathlib import Path
 import pytest
 from tests.capture.talks import Desk as Machine
 
-from nacre import Memory
-from nacre.daemon.errands import Errands
+from nacre.daemon.job_thread import JobThread
 from nacre.errors import BadInput
 from nacre.jobs import journal
-from nacre.vault import inbox
+from nacre.memory import Memory
+from nacre.model.workspace import Workspace
+from nacre.vault import spool
 from nacre.vault.lock import hold
-from nacre.vault.workspace import Workspace
 
 from .conftest import Start, connected
 from .waiting import until
 
 
 def runs(root: Path) -> dict[str, str | None]:
-    return {one.job: one.result for one in journal.read(Workspace(root)).runs}
+    return {one.job: one.result for one in journal.read_journal(Workspace(root)).runs}
 
 
 def test_what_is_due_is_run_in_another_process(root: Path) -> None:
     with Memory.open(root) as memory:
-        errands = Errands(memory, logging.getLogger("test"), first=0)
+        errands = JobThread(memory, logging.getLogger("test"), first=0)
         errands.start()
         until(lambda: runs(root).get("organise") in ("done", "nothing") and not errands.at_work, 90)
         until(lambda: errands.status()["nextLook"] is not None, 60)
         errands.end()
         assert not errands.is_alive()
-    assert all(one.process[0] != os.getpid() for one in journal.read(Workspace(root)).runs)
+    assert all(one.process[0] != os.getpid() for one in journal.read_journal(Workspace(root)).runs)
 
 
 def test_a_job_runs_when_it_is_asked_for(root: Path) -> None:
     with Memory.open(root) as memory:
-        errands = Errands(memory, logging.getLogger("test"), first=3600)
+        errands = JobThread(memory, logging.getLogger("test"), first=3600)
         errands.start()
         with pytest.raises(BadInput):
             errands.ask("rm -rf")
@@ -91,7 +91,7 @@ def captured(machine: Machine) -> bool:
 
 
 def whys(machine: Machine) -> list[tuple[str, str, str | None]]:
-    return [(one.job, one.why, one.result) for one in journal.read(machine.workspace).runs]
+    return [(one.job, one.why, one.result) for one in journal.read_journal(machine.workspace).runs]
 
 
 def test_a_talk_whose_agent_says_that_it_ended_is_captured_within_a_minute(machine: Machine, start: Start) -> None:
@@ -110,10 +110,10 @@ def test_a_talk_that_ends_just_after_it_was_captured_leaves_the_queue_within_sec
     start(jobs=True, place=machine.workspace.root)
     root, path = str(machine.workspace.root), talk(machine)
     for _ in ("PreCompact", "SessionEnd"):
-        assert inbox.queue(root, "claude-code", "61871d67", str(path), at=time.time(), now=True)
+        assert spool.queue(root, "claude-code", "61871d67", str(path), at=time.time(), now=True)
         with connected(machine.workspace.root) as daemon:
             daemon.ask("ended", transcript=str(path))
-        until(lambda: inbox.waiting(root) == [], 15)
+        until(lambda: spool.waiting(root) == [], 15)
     until(lambda: [why for _, why, _ in whys(machine)] == ["talk", "talk"])
 
 
@@ -121,7 +121,7 @@ def test_talks_that_end_one_after_the_other_are_captured_a_few_times_a_minute(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Memory.open(machine.workspace.root) as memory:
-        errands = Errands(memory, logging.getLogger("test"), first=3600)
+        errands = JobThread(memory, logging.getLogger("test"), first=3600)
         looks: list[float] = []
 
         def looked(_over: set[str]) -> float:
@@ -145,7 +145,7 @@ def test_who_is_not_to_run_the_jobs_captures_what_hooks_queued_and_no_more(
     path = talk(machine)
     os.utime(path, (time.time() + 1, time.time() + 1))
     with Memory.open(machine.workspace.root) as memory:
-        errands = Errands(memory, logging.getLogger("test"), first=0, timed=False)
+        errands = JobThread(memory, logging.getLogger("test"), first=0, timed=False)
         errands.start()
         until(lambda: errands.status()["nextLook"] is not None)
         assert errands.runs == 0
@@ -159,7 +159,7 @@ def test_who_is_not_to_run_the_jobs_captures_what_hooks_queued_and_no_more(
 def test_a_talk_that_ended_while_a_job_was_at_work_is_not_waited_for(machine: Machine) -> None:
     """The note may come between the look and the waiting that follows it, which may be long."""
     with Memory.open(machine.workspace.root) as memory:
-        errands = Errands(memory, logging.getLogger("test"), first=3600)
+        errands = JobThread(memory, logging.getLogger("test"), first=3600)
         looks: list[set[str]] = []
         path = str(talk(machine))
         looked = errands._look
@@ -182,9 +182,9 @@ def test_a_talk_that_ended_while_a_job_was_at_work_is_not_waited_for(machine: Ma
 def test_a_talk_that_ended_while_another_runner_is_at_it_is_captured_after_that(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("nacre.daemon.errands._AFTER_ANOTHER", 0.05)
+    monkeypatch.setattr("nacre.daemon.job_thread._AFTER_ANOTHER", 0.05)
     with Memory.open(machine.workspace.root) as memory:
-        errands = Errands(memory, logging.getLogger("test"), first=3600)
+        errands = JobThread(memory, logging.getLogger("test"), first=3600)
         with hold(machine.workspace.machine / "jobs.lock"):
             errands.start()
             errands.is_over(str(talk(machine)))

@@ -11,8 +11,8 @@ import pytest
 
 from nacre.daemon import fast
 from nacre.errors import NacreError
-from nacre.memory.opening import found, several_agents
-from nacre.vault.trust import trust
+from nacre.memory import find_workspace, several_agents
+from nacre.vault.discover import trust_workspace
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def long_way(named: str | None = None) -> str | None:
     try:
         if not named and several_agents():
             return None
-        opened = found(named, None, None)
+        opened = find_workspace(named, None, None)
     except NacreError:
         return None
     return None if opened.problems else os.path.realpath(opened.workspace.root)
@@ -86,7 +86,7 @@ def test_both_ways_find_the_same_workspace(tmp_path: Path, monkeypatch: pytest.M
     agree()
     make(tmp_path / "here")
     agree(quick=False)  # not trusted: the long way says so
-    trust(tmp_path / "here")
+    trust_workspace(tmp_path / "here")
     agree()
     make(tmp_path / "named")
     agree(str(tmp_path / "named"))

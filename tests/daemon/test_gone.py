@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from nacre import Memory
 from nacre.daemon.log import close_log, open_log
-from nacre.daemon.start import stop
+from nacre.daemon.process import stop_daemon
 from nacre.daemon.watcher import Watcher
 from nacre.errors import NoWorkspace
 from nacre.index.store import Store
+from nacre.memory import Memory
 
 from .conftest import Start, answers, connected
 from .waiting import until
@@ -107,4 +107,4 @@ def test_of_many_that_start_one_at_once_none_fails(root: Path) -> None:
         assert [one.wait(300) for one in started] == [0] * 6
     finally:
         with Memory.open(root) as memory:
-            stop(memory)
+            stop_daemon(memory)

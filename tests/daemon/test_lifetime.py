@@ -11,12 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from nacre import Memory
-from nacre.daemon import client, protocol
-from nacre.daemon.lifetime import Post, holder
-from nacre.daemon.start import ensure, stop
+from nacre.daemon import client
+from nacre.daemon.process import Endpoint, daemon_process, ensure_running, stop_daemon
 from nacre.errors import Locked
-from nacre.vault.workspace import Workspace
+from nacre.memory import Memory
+from nacre.model.workspace import Workspace
 
 from .conftest import Start, answers, connected
 from .waiting import until
@@ -37,8 +36,8 @@ def test_only_the_user_can_reach_it(root: Path, start: Start) -> None:
 
 def test_one_that_still_loads_its_models_is_waited_for(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     states = iter([{"skew": None, "warm": warm} for warm in (False, False, True)])
-    monkeypatch.setattr(client, "status", lambda _root: next(states))
-    assert ensure(Memory.open(root))["warm"] is True
+    monkeypatch.setattr(client, "daemon_status", lambda _root: next(states))
+    assert ensure_running(Memory.open(root))["warm"] is True
 
 
 def test_there_is_only_one(root: Path, start: Start) -> None:
@@ -49,8 +48,8 @@ def test_there_is_only_one(root: Path, start: Start) -> None:
     assert done.returncode == Locked.exit_code
     assert "runs for" in done.stderr
     with pytest.raises(Locked):
-        Post(Workspace(root))
-    assert holder(Workspace(root)) == process.pid
+        Endpoint(Workspace(root))
+    assert daemon_process(Workspace(root)) == process.pid
     assert answers(root)
 
 
@@ -61,18 +60,18 @@ def test_a_signal_ends_it_cleanly(root: Path, start: Start, number: signal.Signa
     process.send_signal(number)
     assert process.wait(300) == 0
     assert not socket.exists()
-    assert holder(Workspace(root)) is None
-    assert client.status(str(root)) is None
+    assert daemon_process(Workspace(root)) is None
+    assert client.daemon_status(str(root)) is None
 
 
 def test_what_was_asked_before_the_signal_is_answered(root: Path, start: Start) -> None:
     process = start()
     with connected(root) as daemon:
-        daemon._socket.sendall(protocol.packed({"kind": "search", "asked": {"query": "roses"}}))
-        until(lambda: client.status(str(root)) is not None)  # our question was taken before this one
+        daemon._socket.sendall(client.pack({"kind": "search", "asked": {"query": "roses"}}))
+        until(lambda: client.daemon_status(str(root)) is not None)  # our question was taken before this one
         process.send_signal(signal.SIGTERM)
-        size = protocol.length(daemon._read(4), protocol.MOST_OUT)
-        assert "parts" in protocol.unpacked(daemon._read(size))
+        size = client.body_length(daemon._read(4), client.LARGEST_ANSWER)
+        assert "parts" in client.unpack(daemon._read(size))
     assert process.wait(300) == 0
 
 
@@ -98,7 +97,7 @@ def test_a_folder_that_is_a_link_or_open_to_others_is_not_used_as_it_is(root: Pa
     runtime = Path(os.environ["XDG_RUNTIME_DIR"])
     (tmp_path / "elsewhere").mkdir()
     (runtime / "nacre").symlink_to(tmp_path / "elsewhere")
-    post = Post(Workspace(root))
+    post = Endpoint(Workspace(root))
     assert post.socket == f"{os.path.realpath(root)}/.nacre/daemon-{os.getuid()}.sock"
     assert list((tmp_path / "elsewhere").iterdir()) == []
     post.listener.close()
@@ -106,17 +105,17 @@ def test_a_folder_that_is_a_link_or_open_to_others_is_not_used_as_it_is(root: Pa
     (runtime / "nacre").unlink()
     (runtime / "nacre").mkdir(mode=0o777)
     (runtime / "nacre").chmod(0o777)
-    post = Post(Workspace(root))
+    post = Endpoint(Workspace(root))
     assert stat.S_IMODE((runtime / "nacre").stat().st_mode) == 0o700
     post.listener.close()
     post.leave()
 
 
 def test_a_file_in_the_place_of_the_socket_is_left_alone(root: Path) -> None:
-    place = Path(client.places(str(root))[0])
+    place = Path(client.socket_paths(str(root))[0])
     place.parent.mkdir(mode=0o700)
     place.write_text("mine", "utf8")
-    post = Post(Workspace(root))
+    post = Endpoint(Workspace(root))
     assert post.socket != str(place)
     post.listener.close()
     post.leave()
@@ -131,21 +130,21 @@ def test_a_workspace_with_a_long_path_is_served_too(
     Memory.init(deep).close()
     start(place=deep)
     assert answers(deep)
-    assert stop(Memory.open(deep)) is not None
+    assert stop_daemon(Memory.open(deep)) is not None
 
 
 def test_stopping_ends_one_that_does_not_answer_too(root: Path, start: Start) -> None:
     process = start()
     socket_of(root).unlink()
-    assert stop(Memory.open(root)) == process.pid
+    assert stop_daemon(Memory.open(root)) == process.pid
     assert process.wait(300) == 0
-    assert stop(Memory.open(root)) is None
+    assert stop_daemon(Memory.open(root)) is None
 
 
 # A daemon that has lived long enough and holds more than it may: what fills it is gone when it has begun again.
 LARGE = """
-from nacre.daemon import running
-running._LARGE_AGAIN = 0.0
+from nacre.daemon import service
+service._LARGE_AGAIN = 0.0
 ballast = b"x" * 400_000_000
 from nacre.__main__ import main
 main()
@@ -159,7 +158,7 @@ def test_one_that_grew_too_large_begins_again_small_and_goes_on_answering(
     process = start(program=("-c", LARGE))
 
     def is_small() -> bool:
-        told = client.status(str(root))
+        told = client.daemon_status(str(root))
         return told is not None and told["memoryMb"] < 300
 
     until(is_small, 60)

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from nacre import Memory
-from nacre.daemon import answers as made
-from nacre.daemon.answers import SearchAsked
+from nacre.daemon import requests as made
+from nacre.daemon.requests import SearchRequest
 from nacre.errors import BadInput, NotFound
+from nacre.memory import Memory
 
 from .conftest import Start, connected
 
@@ -96,9 +96,9 @@ def test_many_questions_get_the_same_report(root: Path, start: Start) -> None:
         for query in QUESTIONS:
             for mode in ("hybrid", "text", "vector"):
                 for limit in (None, 1, 3):
-                    asked = SearchAsked(query, limit, mode=mode, as_json=True)
+                    asked = SearchRequest(query, limit, mode=mode, as_json=True)
                     answer = daemon.ask("search", asked=dataclasses.asdict(asked))
-                    assert _plain(answer["parts"]) == _plain(made.search([memory], asked).parts)
+                    assert _plain(answer["parts"]) == _plain(made.answer_search([memory], asked).parts)
 
 
 def _plain(parts: Any) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from nacre import __version__
-from nacre.daemon import client, protocol
+from nacre.daemon import client
 from nacre.daemon.client import Connection, NoDaemon
 from nacre.daemon.server import Server
 from nacre.errors import BadInput, NotFound
@@ -26,7 +26,7 @@ from .waiting import until
 
 
 def raw(root: Path) -> socket.socket:
-    place = next(place for place in client.places(str(root)) if Path(place).exists())
+    place = next(place for place in client.socket_paths(str(root)) if Path(place).exists())
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     connection.settimeout(300)
     connection.connect(place)
@@ -82,13 +82,13 @@ def test_a_question_may_come_in_pieces_and_many_at_once(root: Path, start: Start
     start()
     hello = {
         "kind": "hello",
-        "protocol": protocol.VERSION,
+        "protocol": client.PROTOCOL_VERSION,
         "version": __version__,
         "settings": client.settings_print(str(root)),
         "environment": client.environment_print(str(root)),
         "scope": "main",
     }
-    messages = protocol.packed(hello) + protocol.packed({"kind": "search", "asked": {"query": "roses"}}) * 3
+    messages = client.pack(hello) + client.pack({"kind": "search", "asked": {"query": "roses"}}) * 3
     with raw(root) as connection:
         for at in range(0, len(messages), 7):
             connection.sendall(messages[at : at + 7])
@@ -110,7 +110,7 @@ def test_who_listens_is_fixed_by_the_first_message(root: Path, start: Start) -> 
         with pytest.raises(BadInput):
             daemon.ask("search", asked={**asked, "scope": "main"})
         with pytest.raises(NoDaemon):
-            daemon.ask("hello", scope="main", protocol=protocol.VERSION, version=__version__)
+            daemon.ask("hello", scope="main", protocol=client.PROTOCOL_VERSION, version=__version__)
         for private in ("status", "stop", "update", "run"):
             with pytest.raises(NoDaemon):
                 daemon.ask(private)

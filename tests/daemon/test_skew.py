@@ -43,7 +43,7 @@ def test_an_older_client_leaves_it_alone(root: Path, start: Start, monkeypatch: 
         older.setattr(client, "__version__", "0.0.1")
         with pytest.raises(NoDaemon):
             connected(root)
-        told = client.status(str(root))
+        told = client.daemon_status(str(root))
         assert told is not None
         assert told["skew"] == "another version"
     assert answers(root)

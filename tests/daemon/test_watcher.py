@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 import watchfiles
 
-from nacre import Memory
 from nacre.daemon.log import close_log, open_log
 from nacre.daemon.watcher import Watcher
 from nacre.embed.protocol import Embedder
+from nacre.memory import Memory
 
 from .waiting import until
 
@@ -187,7 +187,7 @@ def test_the_systems_own_limit_is_met_and_left_behind_when_it_is_raised(root: Pa
 def test_it_looks_at_once_when_asked(
     root: Path, memory: Memory, log: logging.Logger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("nacre.index.watch.all_local", lambda _: False)
+    monkeypatch.setattr("nacre.index.freshness.all_on_local_disks", lambda _: False)
     watcher = Watcher(memory, log, scan_every=3600)
     watcher.start()
     until(lambda: watcher.mode == "scanning")

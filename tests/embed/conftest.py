@@ -15,7 +15,7 @@ import pytest
 from nacre.embed.install import install
 from nacre.embed.local import LocalEmbedder
 from nacre.embed.models import Carrier, LocalModel, PinnedFile, Pins
-from nacre.words import use_language
+from nacre.i18n import use_language
 
 
 @pytest.fixture(autouse=True)

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from nacre.config import Config, EmbedSettings
-from nacre.embed.choose import choose, problems
+from nacre.config.settings import Config, EmbedSettings
+from nacre.embed.choose import choose, embedding_problems
 from nacre.embed.local import LocalEmbedder
 from nacre.embed.models import PINS, models_folder
 from nacre.embed.remote import RemoteEmbedder
-from nacre.words import use_language
+from nacre.i18n import use_language
 
 NO_MODELS = {"NACRE_MODELS_PATH": "/nonexistent/models"}
 
@@ -112,10 +112,10 @@ def test_a_key_file_is_read_and_others_reading_it_is_a_problem(tmp_path: Path) -
     embedder, _ = choose(config, NO_MODELS)
     assert isinstance(embedder, RemoteEmbedder)
     assert embedder._key.value == "sk-from-file"
-    (problem,) = problems(config, NO_MODELS)
+    (problem,) = embedding_problems(config, NO_MODELS)
     assert problem.remedy == f"chmod 600 {path}"
     path.chmod(0o600)
-    assert problems(config, NO_MODELS) == ()
+    assert embedding_problems(config, NO_MODELS) == ()
 
 
 def test_something_that_cannot_be_a_key_is_refused_without_showing_it() -> None:
@@ -127,7 +127,7 @@ def test_something_that_cannot_be_a_key_is_refused_without_showing_it() -> None:
 
 def test_problems_name_what_is_sent_in_the_clear_and_what_is_missing() -> None:
     config = Config(embed=EmbedSettings(provider="openai", base_url="http://192.168.1.5/v1"))
-    (problem,) = problems(config, NO_MODELS | {"OPENAI_API_KEY": "o"})
+    (problem,) = embedding_problems(config, NO_MODELS | {"OPENAI_API_KEY": "o"})
     assert "192.168.1.5" in problem.message
-    (problem,) = problems(Config(), NO_MODELS)
+    (problem,) = embedding_problems(Config(), NO_MODELS)
     assert problem.remedy == "nacre models install"

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from nacre.embed import pip
+from nacre.embed import install as embed_install
 from nacre.embed.install import install
 from nacre.embed.models import PINS, installed, list_models, verify
 from nacre.errors import CannotWrite, ModelUnusable, PartlyDone
-from nacre.words import use_language
+from nacre.i18n import use_language
 
 if TYPE_CHECKING:
     from .conftest import Published, Service
@@ -59,7 +59,7 @@ def test_installing_again_fetches_nothing(
     published: Published, models_path: Path, own_index: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     install(pins=published.pins)
-    monkeypatch.setattr(pip, "_pip", lambda: pytest.fail("pip was asked"))
+    monkeypatch.setattr(embed_install, "_pip", lambda: pytest.fail("pip was asked"))
     seen: list[str] = []
     install(progress=lambda _done, _total, what: seen.append(what), pins=published.pins)
     assert seen == []

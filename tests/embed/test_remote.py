@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from nacre.embed.protocol import ModelId
-from nacre.embed.providers import PROVIDERS
-from nacre.embed.remote import RemoteEmbedder
+from nacre.embed.remote import PROVIDERS, RemoteEmbedder
 from nacre.errors import ModelUnusable
 
 if TYPE_CHECKING:

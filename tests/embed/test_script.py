@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nacre.embed.script import scripts
+from nacre.embed.models import scripts
 
 
 @pytest.mark.parametrize(

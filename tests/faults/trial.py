@@ -18,9 +18,9 @@ from unittest.mock import patch
 from tests.faults import calls
 from tests.faults.commands import SCENARIOS, Scenario, environment, make_home, nacre, prepared
 
-from nacre.vault.history import DONE, PARTLY, history, last_id
-from nacre.vault.problems import problems as problems_of
-from nacre.vault.workspace import Workspace
+from nacre.model.workspace import Workspace
+from nacre.vault.history import DONE, PARTLY, last_id, read_history
+from nacre.vault.problems import file_problems as problems_of
 
 WORKSPACE = ".nacre/workspace"
 # Derived, about this machine, or the report of the last run: no memory, and not what the next run has to complete.
@@ -178,7 +178,7 @@ def _doctor_and_undo(home: Path, first: int, scenario: Scenario) -> tuple[list[l
         workspace = Workspace(home / WORKSPACE)
         rows = [[row.kind, row.path] for row in problems_of(workspace, every_file=True)]
         trouble = ""
-        undone = [] if "undo" in scenario.command else history(workspace).operations[::-1]
+        undone = [] if "undo" in scenario.command else read_history(workspace).operations[::-1]
         for operation in undone:
             if operation.id >= first and operation.state in (DONE, PARTLY) and not trouble:
                 status = nacre(("undo", "--only", str(operation.id)), scenario.now)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nacre.guard.folding import fold
+from nacre.guard.sanitise import fold
 from nacre.guard.secrets import redact
 
 ODD = st.text("ab:1 \nａＺ９：＝　\u200b\u00ad\ufeff\u2060аеоρ𝐩①ﬁe\u0301ñ密码👩\u200d💻")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from nacre.errors import SecretRefused
 from nacre.guard.secrets import redact, refuse_secrets
-from nacre.words import use_language
+from nacre.i18n import use_language
 
 HEX = "0123456789abcdef"
 LETTERS = string.ascii_letters + string.digits

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nacre.guard.showing import safe
+from nacre.guard.secrets import safe_lines
 
 TOKEN = "ghp_" + "a8Kd02mfPq93nXzLw81BvTr5YhJ6cS4eUiOo"
 
@@ -20,7 +20,7 @@ TOKEN = "ghp_" + "a8Kd02mfPq93nXzLw81BvTr5YhJ6cS4eUiOo"
     ],
 )
 def test_a_token_in_a_heading_of_ours_is_blacked_out(line: str) -> None:
-    (shown,) = safe([(7, line)])
+    (shown,) = safe_lines([(7, line)])
     assert shown[0] == 7
     assert TOKEN not in shown[1]
 
@@ -34,11 +34,11 @@ def test_headings_and_lines_without_secrets_stay_as_they_are() -> None:
         "- The glacier hike is on Sunday",
         "",
     ]
-    assert [text for _, text in safe(list(enumerate(lines)))] == lines
+    assert [text for _, text in safe_lines(list(enumerate(lines)))] == lines
 
 
 def test_lines_keep_their_numbers_behind_a_secret_that_goes_over_several() -> None:
     key = ["-----BEGIN PRIVATE KEY-----", *["MIIEvQIBADANBgkqhkiG9w0BAQEFAASC" * 2] * 3, "-----END PRIVATE KEY-----"]
-    shown = safe(list(enumerate(["before", *key, "after"], start=1)))
+    shown = safe_lines(list(enumerate(["before", *key, "after"], start=1)))
     assert (shown[0], shown[-1]) == ((1, "before"), (7, "after"))
     assert not any("MIIE" in text for _, text in shown)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from nacre.guard.silence import asks_for_silence, kept
+from nacre.guard.privacy import asks_for_privacy, drop_private
 from nacre.model.session import Message, Speaker
 
 WHO = {"U": Speaker.OWNER, "A": Speaker.AGENT, "O": Speaker.OTHER}
@@ -33,7 +33,7 @@ def talk(*turns: str) -> list[Message]:
     ],
 )
 def test_the_plain_words_are_known(text: str) -> None:
-    assert asks_for_silence(text)
+    assert asks_for_privacy(text)
 
 
 @pytest.mark.parametrize(
@@ -50,22 +50,22 @@ def test_the_plain_words_are_known(text: str) -> None:
     ],
 )
 def test_saving_files_and_data_is_another_matter(text: str) -> None:
-    assert not asks_for_silence(text)
+    assert not asks_for_privacy(text)
 
 
 def test_a_message_that_asks_goes_with_its_answer() -> None:
     messages = talk("U: one", "A: ok", "U: off the record, we sell to Brandt", "A: to Brandt, I see", "U: two")
-    assert [one.text for one in kept(messages)] == ["one", "ok", "two"]
+    assert [one.text for one in drop_private(messages)] == ["one", "ok", "two"]
 
 
 def test_one_that_only_asks_takes_what_was_said_before_it_along() -> None:
     messages = talk("U: one", "U: we sell to Brandt", "A: to Brandt!", "U: don't write that down", "A: fine", "U: two")
-    assert [one.text for one in kept(messages)] == ["one", "two"]
+    assert [one.text for one in drop_private(messages)] == ["one", "two"]
 
 
 def test_others_cannot_silence_the_owner() -> None:
     messages = talk("U: the launch is on the 18th", "O: don't remember that", "A: hm")
-    assert len(kept(messages)) == 3
+    assert len(drop_private(messages)) == 3
 
 
 def test_what_a_message_says_besides_its_wish_does_not_widen_it() -> None:
@@ -77,16 +77,16 @@ def test_what_a_message_says_besides_its_wish_does_not_widen_it() -> None:
         "U: all of this goes to staging first. And my knee is worse again, don't note that.",
         "A: I see",
     )
-    assert [one.text for one in kept(messages)] == ["one", "ok", "two", "fine"]
+    assert [one.text for one in drop_private(messages)] == ["one", "ok", "two", "fine"]
 
 
 def test_a_wish_about_what_was_just_said_takes_it_along_whatever_it_says_besides() -> None:
     messages = talk(
         "U: one", "A: ok", "U: we sell to Brandt", "A: oh", "U: forget what I just said about the buyer, ok?"
     )
-    assert [one.text for one in kept(messages)] == ["one", "ok"]
+    assert [one.text for one in drop_private(messages)] == ["one", "ok"]
     messages = talk("U: 一", "A: 好", "U: 公司要卖给白家", "A: 哦", "U: 刚才那句关于买家的话你千万不要写进记忆里")
-    assert [one.text for one in kept(messages)] == ["一", "好"]
+    assert [one.text for one in drop_private(messages)] == ["一", "好"]
 
 
 def test_a_rule_about_keeping_things_is_kept_with_its_answer() -> None:
@@ -96,7 +96,7 @@ def test_a_rule_about_keeping_things_is_kept_with_its_answer() -> None:
         "U: 不要记录请求体的日志。",
         "A: 好，日志里不再有请求体。",
     )
-    assert kept(messages) == messages
+    assert drop_private(messages) == messages
 
 
 def examples(name: str) -> list[str]:
@@ -105,17 +105,17 @@ def examples(name: str) -> list[str]:
 
 def share_that_asks(texts: list[str]) -> float:
     assert len(texts) >= 60
-    return sum(map(asks_for_silence, texts)) / len(texts)
+    return sum(map(asks_for_privacy, texts)) / len(texts)
 
 
 @pytest.mark.parametrize("text", examples("asked-other"))
 def test_a_wish_is_known_by_its_mark_its_politeness_and_in_other_languages(text: str) -> None:
-    assert asks_for_silence(text)
+    assert asks_for_privacy(text)
 
 
 @pytest.mark.parametrize("text", examples("rules-other"))
 def test_in_other_languages_too_a_rule_about_things_is_no_wish(text: str) -> None:
-    assert not asks_for_silence(text)
+    assert not asks_for_privacy(text)
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -130,7 +130,7 @@ def test_a_rule_about_files_logs_data_and_memory_is_no_wish_for_silence(language
 
 @pytest.mark.parametrize("text", [*examples("orders-en"), *examples("orders-zh")])
 def test_an_order_about_a_person_is_no_wish_for_silence(text: str) -> None:
-    assert not asks_for_silence(text)
+    assert not asks_for_privacy(text)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_an_order_about_a_person_is_no_wish_for_silence(text: str) -> None:
     ],
 )
 def test_telling_and_asking_about_remembering_is_no_wish(text: str) -> None:
-    assert not asks_for_silence(text)
+    assert not asks_for_privacy(text)
 
 
 @pytest.mark.parametrize(
@@ -159,5 +159,5 @@ def test_telling_and_asking_about_remembering_is_no_wish(text: str) -> None:
 )
 def test_a_huge_text_is_read_in_no_time(text: str) -> None:
     begin = time.process_time()
-    asks_for_silence(text)
+    asks_for_privacy(text)
     assert time.process_time() - begin < 5

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nacre.guard.together import redacted
+from nacre.guard.secrets import redact_messages
 from nacre.model.session import Message, Speaker
 
 START = dt.datetime(2026, 5, 4, 9, tzinfo=dt.UTC)
@@ -20,7 +20,7 @@ def texts(*said: str) -> list[str]:
         Message(str(place), START, Speaker.AGENT if place % 2 else Speaker.OWNER, text)
         for place, text in enumerate(said)
     ]
-    return [message.text for message in redacted(messages)]
+    return [message.text for message in redact_messages(messages)]
 
 
 def test_a_value_named_once_is_blacked_out_where_it_is_repeated() -> None:
@@ -59,7 +59,7 @@ def said_in(conversation: str) -> tuple[list[str], list[str]]:
         Message(str(place), START, Speaker.AGENT if turn[0] == "A" else Speaker.OWNER, turn[2:])
         for place, turn in enumerate(turns)
     ]
-    return [message.text for message in messages], [message.text for message in redacted(messages)]
+    return [message.text for message in messages], [message.text for message in redact_messages(messages)]
 
 
 @pytest.mark.parametrize("conversation", conversations("secret"))

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from tests.tidy.nights import Nights
 
+from nacre.checks.health import Health, check_health
+from nacre.checks.snapshot import Finding
 from nacre.cli.main import run
-from nacre.health import Health, report
-from nacre.health.finding import Finding
 
 NOW = "2026-03-20T10:00:00+00:00"
 
@@ -21,7 +21,7 @@ class Patient(Nights):
     def health(self, now: str = NOW) -> Health:
         day, _, time = now.partition("T")
         with self.memory(day, time.partition("+")[0]) as memory:
-            return report(memory)
+            return check_health(memory)
 
     def found(self, kind: str, now: str = NOW) -> list[Finding]:
         return [one for one in self.health(now).findings if one.kind == kind]

@@ -9,9 +9,9 @@ import pytest
 from tests.health.conftest import NOW, Patient
 from tests.tidy.nights import CHINESE_RULE, RULE, SAFETY, filler
 
+from nacre.checks.health import check_health
+from nacre.checks.snapshot import OVER, UNREADABLE
 from nacre.errors import BadInput
-from nacre.health import report
-from nacre.health.finding import OVER, UNREADABLE
 from nacre.memory import Memory
 
 
@@ -27,7 +27,7 @@ def test_a_fresh_workspace_is_an_a_without_findings(patient: Patient) -> None:
 def test_an_empty_folder_is_looked_at_too(tmp_path: Path) -> None:
     (tmp_path / ".nacre").mkdir()
     with Memory.open(tmp_path, now=NOW) as memory:
-        assert report(memory).grade.letter == "A"
+        assert check_health(memory).grade.letter == "A"
 
 
 def test_examining_changes_nothing(patient: Patient) -> None:
@@ -87,7 +87,7 @@ def test_a_memory_over_its_limits_is_found_until_it_is_adopted(patient: Patient)
 
 def test_in_a_group_nothing_is_told(patient: Patient) -> None:
     with Memory.open(patient.root, now=NOW, scope="group:team") as memory, pytest.raises(BadInput, match="In a group"):
-        report(memory)
+        check_health(memory)
 
 
 @pytest.mark.parametrize("name", ["MEMORY.md", "projects/shop/MEMORY.md", "SESSION-STATE.md", "memory/2026-03-19.md"])

@@ -6,22 +6,22 @@ import re
 
 import pytest
 
-from nacre.health import grade
-from nacre.health.finding import CONTRADICTION, KINDS, UNTYPED, Finding, title
-from nacre.health.grade import Deduction, graded
+from nacre.checks import health
+from nacre.checks.health import Deduction, graded
+from nacre.checks.snapshot import CONTRADICTION, KINDS, UNTYPED, Finding, kind_title
 
 
 def test_the_formula_that_is_written_down_is_the_one_that_counts() -> None:
-    assert grade.__doc__
-    rows = re.findall(r"^\| ([a-z ]+?)(?::.*?)? \| ([\d.]+) \| ([\d.]+) \|$", grade.__doc__, re.MULTILINE)
-    assert {kind: (float(each), float(most)) for kind, each, most in rows} == grade.POINTS
-    assert set(grade.POINTS) == set(KINDS)
-    for least, letter in grade.GRADES:
-        assert f"{letter} from {least}" in grade.__doc__
+    assert health.__doc__
+    rows = re.findall(r"^\| ([a-z ]+?)(?::.*?)? \| ([\d.]+) \| ([\d.]+) \|$", health.__doc__, re.MULTILINE)
+    assert {kind: (float(each), float(most)) for kind, each, most in rows} == health.POINTS
+    assert set(health.POINTS) == set(KINDS)
+    for least, letter in health.GRADES:
+        assert f"{letter} from {least}" in health.__doc__
 
 
 def test_every_kind_has_a_name() -> None:
-    assert all(title(kind) for kind in KINDS)
+    assert all(kind_title(kind) for kind in KINDS)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import json
 
 from tests.health.conftest import Patient
 
-from nacre.health.finding import COPY, UNCOUNTED, UNREADABLE, UNSORTED
+from nacre.checks.snapshot import COPY, UNCOUNTED, UNREADABLE, UNSORTED
 
 HOT = "memory_fs/hot/2026-03-10-1200-prices.md"
 

@@ -18,8 +18,8 @@ from tests.tidy.nights import (
     VUE,
 )
 
-from nacre.health.finding import CONTRADICTION, DUPLICATE, QUESTION
-from nacre.vault.ledger import identity
+from nacre.checks.snapshot import CONTRADICTION, DUPLICATE, QUESTION
+from nacre.vault.ledger import entry_id
 
 SAME = [
     (RULE, "In all repositories use pnpm and never npm"),
@@ -41,7 +41,7 @@ def test_two_entries_that_say_the_same_are_one_finding_and_forgetting_it_leaves_
 ) -> None:
     patient.entries(one, BACKUP, other, CONTACT)
     (found,) = patient.found(DUPLICATE)
-    assert found.id in (identity(one), identity(other))
+    assert found.id in (entry_id(one), entry_id(other))
     assert one in found.message
     assert other in found.message
     patient.run(found.command)
@@ -68,7 +68,7 @@ def test_what_the_ledger_knows_to_be_older_is_the_one_that_is_overtaken(patient:
     patient.entries(second, first)
     patient.tell(first, "admitted", valid_from="2026-01-01")
     (found,) = patient.found(CONTRADICTION)
-    assert found.id == identity(first)
+    assert found.id == entry_id(first)
 
 
 def test_the_very_same_words_are_left_to_the_users_hand_because_forgetting_would_take_both(patient: Patient) -> None:

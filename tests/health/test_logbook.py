@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.health.conftest import Patient
 from tests.tidy.nights import RULE
 
-from nacre.health.finding import EMPTY, UNPRESSED, UNTYPED
+from nacre.checks.snapshot import EMPTY, UNPRESSED, UNTYPED
 
 
 def test_notes_without_a_type_are_found_until_they_are_given_one(patient: Patient) -> None:

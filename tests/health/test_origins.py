@@ -8,14 +8,14 @@ import pytest
 from tests.health.conftest import Patient
 from tests.tidy.nights import CHINESE_RULE, RULE, SAFETY
 
-from nacre.health.finding import ORIGIN, SOURCE, UNKNOWN
-from nacre.vault.trail import mark_of
+from nacre.checks.snapshot import ORIGIN, SOURCE, UNKNOWN
+from nacre.vault.provenance import bullet_id
 
 DAY = "2026-03-18"
 
 
 def source(words: str = RULE, **other: str) -> dict[str, str]:
-    return {"day": DAY, "session": "61871d67", "bullet": mark_of(words)} | other
+    return {"day": DAY, "session": "61871d67", "bullet": bullet_id(words)} | other
 
 
 def test_an_entry_whose_day_session_and_line_are_there_is_in_order(patient: Patient) -> None:
@@ -60,7 +60,7 @@ def test_an_entry_that_overtook_one_nobody_knows_is_found(patient: Patient) -> N
 
 def test_a_line_of_a_digest_is_an_origin_too(patient: Patient) -> None:
     patient.lay("memory/weekly/2026-03-16.md", f"# 2026-03-16\n### {DAY}\n[Preference] {RULE} (src: {DAY})\n")
-    patient.entries(RULE, source={"day": DAY, "bullet": mark_of(RULE)})
+    patient.entries(RULE, source={"day": DAY, "bullet": bullet_id(RULE)})
     assert patient.found(ORIGIN) == []
 
 

@@ -9,7 +9,7 @@ import pytest
 from tests.health.conftest import Patient
 from tests.tidy.nights import SAFETY
 
-from nacre.health.finding import FADED, QUESTION, STATE
+from nacre.checks.snapshot import FADED, QUESTION, STATE
 
 
 @pytest.mark.parametrize("words", ["The launch of the shop is on 2026-03-25", "网店上线日期是 2026年3月25日"])

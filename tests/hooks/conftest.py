@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from tests.daemon import conftest as daemons
 
-from nacre import Memory
-from nacre.config import user_config_file
+from nacre.config.loading import user_config_file
 from nacre.hooks.answering import answer
+from nacre.memory import Memory
 
 Fire = Callable[..., subprocess.CompletedProcess[bytes]]
 NOON = "2026-02-12T12:00:00+00:00"

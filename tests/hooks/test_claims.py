@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 from tests.hooks.conftest import Session
 
-from nacre import Memory
 from nacre.hooks import answering
-from nacre.hooks.answering import answer
-from nacre.hooks.claims import HELD
+from nacre.hooks.answering import HELD, answer
+from nacre.memory import Memory
 
 PROMPT = "Where does the Braldor project keep its backup key?"
 

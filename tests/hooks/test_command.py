@@ -13,10 +13,10 @@ import pytest
 from tests.daemon.conftest import Start
 from tests.hooks.conftest import Fire
 
-from nacre import Memory
-from nacre.config import user_config_file
-from nacre.vault import inbox
-from nacre.vault.trust import distrust, trust
+from nacre.config.loading import user_config_file
+from nacre.memory import Memory
+from nacre.vault import spool
+from nacre.vault.discover import distrust_workspace, trust_workspace
 
 PROMPT = "Where does the Braldor project keep its backup key?"
 
@@ -124,7 +124,7 @@ def test_a_sub_agent_and_whatever_nacre_starts_itself_are_left_alone(fire: Fire,
     assert said(fire("UserPromptSubmit", prompt=PROMPT, agent_id="a1")) is None
     assert said(fire("UserPromptSubmit", prompt=PROMPT, env={"NACRE_HOOK": "1"})) is None
     assert said(fire("Stop", transcript_path=__file__, env={"NACRE_HOOK": "1"})) is None
-    assert inbox.waiting(str(root)) == []
+    assert spool.waiting(str(root)) == []
 
 
 @pytest.mark.parametrize("off", [{"NACRE_HOOKS_ENABLED": "false"}, {"NACRE_HOOKS_PROMPT": "0"}])
@@ -138,7 +138,7 @@ def test_the_settings_switch_it_off(fire: Fire, root: Path) -> None:
     settings.write_text("[hooks]\nprompt = false\ncapture = false\n", "utf8")
     assert said(fire("UserPromptSubmit", prompt=PROMPT)) is None
     assert said(fire("Stop", transcript_path=__file__)) is None
-    assert inbox.waiting(str(root)) == []
+    assert spool.waiting(str(root)) == []
     settings.write_text("[hooks]\nenabled = false\n", "utf8")
     assert said(fire("SessionStart", source="startup")) is None
     settings.write_text("[hooks\n", "utf8")
@@ -150,7 +150,7 @@ def test_a_turn_that_ends_updates_one_small_file(fire: Fire, root: Path, tmp_pat
     for number in range(3):
         talk.write_text("a secret that was said\n" * (number + 1), "utf8")
         assert said(fire("Stop", transcript_path=str(talk), last_assistant_message="words")) is None
-    (one,) = inbox.waiting(str(root))
+    (one,) = spool.waiting(str(root))
     assert (one.agent, one.session, one.transcript, one.size, one.now) == (
         "claude-code", "61871d67-1111", str(talk), talk.stat().st_size, False,
     )  # fmt: skip
@@ -165,7 +165,7 @@ def test_a_turn_that_ends_updates_one_small_file(fire: Fire, root: Path, tmp_pat
 def test_a_talk_that_ends_or_is_compacted_is_wanted_at_once(event: str, fire: Fire, root: Path) -> None:
     fire(event, transcript_path=__file__)
     fire("Stop", transcript_path=__file__)
-    (one,) = inbox.waiting(str(root))
+    (one,) = spool.waiting(str(root))
     assert one.now
 
 
@@ -181,9 +181,9 @@ def test_the_folder_of_the_session_decides_about_the_workspace(root: Path, proje
 
     below = root / "notes"
     below.mkdir()
-    distrust(root)
+    distrust_workspace(root)
     assert ask(below) is None  # nobody trusted it: it must not speak
-    trust(root)
+    trust_workspace(root)
     assert ask(below)
     assert ask(project) is None
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from nacre import Memory
 from nacre.errors import BadInput
 from nacre.hooks.answering import answer
-from nacre.sources.chats import sign_of
-from nacre.vault import given, inbox
-from nacre.vault.rules import block, has_block
+from nacre.memory import Memory
+from nacre.sources.registry import sign_of
+from nacre.vault import injected, spool
+from nacre.vault.rules import has_block, rules_block
 
 NOON = "2026-02-12T12:00:00+00:00"
 PROMPT = "Where does the Braldor project keep its backup key?"
@@ -47,7 +47,7 @@ def test_a_turn_is_given_what_answers_with_its_place_every_time(root: Path) -> N
 def test_what_was_given_can_be_looked_at(root: Path) -> None:
     told(root, "before_prompt_build", prompt=PROMPT, sessionId="61871d67-1")
     with Memory.open(root) as memory:
-        last = given.read(memory.workspace).packs[-1]
+        last = injected.read_injected(memory.workspace).packs[-1]
     assert (last["hook"], last["agent"], last["session"]) == ("before_prompt_build", "openclaw", "61871d67")
 
 
@@ -116,7 +116,7 @@ def database(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 def test_a_turn_queues_its_talk_and_a_reset_wants_it_captured_at_once(root: Path, database: Path) -> None:
     about = {"sessionKey": "agent:main:main", "sessionId": "61871d67"}
     assert told(root, "agent_end", trigger="user", success=True, **about) is None
-    (waiting,) = inbox.waiting(str(root))
+    (waiting,) = spool.waiting(str(root))
     assert (waiting.agent, waiting.session, waiting.transcript, waiting.now) == (
         "openclaw",
         "61871d67",
@@ -124,7 +124,7 @@ def test_a_turn_queues_its_talk_and_a_reset_wants_it_captured_at_once(root: Path
         False,
     )
     assert told(root, "before_reset", reason="new", **about) == {"ended": str(database)}
-    (waiting,) = inbox.waiting(str(root))
+    (waiting,) = spool.waiting(str(root))
     assert waiting.now is True
 
 
@@ -133,7 +133,7 @@ def test_who_wants_nothing_captured_has_nothing_queued(
 ) -> None:
     monkeypatch.setenv("NACRE_HOOKS_CAPTURE", "false")
     assert told(root, "before_reset", sessionKey="agent:main:main", sessionId="61871d67") is None
-    assert inbox.waiting(str(root)) == []
+    assert spool.waiting(str(root)) == []
 
 
 def test_what_a_flush_wrote_is_found_after_it(root: Path, database: Path) -> None:
@@ -141,7 +141,7 @@ def test_what_a_flush_wrote_is_found_after_it(root: Path, database: Path) -> Non
         "# 2026-02-12\n\n## 11:00 note\n- [TECH] The lighthouse runs on diesel\n", "utf8"
     )
     assert told(root, "agent_end", trigger="memory", sessionKey="agent:main:main", sessionId="61871d67") is None
-    assert inbox.waiting(str(root)) == []
+    assert spool.waiting(str(root)) == []
     with Memory.open(root) as memory:
         assert memory.search("lighthouse diesel")[0].snippet == "- [TECH] The lighthouse runs on diesel"
 
@@ -155,7 +155,7 @@ def test_a_fresh_start_is_for_the_owner_alone(root: Path) -> None:
 def test_a_group_is_given_something_and_may_ask_nothing_else(root: Path, database: Path, event: str) -> None:
     with pytest.raises(BadInput, match="owner"):
         told(root, event, scope="group:family", sessionKey="agent:main:main", sessionId="61871d67")
-    assert inbox.waiting(str(root)) == []
+    assert spool.waiting(str(root)) == []
 
 
 def test_a_session_that_wants_to_leave_no_trace_is_given_nothing_and_nothing_is_noted(root: Path) -> None:
@@ -163,7 +163,7 @@ def test_a_session_that_wants_to_leave_no_trace_is_given_nothing_and_nothing_is_
     assert told(root, "before_prompt_build", prompt=PROMPT, sessionId="61871d67-1", sessionKey=key) is None
     assert told(root, "scope", sessionKey=key) == {"scope": None}
     with Memory.open(root) as memory:
-        log = given.read(memory.workspace)
+        log = injected.read_injected(memory.workspace)
     assert (log.packs, log.silence) == ((), None)
 
 
@@ -183,9 +183,9 @@ def test_an_answer_is_plain_values(root: Path) -> None:
 def test_rules_that_stand_in_the_injected_file_are_not_told_again(root: Path) -> None:
     agents = root / "AGENTS.md"
     assert told(root, "prompt_section")["elsewhere"] is has_block(agents.read_text("utf8"))
-    agents.write_text(block("en"), "utf8")
+    agents.write_text(rules_block("en"), "utf8")
     assert told(root, "prompt_section")["elsewhere"] is True
-    agents.write_text("x" * 20_000 + "\n\n" + block("en"), "utf8")  # beyond what OpenClaw shows its model
+    agents.write_text("x" * 20_000 + "\n\n" + rules_block("en"), "utf8")  # beyond what OpenClaw shows its model
     assert told(root, "prompt_section")["elsewhere"] is False
     agents.unlink()
     assert told(root, "prompt_section")["elsewhere"] is False

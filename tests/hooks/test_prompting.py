@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from tests.hooks.conftest import Session
 
-from nacre import Memory
+from nacre.context.pack import tokens, weight
 from nacre.hooks.answering import answer
-from nacre.hooks.prompting import _fits, is_telling
+from nacre.hooks.inject import _fits, is_telling
+from nacre.memory import Memory
 from nacre.model.hit import Hit
-from nacre.recall.pack import tokens, weight
-from nacre.vault import given
-from nacre.vault.ledger import identity
+from nacre.vault import injected
+from nacre.vault.ledger import entry_id
 
 PNPM, BUN = "Use pnpm, never npm, in every repository", "We moved to Bun for all installs"
 KEY = "Where does the Braldor project keep its backup key?"
@@ -119,7 +119,7 @@ def test_a_memory_cannot_step_out_of_its_frame(session: Session) -> None:
 def test_why_it_was_given_can_be_seen(session: Session) -> None:
     session.ask(KEY)
     with Memory.open(session.root) as memory:
-        pack, text = given.last(memory.workspace, "main") or ({}, "")
+        pack, text = injected.last_pack(memory.workspace, "main") or ({}, "")
     assert (pack["hook"], pack["agent"], pack["session"]) == ("UserPromptSubmit", "claude-code", "61871d67")
     assert pack["hits"][0]["citation"] == "memory/harbour.md#L3-L3"
     assert {"Braldor", "backup", "key"} <= set(pack["hits"][0]["terms"])
@@ -130,8 +130,8 @@ def test_why_it_was_given_can_be_seen(session: Session) -> None:
 def test_forgetting_takes_the_shared_words_out_of_what_was_noted(session: Session) -> None:
     session.ask(KEY)
     with Memory.open(session.root) as memory:
-        given.take_out(memory.workspace, lambda text: "third floor" in text)
-        pack, text = given.last(memory.workspace, "main") or ({}, "")
+        injected.redact_injected(memory.workspace, lambda text: "third floor" in text)
+        pack, text = injected.last_pack(memory.workspace, "main") or ({}, "")
     assert text == ""
     assert "terms" not in pack["hits"][0]
 
@@ -186,9 +186,9 @@ def _moved_to_bun(session: Session, *, in_memory: str = BUN) -> None:
     (root / "MEMORY.md").write_text(f"# Long-Term Memory\n\n## User Preferences\n- {in_memory}\n", "utf8")
     (root / "memory" / "2026-02-10.md").write_text(f"# 2026-02-10\n\n## 09:00 note\n- [PREF] {PNPM}\n", "utf8")
     records = (
-        {"id": identity(PNPM), "at": "2026-02-10T22:00", "verdict": "admitted", "text": PNPM},
-        {"id": identity(PNPM), "at": "2026-02-11T22:00", "verdict": "superseded", "by": identity(BUN), "valid_to": "2026-02-11"},
-        {"id": identity(BUN), "at": "2026-02-11T22:00", "verdict": "admitted", "text": BUN},
+        {"id": entry_id(PNPM), "at": "2026-02-10T22:00", "verdict": "admitted", "text": PNPM},
+        {"id": entry_id(PNPM), "at": "2026-02-11T22:00", "verdict": "superseded", "by": entry_id(BUN), "valid_to": "2026-02-11"},
+        {"id": entry_id(BUN), "at": "2026-02-11T22:00", "verdict": "admitted", "text": BUN},
     )  # fmt: skip
     (root / "memory" / "ledger.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in records), "utf8")
 
@@ -208,7 +208,7 @@ def test_what_was_superseded_is_not_given_to_who_knows_better(session: Session) 
 def test_what_was_superseded_by_something_that_is_gone_is_not_given(session: Session) -> None:
     _moved_to_bun(session)
     with (session.root / "memory" / "ledger.jsonl").open("a", encoding="utf8") as file:
-        file.write(json.dumps({"id": identity(BUN), "at": "2026-02-12T09:00", "verdict": "forgotten"}) + "\n")
+        file.write(json.dumps({"id": entry_id(BUN), "at": "2026-02-12T09:00", "verdict": "forgotten"}) + "\n")
     assert PNPM not in session.ask("can I use pnpm, never npm, here?")
 
 
@@ -219,9 +219,9 @@ def test_long_term_memory_holds_whatever_the_ledger_says(session: Session) -> No
     assert "superseded" not in text
 
 
-def _noted(session: Session) -> given.Log:
+def _noted(session: Session) -> injected.Log:
     with Memory.open(session.root) as memory:
-        return given.read(memory.workspace)
+        return injected.read_injected(memory.workspace)
 
 
 @pytest.mark.parametrize(

@@ -13,12 +13,11 @@ from tests.daemon.waiting import until
 from tests.hooks.conftest import Fire
 from tests.talks import ClaudeTalk
 
-from nacre import Memory
 from nacre.daemon import client
-from nacre.daemon.lifetime import holder
-from nacre.daemon.start import make_way, stop
-from nacre.vault import inbox
-from nacre.vault.workspace import Workspace
+from nacre.daemon.process import daemon_process, stop_daemon, stop_on_demand
+from nacre.memory import Memory
+from nacre.model.workspace import Workspace
+from nacre.vault import spool
 
 PROMPT = "Where does the Braldor project keep its backup key?"
 WANTED = {"NACRE_NO_DAEMON": "0"}
@@ -34,7 +33,7 @@ def test_a_hook_that_finds_no_daemon_starts_one_for_the_next_time(
         assert fire("UserPromptSubmit", prompt=PROMPT, session_id="next", env=WANTED).stdout
     finally:
         with Memory.open(root) as memory:
-            assert stop(memory)
+            assert stop_daemon(memory)
 
 
 def test_one_that_a_hook_started_runs_no_jobs_unless_the_user_wants_that(
@@ -51,7 +50,7 @@ def test_one_that_a_hook_started_runs_no_jobs_unless_the_user_wants_that(
         until(lambda: bool(wait_for_status(root)["jobs"]["timed"]))
     finally:
         with Memory.open(root) as memory:
-            assert stop(memory)
+            assert stop_daemon(memory)
 
 
 def test_one_that_a_hook_started_has_the_settings_of_the_user_and_not_of_that_session(
@@ -74,25 +73,25 @@ def test_one_that_a_hook_started_has_the_settings_of_the_user_and_not_of_that_se
         assert wait_for_status(root)["questions"] >= 3  # all of it was answered by the daemon
     finally:
         with Memory.open(root) as memory:
-            assert stop(memory)
+            assert stop_daemon(memory)
 
 
 def test_one_that_is_to_stay_takes_the_place_of_one_on_demand(root: Path, start: Start) -> None:
     start("--on-demand", jobs=True)
     with Memory.open(root) as memory:
-        make_way(memory)
-        assert holder(memory.workspace) is None
+        stop_on_demand(memory)
+        assert daemon_process(memory.workspace) is None
     stays = start()
     with Memory.open(root) as memory:
-        make_way(memory)
-        assert holder(memory.workspace) == stays.pid
+        stop_on_demand(memory)
+        assert daemon_process(memory.workspace) == stays.pid
 
 
 def wait_for_status(root: Path) -> dict[str, Any]:
     found: list[dict[str, Any]] = []
 
     def there() -> bool:
-        found.extend(one for one in (client.status(str(root)),) if one)
+        found.extend(one for one in (client.daemon_status(str(root)),) if one)
         return bool(found)
 
     until(there)
@@ -107,7 +106,7 @@ def json_text(output: bytes) -> bytes:
 def test_none_is_started_where_the_user_wants_none_or_nobody_waits(event: str, fire: Fire, root: Path) -> None:
     off = {} if event == "Stop" else {"NACRE_HOOKS_START_DAEMON": "false"}
     fire(event, prompt=PROMPT, transcript_path=__file__, env=WANTED | off)
-    assert holder(Workspace(root)) is None
+    assert daemon_process(Workspace(root)) is None
     assert not (root / ".nacre" / "hooks" / "daemon").exists()
 
 
@@ -116,7 +115,7 @@ def test_one_that_did_not_come_up_is_not_started_with_every_prompt(fire: Fire, r
     sign.parent.mkdir()
     sign.touch()
     fire("UserPromptSubmit", prompt=PROMPT, env=WANTED)
-    assert holder(Workspace(root)) is None
+    assert daemon_process(Workspace(root)) is None
 
 
 def test_a_talk_that_ends_is_captured_at_once(fire: Fire, root: Path, start: Start) -> None:
@@ -137,7 +136,7 @@ def test_a_talk_that_ends_is_captured_at_once(fire: Fire, root: Path, start: Sta
         return "".join(path.read_text("utf8") for path in (root / "memory").glob(f"{now.year}-*.md"))
 
     until(lambda: "Tuesdays" in logs(), 120)
-    until(lambda: inbox.waiting(str(root)) == [], 60)
+    until(lambda: spool.waiting(str(root)) == [], 60)
     assert logs().count("Tuesdays") == 1
 
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from nacre.config import Config
+from nacre.config.settings import Config
 from nacre.index.store import Generation, Store, index_file, wanted_settings
 from nacre.index.update import TextReport, update
+from nacre.model.workspace import Workspace
 from nacre.vault.files import memory_files
-from nacre.vault.workspace import Workspace
 
 
 @pytest.fixture

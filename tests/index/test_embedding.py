@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from nacre.config import Config, IndexSettings
+from nacre.config.settings import Config, IndexSettings
 from nacre.index import embedding
-from nacre.index.keeper import Keeper
+from nacre.index.freshness import MemoryIndex
 from nacre.index.vectors import Scanner
 
 
@@ -163,7 +163,7 @@ def test_a_new_generation_reuses_the_vectors_of_texts_that_stayed_the_same(
     embedder = fake_embedder()
     embedding.fill(notes.store, embedder)
     config = Config(index=IndexSettings(chunk_tokens=300))
-    keeper = Keeper(notes.workspace, config, notes.store)
+    keeper = MemoryIndex(notes.workspace, config, notes.store)
     keeper.rebuild()
     embedder.asked = 0
     embedding.fill(notes.store, embedder)

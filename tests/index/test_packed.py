@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from nacre import Memory
-from nacre.vault.packed import pack
+from nacre.memory import Memory
+from nacre.vault.disk import compress
 
 LOG = "# 2026-02-10\n\n## 14:05 session:61871d67 | 12 messages\n- [PREF] Use pnpm, never npm\n\n## 15:00 session:71871d67 | 4 messages | group:family\n- Dinner is at Rosa's on Friday\n"
 PATH = "memory/archive/2026-02/2026-02-10.md.gz"
@@ -18,7 +18,7 @@ def root(tmp_path: Path) -> Path:
     root = tmp_path / "ws"
     Memory.init(root).close()
     (root / PATH).parent.mkdir(parents=True)
-    (root / PATH).write_bytes(pack(LOG.encode()))
+    (root / PATH).write_bytes(compress(LOG.encode()))
     return root
 
 
@@ -46,7 +46,7 @@ def test_a_log_that_is_compressed_or_unpacked_is_found_once(root: Path) -> None:
 
 
 def test_what_is_damaged_a_link_or_not_in_the_archive_is_not_read(root: Path) -> None:
-    data = pack(LOG.encode())
+    data = compress(LOG.encode())
     (root / PATH).write_bytes(data[:40])
     (root / "memory" / "note.md.gz").write_bytes(data)
     (root / "elsewhere.gz").write_bytes(data)

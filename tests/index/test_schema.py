@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import gc
 
-from nacre.index import schema
+from nacre.index import store
 
 
 def test_a_connection_that_could_not_be_opened_goes_quietly() -> None:
     """Pytest turns an error in a finaliser into a failure of the test."""
-    made = schema._Connection.__new__(schema._Connection)
+    made = store._Connection.__new__(store._Connection)
     del made
     gc.collect()

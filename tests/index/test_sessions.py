@@ -16,13 +16,13 @@ import pytest
 from tests.talks import META, ClaudeTalk, openclaw_talk
 
 from nacre.clock import Clock
-from nacre.config import Config, IndexSettings, SourceSettings, SourcesSettings
-from nacre.index.sessions import SessionKeeper, delete, sessions_file
+from nacre.config.settings import Config, IndexSettings, SourceSettings, SourcesSettings
+from nacre.index.sessions import SessionIndex, delete_sessions_index, sessions_file
 from nacre.index.store import Store
+from nacre.model.workspace import Workspace
 from nacre.sources import claude
 from nacre.sources.consent import begin_pause, end_pause
-from nacre.sources.transcript import Places, Reading
-from nacre.vault.workspace import Workspace
+from nacre.sources.reading import Places, Reading
 
 ON = Config(timezone="Asia/Shanghai", index=IndexSettings(sessions=True))
 CLOCK = Clock(ZoneInfo("Asia/Shanghai"))
@@ -34,7 +34,7 @@ class Opened:
 
     def __init__(self, workspace: Workspace, home: Path, config: Config) -> None:
         store = Store(sessions_file(workspace))
-        self.keeper = SessionKeeper(workspace, config, store, CLOCK, places=Places(home))
+        self.keeper = SessionIndex(workspace, config, store, CLOCK, places=Places(home))
 
     def texts(self) -> list[str]:
         generation = self.keeper.current()
@@ -373,8 +373,8 @@ def test_deleting_takes_every_file_of_it_and_no_other(opened: Open, home: Path, 
     index = opened()
     index.texts()
     (workspace.index / "index.sqlite").touch()
-    assert delete(workspace)
+    assert delete_sessions_index(workspace)
     assert not [path for path in workspace.index.iterdir() if path.name.startswith("sessions")]
     assert (workspace.index / "index.sqlite").exists()
-    assert not delete(workspace)
+    assert not delete_sessions_index(workspace)
     assert index.texts() == ["hello"], "and who has it open makes it anew"

@@ -15,16 +15,15 @@ from typing import Any
 
 import pytest
 
-from nacre.config import Config, IndexSettings
+from nacre.config.settings import Config, IndexSettings
 from nacre.errors import CannotRead, IndexUnusable
-from nacre.index import schema
+from nacre.index import store
 from nacre.index import update as updating
-from nacre.index.keeper import Keeper
-from nacre.index.schema import VERSION
-from nacre.index.store import Store, index_file, wanted_settings
-from nacre.vault import packed
+from nacre.index.freshness import MemoryIndex
+from nacre.index.store import VERSION, Store, index_file, wanted_settings
+from nacre.model.workspace import Workspace
+from nacre.vault import disk
 from nacre.vault.files import memory_files
-from nacre.vault.workspace import Workspace
 
 InChild = Callable[[Callable[[], None]], int]
 LONG_AGO = 1_700_000_000_000_000_000
@@ -345,13 +344,13 @@ def test_damage_met_by_two_processes_is_set_aside_once(indexed: Any) -> None:
     index = indexed()
     index.write("memory/a.md", "text\n")
     index.update()
-    damaged = schema.identity(index.store.path)
+    damaged = store.file_identity(index.store.path)
     index.store.close()
-    schema.set_aside(index.store.path, damaged)
+    store.set_aside(index.store.path, damaged)
     index.update()
-    healthy = schema.identity(index.store.path)
-    schema.set_aside(index.store.path, damaged)
-    assert schema.identity(index.store.path) == healthy
+    healthy = store.file_identity(index.store.path)
+    store.set_aside(index.store.path, damaged)
+    assert store.file_identity(index.store.path) == healthy
 
 
 def test_an_index_of_a_newer_version_is_refused_with_a_remedy(indexed: Any) -> None:
@@ -368,7 +367,7 @@ def test_an_index_of_a_newer_version_is_refused_with_a_remedy(indexed: Any) -> N
 def test_a_deleted_index_folder_is_built_again_under_an_open_keeper(indexed: Any, workspace: Workspace) -> None:
     index = indexed()
     index.write("memory/a.md", "text\n")
-    keeper = Keeper(workspace, index.config, index.store)
+    keeper = MemoryIndex(workspace, index.config, index.store)
     for _ in range(4):
         keeper.current()
     shutil.rmtree(workspace.index)
@@ -385,7 +384,7 @@ def test_an_index_deleted_in_the_middle_of_an_update_is_built_again(
     index = indexed()
     for number in range(20):
         index.write(f"memory/{number}.md", f"text {number}\n")
-    keeper = Keeper(workspace, index.config, index.store)
+    keeper = MemoryIndex(workspace, index.config, index.store)
     once: list[int] = []
 
     def delete(done: int, total: int) -> None:
@@ -403,11 +402,11 @@ def test_a_changed_setting_is_built_beside_and_the_old_answers_until_it_is_finis
 ) -> None:
     first = indexed()
     first.write("memory/a.md", "\n\n".join(f"Paragraph {number} says something of its own." for number in range(60)))
-    old = Keeper(workspace, first.config, first.store)
+    old = MemoryIndex(workspace, first.config, first.store)
     answered = old.current()
     config = Config(index=IndexSettings(chunk_tokens=50, chunk_overlap=0))
     second = indexed(config)
-    new = Keeper(workspace, config, second.store)
+    new = MemoryIndex(workspace, config, second.store)
     assert new.current() == answered
     assert new.outdated()
     new.rebuild()
@@ -447,7 +446,7 @@ def test_a_new_generation_that_was_interrupted_is_carried_on_and_one_given_up_is
         if done >= 10:
             raise KeyboardInterrupt
 
-    keeper = Keeper(workspace, wanted.config, wanted.store)
+    keeper = MemoryIndex(workspace, wanted.config, wanted.store)
     with pytest.raises(KeyboardInterrupt):
         keeper.rebuild(stop)
     assert keeper.rebuild().read == 10
@@ -464,7 +463,7 @@ def test_finishing_before_anything_was_built_builds_it_first(indexed: Any, works
     index.write("memory/a.md", "text\n")
     index.update()
     config = Config(index=IndexSettings(chunk_tokens=100))
-    keeper = Keeper(workspace, config, Store(index.store.path))
+    keeper = MemoryIndex(workspace, config, Store(index.store.path))
     keeper.finish()
     live = keeper.store.live()
     assert live
@@ -498,7 +497,7 @@ def test_where_the_workspace_cannot_be_written_the_index_lies_in_the_cache_or_in
             path = index_file(workspace.index)
             wanted = Path(cache) if cache == str(base / "cache") else Path()
             assert str(path) == ":memory:" if not wanted.name else wanted in path.parents
-            keeper = Keeper(workspace, Config(), Store(path))
+            keeper = MemoryIndex(workspace, Config(), Store(path))
             for _ in range(4):
                 live = keeper.store.safely(keeper.current)
             assert keeper.store.db.execute(f"select body from {live.words}").fetchall() == [("text",)]
@@ -524,7 +523,7 @@ def test_an_error_of_the_file_system_is_not_an_empty_folder(
     (tmp_path / "memory").mkdir()
     note = tmp_path / "memory" / "note.md"
     note.write_text("# Note\n\nThe roses need cover.\n", "utf8")
-    keeper = Keeper(Workspace(tmp_path), Config(), Store(tmp_path / "index.sqlite"))
+    keeper = MemoryIndex(Workspace(tmp_path), Config(), Store(tmp_path / "index.sqlite"))
     generation = keeper.current()
     count = "select count(*) from files where generation = ?"
     assert keeper.store.db.execute(count, (generation.id,)).fetchone() == (1,)
@@ -534,7 +533,7 @@ def test_an_error_of_the_file_system_is_not_an_empty_folder(
         raise OSError(code, os.strerror(code))
 
     with monkeypatch.context() as patched:
-        patched.setattr(packed if call == "open" else os, call, fails, raising=False)
+        patched.setattr(disk if call == "open" else os, call, fails, raising=False)
         with pytest.raises(CannotRead):
             keeper.current()
     assert keeper.store.db.execute(count, (generation.id,)).fetchone() == (1,)

@@ -11,12 +11,11 @@ from typing import Any
 
 import pytest
 
-from nacre.config import Config
-from nacre.index import watch as watching
-from nacre.index.keeper import Keeper
+from nacre.config.settings import Config
+from nacre.index import freshness as watching
+from nacre.index.freshness import ChangeFeed, MemoryIndex
 from nacre.index.store import Store, index_file
-from nacre.index.watch import ChangeFeed
-from nacre.vault.workspace import Workspace
+from nacre.model.workspace import Workspace
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="inotify is Linux's own")
 
@@ -174,7 +173,7 @@ def test_too_many_folders_or_a_file_system_that_others_write_to_are_not_watched(
     monkeypatch.setattr(watching, "_MOST_FOLDERS", 100)
     monkeypatch.setattr(watching, "_LOCAL", frozenset())
     assert not feed.watch([str(folder)], tmp_path / "watching")
-    assert not watching.all_local({"/proc/self"})
+    assert not watching.all_on_local_disks({"/proc/self"})
 
 
 def test_the_deepest_mount_decides() -> None:
@@ -196,10 +195,10 @@ def test_a_forked_child_does_not_take_its_parent_s_events(feed: ChangeFeed, fold
 
 
 @pytest.fixture
-def keeper(workspace: Workspace) -> Iterator[Keeper]:
+def keeper(workspace: Workspace) -> Iterator[MemoryIndex]:
     (workspace.memory / "sub").mkdir()
     (workspace.memory / "sub" / "a.md").write_text("first\n", encoding="utf-8")
-    one = Keeper(workspace, Config(), Store(index_file(workspace.index)))
+    one = MemoryIndex(workspace, Config(), Store(index_file(workspace.index)))
     for _ in range(4):
         one.current()
     assert one._feed.quiet(), "a keeper that is asked again and again watches"
@@ -207,19 +206,19 @@ def keeper(workspace: Workspace) -> Iterator[Keeper]:
     one.close()
 
 
-def found(keeper: Keeper) -> set[str]:
+def found(keeper: MemoryIndex) -> set[str]:
     live = keeper.current()
     return {row[0] for row in keeper.store.db.execute("select text from chunks where generation = ?", (live.id,))}
 
 
-def test_a_keeper_that_watches_does_not_scan_again(keeper: Keeper) -> None:
+def test_a_keeper_that_watches_does_not_scan_again(keeper: MemoryIndex) -> None:
     scans = keeper._scans
     for _ in range(5):
         keeper.current()
     assert keeper._scans == scans
 
 
-def test_a_keeper_that_watches_misses_no_write(keeper: Keeper) -> None:
+def test_a_keeper_that_watches_misses_no_write(keeper: MemoryIndex) -> None:
     memory = keeper.workspace.memory
     for turn in range(3):
         elsewhere(f"open('sub/a.md', 'w').write('turn {turn}')", memory)
@@ -235,7 +234,7 @@ def test_a_keeper_that_watches_misses_no_write(keeper: Keeper) -> None:
         assert found(keeper) == {f"last {turn}", "deeper"}
 
 
-def test_a_keeper_follows_links_to_where_the_writing_is_done(keeper: Keeper) -> None:
+def test_a_keeper_follows_links_to_where_the_writing_is_done(keeper: MemoryIndex) -> None:
     root = keeper.workspace.root
     (root / "docs").mkdir()
     (root / "docs" / "real.md").write_text("one", encoding="utf-8")

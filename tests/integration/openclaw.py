@@ -25,7 +25,7 @@ from tests.integration.npm import installed, programs
 from tests.integration.scratch import COMMAND_WITHIN, Checks, Scratch, scratch, until
 from tests.integration.stub import ANSWER, MODEL, Request, Stub, stub
 
-from nacre.sources.chats import sign_of
+from nacre.sources.registry import sign_of
 
 PACKAGES = ("node@24", "openclaw@2026.9.6")
 SETTINGS = ".openclaw/openclaw.json"

@@ -8,12 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from nacre.clock import Clock
-from nacre.config import Config
-from nacre.config.settings import JobsSettings
-from nacre.jobs.run import Desk
-from nacre.jobs.schedule import NAMES
-from nacre.jobs.works import Outcome
-from nacre.vault.workspace import Workspace
+from nacre.config.settings import Config, JobsSettings
+from nacre.jobs.run import Outcome, Runner
+from nacre.jobs.schedule import JOB_NAMES
+from nacre.model.workspace import Workspace
 
 NOW = dt.datetime(2026, 2, 10, 14, 30, tzinfo=dt.UTC)  # a Tuesday
 
@@ -33,14 +31,14 @@ def desk_at(
     *,
     zone: dt.tzinfo = dt.UTC,
     config: Config | None = None,
-) -> Desk:
+) -> Runner:
     (root / ".nacre").mkdir(mode=0o700, parents=True, exist_ok=True)
-    does = {name: (works or {}).get(name, nothing) for name in NAMES}
+    does = {name: (works or {}).get(name, nothing) for name in JOB_NAMES}
     chosen = config or Config(jobs=JobsSettings(jitter="0s"))
-    return Desk(Workspace(root), chosen, Clock(zone, now), does)
+    return Runner(Workspace(root), chosen, Clock(zone, now), does)
 
 
-def later(desk: Desk, **span: float) -> Desk:
+def later(desk: Runner, **span: float) -> Runner:
     """The same desk after a while."""
     assert desk.clock.fixed
     return replace(desk, clock=Clock(desk.clock.zone, desk.clock.fixed + dt.timedelta(**span)))

@@ -12,10 +12,22 @@ from hypothesis import strategies as some
 from tests.capture.talks import Desk as Machine
 from tests.jobs.desks import NOW
 
-from nacre.jobs.adaptive import BUSY, QUIET, UNLEARNED, Hours, Talk, capture_due, interval, learned, next_look, silent
-from nacre.jobs.due import Rules, Run
-from nacre.jobs.journal import Journal, Ran
-from nacre.jobs.ticking import tick
+from nacre.jobs.due import (
+    BUSY,
+    QUIET,
+    UNLEARNED,
+    Hours,
+    PlannedRun,
+    Rules,
+    SessionFile,
+    capture_due,
+    ended_or_silent,
+    learn_hours,
+    look_interval,
+    next_look,
+)
+from nacre.jobs.journal import JobRun, Journal
+from nacre.jobs.tick import tick
 from nacre.memory import Memory
 
 MINUTE, HOUR, DAY = dt.timedelta(minutes=1), dt.timedelta(hours=1), dt.timedelta(days=1)
@@ -25,76 +37,76 @@ LOOKED = NOW - HOUR
 
 
 def wanted(
-    *talks: Talk, now: dt.datetime = NOW, runs: tuple[Ran, ...] = (), looked: dt.datetime | None = LOOKED
-) -> Run | None:
+    *talks: SessionFile, now: dt.datetime = NOW, runs: tuple[JobRun, ...] = (), looked: dt.datetime | None = LOOKED
+) -> PlannedRun | None:
     return capture_due(talks, now, Journal(runs), RULES, silence=SILENCE, looked=looked)
 
 
-def failed(at: dt.datetime, number: int = 1) -> Ran:
-    return Ran(number, "memory-sync", at, result="failed", ended=at)
+def failed(at: dt.datetime, number: int = 1) -> JobRun:
+    return JobRun(number, "memory-sync", at, result="failed", ended=at)
 
 
 def test_a_talk_that_fell_silent_since_the_last_capture_is_captured() -> None:
-    assert wanted(Talk("a", NOW - 11 * MINUTE)) == Run("memory-sync", None, 1, "talk")
+    assert wanted(SessionFile("a", NOW - 11 * MINUTE)) == PlannedRun("memory-sync", None, 1, "talk")
 
 
 def test_a_talk_that_goes_on_is_left_until_it_is_silent_or_said_to_be_over() -> None:
-    assert wanted(Talk("a", NOW - MINUTE)) is None
-    assert wanted(Talk("a", NOW - MINUTE, ended=True))
+    assert wanted(SessionFile("a", NOW - MINUTE)) is None
+    assert wanted(SessionFile("a", NOW - MINUTE, ended=True))
 
 
 def test_what_was_there_at_the_last_capture_calls_for_none() -> None:
-    assert wanted(Talk("a", LOOKED), Talk("b", LOOKED - DAY, ended=True)) is None
+    assert wanted(SessionFile("a", LOOKED), SessionFile("b", LOOKED - DAY, ended=True)) is None
 
 
 def test_before_the_first_capture_nothing_is_captured_unasked() -> None:
-    assert wanted(Talk("a", NOW - HOUR), looked=None) is None
+    assert wanted(SessionFile("a", NOW - HOUR), looked=None) is None
 
 
 def test_a_file_from_the_future_waits() -> None:
-    assert silent([Talk("a", NOW + DAY)], NOW, SILENCE, LOOKED) == []
+    assert ended_or_silent([SessionFile("a", NOW + DAY)], NOW, SILENCE, LOOKED) == []
 
 
 def test_after_failures_it_waits_longer_and_longer_and_then_leaves_it_to_the_fixed_times() -> None:
-    talk = Talk("a", NOW - 11 * MINUTE)
+    talk = SessionFile("a", NOW - 11 * MINUTE)
     assert wanted(talk, runs=(failed(NOW),), now=NOW + MINUTE / 2) is None
-    assert wanted(talk, runs=(failed(NOW),), now=NOW + MINUTE) == Run("memory-sync", None, 2, "talk")
+    assert wanted(talk, runs=(failed(NOW),), now=NOW + MINUTE) == PlannedRun("memory-sync", None, 2, "talk")
     assert wanted(talk, runs=tuple(failed(NOW, number) for number in range(4)), now=NOW + DAY) is None
 
 
 def test_hours_are_learned_from_when_something_was_said() -> None:
     now = NOW.astimezone(ZoneInfo("Asia/Shanghai"))  # Tuesday, half past ten at night
     said = [now - week * 7 * DAY - minutes * MINUTE for week in range(4) for minutes in range(0, 60, 7)]
-    hours = learned((one.astimezone(dt.UTC) for one in said), now)
+    hours = learn_hours((one.astimezone(dt.UTC) for one in said), now)
     assert hours.at(now) == pytest.approx(1, abs=0.4)
     assert hours.at(now - 12 * HOUR) == 0
-    assert learned(said[:19], now) == Hours()
+    assert learn_hours(said[:19], now) == Hours()
 
 
 def test_what_was_long_ago_or_lies_ahead_teaches_nothing() -> None:
-    assert learned([NOW - 100 * DAY] * 50 + [NOW + DAY] * 50, NOW) == Hours()
+    assert learn_hours([NOW - 100 * DAY] * 50 + [NOW + DAY] * 50, NOW) == Hours()
 
 
 def test_busy_hours_are_looked_at_every_half_minute_quiet_ones_rarely_and_idle_machines_hardly() -> None:
     busy, quiet = Hours((1.0,) * 168), Hours((0.0,) * 168)
     lately, long_ago = NOW - HOUR, NOW - 4 * HOUR
-    assert interval(NOW, busy, lately, HOUR) == BUSY
-    assert interval(NOW, quiet, lately, HOUR) == QUIET
-    assert interval(NOW, quiet, lately, SILENCE) == SILENCE
-    assert interval(NOW, Hours(), lately, SILENCE) == UNLEARNED
-    assert interval(NOW, busy, long_ago, SILENCE) == QUIET
-    assert interval(NOW, busy, None, SILENCE) == QUIET
+    assert look_interval(NOW, busy, lately, HOUR) == BUSY
+    assert look_interval(NOW, quiet, lately, HOUR) == QUIET
+    assert look_interval(NOW, quiet, lately, SILENCE) == SILENCE
+    assert look_interval(NOW, Hours(), lately, SILENCE) == UNLEARNED
+    assert look_interval(NOW, busy, long_ago, SILENCE) == QUIET
+    assert look_interval(NOW, busy, None, SILENCE) == QUIET
 
 
 def test_the_next_look_is_when_a_talk_would_have_fallen_silent() -> None:
     quiet = Hours((0.0,) * 168)
-    talk = Talk("a", NOW - 7 * MINUTE)
+    talk = SessionFile("a", NOW - 7 * MINUTE)
     assert next_look(NOW, [talk], quiet, silence=SILENCE, looked=LOOKED) == NOW + 3 * MINUTE
 
 
 def test_over_a_clock_change_the_next_look_is_no_hour_late() -> None:
     now = dt.datetime(2026, 3, 29, 0, 59, tzinfo=dt.UTC).astimezone(ZoneInfo("Europe/Berlin"))
-    found = next_look(now, [Talk("a", now - HOUR)], Hours(), silence=SILENCE, looked=now)
+    found = next_look(now, [SessionFile("a", now - HOUR)], Hours(), silence=SILENCE, looked=now)
     assert found - now.astimezone(dt.UTC) == UNLEARNED
 
 
@@ -117,7 +129,7 @@ def test_in_a_day_of_talks_each_is_captured_within_a_minute_of_its_silence(
     looks = 0
     while now < start + 9 * HOUR:
         looks += 1
-        talks = [Talk(str(at), min(end, now)) for at, (begin, end) in heard.items() if begin <= now]
+        talks = [SessionFile(str(at), min(end, now)) for at, (begin, end) in heard.items() if begin <= now]
         if capture_due(talks, now, Journal(), RULES, silence=SILENCE, looked=looked):
             captured |= {at: now for at, (_, end) in heard.items() if end <= now and at not in captured}
             looked = now
@@ -130,7 +142,7 @@ def test_in_a_day_of_talks_each_is_captured_within_a_minute_of_its_silence(
 
 def test_an_idle_night_is_looked_at_no_more_often_than_every_quarter_of_an_hour() -> None:
     now, looks = NOW, 0
-    talk = Talk("a", NOW - 4 * HOUR)
+    talk = SessionFile("a", NOW - 4 * HOUR)
     while now < NOW + 10 * HOUR:
         now = next_look(now, [talk], Hours((1.0,) * 168), silence=SILENCE, looked=NOW)
         looks += 1

@@ -12,8 +12,8 @@ from hypothesis import strategies as some
 from tests.jobs.desks import NOW
 
 from nacre.config.settings import JobsSettings
-from nacre.jobs.due import Rules, Run, asked, due, next_time, rules, wait
-from nacre.jobs.journal import Journal, Ran, Result
+from nacre.jobs.due import PlannedRun, Rules, due, next_time, requested_run, retry_wait, rules
+from nacre.jobs.journal import JobRun, Journal, Result
 from nacre.jobs.schedule import Job
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -23,7 +23,7 @@ MINUTE, HOUR = dt.timedelta(minutes=1), dt.timedelta(hours=1)
 TWO = NOW.replace(hour=14, minute=0)
 
 
-def one(now: dt.datetime, *runs: Ran, given: Rules = RULES) -> Run | None:
+def one(now: dt.datetime, *runs: JobRun, given: Rules = RULES) -> PlannedRun | None:
     found = due(now, Journal(runs), [JOB], given)
     assert len(found) <= 1
     return found[0] if found else None
@@ -31,14 +31,14 @@ def one(now: dt.datetime, *runs: Ran, given: Rules = RULES) -> Run | None:
 
 def ran(
     window: dt.datetime | None, result: Result | None = "done", after: dt.timedelta = MINUTE, attempt: int = 1
-) -> Ran:
+) -> JobRun:
     at = (window or NOW) + after
-    return Ran(attempt, JOB.name, at, window, attempt, result=result, ended=at if result else None)
+    return JobRun(attempt, JOB.name, at, window, attempt, result=result, ended=at if result else None)
 
 
 def test_a_job_that_never_ran_is_due_for_its_last_time() -> None:
-    assert one(NOW) == Run("memory-sync", TWO, 1, "missed")
-    assert one(TWO) == Run("memory-sync", TWO, 1, "time")
+    assert one(NOW) == PlannedRun("memory-sync", TWO, 1, "missed")
+    assert one(TWO) == PlannedRun("memory-sync", TWO, 1, "time")
 
 
 @pytest.mark.parametrize("result", ["done", "nothing", "partly"])
@@ -50,36 +50,36 @@ def test_after_days_of_sleep_it_is_caught_up_once() -> None:
     before = ran(TWO)
     morning = NOW + dt.timedelta(days=5)
     found = one(morning, before)
-    assert found == Run("memory-sync", TWO + dt.timedelta(days=5), 1, "missed")
+    assert found == PlannedRun("memory-sync", TWO + dt.timedelta(days=5), 1, "missed")
     assert one(morning, before, ran(found.window, after=30 * MINUTE)) is None
 
 
 def test_a_failed_run_is_tried_again_after_longer_and_longer_waits_and_not_for_ever() -> None:
-    runs: list[Ran] = []
+    runs: list[JobRun] = []
     now, starts = TWO, []
     while now < TWO + 3 * HOUR:
         if found := one(now, *runs):
             assert (found.attempt, found.window) == (len(runs) + 1, TWO)
             starts.append((now - TWO) / MINUTE)
-            runs.append(Ran(len(runs), JOB.name, now, TWO, found.attempt, result="failed", ended=now))
+            runs.append(JobRun(len(runs), JOB.name, now, TWO, found.attempt, result="failed", ended=now))
         now += MINUTE
     assert starts == [0, 1, 5, 21]
-    assert one(TWO + 4 * HOUR, *runs) == Run("memory-sync", TWO + 4 * HOUR, 1, "time")
+    assert one(TWO + 4 * HOUR, *runs) == PlannedRun("memory-sync", TWO + 4 * HOUR, 1, "time")
 
 
 def test_waits_grow_up_to_some_hours() -> None:
-    assert [wait(count) / MINUTE for count in (1, 2, 3, 4, 5, 99)] == [1, 4, 16, 64, 256, 256]
+    assert [retry_wait(count) / MINUTE for count in (1, 2, 3, 4, 5, 99)] == [1, 4, 16, 64, 256, 256]
 
 
 def test_a_run_that_broke_off_counts_as_an_attempt() -> None:
     broken = ran(TWO, None, after=MINUTE)
     assert one(TWO + MINUTE, broken) is None
-    assert one(TWO + 2 * MINUTE, broken) == Run("memory-sync", TWO, 2, "retry")
+    assert one(TWO + 2 * MINUTE, broken) == PlannedRun("memory-sync", TWO, 2, "retry")
     assert one(NOW, *[broken] * 4) is None
 
 
 def test_runs_without_a_time_neither_cover_one_nor_count_as_attempts() -> None:
-    assert one(NOW, ran(None), ran(None, "failed")) == Run("memory-sync", TWO, 1, "missed")
+    assert one(NOW, ran(None), ran(None, "failed")) == PlannedRun("memory-sync", TWO, 1, "missed")
 
 
 def test_a_run_for_a_later_time_ends_the_trying_for_an_earlier() -> None:
@@ -94,8 +94,8 @@ def test_a_run_for_a_later_time_ends_the_trying_for_an_earlier() -> None:
 
 def test_a_clock_that_was_years_ahead_does_not_stop_the_jobs() -> None:
     ahead = ran(TWO.replace(year=2031))
-    assert one(NOW, ahead) == Run("memory-sync", TWO, 1, "missed")
-    assert one(NOW, replace(ran(TWO, "failed"), ended=NOW.replace(year=2031)), ahead) == Run(
+    assert one(NOW, ahead) == PlannedRun("memory-sync", TWO, 1, "missed")
+    assert one(NOW, replace(ran(TWO, "failed"), ended=NOW.replace(year=2031)), ahead) == PlannedRun(
         "memory-sync", TWO, 2, "retry"
     )
 
@@ -106,10 +106,10 @@ def test_a_clock_that_is_set_back_runs_for_no_time_twice() -> None:
 
 
 def test_a_run_by_name_stands_for_the_last_time_unless_that_was_run_for() -> None:
-    assert asked(JOB, NOW, Journal()) == Run("memory-sync", TWO, 1, "asked")
-    assert asked(JOB, NOW, Journal((ran(TWO, "failed"),))) == Run("memory-sync", TWO, 2, "asked")
-    assert asked(JOB, NOW, Journal((ran(TWO),))) == Run("memory-sync", None, 1, "asked")
-    assert asked(Job("memory-sync", (), dt.UTC), NOW, Journal()) == Run("memory-sync", None, 1, "asked")
+    assert requested_run(JOB, NOW, Journal()) == PlannedRun("memory-sync", TWO, 1, "asked")
+    assert requested_run(JOB, NOW, Journal((ran(TWO, "failed"),))) == PlannedRun("memory-sync", TWO, 2, "asked")
+    assert requested_run(JOB, NOW, Journal((ran(TWO),))) == PlannedRun("memory-sync", None, 1, "asked")
+    assert requested_run(Job("memory-sync", (), dt.UTC), NOW, Journal()) == PlannedRun("memory-sync", None, 1, "asked")
 
 
 def test_jitter_is_the_same_every_day_and_differs_between_machines_and_jobs() -> None:
@@ -126,7 +126,7 @@ def test_a_run_begins_later_by_its_jitter_and_no_time_is_lost() -> None:
     shift = given.shift(JOB.name)
     before = ran(TWO - 4 * HOUR)
     assert one(TWO + shift - dt.timedelta(seconds=1), before, given=given) is None
-    assert one(TWO + shift, before, given=given) == Run("memory-sync", TWO, 1, "time")
+    assert one(TWO + shift, before, given=given) == PlannedRun("memory-sync", TWO, 1, "time")
 
 
 results = some.sampled_from(["done", "nothing", "partly", "failed", None])

@@ -14,9 +14,9 @@ from tests.jobs.desks import NOW
 
 from nacre.errors import PathEscape
 from nacre.jobs import journal
-from nacre.jobs.journal import Journal, Ran, begin, end, kept, place, read
+from nacre.jobs.journal import JobRun, Journal, begin_run, end_run, journal_path, newest_runs, read_journal
 from nacre.memory import Memory
-from nacre.vault.workspace import Workspace
+from nacre.model.workspace import Workspace
 
 MINUTE = dt.timedelta(minutes=1)
 
@@ -27,49 +27,49 @@ def workspace(tmp_path: Path) -> Workspace:
     return Workspace(tmp_path)
 
 
-def ran(workspace: Workspace, job: str, result: journal.Result, at: dt.datetime = NOW) -> Ran:
-    return end(workspace, begin(workspace, job, at, window=at, attempt=1, why="time"), at, result, seconds=1.5)
+def ran(workspace: Workspace, job: str, result: journal.Result, at: dt.datetime = NOW) -> JobRun:
+    return end_run(workspace, begin_run(workspace, job, at, window=at, attempt=1, why="time"), at, result, seconds=1.5)
 
 
 def test_a_run_is_read_as_it_was_written(workspace: Workspace) -> None:
-    begun = begin(workspace, "organise", NOW, window=NOW - MINUTE, attempt=2, why="retry")
-    assert read(workspace).runs == (begun,)
-    assert read(workspace).unfinished() == (begun,)
-    done = end(workspace, begun, NOW + MINUTE, "partly", seconds=61.23456, said="Changes: 3.")
-    assert read(workspace) == Journal((done,))
+    begun = begin_run(workspace, "organise", NOW, window=NOW - MINUTE, attempt=2, why="retry")
+    assert read_journal(workspace).runs == (begun,)
+    assert read_journal(workspace).unfinished() == (begun,)
+    done = end_run(workspace, begun, NOW + MINUTE, "partly", seconds=61.23456, said="Changes: 3.")
+    assert read_journal(workspace) == Journal((done,))
     assert (done.seconds, done.went_through, done.process[0]) == (61.235, True, os.getpid())
 
 
 def test_only_the_user_may_read_it(workspace: Workspace) -> None:
     ran(workspace, "organise", "done")
-    assert place(workspace).stat().st_mode & 0o777 == 0o600
+    assert journal_path(workspace).stat().st_mode & 0o777 == 0o600
 
 
 def test_a_sentence_is_short_on_one_line_and_without_secrets(workspace: Workspace) -> None:
-    begun = begin(workspace, "organise", NOW, window=None, attempt=1, why="asked")
+    begun = begin_run(workspace, "organise", NOW, window=None, attempt=1, why="asked")
     token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
-    said = end(workspace, begun, NOW, "failed", said=f"It\nbroke at {token} " + "x" * 1000).said
-    assert token not in place(workspace).read_text("utf8")
+    said = end_run(workspace, begun, NOW, "failed", said=f"It\nbroke at {token} " + "x" * 1000).said
+    assert token not in journal_path(workspace).read_text("utf8")
     assert said.startswith("It broke at ")
     assert len(said) <= 300
 
 
 def test_a_line_that_was_torn_costs_that_line_alone(workspace: Workspace) -> None:
     ran(workspace, "organise", "done")
-    with place(workspace).open("ab") as file:
+    with journal_path(workspace).open("ab") as file:
         file.write(b'{"run":2,"job":"orga')
     second = ran(workspace, "heartbeat", "nothing")
-    assert [one.job for one in read(workspace).runs] == ["organise", "heartbeat"]
-    assert read(workspace).runs[-1] == second
-    assert read(workspace).problems
+    assert [one.job for one in read_journal(workspace).runs] == ["organise", "heartbeat"]
+    assert read_journal(workspace).runs[-1] == second
+    assert read_journal(workspace).problems
 
 
 @given(some.binary(max_size=200))
 def test_nothing_that_stands_in_the_file_is_an_error(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
     workspace = Workspace(tmp_path_factory.mktemp("ws"))
     (workspace.root / ".nacre").mkdir()
-    place(workspace).write_bytes(data)
-    read(workspace)
+    journal_path(workspace).write_bytes(data)
+    read_journal(workspace)
 
 
 json_values = some.recursive(
@@ -104,9 +104,9 @@ def test_failures_are_counted_since_the_last_run_that_went_through(workspace: Wo
     for at, result in enumerate(results):
         ran(workspace, "organise", result, NOW + at * MINUTE)
         ran(workspace, "heartbeat", "nothing", NOW + at * MINUTE)
-    failed = read(workspace).failures("organise")
+    failed = read_journal(workspace).failures("organise")
     assert [one.started for one in failed] == [NOW + 2 * MINUTE, NOW + 3 * MINUTE]
-    assert read(workspace).failures("heartbeat") == ()
+    assert read_journal(workspace).failures("heartbeat") == ()
 
 
 def test_a_journal_that_grew_long_is_shortened_and_still_tells_since_when_a_job_fails(
@@ -117,31 +117,31 @@ def test_a_journal_that_grew_long_is_shortened_and_still_tells_since_when_a_job_
     first = ran(workspace, "memory-tidy", "failed", NOW + MINUTE)
     for at in range(60):
         ran(workspace, "heartbeat", "nothing", NOW + (at + 2) * MINUTE)
-        assert place(workspace).stat().st_size <= 4400
-    found = read(workspace)
+        assert journal_path(workspace).stat().st_size <= 4400
+    found = read_journal(workspace)
     assert found.runs[:2] == (good, first)
     assert found.failures("memory-tidy") == (first,)
     assert found.runs[-1].number == 62
-    assert place(workspace).stat().st_mode & 0o777 == 0o600
+    assert journal_path(workspace).stat().st_mode & 0o777 == 0o600
 
 
 def test_shortening_keeps_what_decides_whether_a_time_was_run_for() -> None:
-    runs = [Ran(at, "organise", NOW, NOW + at * MINUTE, result="done", ended=NOW) for at in range(1, 50)]
-    alone = Ran(0, "memory-tidy", NOW, NOW, result="failed", ended=NOW)
-    assert kept([alone, *runs], room=0) == [alone, runs[-1]]
+    runs = [JobRun(at, "organise", NOW, NOW + at * MINUTE, result="done", ended=NOW) for at in range(1, 50)]
+    alone = JobRun(0, "memory-tidy", NOW, NOW, result="failed", ended=NOW)
+    assert newest_runs([alone, *runs], room=0) == [alone, runs[-1]]
 
 
 def test_what_others_add_change_or_replace_is_seen(workspace: Workspace) -> None:
-    path = place(workspace)
+    path = journal_path(workspace)
     first = ran(workspace, "organise", "done")
-    assert read(workspace).runs == (first,)
+    assert read_journal(workspace).runs == (first,)
     line = '{"run":7,"job":"heartbeat","started":"2026-02-10T14:00:00+00:00"}\n'
     with path.open("a") as file:
         file.write(line)
-    assert [one.job for one in read(workspace).runs] == ["organise", "heartbeat"]
+    assert [one.job for one in read_journal(workspace).runs] == ["organise", "heartbeat"]
     path.write_text(path.read_text().replace("heartbeat", "tidying!!"))  # as long as before
-    assert [one.job for one in read(workspace).runs] == ["organise", "tidying!!"]
+    assert [one.job for one in read_journal(workspace).runs] == ["organise", "tidying!!"]
     path.write_text(line)
-    assert [one.number for one in read(workspace).runs] == [7]
+    assert [one.number for one in read_journal(workspace).runs] == [7]
     path.unlink()
-    assert read(workspace) == Journal()
+    assert read_journal(workspace) == Journal()

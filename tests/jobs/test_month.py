@@ -19,15 +19,13 @@ from tests.jobs.desks import Killed, desk_at
 from tests.jobs.model import MONTHS, Times, daily, model, month_of, repeated
 
 from nacre.clock import Clock
-from nacre.config import Config
-from nacre.config.settings import JobsSettings, SyncSettings, TidySettings
+from nacre.config.settings import Config, JobsSettings, SyncSettings, TidySettings
 from nacre.errors import CannotWrite, Locked
 from nacre.jobs import journal, schedule
 from nacre.jobs.due import next_time
-from nacre.jobs.journal import Ran
-from nacre.jobs.run import Desk, lock_file, run_due, run_if_due
+from nacre.jobs.journal import JobRun
+from nacre.jobs.run import Outcome, Runner, Work, lock_file, run_due, run_if_due
 from nacre.jobs.schedule import latest
-from nacre.jobs.works import Outcome, Work
 
 SECOND, MINUTE, HOUR = dt.timedelta(seconds=1), dt.timedelta(minutes=1), dt.timedelta(hours=1)
 PATIENCE = 90 * SECOND  # a runner that crashed is started again by then
@@ -91,7 +89,7 @@ class Machine:
             tidy=TidySettings(time=given.tidy),
         )
 
-    def desk(self) -> Desk:
+    def desk(self) -> Runner:
         works = {name: self.work(name) for name in self.times}
         return desk_at(self.root, self.now, works, zone=ZoneInfo(self.month.zone), config=self.config)
 
@@ -140,7 +138,7 @@ class Machine:
 
     def next_moment(self) -> dt.datetime:
         desk = self.desk()
-        known = journal.read(desk.workspace)
+        known = journal.read_journal(desk.workspace)
         coming = []
         for job in desk.jobs():
             at = next_time(job, self.now, known, desk.rules)
@@ -189,7 +187,7 @@ def test_every_time_of_a_month_is_run_for_once_and_nothing_twice(zone: str, firs
     with tempfile.TemporaryDirectory(dir=place, prefix="nacre-test-") as folder:
         machine = Machine(month._replace(zone=zone, first=first), Path(folder))
         machine.live()
-        runs = journal.read(machine.desk().workspace).runs
+        runs = journal.read_journal(machine.desk().workspace).runs
         assert not machine.intruders["ran"]
         assert [
             (one.job, one.started) for one in runs
@@ -198,10 +196,10 @@ def test_every_time_of_a_month_is_run_for_once_and_nothing_twice(zone: str, firs
             check(machine, name, [one for one in runs if one.job == name])
 
 
-def check(machine: Machine, name: str, runs: list[Ran]) -> None:
+def check(machine: Machine, name: str, runs: list[JobRun]) -> None:
     windows = machine.model(name)
     shift = machine.desk().rules.shift(name)
-    by_window: dict[dt.datetime, list[Ran]] = defaultdict(list)
+    by_window: dict[dt.datetime, list[JobRun]] = defaultdict(list)
     for one in runs:
         assert one.window in windows
         assert one.window is not None
@@ -231,7 +229,7 @@ def test_jobs_that_always_fail_are_tried_so_often_for_each_time_and_no_more(tmp_
     )
     machine = Machine(month, tmp_path)
     machine.live()
-    runs = journal.read(machine.desk().workspace).runs
+    runs = journal.read_journal(machine.desk().workspace).runs
     for name in machine.times:
         mine = [one for one in runs if one.job == name]
         check(machine, name, mine)
@@ -263,7 +261,7 @@ def test_timers_beside_a_daemon_run_for_every_time_once_between_them(tmp_path: P
                 run_if_due(now, job.name)
         if minute % 2:
             run_due(now)
-    runs = journal.read(desk.workspace).runs
+    runs = journal.read_journal(desk.workspace).runs
     for job in desk.jobs():
         windows = [one.window for one in runs if one.job == job.name]
         wanted = itertools.takewhile(lambda at: at < start + (minutes - 5) * MINUTE, schedule.windows(job, start))

@@ -18,18 +18,15 @@ from tests.jobs.desks import NOW, Killed, desk_at, later, nothing
 from tests.vault.conftest import run_in_child
 
 from nacre.clock import Clock
-from nacre.config import CacheSettings, Config
-from nacre.config.settings import JobsSettings
+from nacre.config.settings import CacheSettings, Config, JobsSettings
 from nacre.errors import BadInput, CannotWrite, Locked, NoWorkspace, PartlyDone
 from nacre.jobs import journal, state
-from nacre.jobs.heartbeat import free, heartbeat
-from nacre.jobs.run import desk_of, due_now, lock_file, run_due, run_named
-from nacre.jobs.schedule import NAMES
-from nacre.jobs.works import Outcome
+from nacre.jobs.run import Outcome, due_now, free_dead_locks, lock_file, run_due, run_heartbeat, run_named, runner_for
+from nacre.jobs.schedule import JOB_NAMES
 from nacre.memory import Memory
-from nacre.vault.lockfile import boot, host
-from nacre.vault.sessioncache import open_cache
-from nacre.vault.workspace import Workspace
+from nacre.model.workspace import Workspace
+from nacre.vault.cache import open_cache
+from nacre.vault.disk import boot_id, host_name
 
 QUIET = Config(jobs=JobsSettings(organise="off", heartbeat="off", tidy="off", jitter="0s"))
 
@@ -40,10 +37,10 @@ def fails(_dry_run: bool) -> Outcome:
 
 def test_what_is_due_runs_in_order_and_once(tmp_path: Path) -> None:
     desk = desk_at(tmp_path)
-    assert [one.run.job for one in run_due(desk)] == list(NAMES)
-    before = journal.place(desk.workspace).read_bytes()
+    assert [one.run.job for one in run_due(desk)] == list(JOB_NAMES)
+    before = journal.journal_path(desk.workspace).read_bytes()
     assert run_due(desk) == ()
-    assert journal.place(desk.workspace).read_bytes() == before
+    assert journal.journal_path(desk.workspace).read_bytes() == before
 
 
 def test_a_failure_is_told_and_the_other_jobs_run(tmp_path: Path) -> None:
@@ -51,7 +48,12 @@ def test_a_failure_is_told_and_the_other_jobs_run(tmp_path: Path) -> None:
     found = {one.run.job: one for one in run_due(desk)}
     assert found["memory-tidy"].outcome == Outcome("failed", "The disk is full.")
     assert isinstance(found["memory-tidy"].trouble, CannotWrite)
-    assert [one.result for one in journal.read(desk.workspace).runs] == ["nothing", "failed", "nothing", "nothing"]
+    assert [one.result for one in journal.read_journal(desk.workspace).runs] == [
+        "nothing",
+        "failed",
+        "nothing",
+        "nothing",
+    ]
     assert [(one.job, one.why) for one in due_now(later(desk, minutes=2))] == [("memory-tidy", "retry")]
 
 
@@ -61,7 +63,7 @@ def test_an_error_that_we_do_not_know_is_named_without_its_words(tmp_path: Path)
 
     (report,) = run_due(desk_at(tmp_path, works={"memory-sync": breaks}, config=QUIET))
     assert report.outcome.said == "An unexpected error: KeyError."
-    assert "what the user said" not in journal.place(desk_at(tmp_path).workspace).read_text()
+    assert "what the user said" not in journal.journal_path(desk_at(tmp_path).workspace).read_text()
 
 
 def test_what_was_partly_done_is_no_failure(tmp_path: Path) -> None:
@@ -81,7 +83,7 @@ def test_an_interrupted_run_is_written_down_and_the_interruption_goes_on(tmp_pat
     desk = desk_at(tmp_path, works={"memory-sync": interrupted}, config=QUIET)
     with pytest.raises(KeyboardInterrupt):
         run_due(desk)
-    (ran,) = journal.read(desk.workspace).runs
+    (ran,) = journal.read_journal(desk.workspace).runs
     assert (ran.result, ran.said) == ("failed", "It was interrupted.")
 
 
@@ -165,7 +167,7 @@ def test_a_runner_of_another_process_is_waited_for_by_nobody_and_its_death_is_no
     assert lock_file(desk.workspace).read_text() == f"{holder.pid}\n"  # as the dead left it
     (report,) = run_due(later(desk, minutes=1))
     assert (report.run.attempt, report.run.why) == (2, "retry")
-    first, second = journal.read(desk.workspace).runs
+    first, second = journal.read_journal(desk.workspace).runs
     assert (first.result, first.said) == ("failed", "It broke off before its end.")
     assert second.result == "nothing"
 
@@ -190,9 +192,9 @@ def test_killed_at_any_write_the_next_runner_goes_on(tmp_path: Path, kill_at: in
     assert run_in_child(dies) == -signal.SIGKILL
     desk = later(desk_at(tmp_path), minutes=2)
     run_due(desk)
-    runs = journal.read(desk.workspace).runs
-    assert journal.read(desk.workspace).unfinished() == ()
-    assert {one.job for one in runs if one.went_through} == set(NAMES)
+    runs = journal.read_journal(desk.workspace).runs
+    assert journal.read_journal(desk.workspace).unfinished() == ()
+    assert {one.job for one in runs if one.went_through} == set(JOB_NAMES)
     good = [(one.job, one.window) for one in runs if one.went_through]
     assert len(good) == len(set(good))
     assert run_due(desk) == ()
@@ -225,7 +227,7 @@ def test_a_run_that_broke_off_is_seen_in_the_state_before_anybody_runs_again(tmp
         run_named(desk_at(root, works={"organise": dies}), "organise")
     with Memory.open(root, now="2026-02-10T14:31+00:00") as memory:
         assert {one.name: one.running for one in state(memory)}["organise"]  # this very process made it, and lives
-        path = journal.place(memory.workspace)
+        path = journal.journal_path(memory.workspace)
         path.write_text(path.read_text().replace(f"[{os.getpid()},", f"[{2**22 + 1},"))
         organise = {one.name: one for one in state(memory)}["organise"]
     assert (organise.running, organise.failing_since, organise.failures) == (False, NOW, 1)
@@ -234,7 +236,7 @@ def test_a_run_that_broke_off_is_seen_in_the_state_before_anybody_runs_again(tmp
 def test_jobs_are_no_business_of_a_group(tmp_path: Path) -> None:
     Memory.init(tmp_path / "ws")
     with pytest.raises(BadInput):
-        desk_of(Memory.open(tmp_path / "ws", scope="group:climbers"))
+        runner_for(Memory.open(tmp_path / "ws", scope="group:climbers"))
 
 
 def test_the_jobs_of_a_real_memory_run_and_change_nothing_when_run_again(
@@ -244,11 +246,11 @@ def test_the_jobs_of_a_real_memory_run_and_change_nothing_when_run_again(
     monkeypatch.setenv("NACRE_MODELS_PATH", str(tmp_path / "none"))
     with Memory.init(tmp_path / "ws", now="2026-02-10T14:30+00:00") as memory:
         memory.remember("Use pnpm, never npm, in every repository", "PREF")
-        assert all(one.outcome.result != "failed" for one in run_due(desk_of(memory)))
-        for name in NAMES:
-            run_named(desk_of(memory), name)
-            assert run_named(desk_of(memory), name).outcome.result == "nothing"
-    text = journal.place(memory.workspace).read_text()
+        assert all(one.outcome.result != "failed" for one in run_due(runner_for(memory)))
+        for name in JOB_NAMES:
+            run_named(runner_for(memory), name)
+            assert run_named(runner_for(memory), name).outcome.result == "nothing"
+    text = journal.journal_path(memory.workspace).read_text()
     assert "pnpm" not in text
     assert all(json.loads(line) for line in text.splitlines())
 
@@ -263,9 +265,9 @@ def test_the_heartbeat_expires_caches_and_tells_who_fails(tmp_path: Path, monkey
     os.utime(old, (1, 1))
     with Memory.init(tmp_path / "ws") as memory:
         run_due(desk_at(tmp_path / "ws", works={"organise": fails}))
-        shown = heartbeat(memory, True)
+        shown = run_heartbeat(memory, True)
         assert old.exists()
-        assert heartbeat(memory, False) == shown
+        assert run_heartbeat(memory, False) == shown
         assert shown.said == "Sessions expired 1, failing: organise."
     assert (old.exists(), young.exists()) == (False, True)
 
@@ -277,8 +279,8 @@ def test_where_the_file_system_has_no_locks_the_heartbeat_frees_those_of_the_dea
     with Memory.init(tmp_path / "ws") as memory:
         dead, alive = (memory.workspace.machine / name for name in ("sync.lock.held", "flush.lock.held"))
         for path, pid in ((dead, 2**22 + 1), (alive, 1)):
-            path.write_text(json.dumps({"pid": pid, "host": host(), "boot": boot(), "token": "x"}))
-        assert free(memory, dry_run=False, flock=no_locks) == 1
+            path.write_text(json.dumps({"pid": pid, "host": host_name(), "boot": boot_id(), "token": "x"}))
+        assert free_dead_locks(memory, dry_run=False, flock=no_locks) == 1
     assert (dead.exists(), alive.exists()) == (False, True)
 
 
@@ -296,8 +298,8 @@ def test_a_workspace_that_goes_away_meanwhile_is_not_made_again(tmp_path: Path) 
 
 def test_a_heartbeat_tells_of_counts_that_stop_the_organising(tmp_path: Path) -> None:
     with Memory.init(tmp_path / "ws") as memory:
-        assert heartbeat(memory, False).said == "All is well."
+        assert run_heartbeat(memory, False).said == "All is well."
         (tmp_path / "ws" / "refcount.json").write_bytes(b"")
-        found = heartbeat(memory, False)
+        found = run_heartbeat(memory, False)
         assert found.result == "partly"
         assert "The layers are not organised" in found.said

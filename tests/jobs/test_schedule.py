@@ -13,12 +13,22 @@ from hypothesis import strategies as some
 from tests.jobs.model import MONTHS, Times, daily, model, month_of, repeated
 
 from nacre.clock import Clock
-from nacre.config import Config
-from nacre.config.settings import JobsSettings, SyncSettings, TidySettings
+from nacre.config.settings import Config, JobsSettings, SyncSettings, TidySettings
 from nacre.errors import BadSetting
-from nacre.jobs.schedule import NAMES, SYNC, TIDY, Job, expressions, following, jobs, latest, windows, zone_of
-from nacre.jobs.wording import in_words
-from nacre.words import use_language
+from nacre.i18n import use_language
+from nacre.jobs.schedule import (
+    JOB_NAMES,
+    SYNC,
+    TIDY,
+    Job,
+    expressions,
+    following,
+    in_words,
+    jobs,
+    latest,
+    windows,
+    zone_of,
+)
 
 CHOICES = {
     ("0 10,14,18,22 * * *",): daily("10:00", "14:00", "18:00", "22:00"),
@@ -72,7 +82,7 @@ def test_a_skipped_time_comes_once_and_a_doubled_one_once(after: str, times: lis
 
 
 def test_the_usual_times_are_those_of_the_two_jobs_that_everybody_knows() -> None:
-    assert [expressions(Config(), name) for name in NAMES] == [
+    assert [expressions(Config(), name) for name in JOB_NAMES] == [
         ("0 10,14,18,22 * * *",),
         ("0 3 * * *",),
         ("7 * * * *",),

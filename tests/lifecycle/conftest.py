@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from nacre.lifecycle.target import Target
+from nacre.forget.target import Target
 from nacre.memory import Memory
-from nacre.vault.ledger import identity
-from nacre.vault.trail import mark_of
+from nacre.vault.ledger import entry_id
+from nacre.vault.provenance import bullet_id
 
 
 def take(targets: Sequence[Target], certain: bool) -> Sequence[Target]:
@@ -45,21 +45,21 @@ FILES = {
     "memory/ledger.jsonl": "".join(
         json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n"
         for line in (
-            {"id": identity(OLDER), "at": "2026-02-12T03:00:00+00:00", "verdict": "admitted", "text": OLDER},
+            {"id": entry_id(OLDER), "at": "2026-02-12T03:00:00+00:00", "verdict": "admitted", "text": OLDER},
             {
-                "id": identity(FACT),
+                "id": entry_id(FACT),
                 "at": "2026-03-19T03:00:00+00:00",
                 "verdict": "admitted",
                 "text": FACT,
                 "section": "User Preferences",
                 "tests": {"prevents_error": 0.94, "broad": 0.9},
                 "without_it": "the agent would run npm and break the lockfile",
-                "source": {"day": "2026-03-18", "session": "61871d67", "bullet": mark_of(BULLET)},
-                "supersedes": identity(OLDER),
+                "source": {"day": "2026-03-18", "session": "61871d67", "bullet": bullet_id(BULLET)},
+                "supersedes": entry_id(OLDER),
                 "confidence": 0.9,
             },
             {
-                "id": identity(OLDER),
+                "id": entry_id(OLDER),
                 "at": "2026-03-19T03:00:00+00:00",
                 "verdict": "superseded",
                 "text": OLDER,
@@ -74,7 +74,7 @@ FILES = {
             "session": "61871d67",
             "agent": "claude-code",
             "transcript": "61871d67-1111-4222-8333-444455556666",
-            "captured": {mark_of(BULLET): ["message-7"]},
+            "captured": {bullet_id(BULLET): ["message-7"]},
         }
     )
     + "\n",

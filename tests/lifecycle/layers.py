@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from nacre.clock import Clock
-from nacre.config import Config
-from nacre.lifecycle.organise import OrganiseReport, organise
-from nacre.lifecycle.rotate import rotated
-from nacre.vault import recalls
-from nacre.vault.tiers import listed
+from nacre.config.settings import Config
+from nacre.layers.organise import OrganiseReport, organise, rotate_recalled
+from nacre.model.workspace import Workspace
+from nacre.vault import refcount
+from nacre.vault.checkpoints import list_checkpoints
 from nacre.vault.undo import undo
-from nacre.vault.workspace import Workspace
 
 NOW = dt.datetime(2031, 3, 20, 10, 0, tzinfo=dt.UTC)
 
@@ -82,17 +81,19 @@ class Layers:
     def get(self, place: str, at: dt.datetime | None = None, via: str = "get") -> None:
         """A line of recalls.jsonl, as a reader writes it."""
         path = self.workspace.relative(self.folder / place)
-        recalls.write(self.workspace, [recalls.recall(Clock(self.zone, at or self.now), path, "", (1, 2), via)])
+        refcount.write_recalls(
+            self.workspace, [refcount.new_recall(Clock(self.zone, at or self.now), path, "", (1, 2), via)]
+        )
 
     def organise(self, *, dry_run: bool = False) -> OrganiseReport:
         return organise(self.workspace, self.clock, self.config, brief, dry_run=dry_run)
 
     def recall(self, *places: str) -> dict[str, str]:
         """What `nacre recall` does with what it found: rotate it, then write down that it was read."""
-        found = [one for one in listed(self.workspace, self.config) if one.place in places]
-        moved = rotated(self.workspace, self.clock, self.config, found)
-        told = [recalls.recall(self.clock, path, "", (1, 2), "recall") for path in moved.values()]
-        recalls.write(self.workspace, told)
+        found = [one for one in list_checkpoints(self.workspace, self.config) if one.place in places]
+        moved = rotate_recalled(self.workspace, self.clock, self.config, found)
+        told = [refcount.new_recall(self.clock, path, "", (1, 2), "recall") for path in moved.values()]
+        refcount.write_recalls(self.workspace, told)
         return moved
 
     def undo(self, n: int = 1) -> None:

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from tests.lifecycle.conftest import FACT, everything
 
-from nacre.config import Config, TierSettings
-from nacre.lifecycle import destroy
+from nacre.config.settings import Config, TierSettings
+from nacre.forget import destroy
 from nacre.memory import Memory
-from nacre.vault.trust import is_trusted
-from nacre.vault.workspace import Workspace
+from nacre.model.workspace import Workspace
+from nacre.vault.discover import is_trusted
 
 OWN = {
     "SOUL.md": "be kind\n",
@@ -39,11 +39,11 @@ def full(root: Path) -> Path:
 
 def test_what_is_nacres_goes_and_the_users_files_stay(full: Path) -> None:
     workspace = Workspace(full)
-    words = destroy.sample(workspace, Config())
+    words = destroy.sample_words(workspace, Config())
     assert FACT in words
-    made = destroy.plan(workspace, Config())
-    destroy.apply(made)
-    assert destroy.left(made, words) == ()
+    made = destroy.plan_destroy(workspace, Config())
+    destroy.apply_destroy(made)
+    assert destroy.find_remaining(made, words) == ()
     rest = {name: data.decode() for name, data in everything(full).items()}
     assert rest.pop("AGENTS.md") == "# My rules\n\nNever shout.\n"
     rest.pop(".gitignore")
@@ -54,7 +54,7 @@ def test_what_is_nacres_goes_and_the_users_files_stay(full: Path) -> None:
 
 def test_the_plan_counts_and_touches_nothing(full: Path) -> None:
     before = everything(full)
-    made = destroy.plan(Workspace(full), Config())
+    made = destroy.plan_destroy(Workspace(full), Config())
     sizes = {one.shown: (one.files, one.bytes) for one in made.doomed}
     assert sizes["MEMORY.md"] == (1, (full / "MEMORY.md").stat().st_size)
     below = [path for path in (full / "memory").rglob("*") if path.is_file()]
@@ -64,7 +64,7 @@ def test_the_plan_counts_and_touches_nothing(full: Path) -> None:
 
 
 def test_a_rules_file_that_held_only_ours_goes(root: Path) -> None:
-    destroy.apply(destroy.plan(Workspace(root), Config()))
+    destroy.apply_destroy(destroy.plan_destroy(Workspace(root), Config()))
     assert sorted(path.name for path in root.iterdir()) == [".gitignore"]
 
 
@@ -74,10 +74,10 @@ def test_words_that_remain_are_named_and_left_alone(full: Path) -> None:
     subprocess.run(["git", "-C", str(full), "init", "-q"], check=True)
     subprocess.run(["git", "-C", str(full), "add", "MEMORY.md"], check=True)
     workspace = Workspace(full)
-    words = destroy.sample(workspace, Config())
-    made = destroy.plan(workspace, Config())
-    destroy.apply(made)
-    left = destroy.left(made, words)
+    words = destroy.sample_words(workspace, Config())
+    made = destroy.plan_destroy(workspace, Config())
+    destroy.apply_destroy(made)
+    left = destroy.find_remaining(made, words)
     places = {one.path: (one.line, one.reason) for one in left}
     assert places.pop("SOUL.md") == (2, "your own file: edit it yourself")
     assert not places  # the history of git is not looked into
@@ -91,13 +91,13 @@ def test_layers_that_lie_elsewhere_go_only_when_they_are_named(full: Path, tmp_p
     (layers / "mine.txt").write_text("mine\n", "utf8")
     (layers.parent / "refcount.json").write_text("{}", "utf8")
     config = Config(tiers=TierSettings(path=str(layers)))
-    made = destroy.plan(Workspace(full), config)
+    made = destroy.plan_destroy(Workspace(full), config)
     assert made.kept_tiers == layers
-    named = destroy.plan(Workspace(full), config, tiers=True)
+    named = destroy.plan_destroy(Workspace(full), config, tiers=True)
     assert named.kept_tiers is None
-    destroy.apply(made)
+    destroy.apply_destroy(made)
     assert (layers / "hot" / "a.md").exists()
-    destroy.apply(named)
+    destroy.apply_destroy(named)
     assert sorted(path.name for path in layers.parent.rglob("*")) == ["memory_fs", "mine.txt"]
 
 
@@ -108,18 +108,18 @@ def test_what_a_link_leads_to_stays(full: Path, tmp_path: Path) -> None:
     (full / "memory" / "linked").symlink_to(outside)
     (full / "memory_fs").rename(tmp_path / "layers")
     (full / "memory_fs").symlink_to(tmp_path / "layers")
-    destroy.apply(destroy.plan(Workspace(full), Config()))
+    destroy.apply_destroy(destroy.plan_destroy(Workspace(full), Config()))
     assert not (full / "memory_fs").is_symlink()
     assert (outside / "a.md").exists()
     assert (tmp_path / "layers" / "warm" / "talk.md").exists()
 
 
 def test_doing_it_again_removes_what_an_interrupted_one_left(full: Path) -> None:
-    made = destroy.plan(Workspace(full), Config())
+    made = destroy.plan_destroy(Workspace(full), Config())
     destroy._remove(full / "memory")
     destroy._remove(full / ".nacre")
-    destroy.apply(destroy.plan(Workspace(full), Config()))
-    destroy.apply(made)
+    destroy.apply_destroy(destroy.plan_destroy(Workspace(full), Config()))
+    destroy.apply_destroy(made)
     assert not (full / "MEMORY.md").exists()
     assert (full / "SOUL.md").exists()
 
@@ -128,7 +128,7 @@ def test_a_great_memory_is_sampled_evenly(root: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(destroy, "SAMPLE", 50)
     lines = "".join(f"- Sheep number {number} crossed the bridge\n" for number in range(400))
     (root / "memory" / "2026-01-01.md").write_text(f"# 2026-01-01\n\n{lines}", "utf8")
-    words = destroy.sample(Workspace(root), Config())
+    words = destroy.sample_words(Workspace(root), Config())
     assert 30 < len(words) <= 50
     assert any("number 39" in one for one in words)
 
@@ -142,9 +142,9 @@ def test_nothing_goes_through_a_link(full: Path, tmp_path: Path) -> None:
     (full / "projects" / "x").symlink_to(outside)
     (full / "way").symlink_to(outside)
     before = everything(outside)
-    made = destroy.plan(Workspace(full), Config(tiers=TierSettings(path="way/layers")))
+    made = destroy.plan_destroy(Workspace(full), Config(tiers=TierSettings(path="way/layers")))
     assert not any("x/" in one.shown or "way" in one.shown for one in made.doomed)
-    destroy.apply(made)
+    destroy.apply_destroy(made)
     assert everything(outside) == before
     (full / "projects" / "x").unlink()
     (full / "projects" / "shop" / "README.md").unlink()
@@ -152,23 +152,23 @@ def test_nothing_goes_through_a_link(full: Path, tmp_path: Path) -> None:
     (full / "projects").rmdir()
     (full / "projects").symlink_to(outside)
     (outside / "hollow").mkdir()
-    destroy.apply(destroy.plan(Workspace(full), Config()))
+    destroy.apply_destroy(destroy.plan_destroy(Workspace(full), Config()))
     assert everything(outside) == before
     assert (outside / "hollow").is_dir()
 
 
 def test_a_folder_that_became_a_link_after_the_plan_is_not_followed(full: Path, tmp_path: Path) -> None:
-    made = destroy.plan(Workspace(full), Config())
+    made = destroy.plan_destroy(Workspace(full), Config())
     (full / "projects" / "shop").rename(tmp_path / "shop")
     (full / "projects" / "shop").symlink_to(tmp_path / "shop")
-    destroy.apply(made)
+    destroy.apply_destroy(made)
     assert (tmp_path / "shop" / "MEMORY.md").exists()
 
 
 def test_of_a_folder_that_was_named_for_layers_only_the_layers_go(full: Path) -> None:
     (full / "src" / "hot").mkdir()
     (full / "src" / "hot" / "a.md").write_text("A talk\n", "utf8")
-    destroy.apply(destroy.plan(Workspace(full), Config(tiers=TierSettings(path="src"))))
+    destroy.apply_destroy(destroy.plan_destroy(Workspace(full), Config(tiers=TierSettings(path="src"))))
     assert sorted(path.name for path in (full / "src").iterdir()) == ["main.py"]
 
 
@@ -176,9 +176,9 @@ def test_a_file_that_is_kept_on_purpose_is_told_and_counts_for_nothing_left(full
     own = f"# Me\n\n- {FACT}\n- I was born on a ship in the Baltic\n"
     (full / "USER.md").write_text(own, "utf8")
     workspace = Workspace(full)
-    words = destroy.sample(workspace, Config())
-    made = destroy.plan(workspace, Config())
+    words = destroy.sample_words(workspace, Config())
+    made = destroy.plan_destroy(workspace, Config())
     assert next(one.reason for one in made.doomed if one.shown == "MEMORY.md") == "long-term memory; USER.md is kept"
-    destroy.apply(made)
-    assert destroy.left(made, words) == ()
+    destroy.apply_destroy(made)
+    assert destroy.find_remaining(made, words) == ()
     assert (full / "USER.md").read_text("utf8") == own

@@ -16,32 +16,32 @@ from hypothesis import strategies as st
 from tests.lifecycle.conftest import everything, killed_at, take
 from tests.vault.conftest import run_in_child
 
-from nacre.capture.headings import standing
+from nacre.capture.sections import read_headings
 from nacre.clock import Clock
-from nacre.config import Config, FlushSettings
+from nacre.config.settings import Config, FlushSettings
 from nacre.errors import BadInput, NotFound
-from nacre.lifecycle import flushes
-from nacre.lifecycle.flush import (
+from nacre.layers import flush
+from nacre.layers.flush import (
     AGAIN,
     BELOW,
-    DONE,
     DUE,
+    FLUSHED,
     GROUP,
     PAUSED,
     READ_ONLY,
     TRIES,
     WAITING,
-    ask,
-    decide,
-    threshold,
+    FlushState,
+    ask_flush,
+    decide_flush,
+    flush_threshold,
+    parse_answer,
 )
-from nacre.lifecycle.flushanswer import parse
-from nacre.lifecycle.flushes import Asked
-from nacre.lifecycle.flushwords import LONGEST, MOST_LINES, REFERENCE, SILENCE, prompts, with_rules
+from nacre.layers.flush_prompts import LONGEST, MOST_LINES, REFERENCE, SILENCE, flush_prompts, with_rules
 from nacre.memory import Memory
+from nacre.model.workspace import Workspace
 from nacre.sources.consent import begin_pause
-from nacre.tidy.days import said
-from nacre.vault.workspace import Workspace
+from nacre.tidy.collect import log_lines
 
 NOW = "2026-02-14T15:30:00+00:00"
 MOMENT = dt.datetime.fromisoformat(NOW)
@@ -77,7 +77,7 @@ def code(root: Path, tokens: int, minutes: float = 0, *, session: str = "a", com
     [(200_000, 176_000), (128_000, 104_000), (32_000, 8_000), (24_000, 6_000), (8_000, 2_000), (1, 0)],
 )
 def test_the_turn_is_due_before_the_reserve_and_never_before_a_fourth_of_the_window(window: int, limit: int) -> None:
-    assert threshold(window, FlushSettings()) == limit
+    assert flush_threshold(window, FlushSettings()) == limit
 
 
 @given(
@@ -90,9 +90,9 @@ def test_the_turn_is_due_before_the_reserve_and_never_before_a_fourth_of_the_win
 def test_no_window_and_no_setting_makes_a_negative_threshold(
     tokens: int, window: int, reserve: int, soft: int, compactions: int | None
 ) -> None:
-    limit = threshold(window, FlushSettings(reserve_tokens=reserve, soft_threshold_tokens=soft))
+    limit = flush_threshold(window, FlushSettings(reserve_tokens=reserve, soft_threshold_tokens=soft))
     assert 0 <= limit <= window
-    assert decide(tokens, limit, None, compactions, MOMENT) == (DUE if tokens >= limit else BELOW)
+    assert decide_flush(tokens, limit, None, compactions, MOMENT) == (DUE if tokens >= limit else BELOW)
 
 
 def test_a_session_is_asked_once_for_each_compaction(root: Path) -> None:
@@ -100,7 +100,7 @@ def test_a_session_is_asked_once_for_each_compaction(root: Path) -> None:
     assert code(root, FULL, compactions=0) == DUE
     with at(root) as memory:
         memory.flush_answer(SILENCE, session="a")
-    assert code(root, FULL + 1, 60, compactions=0) == DONE
+    assert code(root, FULL + 1, 60, compactions=0) == FLUSHED
     assert code(root, HALF_EMPTY, 61, compactions=1) == BELOW
     assert code(root, FULL, 62, compactions=1) == DUE
     assert code(root, FULL, 62, compactions=0, session="b") == DUE
@@ -111,7 +111,7 @@ def test_where_nobody_counts_compactions_the_cycle_ends_below_half_of_the_thresh
     with at(root) as memory:
         memory.flush_answer(SILENCE, session="a")
     assert code(root, FULL // 2, 20) == BELOW
-    assert code(root, FULL, 21) == DONE
+    assert code(root, FULL, 21) == FLUSHED
     assert code(root, FULL // 2 - 1, 22) == BELOW
     assert code(root, FULL, 23) == DUE
 
@@ -121,13 +121,13 @@ def test_a_turn_that_nobody_heard_of_again_is_offered_once_more_and_then_no_more
     assert code(root, FULL, 0, compactions=3) == DUE
     assert code(root, FULL, wait - 1, compactions=3) == WAITING
     assert code(root, FULL, wait, compactions=3) == DUE
-    assert [code(root, FULL, wait * many, compactions=3) for many in range(2, 6)] == [DONE] * 4
+    assert [code(root, FULL, wait * many, compactions=3) for many in range(2, 6)] == [FLUSHED] * 4
     assert TRIES == 2
 
 
 def test_a_clock_that_was_wrong_does_not_silence_a_session_for_ever() -> None:
-    future = Asked(MOMENT + dt.timedelta(days=400))
-    assert decide(FULL, 1, future, None, MOMENT) == DUE
+    future = FlushState(MOMENT + dt.timedelta(days=400))
+    assert decide_flush(FULL, 1, future, None, MOMENT) == DUE
 
 
 def test_a_dry_run_remembers_nothing(root: Path) -> None:
@@ -143,10 +143,10 @@ def test_what_is_remembered_is_private_bounded_and_names_no_session(root: Path) 
     assert code(root, FULL, session=SECRET) == DUE
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert SECRET not in path.read_text("utf8")
-    many = {f"{number:016x}": Asked(MOMENT + dt.timedelta(seconds=number)) for number in range(500)}
-    old = {"old": Asked(MOMENT - dt.timedelta(days=8))}
-    flushes.save(Workspace(root), many | old, MOMENT)
-    assert set(flushes.load(Workspace(root))) == {f"{number:016x}" for number in range(300, 500)}
+    many = {f"{number:016x}": FlushState(MOMENT + dt.timedelta(seconds=number)) for number in range(500)}
+    old = {"old": FlushState(MOMENT - dt.timedelta(days=8))}
+    flush.save_states(Workspace(root), many | old, MOMENT)
+    assert set(flush.load_states(Workspace(root))) == {f"{number:016x}" for number in range(300, 500)}
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_killed_at_any_moment_the_chance_comes_again(memory_disk: Path) -> None:
         Memory.init(root, now=NOW).close()
         died = killed_at(call, lambda root=root: code(root, FULL))  # type: ignore[misc, arg-type]
         assert code(root, FULL, 11) == DUE
-        assert code(root, FULL, 12) in (WAITING, DONE)
+        assert code(root, FULL, 12) in (WAITING, FLUSHED)
         if not died:
             return
     raise AssertionError("it never finished")
@@ -182,7 +182,7 @@ def test_in_a_group_when_switched_off_and_in_a_pause_nothing_is_due(root: Path) 
         with pytest.raises(BadInput):
             memory.flush_check()
     off = Config(flush=FlushSettings(enabled=False))
-    assert not ask(Workspace(root), Clock(dt.UTC, MOMENT), off, FULL, WINDOW, session="a").due
+    assert not ask_flush(Workspace(root), Clock(dt.UTC, MOMENT), off, FULL, WINDOW, session="a").due
     begin_pause(Workspace(root), MOMENT, None)
     assert code(root, FULL) == PAUSED
     with at(root) as memory, pytest.raises(BadInput, match="paused"):
@@ -211,11 +211,11 @@ def test_a_read_only_workspace_is_not_flushed() -> None:
         os.chmod(folder, 0o755)
         for path in (root, *root.rglob("*")):
             path.chmod(0o555 if path.is_dir() else 0o444)
-        assert ask(Workspace(root), Clock(dt.UTC, MOMENT), Config(), FULL, WINDOW, session="a", dry_run=True).due
+        assert ask_flush(Workspace(root), Clock(dt.UTC, MOMENT), Config(), FULL, WINDOW, session="a", dry_run=True).due
 
         def as_nobody() -> None:
             os.setuid(65534)
-            found = ask(Workspace(root), Clock(dt.UTC, MOMENT), Config(), FULL, WINDOW, session="a")
+            found = ask_flush(Workspace(root), Clock(dt.UTC, MOMENT), Config(), FULL, WINDOW, session="a")
             assert found.code == READ_ONLY
             assert str(root) in found.reason
 
@@ -235,7 +235,7 @@ def test_counts_that_are_none_are_refused(root: Path, counts: tuple[int, int, in
     ("language", "clauses"), [("en", ("only into", "append-only", "read-only")), ("zh", ("只写入", "只追加", "只读"))]
 )
 def test_both_prompts_say_every_rule_with_the_real_day(language: str, clauses: tuple[str, ...]) -> None:
-    told = prompts(LOG, language)
+    told = flush_prompts(LOG, language)
     for text in (told.system, told.user):
         assert all(clause in text for clause in (*clauses, LOG, "2026-02-14-HHMM.md", SILENCE, *REFERENCE))
         assert "YYYY" not in text
@@ -255,7 +255,7 @@ def test_the_day_is_the_users_own(root: Path) -> None:
 
 def test_the_prompts_follow_the_settings_or_else_the_talk(root: Path) -> None:
     def language(chosen: str = "auto") -> str:
-        asked = ask(
+        asked = ask_flush(
             Workspace(root), Clock(dt.UTC, MOMENT), Config(language=chosen), FULL, WINDOW, session="x", dry_run=True
         )
         assert asked.prompts
@@ -310,7 +310,7 @@ def test_a_prompt_that_knows_no_silence_learns_it() -> None:
 
 def test_custom_prompts_come_from_the_settings(root: Path) -> None:
     config = Config(flush=FlushSettings(prompt="Keep it short.", system_prompt="请简短。"))
-    told = ask(Workspace(root), Clock(dt.UTC, MOMENT), config, FULL, WINDOW, session="a").prompts
+    told = ask_flush(Workspace(root), Clock(dt.UTC, MOMENT), config, FULL, WINDOW, session="a").prompts
     assert told
     assert told.user.startswith("Keep it short.\n\n- Write only into memory/2026-02-14.md")
     assert told.system.startswith("请简短。\n\n- 只写入 memory/2026-02-14.md")
@@ -344,9 +344,9 @@ def test_no_reply_is_silence(root: Path, text: str) -> None:
 
 
 def test_an_agent_that_wrote_lines_and_closed_with_no_reply_meant_both() -> None:
-    found = parse("I saved two things:\n- [PREF] Use pnpm\nNO_REPLY")
+    found = parse_answer("I saved two things:\n- [PREF] Use pnpm\nNO_REPLY")
     assert (found.lines, found.silent) == (("[PREF] Use pnpm",), True)
-    assert parse("Bob gave NO_REPLY to the mail").lines == ("Bob gave NO_REPLY to the mail",)
+    assert parse_answer("Bob gave NO_REPLY to the mail").lines == ("Bob gave NO_REPLY to the mail",)
 
 
 def test_the_answer_stands_in_the_log_as_a_note_and_is_no_captured_session(root: Path) -> None:
@@ -363,8 +363,8 @@ def test_the_answer_stands_in_the_log_as_a_note_and_is_no_captured_session(root:
         + b"\r\n- Third\r\n- prose here\r\n- quoted\r\n"
     )
     assert [one.line for one in taken.written] == [7, 8, 9, 10, 11]
-    assert [one.session for one in standing(data)] == ["61871d67"]
-    assert [(one.label, one.session) for one in said("2026-02-14", data)][1] == ("PREF", None)
+    assert [one.session for one in read_headings(data)] == ["61871d67"]
+    assert [(one.label, one.session) for one in log_lines("2026-02-14", data)][1] == ("PREF", None)
 
 
 def test_the_same_answer_twice_is_written_once_and_is_undone(root: Path) -> None:
@@ -419,24 +419,26 @@ def test_whatever_an_answer_says_it_is_text_in_the_log(root: Path, line: str) ->
     assert "the user likes cats" in text
     assert [row for row in text.splitlines() if row.startswith("#")] == ["# 2026-02-14", "## 15:30 note | agent"]
     assert all(row.startswith("- ") for row in text.splitlines()[3:])
-    assert {(one.group, one.heading) for one in said("2026-02-14", text.encode())} == {(None, "15:30 note | agent")}
+    assert {(one.group, one.heading) for one in log_lines("2026-02-14", text.encode())} == {
+        (None, "15:30 note | agent")
+    }
     (root / LOG).write_text(text + "\n## 16:00 note\n- seen after it\n", "utf8")
-    assert said("2026-02-14", (root / LOG).read_bytes())[-1].words == "seen after it"
+    assert log_lines("2026-02-14", (root / LOG).read_bytes())[-1].words == "seen after it"
 
 
 def test_a_long_line_is_folded_and_nothing_of_it_is_lost() -> None:
     words = " ".join(f"word{number}" for number in range(200))
-    found = parse(f"- [TECH] {words}").lines
+    found = parse_answer(f"- [TECH] {words}").lines
     assert all(len(line) <= LONGEST for line in found)
     assert found[0].startswith("[TECH] word0 ")
     assert all(line.startswith("…") for line in found[1:])
     assert " ".join(line.removeprefix("[TECH] ").lstrip("…") for line in found) == words
-    assert "".join(line.lstrip("…") for line in parse("字" * 1200).lines) == "字" * 1200
+    assert "".join(line.lstrip("…") for line in parse_answer("字" * 1200).lines) == "字" * 1200
 
 
 @given(st.text(max_size=3000))
 def test_every_answer_gives_lines_that_fit(text: str) -> None:
-    found = parse(text)
+    found = parse_answer(text)
     assert len(found.lines) <= MOST_LINES
     for line in found.lines:
         assert 0 < len(line) <= LONGEST
@@ -520,4 +522,4 @@ def test_looking_at_it_afterwards_ends_the_turn(root: Path) -> None:
     assert code(root, FULL) == DUE
     with at(root) as memory:
         memory.flush_check(session="a")
-    assert code(root, FULL, 30) == DONE
+    assert code(root, FULL, 30) == FLUSHED

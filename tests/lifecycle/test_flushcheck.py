@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from nacre.clock import Clock
-from nacre.config import Config
+from nacre.config.settings import Config
 from nacre.memory import Memory
-from nacre.vault.atomic import digest
-from nacre.vault.operation import operation
-from nacre.vault.rewrite import rewrite
-from nacre.vault.workspace import Workspace
+from nacre.model.workspace import Workspace
+from nacre.vault.disk import digest
+from nacre.vault.history import operation
+from nacre.vault.writing import rewrite
 
 NOW = "2026-02-14T15:30:00+00:00"
 WINDOW, FULL = 200_000, 176_000

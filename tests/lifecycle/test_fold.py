@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.lifecycle.layers import NOW, Layers
 
 from nacre.clock import Clock
-from nacre.lifecycle.fold import Asked, folded
+from nacre.layers.layer import CountedRecall, fold_recalls
 
 
 @pytest.fixture
@@ -105,10 +105,10 @@ seconds = st.integers(int(NOW.timestamp()) - 50, int(NOW.timestamp()))
 
 @given(before=st.lists(seconds), asked=st.lists(st.tuples(seconds, st.sampled_from(["get", "recall", "mcp"]))))
 def test_folding_again_adds_nothing(before: list[int], asked: list[tuple[int, str]]) -> None:
-    clock, told = Clock(dt.UTC, NOW), [Asked(*one) for one in asked]
+    clock, told = Clock(dt.UTC, NOW), [CountedRecall(*one) for one in asked]
     entry = {"total": len(before), "timestamps": before}
-    once, _ = folded(entry, told, 0, clock)
-    assert folded(once, told, 0, clock) == (once, False)
+    once, _ = fold_recalls(entry, told, 0, clock)
+    assert fold_recalls(once, told, 0, clock) == (once, False)
     assert once["total"] == len(once["timestamps"])
     assert all(once["timestamps"].count(at) == max(before.count(at), sum(one.at == at for one in told)) for at in range(
         int(NOW.timestamp()) - 50, int(NOW.timestamp()) + 1

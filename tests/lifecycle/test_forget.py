@@ -24,16 +24,15 @@ from tests.lifecycle.conftest import (
 
 from nacre.cli.main import run
 from nacre.errors import BadInput, ChangedOutside, NotFound
-from nacre.lifecycle import forget
-from nacre.lifecycle.lines import everywhere
-from nacre.lifecycle.target import find
+from nacre.forget import apply
+from nacre.forget.target import find_targets, memory_lines
 from nacre.memory import Memory
-from nacre.vault.ledger import identity
-from nacre.vault.trail import mark_of
+from nacre.vault.ledger import entry_id
+from nacre.vault.provenance import bullet_id
 from nacre.vault.undo import undo
 
 
-def places(report: forget.ForgetPlan) -> set[str]:
+def places(report: apply.ForgetPlan) -> set[str]:
     return {one.line.place for one in report.going}
 
 
@@ -53,7 +52,7 @@ def test_a_fact_goes_from_every_place_in_every_wording(memory: Memory, root: Pat
 
 
 def test_each_line_says_why_it_goes(memory: Memory) -> None:
-    report = memory.forget(identity(FACT), dry_run=True, similar=True)
+    report = memory.forget(entry_id(FACT), dry_run=True, similar=True)
     reasons = {one.line.place: one.reason for one in report.plan.going}
     assert reasons["MEMORY.md:4"] == "the same words"
     assert reasons["memory/2026-03-18.md:4"] == "what it was learned from"
@@ -76,8 +75,8 @@ def test_the_ledger_loses_the_words_and_keeps_a_tombstone_without_any(memory: Me
     assert "yarn" not in text
     assert [line["text"] for line in lines if line["verdict"] == "refused"] == ["Rain all day"]
     buried = {line["id"]: line["tombstone"] for line in lines if line["verdict"] == "forgotten"}
-    assert {identity(FACT), identity(BULLET), identity(OLDER)} <= buried.keys()
-    assert {stone["fact"] for stone in buried.values()} == {identity(FACT)}
+    assert {entry_id(FACT), entry_id(BULLET), entry_id(OLDER)} <= buried.keys()
+    assert {stone["fact"] for stone in buried.values()} == {entry_id(FACT)}
     assert (root / ".nacre" / "key").stat().st_mode & 0o777 == 0o600
 
 
@@ -92,7 +91,7 @@ def test_forgetting_twice_is_forgetting_once(memory: Memory, root: Path) -> None
     memory.forget("MEMORY.md:4", choose=take)
     after = everything(root)
     with pytest.raises(NotFound, match="forgotten before"):
-        memory.forget(identity(FACT))
+        memory.forget(entry_id(FACT))
     assert everything(root) == after
 
 
@@ -122,7 +121,7 @@ def test_words_that_fit_several_things_forget_none_of_them(memory: Memory, root:
 
 def test_a_line_number_names_a_fact_only_together_with_its_words(memory: Memory, root: Path) -> None:
     before = everything(root)
-    with pytest.raises(BadInput, match=rf"name it by its id(?s:.*){identity(FACT)}  MEMORY\.md:4  {FACT}"):
+    with pytest.raises(BadInput, match=rf"name it by its id(?s:.*){entry_id(FACT)}  MEMORY\.md:4  {FACT}"):
         memory.forget("MEMORY.md:4")
     with pytest.raises(ChangedOutside, match=r"MEMORY\.md:5 does not say these words(?s:.*)They stand in MEMORY\.md:4"):
         memory.forget(f"MEMORY.md:5 {FACT}")
@@ -186,23 +185,23 @@ def test_a_heading_stays_when_nothing_is_left_under_it(memory: Memory, root: Pat
 
 def test_a_line_that_was_edited_meanwhile_stops_it_before_anything_is_written(memory: Memory, root: Path) -> None:
     room = memory._room()
-    lines = list(everywhere(memory.workspace, memory.config))
-    made = forget.plan(room, find(room, "MEMORY.md:4", lines).targets, lines)
+    lines = list(memory_lines(memory.workspace, memory.config))
+    made = apply.plan_forget(room, find_targets(room, "MEMORY.md:4", lines).targets, lines)
     (root / "memory" / "tools.md").write_text("# Tools\n\nNothing of the kind.\n", "utf8")
     before = everything(root)
     with pytest.raises(ChangedOutside):
-        forget.apply(room, made)
+        apply.apply_forget(room, made)
     assert everything(root) == before
 
 
 def test_a_line_that_was_added_below_meanwhile_stays(memory: Memory, root: Path) -> None:
     room = memory._room()
-    lines = list(everywhere(memory.workspace, memory.config))
-    made = forget.plan(room, find(room, "MEMORY.md:4", lines).targets, lines)
+    lines = list(memory_lines(memory.workspace, memory.config))
+    made = apply.plan_forget(room, find_targets(room, "MEMORY.md:4", lines).targets, lines)
     log = root / "memory" / "2026-03-18.md"
     with log.open("a", encoding="utf8") as file:
         file.write("- An agent wrote this just now\n")
-    forget.apply(room, made)
+    apply.apply_forget(room, made)
     assert log.read_text("utf8").endswith("- The shop was deployed on Monday\n- An agent wrote this just now\n")
 
 
@@ -220,7 +219,7 @@ def test_killed_at_any_moment_it_is_completed_by_doing_it_again(memory_disk: Pat
             with contextlib.suppress(ChangedOutside):
                 again.forget(f"MEMORY.md:4 {FACT}")
             with contextlib.suppress(NotFound):
-                again.forget(identity(FACT))
+                again.forget(entry_id(FACT))
         left = everything(place)
         assert left["MEMORY.md"].decode() == FILES["MEMORY.md"].replace(f"- {FACT}\n", "")
         notes = [data for name, data in left.items() if name.endswith(".md") and name != "AGENTS.md"]
@@ -240,9 +239,9 @@ def test_an_entry_that_was_merged_away_takes_its_entry_along_but_not_what_else_w
         "Gate code changes in May; shed needs paint",
     )
     lines = [
-        {"id": identity(one), "at": NOW, "verdict": "merged", "text": one, "into": identity(both)},
-        {"id": identity(other), "at": NOW, "verdict": "merged", "text": other, "into": identity(both)},
-        {"id": identity(both), "at": NOW, "verdict": "admitted", "text": both},
+        {"id": entry_id(one), "at": NOW, "verdict": "merged", "text": one, "into": entry_id(both)},
+        {"id": entry_id(other), "at": NOW, "verdict": "merged", "text": other, "into": entry_id(both)},
+        {"id": entry_id(both), "at": NOW, "verdict": "admitted", "text": both},
     ]
     ledger.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf8")
     (root / "MEMORY.md").write_text(f"# M\n\n## A\n- {both}\n- Another entry\n", "utf8")
@@ -324,15 +323,15 @@ def test_what_a_fact_superseded_is_another_statement_and_stays_unless_similar_is
     report = memory.forget("MEMORY.md:4", choose=take)
     assert {one.line.place: one.reason for one in report.plan.alike} == {OVERTAKEN: "superseded by it"}
     assert OLDER in (root / "memory" / "weekly" / "2026-02-09.md").read_text("utf8")
-    assert identity(OLDER) not in report.plan.ids
+    assert entry_id(OLDER) not in report.plan.ids
 
 
 def test_a_statement_that_was_overtaken_by_an_entry_is_told_from_words_that_were_put_better(root: Path) -> None:
     fact, better, other = "The gate opens at nine", "Gate opens at nine sharp now", "The gate opens at eight o'clock"
     lines = [
-        {"id": identity(fact), "at": NOW, "verdict": "merged", "text": fact, "into": identity(better)},
-        {"id": identity(other), "at": NOW, "verdict": "superseded", "text": other, "by": identity(better)},
-        {"id": identity(better), "at": NOW, "verdict": "admitted", "text": better, "supersedes": identity(fact)},
+        {"id": entry_id(fact), "at": NOW, "verdict": "merged", "text": fact, "into": entry_id(better)},
+        {"id": entry_id(other), "at": NOW, "verdict": "superseded", "text": other, "by": entry_id(better)},
+        {"id": entry_id(better), "at": NOW, "verdict": "admitted", "text": better, "supersedes": entry_id(fact)},
     ]
     (root / "memory" / "ledger.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), "utf8")
     (root / "MEMORY.md").write_text(f"# M\n\n- {better}\n- {fact}\n- {other}\n", "utf8")
@@ -352,7 +351,7 @@ def test_an_item_with_nested_lines_is_the_same_only_with_the_same_nested_lines(m
     assert places(report.plan) == {"memory/2026-03-14.md:3", "memory/2026-03-16.md:3"}
     assert {one.line.place for one in report.plan.alike} == {"memory/2026-03-15.md:3", "memory/2026-03-16.md:4"}
     assert other.read_text("utf8") == kept
-    assert identity("Done") not in report.plan.ids
+    assert entry_id("Done") not in report.plan.ids
 
 
 @pytest.mark.parametrize("words", ["Done", "Use pnpm", "已完成", "用 pnpm"])
@@ -365,13 +364,13 @@ def test_few_words_are_forgotten_only_where_they_were_pointed_at(memory: Memory,
     with pytest.raises(BadInput, match="may mean 2 things"):
         memory.forget(words)
     with pytest.raises(BadInput, match="may mean 2 things"):
-        memory.forget(identity(words))
+        memory.forget(entry_id(words))
 
 
 def test_few_words_still_go_from_the_log_that_the_ledger_says_they_were_learned_from(root: Path) -> None:
     words = "Use pnpm"
-    source = {"day": "2026-03-14", "bullet": mark_of(f"- {words}")}
-    entry = {"id": identity(words), "at": NOW, "verdict": "admitted", "text": words, "source": source}
+    source = {"day": "2026-03-14", "bullet": bullet_id(f"- {words}")}
+    entry = {"id": entry_id(words), "at": NOW, "verdict": "admitted", "text": words, "source": source}
     (root / "memory" / "ledger.jsonl").write_text(json.dumps(entry) + "\n", "utf8")
     (root / "MEMORY.md").write_text(f"# M\n\n- {words}\n", "utf8")
     for number in ("14", "15"):

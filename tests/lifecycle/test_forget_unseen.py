@@ -12,8 +12,8 @@ from nacre.cli.main import run
 from nacre.cli.review import _plain, _show
 from nacre.errors import BadInput
 from nacre.memory import Memory
-from nacre.vault import given
-from nacre.vault.review import Item
+from nacre.vault import injected
+from nacre.vault.review import Question
 
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 UNSEEN = "\u202e"
@@ -52,21 +52,21 @@ def test_commands_show_neither_secrets_nor_unseen_characters(
 
 
 def test_review_shows_no_secrets(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    item = Item("7f3a9c41d2", "clash", f"Zanzibar {UNSEEN}has the token {SECRET}", "because")
+    item = Question("7f3a9c41d2", "clash", f"Zanzibar {UNSEEN}has the token {SECRET}", "because")
     _show(item)
     assert SECRET not in capsys.readouterr().out + json.dumps(_plain(item))
 
 
 def test_what_was_forgotten_is_not_shown_as_given_last(memory: Memory) -> None:
-    given.write(memory.workspace, {"scope": "main"}, f"## User Preferences\n- {FACT}\n")
+    injected.write_pack(memory.workspace, {"scope": "main"}, f"## User Preferences\n- {FACT}\n")
     memory.forget("MEMORY.md:4", choose=take)
     assert FACT not in memory.workspace.given.read_text("utf8")
 
 
 def test_what_stays_is_still_shown_as_given_last(memory: Memory) -> None:
-    given.write(memory.workspace, {"scope": "main"}, "- The billing team is led by Maria\n")
+    injected.write_pack(memory.workspace, {"scope": "main"}, "- The billing team is led by Maria\n")
     memory.forget("MEMORY.md:4", choose=take)
-    assert "Maria" in given.read(memory.workspace).text
+    assert "Maria" in injected.read_injected(memory.workspace).text
 
 
 def test_pin_shows_no_unseen_characters(memory: Memory, root: Path, capsys: pytest.CaptureFixture[str]) -> None:

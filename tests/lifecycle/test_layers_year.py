@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from tests.lifecycle.layers import Layers, brief
 
-from nacre.config import Config, TierSettings
+from nacre.config.settings import Config, TierSettings
 
 START = dt.datetime(2031, 1, 1, 8, tzinfo=dt.UTC)  # no file of the test machine is from then
 HOUR, DAY = 3600, 86400

@@ -7,10 +7,10 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nacre.lifecycle.lines import Line, lines_of, without
+from nacre.forget.target import MemoryLine, lines_of, without_lines
 
 
-def lines(text: str, layer: str = "note") -> list[Line]:
+def lines(text: str, layer: str = "note") -> list[MemoryLine]:
     return list(lines_of("memory/x.md", Path("x.md"), layer, text.encode()))
 
 
@@ -65,5 +65,5 @@ def test_taking_lines_out_leaves_every_other_line_byte_for_byte(text: str, chose
     rows = [row + "\n" for row in rows[:-1]] + ([rows[-1]] if rows[-1] else [])
     kept = "".join(row for number, row in enumerate(rows, 1) if number not in numbers)
     mark = "\ufeff" if text.startswith("\ufeff") and 1 in numbers else ""
-    assert without(data, gone).decode() == mark + kept
+    assert without_lines(data, gone).decode() == mark + kept
     assert all(1 <= line.start <= line.end <= max(len(rows), 1) for line in every)

@@ -15,9 +15,9 @@ from tests.lifecycle.layers import NOW, Layers, brief
 
 from nacre.clock import Clock
 from nacre.errors import BadInput, BadSetting
-from nacre.lifecycle import organise as module
-from nacre.lifecycle.organise import organise
-from nacre.words import use_language
+from nacre.i18n import use_language
+from nacre.layers import organise as module
+from nacre.layers.organise import organise
 
 
 @pytest.fixture

@@ -15,13 +15,13 @@ from tests.lifecycle.conftest import killed_at
 from tests.lifecycle.layers import Layers, brief
 
 from nacre.errors import Locked, NacreError, NotFound, PartlyDone
-from nacre.lifecycle.organise import organise
-from nacre.vault import atomic
+from nacre.layers.organise import organise
+from nacre.model.workspace import Workspace
+from nacre.vault import disk
+from nacre.vault.checkpoints import layers_lock
+from nacre.vault.history import operation
 from nacre.vault.lock import lock
-from nacre.vault.operation import operation
-from nacre.vault.rewrite import rewrite
-from nacre.vault.tiers import held
-from nacre.vault.workspace import Workspace
+from nacre.vault.writing import rewrite
 
 
 @pytest.fixture
@@ -120,7 +120,7 @@ def test_an_undo_of_moves_and_edits_killed_at_any_call_goes_on(layers: Layers) -
     before = layers.tree()
     layers.organise()
     with operation(layers.workspace, layers.clock, "forget") as op:
-        rewrite(op, layers.folder / "warm/a.md", b"# less\n", read=atomic.digest(b"# a\n"))
+        rewrite(op, layers.folder / "warm/a.md", b"# less\n", read=disk.digest(b"# a\n"))
     root, start = layers.root, layers.root.with_name("start")
     shutil.copytree(root, start)
     call, died = 0, True
@@ -149,10 +149,10 @@ def test_who_shares_the_layers_waits_until_an_undo_is_through(
     free: list[bool] = []
 
     def ask() -> None:
-        with contextlib.suppress(Locked), held(theirs.workspace, theirs.config, timeout=0):
+        with contextlib.suppress(Locked), layers_lock(theirs.workspace, theirs.config, timeout=0):
             free.append(True)
 
-    rename = atomic.rename
+    rename = disk.rename
 
     def asked(path: Path, to: Path) -> None:
         free.append(False)
@@ -161,7 +161,7 @@ def test_who_shares_the_layers_waits_until_an_undo_is_through(
         thread.join()
         rename(path, to)
 
-    monkeypatch.setattr(atomic, "rename", asked)
+    monkeypatch.setattr(disk, "rename", asked)
     ours.undo()
     assert ours.places() == ["hot/a.md"]
     assert free == [False]

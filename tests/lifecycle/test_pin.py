@@ -10,18 +10,18 @@ from tests.lifecycle.conftest import FACT, FILES, everything, ledger_of
 from nacre.errors import BadInput
 from nacre.memory import Memory
 from nacre.vault import ledger
-from nacre.vault.ledger import identity
+from nacre.vault.ledger import entry_id
 from nacre.vault.undo import undo
 
 
 def pinned(memory: Memory, words: str) -> bool:
-    return ledger.standing(ledger.read(memory.workspace).records)[identity(words)].pinned
+    return ledger.entry_states(ledger.read_ledger(memory.workspace).records)[entry_id(words)].pinned
 
 
 def test_an_entry_is_pinned_with_the_verdict_that_it_has(memory: Memory, root: Path) -> None:
     memory.pin("MEMORY.md:4")
     line = ledger_of(root)[-1]
-    assert (line["id"], line["verdict"], line["pinned"]) == (identity(FACT), "admitted", True)
+    assert (line["id"], line["verdict"], line["pinned"]) == (entry_id(FACT), "admitted", True)
     assert pinned(memory, FACT)
     assert (root / "MEMORY.md").read_text("utf8") == FILES["MEMORY.md"]
 

@@ -11,9 +11,9 @@ from tests.lifecycle.test_organise_meanwhile import others_hold
 
 from nacre.brain.local.judge import Judge
 from nacre.errors import PathEscape
-from nacre.lifecycle import promote
+from nacre.layers import promote
 from nacre.memory import Memory
-from nacre.tidy.room import Room
+from nacre.tidy.collect import TidyContext
 
 NOW = dt.datetime(2026, 11, 16, 15, 0, tzinfo=dt.UTC)
 TALK = """# Deploying the site
@@ -197,7 +197,7 @@ def test_nobody_waits_while_it_is_planned(memory: Memory) -> None:
         free.append(others_hold(memory.workspace))
         return memory.brain
 
-    room = Room(memory.workspace, memory.clock, memory.config, judge)
+    room = TidyContext(memory.workspace, memory.clock, memory.config, judge)
     made = promote.promote(room, lambda op, made: None, applying=False)
     assert made.promoted
     assert free
@@ -216,7 +216,7 @@ def test_what_changes_while_it_is_planned_is_planned_again(memory: Memory) -> No
             counts(memory, warm__x={"total": 3, "timestamps": days_ago(1, 2, 3), "promoted": True})
         return memory.brain
 
-    room = Room(memory.workspace, memory.clock, memory.config, judge)
+    room = TidyContext(memory.workspace, memory.clock, memory.config, judge)
     assert not promote.promote(room, lambda op, made: None, applying=True).promoted
     assert not memory.workspace.project("shop-api").exists()
 

@@ -13,13 +13,14 @@ from tests.lifecycle.conftest import BULLET, FACT, NOW, OLDER, bytes_below, ever
 
 from nacre.embed.local import LocalEmbedder
 from nacre.errors import NotFound
-from nacre.lifecycle import traces
-from nacre.lifecycle.traces import Words
+from nacre.forget import traces
+from nacre.forget.traces import Words
 from nacre.memory import Memory
 from nacre.text.tokens import tokens
-from nacre.vault import longterm, sessioncache
-from nacre.vault.history import history
-from nacre.vault.ledger import identity
+from nacre.vault import cache as vault_cache
+from nacre.vault import longterm
+from nacre.vault.history import read_history
+from nacre.vault.ledger import entry_id
 from nacre.vault.markdown import open_document
 from nacre.vault.undo import undo
 
@@ -37,7 +38,7 @@ def busy(root: Path, memory: Memory) -> Memory:
     edit = longterm.plan_add(
         memory.workspace, memory.workspace.longterm, doc, "The hedge is cut in autumn", type="TECH"
     )
-    longterm.apply(memory.workspace, memory.clock, edit, memory.config)
+    longterm.apply_edit(memory.workspace, memory.clock, edit, memory.config)
     memory.remember(f"{FACT}, said once more")
     memory.forget("memory/2026-03-20.md:4", choose=take)
     undo(memory.workspace, memory.clock, memory.config)
@@ -84,7 +85,7 @@ def test_an_index_that_cannot_be_cleaned_is_made_anew(root: Path, monkeypatch: p
 
     with Memory.open(root, now=NOW) as memory:
         memory.index()
-        monkeypatch.setattr("nacre.lifecycle.purge.scrub", busy)
+        monkeypatch.setattr("nacre.forget.purge.scrub", busy)
         report = memory.forget("MEMORY.md:4", purge=True, similar=True, choose=take)
         assert report.purged
         assert report.purged.left == ()
@@ -96,7 +97,7 @@ def test_what_was_purged_cannot_be_undone_and_undo_says_so(busy: Memory, root: P
     report = busy.forget("MEMORY.md:4", similar=True, purge=True, choose=take)
     assert report.purge_plan
     before = everything(root)
-    assert {one.id for one in history(busy.workspace).operations} >= set(report.purge_plan.undoes) != set()
+    assert {one.id for one in read_history(busy.workspace).operations} >= set(report.purge_plan.undoes) != set()
     with pytest.raises(NotFound, match="History has lost"):
         undo(busy.workspace, busy.clock, busy.config, number=report.purge_plan.undoes[-1])
     assert everything(root) == before
@@ -104,7 +105,7 @@ def test_what_was_purged_cannot_be_undone_and_undo_says_so(busy: Memory, root: P
 
 def test_something_forgotten_earlier_is_purged_by_its_id(busy: Memory, root: Path) -> None:
     busy.forget("MEMORY.md:4", similar=True, choose=take)
-    report = busy.forget(identity(FACT), purge=True)
+    report = busy.forget(entry_id(FACT), purge=True)
     assert report.purge_plan
     assert {FACT, BULLET, OLDER} <= set(report.purge_plan.words)
     assert report.purged
@@ -115,7 +116,7 @@ def test_something_forgotten_earlier_is_purged_by_its_id(busy: Memory, root: Pat
 def test_purging_again_finds_nothing_more(busy: Memory, root: Path) -> None:
     busy.forget("MEMORY.md:4", similar=True, purge=True, choose=take)
     before = everything(root)
-    report = busy.forget(identity(FACT), purge=True)
+    report = busy.forget(entry_id(FACT), purge=True)
     assert report.purge_plan
     assert report.purge_plan.words == ()
     assert report.purged
@@ -257,7 +258,7 @@ def test_full_text_that_keeps_the_tokens_is_told(memory: Memory, root: Path, mon
             db.execute(f"insert into {table}(rowid, body, heading) values(999999, ?, '')", (" ".join(tokens(CODE)),))
         return False
 
-    monkeypatch.setattr("nacre.lifecycle.purge._clean_index", cleaned_badly)
+    monkeypatch.setattr("nacre.forget.purge._clean_index", cleaned_badly)
     report = memory.forget(CODE, purge=True)
     assert report.purged
     assert ".nacre/index/index.sqlite" in {one.path for one in report.purged.left}
@@ -268,8 +269,8 @@ def test_what_a_session_keeps_in_its_cache_is_told(
 ) -> None:
     monkeypatch.setenv("NACRE_CACHE_PATH", str(tmp_path / "cache"))
     with Memory.open(root, now=NOW) as again:
-        cache = sessioncache.open_cache("s1", again.config.cache, again.clock)
-        sessioncache.put(cache, "code", FACT)
+        cache = vault_cache.open_cache("s1", again.config.cache, again.clock)
+        vault_cache.put_value(cache, "code", FACT)
         report = again.forget(FACT, purge=True)
     assert report.purged
     assert [one.reason for one in report.purged.left] == ["the cache of a session: nacre cache clear"]
@@ -329,7 +330,7 @@ def test_an_item_with_nested_lines_is_purged_later_by_its_id(memory: Memory, roo
     path.write_text("# 2026-03-10\n\n- Done\n  - moved the billing database\n- Stays\n", "utf8")
     memory.forget("memory/2026-03-10.md:3", choose=take)
     assert b"moved the billing" in b"".join(traces_of(root))
-    report = memory.forget(identity("Done - moved the billing database"), purge=True)
+    report = memory.forget(entry_id("Done - moved the billing database"), purge=True)
     assert report.purged
     assert report.purged.left == ()
     assert b"moved the billing" not in b"".join(traces_of(root))

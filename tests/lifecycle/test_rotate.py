@@ -13,13 +13,13 @@ import pytest
 from tests.lifecycle.layers import Layers
 
 from nacre.errors import ChangedOutside, Locked, NacreError
-from nacre.lifecycle import rotate
+from nacre.layers import organise
 from nacre.memory import Memory
-from nacre.vault import atomic
-from nacre.vault.history import history
+from nacre.model.workspace import Workspace
+from nacre.vault import disk
+from nacre.vault.checkpoints import checkpoint_bytes, layers_lock, list_checkpoints
+from nacre.vault.history import read_history
 from nacre.vault.lock import lock
-from nacre.vault.tiers import content, held, listed
-from nacre.vault.workspace import Workspace
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def test_what_is_hot_stays_and_nothing_is_recorded(layers: Layers) -> None:
     before = layers.tree()
     assert layers.recall("hot/x.md") == {"memory_fs/hot/x.md": "memory_fs/hot/x.md"}
     assert layers.tree() == before
-    assert not history(layers.workspace).operations
+    assert not read_history(layers.workspace).operations
 
 
 def test_a_warm_one_returns_to_hot_and_its_counts_follow(layers: Layers) -> None:
@@ -116,7 +116,7 @@ def test_several_are_rotated_as_one_operation(layers: Layers) -> None:
     before = layers.tree()
     layers.recall("warm/a.md", "warm/b.md")
     assert layers.places() == ["hot/a.md", "hot/b.md"]
-    assert [one.command for one in history(layers.workspace).operations] == ["recall"]
+    assert [one.command for one in read_history(layers.workspace).operations] == ["recall"]
     layers.undo()
     assert layers.tree() == before
 
@@ -143,7 +143,7 @@ def held_by_another(workspace: Workspace) -> Iterator[None]:
 def test_what_could_not_be_moved_because_another_held_the_workspace_is_moved_by_the_next_organise(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rotate, "WAIT", 0.0)
+    monkeypatch.setattr(organise, "WAIT", 0.0)
     with Memory.init(tmp_path / "ws", now="2031-03-20T10:00:00+00:00") as memory:
         fs = memory.workspace.root / "memory_fs"
         (fs / "forgotten").mkdir(parents=True)
@@ -163,7 +163,7 @@ def test_layers_that_two_workspaces_share_are_held_for_both(memory_disk: Path, m
     for each in (one, other):
         each.set(path=str(memory_disk / "shared/fs"))
     one.put("warm/x.md", age="2d")
-    monkeypatch.setattr(rotate, "WAIT", 0.0)
+    monkeypatch.setattr(organise, "WAIT", 0.0)
     refused: list[bool] = []
 
     def recall() -> None:
@@ -172,7 +172,7 @@ def test_layers_that_two_workspaces_share_are_held_for_both(memory_disk: Path, m
         except Locked:
             refused.append(True)
 
-    with held(one.workspace, one.config):
+    with layers_lock(one.workspace, one.config):
         thread = Thread(target=recall)
         thread.start()
         thread.join()
@@ -184,16 +184,16 @@ def test_layers_that_two_workspaces_share_are_held_for_both(memory_disk: Path, m
 
 def test_a_file_that_goes_while_it_is_read_is_told_as_changed(layers: Layers, monkeypatch: pytest.MonkeyPatch) -> None:
     path = layers.put("warm/x.md", age="2d")
-    (one,) = listed(layers.workspace, layers.config)
+    (one,) = list_checkpoints(layers.workspace, layers.config)
     data = path.read_bytes()
 
     def read_and_gone(place: Path) -> bytes:
         path.unlink()
         return data
 
-    monkeypatch.setattr(atomic, "read_bytes", read_and_gone)
+    monkeypatch.setattr(disk, "read_bytes", read_and_gone)
     with pytest.raises(ChangedOutside):
-        content(layers.workspace, one)
+        checkpoint_bytes(layers.workspace, one)
 
 
 def test_what_a_recall_names_in_layers_above_the_workspace_can_be_read_and_is_counted(

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nacre.lifecycle import traces
-from nacre.lifecycle.traces import Words
+from nacre.forget import traces
+from nacre.forget.traces import Words
 
 ENGLISH = "The spare key lies under the blue flowerpot"
 CHINESE = "备用钥匙放在蓝色花盆下面的盒子里"

@@ -10,8 +10,8 @@ from tests.capture.talks import SESSION, Desk, named
 from tests.lifecycle.conftest import BULLET, FACT, OLDER, take
 
 from nacre.memory import Memory
-from nacre.vault.ledger import identity
-from nacre.vault.trail import mark_of
+from nacre.vault.ledger import entry_id
+from nacre.vault.provenance import bullet_id
 
 SECRET = "AKIA" + "Z7QXNT3MPLR5VWKD"
 SAID = "we are done with npm, pnpm everywhere please"
@@ -31,7 +31,7 @@ def test_the_chain_names_each_line_with_its_day(memory: Memory) -> None:
 
 def test_the_ledger_tells_its_story(memory: Memory) -> None:
     memory.pin("MEMORY.md:4")
-    told = memory.why(identity(FACT))
+    told = memory.why(entry_id(FACT))
     assert [record.verdict for record in told.story] == ["admitted", "admitted"]
     assert told.story[0].tests == {"prevents_error": 0.94, "broad": 0.9}
     assert told.story[0].without_it == "the agent would run npm and break the lockfile"
@@ -57,7 +57,7 @@ def desk(tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
     made.claude(said, ("2026-03-18 14:05", "agent", "Noted."), session=SESSION)
     trail = root / "memory" / "trail.jsonl"
     line = json.loads(trail.read_text("utf8"))
-    line["captured"] = {mark_of(BULLET): [named("2026-03-18 14:00", said[2])]}
+    line["captured"] = {bullet_id(BULLET): [named("2026-03-18 14:00", said[2])]}
     trail.write_text(json.dumps(line) + "\n", "utf8")
     return made
 
@@ -100,7 +100,7 @@ def test_what_was_written_down_directly_says_so(memory: Memory) -> None:
 
 def test_what_was_forgotten_still_tells_its_verdicts(memory: Memory) -> None:
     memory.forget("MEMORY.md:4", choose=take)
-    told = memory.why(identity(FACT))
+    told = memory.why(entry_id(FACT))
     assert told.words == ""
     assert [record.verdict for record in told.story][-1] == "forgotten"
     assert all(record.text is None for record in told.story)

@@ -290,7 +290,7 @@ def test_a_token_behind_a_link_is_not_used(root: Path, tmp_path: Path) -> None:
 
 def test_the_daemon_tells_where_it_serves_and_ends_cleanly(root: Path, serve: Serve) -> None:
     served = serve()
-    told = daemon.status(str(root))
+    told = daemon.daemon_status(str(root))
     assert told
     assert told["http"]["url"] == served.url
     assert told["http"]["local"] is True
@@ -320,7 +320,7 @@ def test_a_port_that_is_taken_is_an_error_on_the_command_line_and_a_note_from_th
             [*nacre(root), "serve", "--no-jobs", "--background"], env=environment, capture_output=True, check=True
         )
         try:
-            found = daemon.status(str(root))
+            found = daemon.daemon_status(str(root))
             assert found
             assert "Nothing can listen" in found["http"]["trouble"]
             doctor = subprocess.run(

@@ -17,19 +17,20 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 from tests.recall.test_scope_fuzz import NOW, PRIVATE, Laid, lay_out, must_be_clean, places, queries
 
+from nacre.mcp import resources
+from nacre.mcp import resources as mcp_resources
+from nacre.mcp.calls import call
 from nacre.mcp.server import Face, made
+from nacre.mcp.tools import ACTIONS, tools
 from nacre.memory import Memory
-from nacre.model.layers import LAYERS
-from nacre.tools import prompts, resources
-from nacre.tools.calling import call
-from nacre.tools.schemas import ACTIONS, tools
+from nacre.model.hit import LAYERS
 
 
 def face(memory: Memory) -> Face:
     return Face(
         lambda name, arguments: call(copy.copy(memory), name, arguments),
-        lambda uri: resources.read(copy.copy(memory), uri),
-        lambda name: prompts.give(copy.copy(memory), name),
+        lambda uri: resources.read_resource(copy.copy(memory), uri),
+        lambda name: mcp_resources.get_prompt(copy.copy(memory), name),
         group=True,
     )
 

@@ -23,7 +23,7 @@ from tests.mcp.conftest import Serve, nacre
 from tests.mcp.every import called, everything, refused
 
 from nacre.daemon import client as daemon
-from nacre.daemon.asking import tool_by_daemon
+from nacre.daemon.requests import call_tool_by_daemon
 from nacre.mcp.stdio import whole
 from nacre.memory import Memory
 
@@ -166,7 +166,7 @@ def test_a_message_means_the_same_but_for_halves_of_characters(text: str) -> Non
 @contextmanager
 def held(root: Path) -> Iterator[Callable[[], None]]:
     """The lock of the workspace in another process, until it is let go."""
-    holding = "import sys; from pathlib import Path; from nacre.vault.lock import lock; from nacre.vault.workspace import Workspace\n"
+    holding = "import sys; from pathlib import Path; from nacre.vault.lock import lock; from nacre.model.workspace import Workspace\n"
     holding += f"with lock(Workspace(Path({str(root)!r}))):\n    print('held', flush=True); sys.stdin.read()"
     with subprocess.Popen([sys.executable, "-c", holding], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
         assert holder.stdout is not None
@@ -226,14 +226,14 @@ def test_what_is_being_written_when_the_client_goes_is_finished(root: Path, proc
 def test_only_half_of_the_sdk_is_loaded_for_it(root: Path) -> None:
     """What is of HTTP stays out; and where the SDK is not the one that we know, it is loaded whole."""
     program = (
-        "import sys; from nacre.mcp.loading import load; load()\n"
+        "import sys; from nacre.mcp.stdio import load; load()\n"
         "from nacre.mcp.server import Face, made\n"
         "made(Face(lambda n, a: {}, str, str))\n"
         "print(sorted(n for n in sys.modules if n in ('starlette', 'uvicorn', 'httpx2', 'mcp.client')))\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
-    strange = "import nacre.mcp.loading as l; l._KNOWN = frozenset(); l.load()\n"
+    strange = "import nacre.mcp.stdio as l; l._KNOWN = frozenset(); l.load()\n"
     strange += "import mcp, mcp.server.lowlevel.server as s; assert mcp.Client and s.Starlette is not l.Absent\n"
     subprocess.run([sys.executable, "-c", strange], check=True)
 
@@ -242,21 +242,21 @@ def test_a_daemon_is_asked_for_what_reads_alone(root: Path, serve: Serve) -> Non
     """A write whose answer was lost on the way must not be done a second time."""
     serve()
     with Memory.open(root) as memory:
-        assert tool_by_daemon(memory, "memory_status", {}, None) is not None
-        assert tool_by_daemon(memory, "memory_get", {"path": "MEMORY.md"}, None) is not None
+        assert call_tool_by_daemon(memory, "memory_status", {}, None) is not None
+        assert call_tool_by_daemon(memory, "memory_get", {"path": "MEMORY.md"}, None) is not None
         for name in ("memory_write", "memory_forget", "memory_state"):
-            assert tool_by_daemon(memory, name, {}, None) is None
+            assert call_tool_by_daemon(memory, name, {}, None) is None
 
 
 def test_a_daemon_that_hangs_is_waited_for_once(root: Path, serve: Serve) -> None:
     served = serve()
     with Memory.open(root) as memory:
-        assert tool_by_daemon(memory, "memory_status", {}, None) is not None
+        assert call_tool_by_daemon(memory, "memory_status", {}, None) is not None
         served.process.send_signal(signal.SIGSTOP)
         try:
-            assert tool_by_daemon(memory, "memory_status", {}, None) is None
+            assert call_tool_by_daemon(memory, "memory_status", {}, None) is None
             assert daemon._hung  # it is not asked a second time
-            assert tool_by_daemon(memory, "memory_status", {}, None) is None
+            assert call_tool_by_daemon(memory, "memory_status", {}, None) is None
         finally:
             served.process.send_signal(signal.SIGCONT)
             daemon._hung.clear()

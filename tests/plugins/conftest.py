@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 from tests.daemon import conftest as daemons
 
-from nacre.daemon.lifetime import holder
-from nacre.vault.workspace import Workspace
+from nacre.daemon.process import daemon_process
+from nacre.model.workspace import Workspace
 
 HERE = Path(__file__).resolve().parent
 INDEX = HERE.parents[1] / "src" / "nacre" / "plugins" / "openclaw" / "index.js"
@@ -88,9 +88,9 @@ def host(root: Path, executable: Path) -> Iterator[Host]:
 def end_daemon(root: Path) -> None:
     """Ask the daemon of a workspace to end, and wait until it has."""
     until = time.monotonic() + 300
-    if pid := holder(Workspace(root)):
+    if pid := daemon_process(Workspace(root)):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGTERM)
-    while holder(Workspace(root)) is not None:
+    while daemon_process(Workspace(root)) is not None:
         assert time.monotonic() < until
         threading.Event().wait(0.02)

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from tests.plugins.conftest import INDEX, Host, end_daemon
 
-from nacre.daemon.lifetime import holder
-from nacre.vault.workspace import Workspace
+from nacre.daemon.process import daemon_process
+from nacre.model.workspace import Workspace
 
 GROUP = "agent:main:telegram:group:-100"
 PROMPT = "Where is the backup key of the Braldor project?"
@@ -23,17 +23,17 @@ def test_it_is_javascript_as_it_stands(name: str, host: Host) -> None:
 
 def test_the_first_question_starts_a_daemon_and_the_next_ones_use_it(host: Host, root: Path) -> None:
     plugin = host()
-    assert holder(Workspace(root)) is None
+    assert daemon_process(Workspace(root)) is None
     found = plugin.tool("memory_search", query="backup key of the Braldor project")
     assert found["details"]["results"][0]["path"] == "memory/harbour.md"
     assert (
         plugin.tool("memory_search", query="备份密钥存放在哪里")["details"]["results"][0]["path"] == "memory/garden.md"
     )
-    pid = holder(Workspace(root))
+    pid = daemon_process(Workspace(root))
     assert plugin.tool("memory_get", path="memory/harbour.md#L3-L3")["details"]["text"].startswith(
         "The Braldor project"
     )
-    assert holder(Workspace(root)) == pid
+    assert daemon_process(Workspace(root)) == pid
     assert plugin.ends() == 0  # an idle connection keeps no process
 
 
@@ -117,10 +117,10 @@ def test_the_flush_has_a_plan_before_anybody_answered_and_the_workspace_s_own_af
 def test_a_daemon_that_ended_is_started_again(host: Host, root: Path) -> None:
     plugin = host()
     assert plugin.tool("memory_search", query="Braldor")["details"]["results"]
-    before = holder(Workspace(root))
+    before = daemon_process(Workspace(root))
     end_daemon(root)
     assert plugin.tool("memory_search", query="Braldor")["details"]["results"]
-    assert holder(Workspace(root)) not in (None, before)
+    assert daemon_process(Workspace(root)) not in (None, before)
 
 
 def test_without_nacre_the_model_reads_a_sentence_and_the_turn_goes_on(host: Host, tmp_path: Path) -> None:

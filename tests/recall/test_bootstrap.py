@@ -12,13 +12,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from nacre.context.pack import ContextPack
 from nacre.errors import BadInput
+from nacre.i18n import use_language
 from nacre.memory import Memory
-from nacre.recall.pack import ContextPack
-from nacre.text.language import tokens_estimate
-from nacre.vault import recalls
-from nacre.vault.ledger import identity
-from nacre.words import use_language
+from nacre.text.tokens import tokens_estimate
+from nacre.vault import refcount
+from nacre.vault.ledger import entry_id
 
 NOW = "2026-03-20T18:00"
 FILES = {
@@ -313,7 +313,7 @@ def test_a_huge_file_is_left_out(memory: Memory, root: Path) -> None:
 
 def test_what_is_given_does_not_count_as_recalled(memory: Memory) -> None:
     memory.context(query="who keeps the lighthouse?")
-    assert recalls.read(memory.workspace).recalls == ()
+    assert refcount.read_recalls(memory.workspace).recalls == ()
 
 
 def test_a_budget_of_nothing_is_refused(memory: Memory) -> None:
@@ -422,7 +422,7 @@ def test_a_repeated_line_with_more_below_it_is_given_whole(memory: Memory, root:
 
 
 def test_what_the_ledger_closed_is_not_given(memory: Memory, root: Path) -> None:
-    closed = {"id": identity("Yesterday it rained"), "at": "2026-03-20T10:00", "verdict": "superseded", "by": "x"}
+    closed = {"id": entry_id("Yesterday it rained"), "at": "2026-03-20T10:00", "verdict": "superseded", "by": "x"}
     line = json.dumps(closed | {"valid_to": "2026-03-20"})
     (root / "memory" / "ledger.jsonl").write_text(f"{line}\n", "utf8")
     for pack in (memory.context(), memory.context(query="did it rain yesterday?")):

@@ -9,10 +9,9 @@ import pytest
 from tests.recall.conftest import lay_out
 
 from nacre.errors import BadInput
+from nacre.i18n import use_language
 from nacre.memory import Memory
-from nacre.recall.layered import RecallReport
-from nacre.recall.passages import LONGEST
-from nacre.words import use_language
+from nacre.search.layered import LONGEST_PASSAGES, RecallReport
 
 NOW = "2026-05-20T12:00:00+00:00"
 RETRIES = (
@@ -242,7 +241,7 @@ def test_of_a_long_talk_whole_turns_are_shown_and_a_list_with_what_announces_it(
     shown = "\n".join(passage.text for passage in one.passages)
     assert options in shown
     assert "tin then" in shown or "3. reed" in shown
-    assert len(shown) <= LONGEST
+    assert len(shown) <= LONGEST_PASSAGES
 
 
 def test_a_summary_beside_its_original_is_not_a_second_answer(tmp_path: Path) -> None:
@@ -259,7 +258,7 @@ def test_passages_carry_their_lines_and_are_bounded(tmp_path: Path) -> None:
     assert text.split("\n")[passage.start_line - 1 : passage.end_line] == passage.text.split("\n")
     huge = ("x" * 5000 + " retry policy payments " + "y" * 5000 + "\n") * 40
     (one,) = memory_with(tmp_path / "huge", {"memory_fs/hot/huge.md": huge}).recall(QUESTION, dry_run=True).found
-    assert sum(len(passage.text) for passage in one.passages) <= LONGEST + 100
+    assert sum(len(passage.text) for passage in one.passages) <= LONGEST_PASSAGES + 100
     assert "retry policy payments" in one.passages[0].text
 
 

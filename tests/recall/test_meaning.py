@@ -9,9 +9,9 @@ import httpx2
 import pytest
 from tests.embed.conftest import Service, service
 
-from nacre import Memory
-from nacre.doctor.proof import round_trip
+from nacre.checks.proof import round_trip_problems
 from nacre.embed import remote
+from nacre.memory import Memory
 from nacre.model.hit import SearchReport
 
 __all__ = ["service"]
@@ -105,9 +105,9 @@ def test_a_search_by_meaning_alone_falls_back_to_words_too(root: Path, service: 
 
 
 def test_doctor_names_the_service_that_fails(root: Path, service: Service) -> None:
-    assert not round_trip()
+    assert not round_trip_problems()
     refuse(service)
-    (problem,) = round_trip()
+    (problem,) = round_trip_problems()
     assert "refused the key" in problem.message
     assert problem.severity == "warning"  # search works, by words
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nacre.recall.pack import Line, Packed, Piece, pack, tokens, weight, without_empty_sections
+from nacre.context.pack import Packed, Piece, PieceLine, pack, tokens, weight, without_empty_sections
 from nacre.text.blocks import HEADING, blocks
-from nacre.text.language import tokens_estimate
+from nacre.text.tokens import tokens_estimate
 
 LEAD = "> memory\n"
 line_text = st.one_of(
@@ -20,7 +20,7 @@ line_text = st.one_of(
 
 
 def piece(path: str, *texts: str) -> Piece:
-    return Piece(path, path, tuple(Line(number, text) for number, text in enumerate(texts, 1)))
+    return Piece(path, path, tuple(PieceLine(number, text) for number, text in enumerate(texts, 1)))
 
 
 files = st.lists(st.lists(line_text, max_size=25), max_size=5).map(
@@ -104,7 +104,7 @@ def test_a_code_fence_that_the_cut_leaves_open_is_closed() -> None:
 
 
 def test_a_line_is_given_once() -> None:
-    hit = Piece("day.md", "day.md#L2-L2", (Line(2, "- rain at noon"),))
+    hit = Piece("day.md", "day.md#L2-L2", (PieceLine(2, "- rain at noon"),))
     packed = pack([hit, piece("day.md", "## 09:00 note", "- rain at noon", "## 10:00 note", "- sun")], 500, lead=LEAD)
     assert packed.text.count("rain") == 1
     assert "09:00" not in packed.text  # nothing is left to stand below it

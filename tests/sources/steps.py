@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from nacre.model.session import Message
-from nacre.sources.transcript import Mark, Reading, Transcript, listed
+from nacre.sources.reading import Mark, Reading, Transcript, list_files
 
 Read = Callable[[Transcript, Mark | None, dt.datetime | None], Reading]
 NOON = dt.datetime(2026, 3, 2, 12, 0, tzinfo=dt.UTC)
@@ -31,7 +31,7 @@ def lines(*entries: object) -> bytes:
 
 
 def transcript(path: Path) -> Transcript:
-    return next(listed("test", iter([path])))
+    return next(list_files("test", iter([path])))
 
 
 def read(reader: Read, path: Path, mark: Mark | None = None, until: dt.datetime | None = None) -> Reading:

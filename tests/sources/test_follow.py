@@ -10,9 +10,8 @@ import pytest
 from tests.sources.steps import NOON, line, lines, stamp, write
 
 from nacre.model.session import Kind, Message, Session, Speaker
-from nacre.sources import lines as line_module
-from nacre.sources.follow import Notes, carried, follow
-from nacre.sources.transcript import Mark, Reading, moment
+from nacre.sources import reading as line_module
+from nacre.sources.reading import Mark, Notes, Reading, follow, parse_time, time_field
 
 
 def take(entry: dict[str, Any], at: dt.datetime | None, start: int, notes: Notes) -> bool:
@@ -27,7 +26,7 @@ def made(path: Path, mark: Mark | None = None) -> Reading:
         notes.facts["seen"] = True
         return Session("s", "test", Kind.MAIN, None, tuple(notes.messages))
 
-    return follow(path, mark, None, take, session, time=carried("at", "timestamp"))
+    return follow(path, mark, None, take, session, time=time_field("at", "timestamp"))
 
 
 def texts(reading: Reading) -> list[str]:
@@ -46,11 +45,11 @@ def test_a_time_is_carried_to_entries_without_one(tmp_path: Path) -> None:
     path = write(tmp_path / "x.jsonl", lines({"text": "a", "timestamp": stamp(5)}, {"text": "b"}))
     reading = made(path)
     assert reading.session
-    assert [message.at for message in reading.session.messages] == [moment(stamp(5))] * 2
+    assert [message.at for message in reading.session.messages] == [parse_time(stamp(5))] * 2
     path.write_bytes(path.read_bytes() + line({"text": "c"}))
     later = made(path, reading.mark)
     assert later.session
-    assert later.session.messages[0].at == moment(stamp(5))
+    assert later.session.messages[0].at == parse_time(stamp(5))
 
 
 def test_a_fact_that_is_noted_last_is_in_the_mark(tmp_path: Path) -> None:

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from nacre.model.workspace import slug_of
 from nacre.sources.openclaw.envelope import opened
-from nacre.sources.transcript import listed
-from nacre.vault.workspace import slug_of
+from nacre.sources.reading import list_files
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes in folders")
@@ -15,7 +15,7 @@ def test_a_pipe_or_a_device_is_no_transcript(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.jsonl")
     (tmp_path / "device.jsonl").symlink_to("/dev/zero")
     (tmp_path / "talk.jsonl").write_text("{}\n", encoding="utf-8")
-    found = [one.path.name for one in listed("x", iter(sorted(tmp_path.glob("*.jsonl"))))]
+    found = [one.path.name for one in list_files("x", iter(sorted(tmp_path.glob("*.jsonl"))))]
     assert found == ["talk.jsonl"]
 
 

@@ -19,7 +19,7 @@ from nacre.sources import claude, codex, gemini, opencode
 from nacre.sources.cursor import cli, ide
 from nacre.sources.exports import chatgpt, claude_ai
 from nacre.sources.openclaw import classic
-from nacre.sources.transcript import Transcript
+from nacre.sources.reading import Transcript
 
 MUTANTS = 2000  # for each of the ten stores
 GOOD = 40

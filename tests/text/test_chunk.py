@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from nacre.text.blocks import FRONT, HEADING, blocks
 from nacre.text.chunk import PASSAGE_TOKENS, Chunk, chunks, passages
-from nacre.text.language import tokens_estimate
+from nacre.text.tokens import tokens_estimate
 
 RULE = re.compile(r" {0,3}([-*_])(?:[ \t]*\1){2,}[ \t]*$|\s*")
 WORDS = st.text(alphabet="abc de.。！?\t你好世界#-", min_size=1, max_size=60)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nacre.text.language import cjk_count, language_of, tokens_estimate
+from nacre.text.tokens import cjk_count, language_of, tokens_estimate
 
 
 @pytest.mark.parametrize(

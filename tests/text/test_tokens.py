@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from nacre.index.schema import create_full_text
+from nacre.index.store import create_full_text
 from nacre.text.tokens import query_tokens, stop_tokens, tokens
 
 

@@ -15,12 +15,12 @@ from tests.tidy.nights import Nights
 
 from nacre.brain.local.judge import Judge
 from nacre.clock import Clock
-from nacre.config import Config
-from nacre.model.problem import Problem
+from nacre.config.settings import Config
+from nacre.model.report import Problem
+from nacre.model.workspace import Workspace
 from nacre.tidy import archive, compress
-from nacre.tidy.room import Room
-from nacre.vault.operation import operation
-from nacre.vault.workspace import Workspace
+from nacre.tidy.collect import TidyContext
+from nacre.vault.history import operation
 
 MOMENT = dt.datetime(2026, 3, 20, 3, 0, 0, tzinfo=dt.UTC)
 CALLS = ("open", "write", "fsync", "close", "replace", "rename", "unlink", "mkdir", "ftruncate", "lseek", "fchmod")
@@ -30,20 +30,20 @@ Tidy = Callable[..., tuple[Problem, ...]]
 InChild = Callable[[Callable[[], None]], int]
 
 
-def room_at(root: Path, config: Config | None = None, moment: dt.datetime = MOMENT) -> Room:
+def room_at(root: Path, config: Config | None = None, moment: dt.datetime = MOMENT) -> TidyContext:
     workspace = Workspace(root)
     workspace.memory.mkdir(parents=True, exist_ok=True)
     workspace.machine.mkdir(mode=0o700, exist_ok=True)
-    return Room(workspace, Clock(dt.UTC, moment), config or Config(), lambda: Judge(None))
+    return TidyContext(workspace, Clock(dt.UTC, moment), config or Config(), lambda: Judge(None))
 
 
 @pytest.fixture
-def room(tmp_path: Path) -> Room:
+def room(tmp_path: Path) -> TidyContext:
     return room_at(tmp_path / "ws")
 
 
 @pytest.fixture
-def lay(room: Room) -> Lay:
+def lay(room: TidyContext) -> Lay:
     """Writes a file of the workspace: a day's log by its date alone."""
 
     def write(name: str, text: str | bytes) -> Path:
@@ -62,7 +62,7 @@ def nights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Nights:
     return Nights(tmp_path / "ws")
 
 
-def tidied(room: Room, alike: compress.Alike = compress.same_words) -> tuple[Problem, ...]:
+def tidied(room: TidyContext, alike: compress.Alike = compress.same_words) -> tuple[Problem, ...]:
     """Both phases as one operation; everything that was left, with the reason."""
     with operation(room.workspace, room.clock, "tidy", room.config) as op:
         pressed = compress.plan(room, alike)
@@ -72,8 +72,8 @@ def tidied(room: Room, alike: compress.Alike = compress.same_words) -> tuple[Pro
 
 
 @pytest.fixture
-def tidy(room: Room) -> Tidy:
-    def run(again: Room = room, alike: compress.Alike = compress.same_words) -> tuple[Problem, ...]:
+def tidy(room: TidyContext) -> Tidy:
+    def run(again: TidyContext = room, alike: compress.Alike = compress.same_words) -> tuple[Problem, ...]:
         return tidied(again, alike)
 
     return run

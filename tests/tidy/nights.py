@@ -7,12 +7,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-from nacre import Memory
+from nacre.memory import Memory
 from nacre.tidy.answers import Answer
-from nacre.tidy.room import Room
+from nacre.tidy.collect import TidyContext
 from nacre.tidy.run import TidyReport
-from nacre.vault.ledger import identity
-from nacre.vault.review import Item
+from nacre.vault.ledger import entry_id
+from nacre.vault.review import Question
 from nacre.vault.undo import undo
 
 TODAY = "2026-03-20"
@@ -64,7 +64,7 @@ class Nights:
 
     def tell(self, words: str, verdict: str, **about: Any) -> None:
         """A line of the ledger."""
-        line = {"id": identity(words), "at": "2026-02-01T03:00:00+00:00", "verdict": verdict, "text": words} | about
+        line = {"id": entry_id(words), "at": "2026-02-01T03:00:00+00:00", "verdict": verdict, "text": words} | about
         path = self.root / "memory" / "ledger.jsonl"
         with path.open("a", encoding="utf8") as file:
             file.write(json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n")
@@ -74,7 +74,7 @@ class Nights:
     def memory(self, day: str = TODAY, time: str = "03:00:00") -> Memory:
         return Memory.open(self.root, now=f"{day}T{time}+00:00")
 
-    def room(self, day: str = TODAY, time: str = "03:00:00") -> Room:
+    def room(self, day: str = TODAY, time: str = "03:00:00") -> TidyContext:
         return self.memory(day, time)._desk()
 
     def tidy(self, day: str = TODAY, time: str = "03:00:00", *, dry_run: bool = False) -> TidyReport:
@@ -107,12 +107,12 @@ class Nights:
         """The lines of the ledger, of one text or all."""
         path = self.root / "memory" / "ledger.jsonl"
         told = [json.loads(line) for line in path.read_text("utf8").splitlines()] if path.exists() else []
-        return [one for one in told if words is None or one["id"] == identity(words)]
+        return [one for one in told if words is None or one["id"] == entry_id(words)]
 
     def verdicts(self, words: str) -> list[str]:
         return [one["verdict"] for one in self.ledger(words)]
 
-    def questions(self) -> dict[str, Item]:
+    def questions(self) -> dict[str, Question]:
         return {one.text: one for one in self.memory().questions()}
 
     def files(self) -> dict[str, bytes]:

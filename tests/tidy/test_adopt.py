@@ -6,7 +6,7 @@ import pytest
 from tests.tidy.nights import CHINESE_RULE, RULE, SAFETY, Nights, filler
 
 from nacre.errors import BadInput, ChangedOutside, MemoryFull
-from nacre.tidy import write
+from nacre.tidy import apply
 from nacre.tidy.answers import ACCEPT
 
 HEAD = (
@@ -142,7 +142,7 @@ def test_killed_after_the_note_was_written_nothing_is_doubled(nights: Nights, mo
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(write, "apply", killed)
+        patched.setattr(apply, "apply_plan", killed)
         with pytest.raises(KeyboardInterrupt):
             adopt_it(nights)
     assert nights.text() == INHERITED

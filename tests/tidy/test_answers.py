@@ -7,11 +7,11 @@ from collections.abc import Callable
 import pytest
 from tests.tidy.nights import JEST, SAFETY, VITEST, Nights, filler
 
-from nacre import Memory
 from nacre.errors import BadInput, ChangedOutside, MemoryFull, NotFound, SecretRefused
-from nacre.tidy import write
+from nacre.memory import Memory
+from nacre.tidy import apply
 from nacre.tidy.answers import ACCEPT, PIN, REFUSE, Answer
-from nacre.vault.ledger import identity
+from nacre.vault.ledger import entry_id
 
 DUE = "The tax report is due 2026-02-28"
 SLIP = "Fixed the typo on line 12 of this page today"
@@ -93,7 +93,7 @@ def test_accepting_a_clash_closes_the_old_line(nights: Nights) -> None:
     assert nights.kept() == [VITEST]
     closed, told = nights.ledger(JEST)[-1], nights.ledger(VITEST)[-1]
     assert (closed["verdict"], closed["valid_to"]) == ("superseded", "2026-03-20")
-    assert (told["supersedes"], told["brain"]) == (identity(JEST), "user")
+    assert (told["supersedes"], told["brain"]) == (entry_id(JEST), "user")
     assert told["source"]["day"] == "2026-03-19"
 
 
@@ -193,13 +193,13 @@ def test_a_file_that_is_edited_while_the_answer_is_carried_out_is_left_alone(
     nights: Nights, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked(nights, "clash")
-    real = write.apply
+    real = apply.apply_plan
 
     def late(*given: object, **named: object) -> object:
         nights.lay("MEMORY.md", "# Mine\n\n- edited meanwhile\n")
         return real(*given, **named)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(write, "apply", late)
+    monkeypatch.setattr(apply, "apply_plan", late)
     with pytest.raises(ChangedOutside):
         nights.answer(ACCEPT, VITEST)
     assert nights.kept() == ["edited meanwhile"]

@@ -8,14 +8,13 @@ from dataclasses import replace
 import pytest
 from tests.tidy.conftest import Lay, Tidy, contents
 
-from nacre.config import ArchiveSettings, Config
+from nacre.config.settings import ArchiveSettings, Config
+from nacre.i18n import use_language
 from nacre.tidy import archive, compress
-from nacre.tidy.days import said
-from nacre.tidy.room import Room
+from nacre.tidy.collect import TidyContext, log_lines
 from nacre.vault import daily
-from nacre.vault.operation import operation
+from nacre.vault.history import operation
 from nacre.vault.undo import undo
-from nacre.words import use_language
 
 OLD = "memory/archive/2026/2026-03-03.md"
 
@@ -23,7 +22,7 @@ OLD = "memory/archive/2026/2026-03-03.md"
 @pytest.mark.parametrize(
     "data", [b"", b"- [Task] a", b"\xef\xbb\xbf# x\r\n- [Task] caf\xe9  \r\n\r\n", b"```\ncode\n```\n"]
 )
-def test_a_log_moves_with_every_byte_it_had(room: Room, lay: Lay, tidy: Tidy, data: bytes) -> None:
+def test_a_log_moves_with_every_byte_it_had(room: TidyContext, lay: Lay, tidy: Tidy, data: bytes) -> None:
     path = lay("2026-03-03", data)
     assert tidy() == ()
     assert not path.exists()
@@ -33,13 +32,13 @@ def test_a_log_moves_with_every_byte_it_had(room: Room, lay: Lay, tidy: Tidy, da
     assert not archive.plan(room, again)
 
 
-def test_logs_may_be_filed_by_month(room: Room, lay: Lay, tidy: Tidy) -> None:
+def test_logs_may_be_filed_by_month(room: TidyContext, lay: Lay, tidy: Tidy) -> None:
     lay("2026-03-03", "- [Task] a\n")
     tidy(replace(room, config=Config(archive=ArchiveSettings(layout="month"))))
     assert (room.workspace.archive / "2026-03" / "2026-03-03.md").exists()
 
 
-def test_every_move_says_why_in_both_languages(room: Room, lay: Lay) -> None:
+def test_every_move_says_why_in_both_languages(room: TidyContext, lay: Lay) -> None:
     lay("2026-03-02", "")
     lay("2026-03-03", "- [Task] a\n")
     lay("2026-03-04", "- [Task] b\n")
@@ -55,7 +54,7 @@ def test_every_move_says_why_in_both_languages(room: Room, lay: Lay) -> None:
     assert "已在 memory/weekly/2026-03-02.md 中" in archive.plan(room, compress.plan(room)).steps[1].reason
 
 
-def test_a_young_log_and_a_note_stay(room: Room, lay: Lay, tidy: Tidy) -> None:
+def test_a_young_log_and_a_note_stay(room: TidyContext, lay: Lay, tidy: Tidy) -> None:
     stay = [
         lay("2026-03-13", "- [Task] a\n"),
         lay("memory/2026-03-03-x.md", "- [Task] b\n"),
@@ -66,11 +65,11 @@ def test_a_young_log_and_a_note_stay(room: Room, lay: Lay, tidy: Tidy) -> None:
 
 
 def test_what_is_captured_later_for_an_archived_day_goes_to_its_log_and_is_pressed(
-    room: Room, lay: Lay, tidy: Tidy
+    room: TidyContext, lay: Lay, tidy: Tidy
 ) -> None:
     lay("2026-03-03", "- [Task] a\n")
     tidy()
-    daily.section(room.workspace, room.clock, "18:00 session:aa", ["[Task] late"], day=dt.date(2026, 3, 3))
+    daily.append_section(room.workspace, room.clock, "18:00 session:aa", ["[Task] late"], day=dt.date(2026, 3, 3))
     assert "late" in (room.workspace.root / OLD).read_text()
     tidy()
     assert "[Task] late (src: 2026-03-03)" in (room.workspace.weekly / "2026-03-02.md").read_text()
@@ -80,7 +79,7 @@ def test_what_is_captured_later_for_an_archived_day_goes_to_its_log_and_is_press
 @pytest.mark.parametrize("folder", ["2026", "2026-03"])
 @pytest.mark.parametrize("layout", ["year", "month"])
 def test_a_day_that_comes_back_goes_behind_what_is_archived_of_it(
-    room: Room, lay: Lay, tidy: Tidy, folder: str, layout: str
+    room: TidyContext, lay: Lay, tidy: Tidy, folder: str, layout: str
 ) -> None:
     archived = lay(f"memory/archive/{folder}/2026-03-03.md", "# 2026-03-03\n\n## 14:05 note\n- [Task] a\n")
     living = lay("2026-03-03", "# 2026-03-03\n\n## 18:00 note\n- [Task] b\n")
@@ -113,21 +112,21 @@ def test_a_day_that_comes_back_goes_behind_what_is_archived_of_it(
     ],
 )
 def test_nothing_changes_its_meaning_behind_an_archived_log(
-    room: Room, lay: Lay, tidy: Tidy, old: bytes, new: bytes, joined: bytes
+    room: TidyContext, lay: Lay, tidy: Tidy, old: bytes, new: bytes, joined: bytes
 ) -> None:
     lay(OLD, old)
     lay("2026-03-03", new)
     assert tidy() == ()
     assert (room.workspace.root / OLD).read_bytes() == joined
-    groups = [(one.words, one.group, one.project) for one in said("2026-03-03", joined)]
-    assert groups[: len(said("2026-03-03", old))] == [
-        (one.words, one.group, one.project) for one in said("2026-03-03", old)
+    groups = [(one.words, one.group, one.project) for one in log_lines("2026-03-03", joined)]
+    assert groups[: len(log_lines("2026-03-03", old))] == [
+        (one.words, one.group, one.project) for one in log_lines("2026-03-03", old)
     ]
     assert not (room.workspace.memory / "2026-03-03.md").exists()
     assert not compress.plan(room)
 
 
-def test_behind_a_code_fence_that_is_never_closed_nothing_is_hidden(room: Room, lay: Lay, tidy: Tidy) -> None:
+def test_behind_a_code_fence_that_is_never_closed_nothing_is_hidden(room: TidyContext, lay: Lay, tidy: Tidy) -> None:
     lay(OLD, "```\nnever closed\n")
     living = lay("2026-03-03", "- [Task] b\n")
     (problem,) = tidy()
@@ -138,7 +137,7 @@ def test_behind_a_code_fence_that_is_never_closed_nothing_is_hidden(room: Room, 
     assert not living.exists()
 
 
-def test_a_day_that_lies_in_both_layouts_is_pressed_whole_and_settles(room: Room, lay: Lay, tidy: Tidy) -> None:
+def test_a_day_that_lies_in_both_layouts_is_pressed_whole_and_settles(room: TidyContext, lay: Lay, tidy: Tidy) -> None:
     lay(OLD, "- [Task] a\n")
     other = lay("memory/archive/2026-03/2026-03-03.md", "- [Task] b\n")
     lay("2026-03-03", "- [Task] c\n")
@@ -150,7 +149,7 @@ def test_a_day_that_lies_in_both_layouts_is_pressed_whole_and_settles(room: Room
     assert not compress.plan(room)
 
 
-def test_a_log_changed_between_plan_and_apply_is_left_for_the_next_run(room: Room, lay: Lay, tidy: Tidy) -> None:
+def test_a_log_changed_between_plan_and_apply_is_left_for_the_next_run(room: TidyContext, lay: Lay, tidy: Tidy) -> None:
     lay("2026-03-03", "- [Task] a\n")
     lay("2026-03-04", "- [Task] b\n")
     lay("2026-03-05", "- [Task] c\n")
@@ -169,7 +168,7 @@ def test_a_log_changed_between_plan_and_apply_is_left_for_the_next_run(room: Roo
     assert "[Task] more (src: 2026-03-03)" in (room.workspace.weekly / "2026-03-02.md").read_text()
 
 
-def test_a_place_that_is_taken_meanwhile_keeps_what_stands_there(room: Room, lay: Lay) -> None:
+def test_a_place_that_is_taken_meanwhile_keeps_what_stands_there(room: TidyContext, lay: Lay) -> None:
     lay("2026-03-03", "- [Task] a\n")
     pressed = compress.plan(room)
     with operation(room.workspace, room.clock, "tidy") as op:
@@ -181,7 +180,7 @@ def test_a_place_that_is_taken_meanwhile_keeps_what_stands_there(room: Room, lay
     assert (room.workspace.root / OLD).read_text() == "somebody's\n"
 
 
-def test_nothing_moves_that_the_digest_has_not_taken_in(room: Room, lay: Lay) -> None:
+def test_nothing_moves_that_the_digest_has_not_taken_in(room: TidyContext, lay: Lay) -> None:
     lay("2026-03-03", "- [Task] a\n")
     pressed = compress.plan(room)
     with operation(room.workspace, room.clock, "tidy") as op:

@@ -13,19 +13,19 @@ from hypothesis import strategies as st
 from tests.tidy.conftest import contents
 
 from nacre.clock import Clock
-from nacre.config import ArchiveSettings, Config
-from nacre.tidy import backups
-from nacre.tidy.backups import Backup, superfluous
-from nacre.tidy.room import Room
-from nacre.vault.operation import operation
+from nacre.config.settings import ArchiveSettings, Config
+from nacre.i18n import use_language
+from nacre.tidy import archive
+from nacre.tidy.archive import Backup, superfluous
+from nacre.tidy.collect import TidyContext
+from nacre.vault.history import operation
 from nacre.vault.undo import undo
-from nacre.words import use_language
 
 Keep = Callable[..., list[str]]
 
 
 @pytest.fixture
-def kept(room: Room) -> Keep:
+def kept(room: TidyContext) -> Keep:
     """Makes backups by their names, thins them out, and names those that are left."""
 
     def run(*names: str, keep: tuple[int, int, int] = (7, 5, 12)) -> list[str]:
@@ -34,8 +34,8 @@ def kept(room: Room) -> Keep:
             (room.workspace.archive / name).write_text(name)
         mine = replace(room, config=Config(archive=ArchiveSettings(backups=list(keep))))
         with operation(room.workspace, room.clock, "tidy") as op:
-            assert backups.apply(mine, op, backups.plan(mine)) == ()
-        assert not backups.plan(mine)
+            assert archive.apply_backups(mine, op, archive.plan_backups(mine)) == ()
+        assert not archive.plan_backups(mine)
         return sorted(path.name for path in room.workspace.archive.iterdir())
 
     return run
@@ -76,7 +76,7 @@ def test_the_newest_is_always_kept(kept: Keep) -> None:
     assert kept(*names, keep=(0, 0, 0)) == [names[-1]]
 
 
-def test_files_of_any_other_name_and_links_are_left_alone(room: Room, kept: Keep) -> None:
+def test_files_of_any_other_name_and_links_are_left_alone(room: TidyContext, kept: Keep) -> None:
     others = [
         "MEMORY.md.bak", "MEMORY.md.bak-2026-02-30", "MEMORY.md.bak-2026-02-10-250000", "MEMORY.md.bak-2026-02-10-1",
         "MEMORY.md.bak-2026-02-10.old", "USER.md.bak-2026-02-10", "notes.txt", "MEMORY.md.bak-2026-02-10-030000~",
@@ -89,42 +89,42 @@ def test_files_of_any_other_name_and_links_are_left_alone(room: Room, kept: Keep
     assert left == sorted([*others, newest, "MEMORY.md.bak-2020-01-01", "MEMORY.md.bak-2020-01-02"])
 
 
-def test_the_clock_has_no_say(room: Room) -> None:
+def test_the_clock_has_no_say(room: TidyContext) -> None:
     room.workspace.archive.mkdir()
     for day in range(1, 21):
         (room.workspace.archive / name(dt.date(2026, 3, day))).touch()
     earlier = replace(room, clock=Clock(dt.UTC, dt.datetime(2020, 1, 1, tzinfo=dt.UTC)))
-    assert backups.plan(earlier).steps == backups.plan(room).steps
+    assert archive.plan_backups(earlier).steps == archive.plan_backups(room).steps
 
 
-def test_every_removal_says_why_and_can_be_undone(room: Room, kept: Keep) -> None:
+def test_every_removal_says_why_and_can_be_undone(room: TidyContext, kept: Keep) -> None:
     room.workspace.archive.mkdir()
     names = [name(dt.date(2026, 3, 20)), name(dt.date(2026, 3, 20), "-120000"), name(dt.date(2026, 3, 19))]
     for one in names:
         (room.workspace.archive / one).write_text(one)
     before = contents(room.workspace)
     mine = replace(room, config=Config(archive=ArchiveSettings(backups=[1, 0, 0])))
-    first, second = backups.plan(mine).steps
+    first, second = archive.plan_backups(mine).steps
     assert first.reason == "MEMORY.md.bak-2026-03-20-120000 is a later one of the same day"
     assert second.reason == "not the last one of any of the 1 days, 0 weeks and 0 months that are kept"
     assert (first.action, second.path) == ("remove", "memory/archive/MEMORY.md.bak-2026-03-19")
     use_language("zh")
-    assert "同一天" in backups.plan(mine).steps[0].reason
+    assert "同一天" in archive.plan_backups(mine).steps[0].reason
     assert kept(keep=(1, 0, 0)) == [names[1]]
     undo(room.workspace, room.clock)
     assert contents(room.workspace) == before
 
 
-def test_a_backup_changed_meanwhile_stays(room: Room) -> None:
+def test_a_backup_changed_meanwhile_stays(room: TidyContext) -> None:
     room.workspace.archive.mkdir()
     old, new = (room.workspace.archive / name(dt.date(2026, 3, day)) for day in (1, 2))
     old.write_text("old")
     new.write_text("new")
     mine = replace(room, config=Config(archive=ArchiveSettings(backups=[0, 0, 0])))
-    plan = backups.plan(mine)
+    plan = archive.plan_backups(mine)
     old.write_text("changed")
     with operation(room.workspace, room.clock, "tidy") as op:
-        (left,) = backups.apply(mine, op, plan)
+        (left,) = archive.apply_backups(mine, op, plan)
     assert left.path == "memory/archive/MEMORY.md.bak-2026-03-01"
     assert old.read_text() == "changed"
 

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 import pytest
 from tests.tidy.nights import BACKUP, CHINESE_RULE, CHINESE_SAFETY, CONTACT, RULE, SAFETY, Nights, actions, filler
 
-from nacre.config import MemorySettings
-from nacre.tidy.book import Book, Line
-from nacre.tidy.budget import DEMOTE, MERGE, SHORTEN, Worth, make_room
-from nacre.vault.ledger import Record, Standing, identity, standing
-from nacre.vault.workspace import Workspace
+from nacre.config.settings import MemorySettings
+from nacre.model.workspace import Workspace
+from nacre.tidy.budget import DEMOTE, MERGE, SHORTEN, Worth, make_space
+from nacre.tidy.memory_files import Line, LongTermFile
+from nacre.vault.ledger import EntryState, Record, entry_id, entry_states
 
 LINES, BYTES = 80, 5120
 
@@ -119,10 +119,12 @@ def test_a_broken_date_in_the_ledger_does_not_stop_the_night(nights: Nights) -> 
 # The order of the steps, on a book in hand
 
 
-def book_of(root_of: Nights, lines: Sequence[str], settings: MemorySettings) -> tuple[Book, dict[str, Standing]]:
+def book_of(
+    root_of: Nights, lines: Sequence[str], settings: MemorySettings
+) -> tuple[LongTermFile, dict[str, EntryState]]:
     path = root_of.lay("MEMORY.md", "".join(f"- {one}\n" for one in lines))
-    known = standing(Record(identity(one), "2026-02-01T03:00:00+00:00", "admitted", one) for one in lines)
-    return Book(Workspace(root_of.root), path, settings), known
+    known = entry_states(Record(entry_id(one), "2026-02-01T03:00:00+00:00", "admitted", one) for one in lines)
+    return LongTermFile(Workspace(root_of.root), path, settings), known
 
 
 LONG = (
@@ -134,7 +136,7 @@ LONG = (
 def test_first_two_of_the_same_are_merged_then_a_long_one_shortened_then_the_least_worth_goes(nights: Nights) -> None:
     twins, plain = ("use blue paint", "blue paint is used"), ["keep one", "keep two"]
     book, known = book_of(nights, [*twins, LONG, *plain], MemorySettings(max_lines=10, max_bytes=10_000))
-    worth = {identity(one): Worth(0.9 - place / 10) for place, one in enumerate([*twins, LONG, *plain])}
+    worth = {entry_id(one): Worth(0.9 - place / 10) for place, one in enumerate([*twins, LONG, *plain])}
     sizes: list[int] = []
 
     def room_left() -> bool:
@@ -145,7 +147,7 @@ def test_first_two_of_the_same_are_merged_then_a_long_one_shortened_then_the_lea
         found = [line for line in lines if line.words in twins]
         return [(found[0], found[1])] if len(found) == 2 else []
 
-    cuts = make_room(book, room_left, known, lambda line: worth.get(line.id, Worth(0.9)), same, 0.95)
+    cuts = make_space(book, room_left, known, lambda line: worth.get(line.id, Worth(0.9)), same, 0.95)
     assert cuts is not None
     assert [(cut.action, cut.line.words) for cut in cuts] == [
         (MERGE, twins[1]),
@@ -164,14 +166,14 @@ def test_first_two_of_the_same_are_merged_then_a_long_one_shortened_then_the_lea
 def test_when_nothing_may_go_the_book_is_as_it_was(nights: Nights) -> None:
     book, known = book_of(nights, ["one", "two"], MemorySettings())
     before = book.doc
-    assert make_room(book, lambda: False, known, lambda _line: Worth(0.9), lambda _lines: (), 0.5) is None
+    assert make_space(book, lambda: False, known, lambda _line: Worth(0.9), lambda _lines: (), 0.5) is None
     assert book.doc == before
 
 
 def test_what_is_over_goes_before_what_is_only_unsure(nights: Nights) -> None:
     book, known = book_of(nights, ["unsure", "over"], MemorySettings())
-    worth = {identity("unsure"): Worth(0.1), identity("over"): Worth(0.9, recalls=5, faded="its date has passed")}
-    cuts = make_room(book, lambda: len(book.lines) < 2, known, lambda line: worth[line.id], lambda _lines: (), 0.5)
+    worth = {entry_id("unsure"): Worth(0.1), entry_id("over"): Worth(0.9, recalls=5, faded="its date has passed")}
+    cuts = make_space(book, lambda: len(book.lines) < 2, known, lambda line: worth[line.id], lambda _lines: (), 0.5)
     assert cuts is not None
     assert [(cut.line.words, cut.reason) for cut in cuts] == [("over", "its date has passed")]
 

@@ -15,25 +15,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.tidy.conftest import Lay, Tidy, contents, killed_at, room_at, run_in_child, tidied
 
-from nacre import Memory
 from nacre.brain.local.judge import Judge
 from nacre.clock import Clock
-from nacre.config import Config, TidySettings
-from nacre.index.document import read
-from nacre.recall.filters import Filters
+from nacre.config.settings import Config, TidySettings
+from nacre.i18n import use_language
+from nacre.index.document import read_parts
+from nacre.memory import Memory
+from nacre.model.workspace import Workspace
+from nacre.search.filters import Filters
 from nacre.tidy import archive, compress
+from nacre.tidy.collect import TidyContext
 from nacre.tidy.compress import categories, same_words
-from nacre.tidy.room import Room
-from nacre.vault import daily, trail
-from nacre.vault.operation import operation
+from nacre.vault import daily, provenance
+from nacre.vault.history import operation
 from nacre.vault.undo import undo
-from nacre.vault.workspace import Workspace
-from nacre.words import use_language
 
 SESSION = "## 14:05 session:61871d67 | 12 messages"
 
 
-def week(room: Room, name: str = "2026-03-02") -> str:
+def week(room: TidyContext, name: str = "2026-03-02") -> str:
     return (room.workspace.weekly / f"{name}.md").read_bytes().decode()
 
 
@@ -41,7 +41,9 @@ def said_in(text: str) -> list[str]:
     return [line for line in text.split("\n") if line.startswith("[")]
 
 
-def test_days_older_than_seven_days_are_pressed_into_their_natural_week(room: Room, lay: Lay, tidy: Tidy) -> None:
+def test_days_older_than_seven_days_are_pressed_into_their_natural_week(
+    room: TidyContext, lay: Lay, tidy: Tidy
+) -> None:
     lay("2026-03-01", "- [Task] a Sunday\n")
     lay("2026-03-02", "- [Task] a Monday\n")
     lay("2026-03-08", "- [Task] the Sunday after\n")
@@ -56,7 +58,7 @@ def test_days_older_than_seven_days_are_pressed_into_their_natural_week(room: Ro
     assert room.workspace.day(dt.date(2026, 3, 13)).exists()
 
 
-def test_sections_below_a_code_fence_that_is_never_closed_are_pressed(room: Room, lay: Lay, tidy: Tidy) -> None:
+def test_sections_below_a_code_fence_that_is_never_closed_are_pressed(room: TidyContext, lay: Lay, tidy: Tidy) -> None:
     lay(
         "2026-03-03",
         f"- [Task] before\n```sh\nleft open\n\n{SESSION}\n- [Task] a session\n\n## 15:00 note\n- [Task] a note\n",
@@ -67,14 +69,16 @@ def test_sections_below_a_code_fence_that_is_never_closed_are_pressed(room: Room
     assert told == ["[Task] before", "[Task] a session", "[Task] a note", "[Task] next"]
 
 
-def test_how_long_a_day_stays_can_be_set(room: Room, lay: Lay, tidy: Tidy) -> None:
+def test_how_long_a_day_stays_can_be_set(room: TidyContext, lay: Lay, tidy: Tidy) -> None:
     lay("2026-03-18", "- [Task] a\n")
     assert not compress.plan(room)
     tidy(replace(room, config=Config(tidy=TidySettings(daily_days=1))))
     assert said_in(week(room, "2026-03-16")) == ["[Task] a (src: 2026-03-18)"]
 
 
-def test_a_category_is_kept_and_otherwise_judged_in_the_language_of_the_words(room: Room, lay: Lay, tidy: Tidy) -> None:
+def test_a_category_is_kept_and_otherwise_judged_in_the_language_of_the_words(
+    room: TidyContext, lay: Lay, tidy: Tidy
+) -> None:
     lay(
         "2026-03-03",
         "- [决策] 助手改名为小明\n- [PREF] I prefer short answers over long ones\n- [PREF] 我喜欢简短的回答\n",
@@ -93,7 +97,7 @@ def test_many_statements_are_judged_in_parts_and_each_gets_its_category() -> Non
     assert categories(Judge(None), []) == []
 
 
-def test_every_step_says_why_in_both_languages(room: Room, lay: Lay) -> None:
+def test_every_step_says_why_in_both_languages(room: TidyContext, lay: Lay) -> None:
     lay("2026-03-03", "- [Task] a\n- [Task] A!\n")
     first, second = compress.plan(room).steps
     assert (first.action, first.path, first.detail) == (
@@ -109,14 +113,14 @@ def test_every_step_says_why_in_both_languages(room: Room, lay: Lay) -> None:
     assert "意思相同" in second.reason
 
 
-def test_planning_writes_nothing(room: Room, lay: Lay) -> None:
+def test_planning_writes_nothing(room: TidyContext, lay: Lay) -> None:
     lay("2026-03-03", "- [Task] a\n")
     before = contents(room.workspace)
     assert compress.plan(room)
     assert contents(room.workspace) == before
 
 
-def test_projects_stand_apart_and_what_groups_said_carries_no_stamp(room: Room, lay: Lay, tidy: Tidy) -> None:
+def test_projects_stand_apart_and_what_groups_said_carries_no_stamp(room: TidyContext, lay: Lay, tidy: Tidy) -> None:
     lay(
         "2026-03-03",
         f"{SESSION} | project:shop\n- [Task] the deadline is in March\n{SESSION} | project:blog\n- [Task] the deadline is in May\n"
@@ -130,7 +134,9 @@ def test_projects_stand_apart_and_what_groups_said_carries_no_stamp(room: Room, 
     )
 
 
-def test_a_search_from_one_project_does_not_find_another_s_line_of_the_week(room: Room, lay: Lay, tidy: Tidy) -> None:
+def test_a_search_from_one_project_does_not_find_another_s_line_of_the_week(
+    room: TidyContext, lay: Lay, tidy: Tidy
+) -> None:
     lay(
         "2026-03-03",
         f"{SESSION} | project:shop\n- [Task] the shop deadline is in March\n{SESSION} | project:blog\n- [Task] the blog deadline is in May\n"
@@ -152,12 +158,12 @@ def test_a_search_from_one_project_does_not_find_another_s_line_of_the_week(room
 
 def test_a_project_heading_means_something_in_digests_only() -> None:
     text = b"#### project:shop\n- a line\n##### more\n- below\n### Next\n- another\n"
-    parts = read("memory/weekly/2026-03-02.md", "weekly", text, size=400, overlap=80)
+    parts = read_parts("memory/weekly/2026-03-02.md", "weekly", text, size=400, overlap=80)
     assert [part.project for part in parts] == ["shop", "shop", None]
-    assert {part.project for part in read("memory/x.md", "note", text, size=400, overlap=80)} == {None}
+    assert {part.project for part in read_parts("memory/x.md", "note", text, size=400, overlap=80)} == {None}
 
 
-def test_what_is_repeated_in_a_week_is_said_once_within_its_project(room: Room, lay: Lay, tidy: Tidy) -> None:
+def test_what_is_repeated_in_a_week_is_said_once_within_its_project(room: TidyContext, lay: Lay, tidy: Tidy) -> None:
     lay("2026-03-03", f"- [Task] Use pnpm, never npm\n{SESSION} | project:a\n- [Task] use pnpm never npm!\n")
     lay("2026-03-05", "- [Task] use pnpm, never npm.\n- [Task] Use pnpm 9, never npm\n")
     lay("2026-03-10", "- [Task] Use pnpm, never npm\n")
@@ -172,7 +178,9 @@ def test_what_is_repeated_in_a_week_is_said_once_within_its_project(room: Room, 
     assert not compress.plan(room)
 
 
-def test_whoever_tells_repetitions_is_asked_for_the_file_s_lines_and_the_earlier_new_ones(room: Room, lay: Lay) -> None:
+def test_whoever_tells_repetitions_is_asked_for_the_file_s_lines_and_the_earlier_new_ones(
+    room: TidyContext, lay: Lay
+) -> None:
     lay("memory/weekly/2026-03-02.md", "# 2026-03-02\n- by hand\n")
     lay("2026-03-03", "- [Task] first\n- [Task] second\n- [Task] third\n")
     asked: list[tuple[tuple[str, ...], tuple[str, ...]]] = []
@@ -215,12 +223,12 @@ def test_words_are_the_same_but_for_case_punctuation_and_little_words(one: str, 
 
 
 def test_a_day_captured_late_is_completed_wherever_its_log_lies_and_never_doubled(
-    room: Room, lay: Lay, tidy: Tidy
+    room: TidyContext, lay: Lay, tidy: Tidy
 ) -> None:
     lay("2026-03-03", "# 2026-03-03\n\n## 14:05 note\n- [Task] a\n")
     tidy()
     assert not compress.plan(room)
-    daily.section(room.workspace, room.clock, "18:00 session:aa", ["[Task] late"], day=dt.date(2026, 3, 3))
+    daily.append_section(room.workspace, room.clock, "18:00 session:aa", ["[Task] late"], day=dt.date(2026, 3, 3))
     (step,) = compress.plan(room).steps
     assert step.reason == "memory/archive/2026/2026-03-03.md:7 came after its day was pressed"
     tidy()
@@ -228,7 +236,9 @@ def test_a_day_captured_late_is_completed_wherever_its_log_lies_and_never_double
     assert not compress.plan(room)
 
 
-def test_what_the_user_edits_or_deletes_in_a_digest_is_not_brought_back(room: Room, lay: Lay, tidy: Tidy) -> None:
+def test_what_the_user_edits_or_deletes_in_a_digest_is_not_brought_back(
+    room: TidyContext, lay: Lay, tidy: Tidy
+) -> None:
     lay("2026-03-03", "- [Task] a\n- [Task] b\n")
     tidy()
     path = lay("memory/weekly/2026-03-02.md", "# 2026-03-02\n### 2026-03-03\n[Task] bb, I mean\n")
@@ -241,7 +251,7 @@ def test_what_the_user_edits_or_deletes_in_a_digest_is_not_brought_back(room: Ro
     assert not path.exists()
 
 
-def test_a_digest_made_by_hand_is_completed_and_stays_byte_for_byte(room: Room, lay: Lay, tidy: Tidy) -> None:
+def test_a_digest_made_by_hand_is_completed_and_stays_byte_for_byte(room: TidyContext, lay: Lay, tidy: Tidy) -> None:
     hand = b"\xef\xbb\xbf# My week  \r\n\r\n| a | b |\r\n|---|---|\r\n\r\n## 2026-03-03\r\n- we chose Typst\r\n\r\n## Thoughts\r\nnone"
     path = lay("memory/weekly/2026-03-04.md", hand)
     lay("2026-03-03", "- [Task] We chose Typst.\n- [Task] call Bob\n")
@@ -254,7 +264,7 @@ def test_a_digest_made_by_hand_is_completed_and_stays_byte_for_byte(room: Room, 
     assert not (room.workspace.weekly / "2026-03-02.md").exists()
 
 
-def test_a_digest_that_cannot_be_read_is_skipped_and_the_others_go_on(room: Room, lay: Lay, tidy: Tidy) -> None:
+def test_a_digest_that_cannot_be_read_is_skipped_and_the_others_go_on(room: TidyContext, lay: Lay, tidy: Tidy) -> None:
     bad = lay("memory/weekly/2026-03-02.md", b"# caf\xe9\n")
     fenced = lay("memory/weekly/2026-02-23.md", b"```\nnever closed\n")
     for day in ("2026-03-03", "2026-02-24", "2026-02-17"):
@@ -272,7 +282,7 @@ def test_a_digest_that_cannot_be_read_is_skipped_and_the_others_go_on(room: Room
     assert said_in(week(room)) == ["[Task] a (src: 2026-03-03)"]
 
 
-def test_a_log_with_a_wrong_name_stays_and_the_others_go_on(room: Room, lay: Lay, tidy: Tidy) -> None:
+def test_a_log_with_a_wrong_name_stays_and_the_others_go_on(room: TidyContext, lay: Lay, tidy: Tidy) -> None:
     wrong = [lay(name, "- [Task] wrong\n") for name in ("2026-02-30", "2026-13-01", "2026-04-01")]
     lay("memory/2026-03-03-offsite.md", "- [Task] a note\n")
     lay("2026-03-03", "- [Task] a\n")
@@ -282,7 +292,9 @@ def test_a_log_with_a_wrong_name_stays_and_the_others_go_on(room: Room, lay: Lay
     assert len(list(room.workspace.weekly.iterdir())) == 1
 
 
-def test_a_secret_in_a_log_does_not_reach_the_digest_and_does_not_block_it(room: Room, lay: Lay, tidy: Tidy) -> None:
+def test_a_secret_in_a_log_does_not_reach_the_digest_and_does_not_block_it(
+    room: TidyContext, lay: Lay, tidy: Tidy
+) -> None:
     secret = "ghp_" + "x7Kq2mZ9Rt4Wv8Yb3Nc6Hd1Js5Lf0PgQaUe"
     lay("2026-03-03", f"- [Task] the key is {secret}\n- [Task] fine\u202e\n")
     assert tidy() == ()
@@ -294,7 +306,7 @@ def test_a_secret_in_a_log_does_not_reach_the_digest_and_does_not_block_it(room:
     assert compress.plan(room).steps == ()
 
 
-def test_without_a_trail_what_stands_in_the_digest_counts_as_entered(room: Room, lay: Lay, tidy: Tidy) -> None:
+def test_without_a_trail_what_stands_in_the_digest_counts_as_entered(room: TidyContext, lay: Lay, tidy: Tidy) -> None:
     lay("2026-03-03", "- [Task] a\n- [PREF] b\n- [Task] A.\n")
     tidy()
     before = week(room)
@@ -307,7 +319,7 @@ def test_without_a_trail_what_stands_in_the_digest_counts_as_entered(room: Room,
     assert not compress.plan(room)
 
 
-def test_an_archived_log_as_long_as_when_it_was_pressed_is_not_opened(room: Room, lay: Lay, tidy: Tidy) -> None:
+def test_an_archived_log_as_long_as_when_it_was_pressed_is_not_opened(room: TidyContext, lay: Lay, tidy: Tidy) -> None:
     lay("2026-03-03", "- [Task] a\n")
     lay("2026-03-04", "")
     lay("2026-03-05", "# 2026-03-05\n\n```\nonly code\n```\n")
@@ -325,7 +337,9 @@ def test_an_archived_log_as_long_as_when_it_was_pressed_is_not_opened(room: Room
     assert not plan.problems
 
 
-def test_a_file_changed_between_plan_and_apply_is_left_for_the_next_run(room: Room, lay: Lay, tidy: Tidy) -> None:
+def test_a_file_changed_between_plan_and_apply_is_left_for_the_next_run(
+    room: TidyContext, lay: Lay, tidy: Tidy
+) -> None:
     lay("2026-03-03", "- [Task] a\n")
     lay("2026-03-10", "- [Task] b\n")
     lay("2026-02-24", "- [Task] c\n")
@@ -347,7 +361,7 @@ def test_a_file_changed_between_plan_and_apply_is_left_for_the_next_run(room: Ro
     assert said_in(week(room, "2026-03-09")) == ["[Task] b (src: 2026-03-10)", "[Task] and more (src: 2026-03-10)"]
 
 
-def test_a_clock_that_jumps_back_undoes_and_doubles_nothing(room: Room, lay: Lay, tidy: Tidy) -> None:
+def test_a_clock_that_jumps_back_undoes_and_doubles_nothing(room: TidyContext, lay: Lay, tidy: Tidy) -> None:
     lay("2026-03-03", "- [Task] a\n")
     lay("2026-01-06", "- [Task] b\n")
     tidy()
@@ -361,7 +375,7 @@ def test_a_clock_that_jumps_back_undoes_and_doubles_nothing(room: Room, lay: Lay
     assert said_in(week(room, "2026-03-09")) == ["[Task] c (src: 2026-03-10)"]
 
 
-def test_undo_takes_everything_back_and_the_next_run_does_it_again(room: Room, lay: Lay, tidy: Tidy) -> None:
+def test_undo_takes_everything_back_and_the_next_run_does_it_again(room: TidyContext, lay: Lay, tidy: Tidy) -> None:
     lay("2026-03-03", f"{SESSION} | project:a\n- [Task] a\n")
     lay("2026-03-10", "- [Task] b\n")
     lay("memory/weekly/2026-03-02.md", "by hand")
@@ -374,7 +388,7 @@ def test_undo_takes_everything_back_and_the_next_run_does_it_again(room: Room, l
     assert contents(room.workspace) == after
 
 
-def test_two_at_once_do_each_thing_once(room: Room, lay: Lay) -> None:
+def test_two_at_once_do_each_thing_once(room: TidyContext, lay: Lay) -> None:
     for day in range(1, 9):
         lay(f"2026-03-0{day}", f"- [Task] statement {day}\n")
     plans = [compress.plan(room) for _ in range(2)]
@@ -393,7 +407,7 @@ def test_two_at_once_do_each_thing_once(room: Room, lay: Lay) -> None:
     assert not compress.plan(room)
 
 
-def laid_out(root: Path) -> Room:
+def laid_out(root: Path) -> TidyContext:
     """A workspace in which every phase has something to do: new and old digests, a late day, one that came back."""
     room = room_at(root)
     files = {
@@ -433,7 +447,10 @@ def test_killed_at_every_single_call_nothing_is_lost_or_doubled_and_the_next_run
         now = contents(room.workspace)
         trails = now.pop("memory/trail.jsonl")
         assert now == after
-        assert trail.read(room.workspace).entered() == trail.read(whole.workspace).entered(), trails
+        assert (
+            provenance.read_provenance(room.workspace).entered()
+            == provenance.read_provenance(whole.workspace).entered()
+        ), trails
         assert not compress.plan(room)
         if which % 5 == 0:
             undo(room.workspace, room.clock, last=9)
@@ -477,7 +494,7 @@ def test_with_any_logs_and_any_edits_between_runs_every_statement_enters_once_an
             if kind == "log":
                 day, heading, word, prose = rest
                 text = f"{word} {number}"
-                path = daily.place(room.workspace, dt.date.fromisoformat(str(day)))
+                path = daily.log_path(room.workspace, dt.date.fromisoformat(str(day)))
                 path.parent.mkdir(parents=True, exist_ok=True)
                 with path.open("a") as log:
                     log.write(f"\n{heading}\n\n{'' if prose else '- [TEMP] '}{text}\n")
@@ -491,7 +508,7 @@ def test_with_any_logs_and_any_edits_between_runs_every_statement_enters_once_an
                 check_a_run(room, expected, gone)
 
 
-def edit(room: Room, name: str, place: int, text: str) -> None:
+def edit(room: TidyContext, name: str, place: int, text: str) -> None:
     path = room.workspace.weekly / f"{name}.md"
     path.parent.mkdir(exist_ok=True)
     lines = path.read_text().split("\n") if path.exists() else []
@@ -502,7 +519,7 @@ def edit(room: Room, name: str, place: int, text: str) -> None:
     path.write_text("\n".join([*lines[:at], *text.split("\n"), *lines[at:]]))
 
 
-def delete(room: Room, name: str, place: int) -> list[str]:
+def delete(room: TidyContext, name: str, place: int) -> list[str]:
     """Take one of our lines out of a digest; the statement that is gone then."""
     path = room.workspace.weekly / f"{name}.md"
     lines = path.read_text().split("\n") if path.exists() else []
@@ -514,7 +531,7 @@ def delete(room: Room, name: str, place: int) -> list[str]:
     return [gone.split("] ", 1)[1].split(" (src", 1)[0]]
 
 
-def check_a_run(room: Room, expected: dict[str, str], gone: set[str]) -> None:
+def check_a_run(room: TidyContext, expected: dict[str, str], gone: set[str]) -> None:
     before = {path: path.read_text().split("\n") for path in weeks(room.workspace)}
     assert tidied(room) == ()
     after = {path: path.read_text().split("\n") for path in weeks(room.workspace)}
@@ -535,7 +552,7 @@ def weeks(workspace: Workspace) -> list[Path]:
 
 
 def test_thousands_of_lines_of_one_week_are_told_apart_by_a_look_up(
-    room: Room, lay: Lay, monkeypatch: pytest.MonkeyPatch
+    room: TidyContext, lay: Lay, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lay("2026-03-03", "".join(f"- [Task] item {number % 1500} of the list\n" for number in range(3000)))
     lay("2026-03-04", "".join(f"- [Task] Item {number}, of the list!\n" for number in range(1500)))
@@ -552,7 +569,9 @@ def test_thousands_of_lines_of_one_week_are_told_apart_by_a_look_up(
     assert asked < 20_000
 
 
-def test_a_line_without_end_is_judged_by_its_beginning_and_pressed_whole(room: Room, lay: Lay, tidy: Tidy) -> None:
+def test_a_line_without_end_is_judged_by_its_beginning_and_pressed_whole(
+    room: TidyContext, lay: Lay, tidy: Tidy
+) -> None:
     long = "always use pnpm not npm " * 20_000 + "end"
     lay("2026-03-03", f"- {long}\n")
     assert tidy() == ()

@@ -11,22 +11,21 @@ from hypothesis import strategies as st
 from tests.tidy.conftest import Lay
 
 from nacre.errors import NacreError
-from nacre.tidy.days import LONGEST_JUDGED, LONGEST_PROSE, days, judged_part, read, said
-from nacre.tidy.room import Room
-from nacre.vault.trail import mark_of
+from nacre.tidy.collect import LONGEST_JUDGED, LONGEST_PROSE, TidyContext, judged_part, list_days, log_lines, read_log
+from nacre.vault.provenance import bullet_id
 
 TODAY = dt.date(2026, 3, 20)
 
 
 def words(log: str) -> list[str]:
-    return [one.words for one in said("2026-02-10", log.encode())]
+    return [one.words for one in log_lines("2026-02-10", log.encode())]
 
 
-def test_living_and_archived_logs_are_found_by_their_date(room: Room, lay: Lay) -> None:
+def test_living_and_archived_logs_are_found_by_their_date(room: TidyContext, lay: Lay) -> None:
     lay("2026-02-10", "- a\n")
     lay("memory/archive/2025/2025-12-31.md", "- b\n")
     lay("memory/archive/2026-01/2026-01-05.md", "- cc\n")
-    found = days(room.workspace, TODAY)
+    found = list_days(room.workspace, TODAY)
     assert [(one.date.isoformat(), one.archived, one.size) for one in found.days] == [
         ("2025-12-31", True, 4),
         ("2026-01-05", True, 5),
@@ -35,7 +34,7 @@ def test_living_and_archived_logs_are_found_by_their_date(room: Room, lay: Lay) 
     assert not found.problems
 
 
-def test_what_is_no_daily_log_is_left_alone_without_a_word(room: Room, lay: Lay) -> None:
+def test_what_is_no_daily_log_is_left_alone_without_a_word(room: TidyContext, lay: Lay) -> None:
     for name in (
         "memory/2026-02-10-offsite.md",
         "memory/notes.md",
@@ -43,14 +42,14 @@ def test_what_is_no_daily_log_is_left_alone_without_a_word(room: Room, lay: Lay)
         "memory/x/2026-02-10.md",
     ):
         lay(name, "- a\n")
-    assert days(room.workspace, TODAY).days == ()
-    assert days(room.workspace, TODAY).problems == ()
+    assert list_days(room.workspace, TODAY).days == ()
+    assert list_days(room.workspace, TODAY).problems == ()
 
 
 @pytest.mark.parametrize("name", ["2026-02-30", "2026-13-01", "0000-01-01"])
-def test_a_log_named_for_no_real_day_is_a_problem_with_a_remedy(room: Room, lay: Lay, name: str) -> None:
+def test_a_log_named_for_no_real_day_is_a_problem_with_a_remedy(room: TidyContext, lay: Lay, name: str) -> None:
     lay(name, "- a\n")
-    found = days(room.workspace, TODAY)
+    found = list_days(room.workspace, TODAY)
     assert found.days == ()
     (problem,) = found.problems
     assert problem.path == f"memory/{name}.md"
@@ -58,35 +57,35 @@ def test_a_log_named_for_no_real_day_is_a_problem_with_a_remedy(room: Room, lay:
     assert problem.remedy
 
 
-def test_logs_of_days_that_have_not_come_are_one_problem_but_tomorrow_s_is_none(room: Room, lay: Lay) -> None:
+def test_logs_of_days_that_have_not_come_are_one_problem_but_tomorrow_s_is_none(room: TidyContext, lay: Lay) -> None:
     for name in ("2026-03-21", "2026-03-22", "2027-01-01"):
         lay(name, "- a\n")
-    found = days(room.workspace, TODAY)
+    found = list_days(room.workspace, TODAY)
     assert [one.date.isoformat() for one in found.days] == ["2026-03-21"]
     (problem,) = found.problems
     assert problem.message.startswith("2 logs (memory/2026-03-22.md and later)")
-    assert days(room.workspace, dt.date.max).problems == ()
+    assert list_days(room.workspace, dt.date.max).problems == ()
 
 
-def test_links_folders_and_huge_files_are_left_alone(room: Room, lay: Lay) -> None:
+def test_links_folders_and_huge_files_are_left_alone(room: TidyContext, lay: Lay) -> None:
     target = lay("memory/notes.md", "- a\n")
     (room.workspace.memory / "2026-02-10.md").symlink_to(target)
     (room.workspace.memory / "2026-02-11.md").mkdir()
     with lay("2026-02-12", "").open("r+b") as file:
         os.truncate(file.fileno(), 10_000_001)
-    found = days(room.workspace, TODAY)
+    found = list_days(room.workspace, TODAY)
     assert found.days == ()
     assert [one.kind for one in found.problems] == ["no ordinary file", "no ordinary file", "too large"]
 
 
-def test_a_statement_knows_its_section(room: Room) -> None:
+def test_a_statement_knows_its_section(room: TidyContext) -> None:
     log = (
         "# 2026-02-10\n\n## 14:05 session:61871d67 | 12 messages | project:shop-api\n- [PREF] Use pnpm,\n  never npm\n"
         "\n## 18:00 session:aa11bb22 | 4 messages | group:climbers\n- [决策] 周日去北墙\n### Details\n- bring rope\n## 19:00 note\n- [x] done\n"
     )
-    first, second, third, fourth = said("2026-02-10", log.encode())
+    first, second, third, fourth = log_lines("2026-02-10", log.encode())
     assert (first.words, first.label, first.project, first.group) == ("Use pnpm, never npm", "PREF", "shop-api", None)
-    assert (first.session, first.line, first.mark) == ("61871d67", 4, mark_of("[PREF] Use pnpm, never npm"))
+    assert (first.session, first.line, first.mark) == ("61871d67", 4, bullet_id("[PREF] Use pnpm, never npm"))
     assert (second.words, second.label, second.project, second.group) == ("周日去北墙", "决策", None, "climbers")
     assert (third.group, third.heading) == ("climbers", "Details")
     assert (fourth.words, fourth.group, fourth.session, fourth.heading) == ("done", None, None, "19:00 note")
@@ -111,7 +110,7 @@ def test_lines_that_carry_a_label_each_are_statements_of_their_own() -> None:
 
 
 def test_only_types_and_categories_are_taken_off_the_words() -> None:
-    found = said("2026-02-10", b"- [HTTP] timeouts are 30 s\n- [Task] call\n- [LESSON] [TODO] x\n")
+    found = log_lines("2026-02-10", b"- [HTTP] timeouts are 30 s\n- [Task] call\n- [LESSON] [TODO] x\n")
     assert [(one.label, one.words) for one in found] == [
         (None, "[HTTP] timeouts are 30 s"),
         ("Task", "call"),
@@ -134,28 +133,29 @@ def test_a_long_paragraph_ends_with_a_sentence() -> None:
 
 def test_ticking_a_box_or_giving_a_type_leaves_the_mark() -> None:
     marks = {
-        said("2026-02-10", line)[0].mark for line in (b"- [ ] call Bob\n", b"- [x] call Bob\n", b"- [TEMP] call Bob\n")
+        log_lines("2026-02-10", line)[0].mark
+        for line in (b"- [ ] call Bob\n", b"- [x] call Bob\n", b"- [TEMP] call Bob\n")
     }
     assert len(marks) == 1
 
 
-def test_a_log_that_is_not_utf_8_is_read_as_far_as_it_goes(room: Room, lay: Lay) -> None:
+def test_a_log_that_is_not_utf_8_is_read_as_far_as_it_goes(room: TidyContext, lay: Lay) -> None:
     path = lay("2026-02-10", b"- caf\xe9 at noon\r\n- \xff\r\n- fine\r\n")
-    (day,) = days(room.workspace, TODAY).days
-    log = read(day)
+    (day,) = list_days(room.workspace, TODAY).days
+    log = read_log(day)
     assert [one.words for one in log.said] == ["caf\ufffd at noon", "fine"]
     assert log.size == path.stat().st_size
     path.write_bytes("- a\n".encode("utf-16"))
     with pytest.raises(NacreError, match="UTF-16"):
-        read(day)
+        read_log(day)
     path.unlink()
     with pytest.raises(NacreError, match="gone"):
-        read(day)
+        read_log(day)
 
 
 @given(st.binary(max_size=200) | st.text(st.sampled_from("-*#> [x]`|~\n\t:1a.决<!"), max_size=80).map(str.encode))
 def test_any_bytes_are_a_log_whose_statements_are_single_lines_that_say_something(data: bytes) -> None:
-    for one in said("2026-02-10", data):
+    for one in log_lines("2026-02-10", data):
         assert "\n" not in one.words
         assert any(sign.isalnum() for sign in one.words)
         assert 1 <= one.line <= data.count(b"\n") + 1

@@ -20,8 +20,8 @@ from tests.tidy.nights import (
     actions,
 )
 
-from nacre.cli.tidy import summary
-from nacre.words import use_language
+from nacre.cli.tidy import tidy_summary
+from nacre.i18n import use_language
 
 TESTS = {"prevents_error", "broad", "self_contained", "novel"}
 
@@ -34,7 +34,7 @@ def test_a_night_without_news_says_that_nothing_changed(nights: Nights, language
     report = nights.tidy()
     assert not report.changed
     use_language(language)
-    assert summary(report) == sentence
+    assert tidy_summary(report) == sentence
     assert nights.files() == before
 
 

@@ -7,8 +7,8 @@ import datetime as dt
 import pytest
 from tests.tidy.nights import Nights, actions
 
-from nacre.tidy.days import Said
-from nacre.tidy.fading import ended_by, passed_date
+from nacre.tidy.budget import ended_by, expired_on
+from nacre.tidy.collect import LogLine
 
 TODAY = dt.date(2026, 3, 20)
 
@@ -26,7 +26,7 @@ TODAY = dt.date(2026, 3, 20)
     ],
 )
 def test_a_date_that_has_passed_is_seen_in_both_languages(text: str, since: str | None, day: dt.date) -> None:
-    assert passed_date(text, since, TODAY) == day
+    assert expired_on(text, since, TODAY) == day
 
 
 @pytest.mark.parametrize(
@@ -44,11 +44,11 @@ def test_a_date_that_has_passed_is_seen_in_both_languages(text: str, since: str 
     ],
 )
 def test_a_date_to_come_a_recurring_one_and_one_that_ends_nothing_are_not(text: str) -> None:
-    assert passed_date(text, "2026-01-02", TODAY) is None
+    assert expired_on(text, "2026-01-02", TODAY) is None
 
 
-def said(words: str) -> Said:
-    return Said("2026-03-18", words, None, None, None, "61871d67", "", 4, "0123abcd")
+def said(words: str) -> LogLine:
+    return LogLine("2026-03-18", words, None, None, None, "61871d67", "", 4, "0123abcd")
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.tidy.nights import RULE, Nights, actions
 
-from nacre.tidy.fields import Field, field_in
+from nacre.tidy.collect import Field, field_in
 
 IDENTITY = "# IDENTITY.md\n\n- **Name:**\n  _(pick something you like)_\n- **Creature:** a fox\n"
 USER = "# USER.md\n\n- **Name:** Ann\n- **What to call them:**\n- **Timezone:** _(optional)_\n- **Notes:** likes tea\n"

@@ -8,8 +8,8 @@ import pytest
 from tests.tidy.nights import RULE, SAFETY, Nights, actions
 
 from nacre.errors import MemoryFull
-from nacre.tidy.library import Library
-from nacre.vault.trail import Trail
+from nacre.tidy.memory_files import MemoryFiles
+from nacre.vault.provenance import Provenance
 
 SHOP = "projects/shop/MEMORY.md"
 
@@ -28,7 +28,7 @@ def spoil(nights: Nights, how: str, elsewhere: Path) -> None:
 @pytest.mark.parametrize("how", ["latin-1", "folder", "link"])
 def test_a_project_s_file_that_cannot_be_read_is_told_and_left_alone(nights: Nights, tmp_path: Path, how: str) -> None:
     spoil(nights, how, tmp_path / "elsewhere.md")
-    library = Library(nights.room(), Trail())
+    library = MemoryFiles(nights.room(), Provenance())
     assert [(one.kind, one.path) for one in library.problems] == [("unreadable", SHOP)]
     assert [book.shown for book in library.books] == ["MEMORY.md"]
     book = library.book(SHOP)

@@ -27,23 +27,23 @@ from tests.tidy.conftest import killed_at, room_at
 
 from nacre.brain.local.judge import Judge
 from nacre.clock import Clock
-from nacre.config import Config, MemorySettings
+from nacre.config.settings import Config, MemorySettings
 from nacre.errors import ChangedOutside, NacreError
-from nacre.lifecycle import forget
-from nacre.lifecycle.lines import everywhere
-from nacre.lifecycle.target import Room as ForgetRoom
-from nacre.lifecycle.target import Target
-from nacre.tidy import adopt, answers, distil, run
+from nacre.forget import apply
+from nacre.forget.target import ForgetContext as ForgetRoom
+from nacre.forget.target import Target, memory_lines
+from nacre.model.workspace import Workspace
+from nacre.tidy import answers, distil, run
+from nacre.tidy import answers as tidy_answers
 from nacre.tidy.answers import Answer
-from nacre.tidy.planned import DistilPlan
-from nacre.tidy.room import Room
-from nacre.vault import daily, ledger, limits, longterm, review, weekly
+from nacre.tidy.apply import DistilPlan
+from nacre.tidy.collect import TidyContext
+from nacre.vault import daily, ledger, longterm, review, weekly, writing
 from nacre.vault.history import last_id
-from nacre.vault.ledger import identity
+from nacre.vault.ledger import entry_id
 from nacre.vault.markdown import open_document
-from nacre.vault.trail import mark_of
+from nacre.vault.provenance import bullet_id
 from nacre.vault.undo import undo
-from nacre.vault.workspace import Workspace
 
 BEGIN = dt.datetime(2026, 3, 20, 3, 0, 0, tzinfo=dt.UTC)
 JUDGE = Judge(None)
@@ -97,7 +97,7 @@ class Nights(RuleBasedStateMachine):
         self.logged: Counter[str] = Counter()  # bullets of all logs, as written
         self.own: set[str] = set()  # lines that the user wrote into memory files and digests
         self.done: dict[int, tuple[Counter[str], set[str]]] = {}  # by operation: bullets added, or lines taken away
-        self.largest: dict[Path, limits.Size] = {}  # what the user made of a MEMORY.md
+        self.largest: dict[Path, writing.Size] = {}  # what the user made of a MEMORY.md
         self.sessions = 0
 
     def teardown(self) -> None:
@@ -108,8 +108,8 @@ class Nights(RuleBasedStateMachine):
         return Clock(dt.UTC, self.moment)
 
     @property
-    def room(self) -> Room:
-        return Room(self.workspace, self.clock, self.config, lambda: JUDGE)
+    def room(self) -> TidyContext:
+        return TidyContext(self.workspace, self.clock, self.config, lambda: JUDGE)
 
     @initialize(
         small=st.booleans(),
@@ -149,7 +149,7 @@ class Nights(RuleBasedStateMachine):
         self.sessions += 1
         heading = f"09:30 session:{self.sessions:08x} | 4 messages" + (f" | project:{project}" if project else "")
         day = self.clock.today() - dt.timedelta(days=ago)
-        daily.section(self.workspace, self.clock, heading, told, day=day, config=self.config)
+        daily.append_section(self.workspace, self.clock, heading, told, day=day, config=self.config)
         self._did(Counter(told))
 
     @rule(told=sayings, ago=st.integers(0, 12))
@@ -164,7 +164,7 @@ class Nights(RuleBasedStateMachine):
 
     @rule(told=sayings)
     def remembers(self, told: str) -> None:
-        entry = daily.note(self.workspace, self.clock, told, config=self.config)
+        entry = daily.append_note(self.workspace, self.clock, told, config=self.config)
         if not entry.already:
             self._did(Counter([told]))
 
@@ -237,7 +237,7 @@ class Nights(RuleBasedStateMachine):
         if new:
             self.logged[new] += 1
 
-    @precondition(lambda self: bool(review.read(self.workspace)))
+    @precondition(lambda self: bool(review.read_review(self.workspace)))
     @rule(
         at=places,
         verb=st.sampled_from((answers.ACCEPT, answers.REFUSE, answers.PIN)),
@@ -246,20 +246,20 @@ class Nights(RuleBasedStateMachine):
     )
     def user_answers(self, at: int, verb: str, words: bool, which: int | None) -> None:
         """The user's word on a question, also killed on the way: a line of the user's own leaves for a digest, never for nothing."""
-        open_ones = review.read(self.workspace)
+        open_ones = review.read_review(self.workspace)
         one = open_ones[at % len(open_ones)]
         new = f"My word on it {at}" if words and verb != answers.REFUSE else None
 
         def answer() -> None:
             with contextlib.suppress(NacreError):
-                answers.give(self.room, [Answer(one.id, verb, new)])
+                answers.give_answers(self.room, [Answer(one.id, verb, new)])
 
         if which is None:
             answer()
         else:
             killed_at(which, answer)
         against = one.about.get("against")
-        meant = {line for line in self.own if identity(line[2:]) in (one.id, against)}
+        meant = {line for line in self.own if entry_id(line[2:]) in (one.id, against)}
         still = self._kept_text()
         gone = {line for line in meant if line not in still}
         if not new and not against:
@@ -267,29 +267,29 @@ class Nights(RuleBasedStateMachine):
         self._did(Counter(), gone)
 
     @precondition(
-        lambda self: any(limits.size_of(one.read_bytes()).over(self.config.memory) for one in self._memories())
+        lambda self: any(writing.size_of(one.read_bytes()).over(self.config.memory) for one in self._memories())
     )
     @rule()
     def user_adopts(self) -> None:
         """A file over its limits is brought under them; what does not fit moves to a note."""
         try:
-            planned = adopt.plan(self.room)
+            planned = tidy_answers.plan_adopt(self.room)
         except NacreError:
             return
-        adopt.apply(self.room, planned)
+        tidy_answers.apply_adopt(self.room, planned)
         for one in planned:
-            assert not limits.size_of(one.path.read_bytes()).over(self.config.memory)
+            assert not writing.size_of(one.path.read_bytes()).over(self.config.memory)
 
     @rule(at=places)
     def user_forgets(self, at: int) -> None:
         room = ForgetRoom(self.workspace, self.clock, self.config, _no_index, lambda _query, _limit: ())
-        lines = [line for line in everywhere(self.workspace, self.config) if line.words]
+        lines = [line for line in memory_lines(self.workspace, self.config) if line.words]
         if not lines:
             return
         line = lines[at % len(lines)]
-        made = forget.plan(room, [Target(line.id, line.words, line)], lines)
+        made = apply.plan_forget(room, [Target(line.id, line.words, line)], lines)
         logged, own = self._all_bullets(), {kept for kept in self.own if kept in self._kept_text()}
-        forget.apply(room, made)
+        apply.apply_forget(room, made)
         now = self._all_bullets()
         gone = Counter({text: now[text] - logged[text] for text in logged if now[text] != logged[text]})
         self._did(
@@ -315,7 +315,7 @@ class Nights(RuleBasedStateMachine):
         """A night, which may come after many days, or before the last one: a clock can be wrong."""
         self.moment += dt.timedelta(days=days, minutes=7)
         try:
-            run.run(self.room)
+            run.run_tidy(self.room)
         except ChangedOutside:
             pytest.fail("nobody else was there")
         self._settled()
@@ -324,44 +324,44 @@ class Nights(RuleBasedStateMachine):
     def is_killed(self, told: list[str], ago: int, which: int) -> None:
         """A night that dies at some call into the operating system; the next one carries on at the same moment."""
         self._section(told, None, ago)
-        killed_at(which, lambda: run.run(self.room))
+        killed_at(which, lambda: run.run_tidy(self.room))
         self.nothing_is_lost()
         self.limits_hold()
-        run.run(self.room)
+        run.run_tidy(self.room)
         self._settled()
 
     @rule(told=sayings)
     def user_edits_meanwhile(self, told: str) -> None:
         """MEMORY.md is changed after the night was planned: nothing is lost, and the next run succeeds."""
 
-        def planned(room: Room, **given: Any) -> DistilPlan:
+        def planned(room: TidyContext, **given: Any) -> DistilPlan:
             found = distil_plan(room, **given)
             _append(self, told)
             return found
 
         distil_plan = distil.plan
         with mock.patch.object(distil, "plan", planned), contextlib.suppress(ChangedOutside):
-            run.run(self.room)
+            run.run_tidy(self.room)
         self.nothing_is_lost()
-        run.run(self.room)
+        run.run_tidy(self.room)
         self._settled()
 
     def _settled(self) -> None:
         """After a night: the ledger knows every line, and the same night again changes nothing."""
         self.ledger_tells_what_the_files_tell()
         before = self._everything()
-        again = run.run(self.room)
+        again = run.run_tidy(self.room)
         assert not again.steps, again.steps
         now = self._everything()
         changed = [name for name in before.keys() | now.keys() if before.get(name) != now.get(name)]
         assert not changed, changed
 
     def ledger_tells_what_the_files_tell(self) -> None:
-        known = ledger.standing(ledger.read(self.workspace).records)
+        known = ledger.entry_states(ledger.read_ledger(self.workspace).records)
         told = {
             one.id for one in known.values() if one.in_memory and not any("field" in line.more for line in one.records)
         }
-        here = {identity(entry.words): entry.words for path in self._memories() for entry in _entries(path)}
+        here = {entry_id(entry.words): entry.words for path in self._memories() for entry in _entries(path)}
         amiss = [(here.get(one), known.get(one)) for one in told ^ set(here)]
         assert not amiss, amiss
 
@@ -379,7 +379,7 @@ class Nights(RuleBasedStateMachine):
     @invariant()
     def limits_hold(self) -> None:
         for path in self._memories():
-            size, free = limits.size_of(path.read_bytes()), self.largest.get(path)
+            size, free = writing.size_of(path.read_bytes()), self.largest.get(path)
             if size.over(self.config.memory):
                 assert free is not None
                 assert size.lines <= max(free.lines, self.config.memory.max_lines)
@@ -390,7 +390,7 @@ class Nights(RuleBasedStateMachine):
         for path in self.workspace.weekly.glob("*.md"):
             doc = open_document(path)
             assert doc is not None
-            told = Counter((line.day, line.project, mark_of(line.text)) for line in weekly.lines(doc))
+            told = Counter((line.day, line.project, bullet_id(line.text)) for line in weekly.digest_lines(doc))
             twice = [line for line, count in told.items() if count > 1]
             assert not twice, (path.name, twice)
 
@@ -406,11 +406,11 @@ class Nights(RuleBasedStateMachine):
 
     def _write(self, path: Path, data: bytes) -> None:
         if path == self.workspace.longterm:
-            was, size = limits.size_of(path.read_bytes() if path.exists() else b""), limits.size_of(data)
-            free = self.largest.get(path, limits.Size(0, 0))
+            was, size = writing.size_of(path.read_bytes() if path.exists() else b""), writing.size_of(data)
+            free = self.largest.get(path, writing.Size(0, 0))
             # What was brought under the limits may be undone, and then stands beside what the user wrote since.
             grown = [max(now, most + max(0, now - then)) for now, most, then in zip(size, free, was, strict=True)]
-            self.largest[path] = limits.Size(*grown)
+            self.largest[path] = writing.Size(*grown)
         path.write_bytes(data)
 
     def _text(self, path: Path) -> str:
@@ -452,9 +452,9 @@ def _append(nights: Nights, told: str) -> None:
         nights.own.add(line)
 
 
-def _entries(path: Path) -> tuple[longterm.Kept, ...]:
+def _entries(path: Path) -> tuple[longterm.MemoryEntry, ...]:
     doc = open_document(path)
-    return longterm.entries(doc) if doc else ()
+    return longterm.memory_entries(doc) if doc else ()
 
 
 def _no_index() -> NoReturn:
@@ -478,6 +478,6 @@ def test_what_waits_for_room_in_a_file_over_its_limits_is_not_refused_the_next_t
     room = room_at(memory_disk / "ws", Config(memory=MemorySettings(max_lines=2)))
     room.workspace.longterm.write_text("# Old\n- inherited\n- two\n")
     for session, told in enumerate(("[PREF] Use Jest for the tests, not Typst", "I prefer Jest over Jest for reports")):
-        daily.section(room.workspace, room.clock, f"09:30 session:{session:08x} | 4 messages", [told])
-    run.run(room)
-    assert not run.run(room).steps
+        daily.append_section(room.workspace, room.clock, f"09:30 session:{session:08x} | 4 messages", [told])
+    run.run_tidy(room)
+    assert not run.run_tidy(room).steps

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from tests.tidy.nights import CHINESE_RULE, RULE, SAFETY, VITEST, Nights, actions
 
-from nacre.config import Config
-from nacre.tidy import standing
-from nacre.tidy.book import Book
-from nacre.tidy.room import Room
-from nacre.vault.ledger import Standing, identity
+from nacre.config.settings import Config
+from nacre.tidy import memory_files
+from nacre.tidy.collect import TidyContext
+from nacre.tidy.memory_files import LongTermFile
+from nacre.vault.ledger import EntryState, entry_id
 
 
 @pytest.mark.parametrize("line", [SAFETY, CHINESE_RULE])
@@ -42,9 +42,9 @@ def test_an_edited_line_is_known_by_its_likeness_and_keeps_where_it_came_from(ni
     assert actions(nights.tidy()) == [("adopt", edited)]
     assert nights.text() == before
     closed = nights.ledger(RULE)[-1]
-    assert (closed["verdict"], closed["into"], closed["valid_to"]) == ("superseded", identity(edited), "2026-03-20")
+    assert (closed["verdict"], closed["into"], closed["valid_to"]) == ("superseded", entry_id(edited), "2026-03-20")
     told = nights.ledger(edited)[0]
-    assert (told["verdict"], told["supersedes"]) == ("adopted", identity(RULE))
+    assert (told["verdict"], told["supersedes"]) == ("adopted", entry_id(RULE))
     assert told["source"]["day"] == "2026-03-18"
 
 
@@ -136,10 +136,10 @@ def test_a_rewritten_line_keeps_its_marker_its_marks_and_its_line_end(nights: Ni
 
 
 def test_a_file_written_anew_is_compared_without_holding_each_line_against_each_entry(
-    room: Room, monkeypatch: pytest.MonkeyPatch
+    room: TidyContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old = [f"note {number} alpha beta gamma delta {number % 7}" for number in range(200)]
-    known = {identity(text): Standing(identity(text), "adopted", text, ()) for text in old}
+    known = {entry_id(text): EntryState(entry_id(text), "adopted", text, ()) for text in old}
     room.workspace.longterm.write_text("# M\n\n" + "".join(f"- {text} too\n" for text in old), "utf8")
     asked: list[str] = []
 
@@ -147,9 +147,9 @@ def test_a_file_written_anew_is_compared_without_holding_each_line_against_each_
         asked.append(other)
         return likeness(one, other)
 
-    likeness = standing._likeness
-    monkeypatch.setattr(standing, "_likeness", counted)
-    found = standing.compare([Book(room.workspace, room.workspace.longterm, Config().memory)], known)
+    likeness = memory_files._likeness
+    monkeypatch.setattr(memory_files, "_likeness", counted)
+    found = memory_files.hand_edits([LongTermFile(room.workspace, room.workspace.longterm, Config().memory)], known)
     assert [(line.words, was.text) for _, line, was in found.edited] == [(f"{text} too", text) for text in old]
     assert not found.adopted
     assert not found.gone

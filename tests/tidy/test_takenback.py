@@ -7,7 +7,7 @@ import json
 from tests.tidy.nights import JEST, RULE, VITEST, Nights, actions
 
 from nacre.tidy.answers import ACCEPT
-from nacre.vault.trail import mark_of
+from nacre.vault.provenance import bullet_id
 
 
 def test_what_was_undone_is_asked_about_the_next_night_and_not_added_again(nights: Nights) -> None:
@@ -34,8 +34,8 @@ def test_an_undo_that_touches_no_entry_leaves_no_note(nights: Nights) -> None:
 def test_the_agents_word_does_not_supersede_what_the_owner_said(nights: Nights) -> None:
     nights.entries(JEST, source={"day": "2026-02-01", "session": "aaaaaaaa", "bullet": "12345678"})
     nights.log("2026-03-19", VITEST)
-    line = {"day": "2026-03-19", "session": "61871d67", "agent": "openclaw", "agents": [mark_of(VITEST)]}
-    nights.lay("memory/trail.jsonl", json.dumps(line | {"captured": {mark_of(VITEST): ["m1"]}}) + "\n")
+    line = {"day": "2026-03-19", "session": "61871d67", "agent": "openclaw", "agents": [bullet_id(VITEST)]}
+    nights.lay("memory/trail.jsonl", json.dumps(line | {"captured": {bullet_id(VITEST): ["m1"]}}) + "\n")
     nights.tidy()
     assert JEST in nights.kept()
 

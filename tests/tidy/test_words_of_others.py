@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from nacre import Memory
+from nacre.mcp.calls import call
+from nacre.memory import Memory
 from nacre.text.quoting import demands
 from nacre.text.stamps import bare_words
 from nacre.tidy.answers import Answer
-from nacre.tools.calling import call
 
 HERE = Path(__file__).parent / "words"
 DAY = "2026-03-02"

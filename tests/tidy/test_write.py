@@ -12,13 +12,13 @@ from tests.tidy.conftest import killed_at, run_in_child
 from tests.tidy.nights import BACKUP, JEST, RULE, SAFETY, VITEST, Nights, actions, filler
 
 from nacre.errors import ChangedOutside
-from nacre.model.plan import Plan
-from nacre.tidy import distil, write
-from nacre.tidy.planned import DistilPlan
-from nacre.tidy.run import run
-from nacre.vault import ledger, longterm, review, trail
+from nacre.model.report import Plan
+from nacre.tidy import apply, distil
+from nacre.tidy.apply import DistilPlan
+from nacre.tidy.run import run_tidy
+from nacre.vault import ledger, longterm, provenance, review
+from nacre.vault.history import operation
 from nacre.vault.longterm import Edit
-from nacre.vault.operation import operation
 
 
 def backups(nights: Nights) -> list[str]:
@@ -78,7 +78,7 @@ def test_a_file_edited_between_plan_and_apply_is_left_alone_and_the_next_run_suc
         nights.lay("MEMORY.md", "# Mine\n\n- my own line\n")
         before = nights.files()
         with pytest.raises(ChangedOutside) as told:
-            write.apply(room, op, planned)
+            apply.apply_plan(room, op, planned)
     assert told.value.exit_code == 12
     assert nights.files() == before
     nights.tidy()
@@ -95,7 +95,7 @@ def test_when_one_of_two_files_was_edited_neither_is_written(nights: Nights) -> 
         nights.lay("projects/shop/MEMORY.md", "# Shop, edited\n")
         before = nights.files()
         with pytest.raises(ChangedOutside):
-            write.apply(room, op, planned)
+            apply.apply_plan(room, op, planned)
     assert nights.files() == before
     nights.tidy()
     assert nights.kept() == [RULE]
@@ -141,12 +141,14 @@ def test_killed_at_the_very_end_the_next_run_notes_nothing_in_the_trail_a_second
     nights.log("2026-03-19", RULE)
 
     def work() -> None:
-        review.change = lambda _op, **given: die() if "drop" in given else None
+        review.change_review = lambda _op, **given: die() if "drop" in given else None
         nights.tidy()
 
     assert run_in_child(work) == -signal.SIGKILL
     nights.tidy()
-    marks = [(one.day, mark) for one in trail.read(nights.room().workspace).offered for mark in one.bullets]
+    marks = [
+        (one.day, mark) for one in provenance.read_provenance(nights.room().workspace).offered for mark in one.bullets
+    ]
     assert marks
     assert len(marks) == len(set(marks))
 
@@ -164,7 +166,7 @@ def test_killed_before_the_file_nothing_has_happened_and_the_next_run_does_it(ni
 def test_killed_between_two_files_the_next_run_writes_the_second(nights: Nights) -> None:
     nights.log("2026-03-19", RULE)
     nights.log("2026-03-19", BACKUP, session="aaaa1111", stamp=" | project:shop")
-    real = longterm.apply
+    real = longterm.apply_edit
 
     def work() -> None:
         def only_the_first(workspace: object, clock: object, edit: Edit, *more: object) -> None:
@@ -172,7 +174,7 @@ def test_killed_between_two_files_the_next_run_writes_the_second(nights: Nights)
                 die()
             real(workspace, clock, edit, *more)  # type: ignore[arg-type]
 
-        longterm.apply = only_the_first  # type: ignore[assignment]
+        longterm.apply_edit = only_the_first  # type: ignore[assignment]
         nights.tidy()
 
     assert run_in_child(work) == -signal.SIGKILL
@@ -186,7 +188,7 @@ def test_killed_between_two_files_the_next_run_writes_the_second(nights: Nights)
 def test_a_question_that_a_killed_run_put_to_the_user_is_not_put_again_after_it_was_deleted(nights: Nights) -> None:
     nights.lay("MEMORY.md", "# Mine\n\n## Key Decisions\n- The shop runs on MySQL\n")
     nights.log("2026-03-19", "We moved from MySQL to PostgreSQL for every service")
-    killed(nights, write, "_promise")
+    killed(nights, apply, "_promise")
     questions = nights.root / "memory" / "review.md"
     assert "We moved from MySQL to PostgreSQL" in questions.read_text()
     nights.tidy()
@@ -247,7 +249,7 @@ def test_killed_at_any_call_the_next_runs_end_where_an_undisturbed_one_does(
 
 def distilled(nights: Nights) -> None:
     """The night without the index, which is derived."""
-    run(nights.room())
+    run_tidy(nights.room())
 
 
 def memories(nights: Nights) -> dict[str, bytes]:
@@ -285,7 +287,7 @@ def test_two_tidies_at_once_do_the_work_once(nights: Nights) -> None:
 
 def losing(nights: Nights, count: int) -> DistilPlan:
     path = nights.root / "MEMORY.md"
-    doc = longterm.read(path)
+    doc = longterm.read_longterm(path)
     assert doc is not None
     data = "".join(doc.document.lines[:-count]).encode()
     return DistilPlan(edits=(Edit(path, doc.document.hash, data, Plan()),))
@@ -299,7 +301,7 @@ def test_a_rewrite_that_would_lose_more_than_a_quarter_is_refused(
     before = nights.files()
     room = nights.room()
     with operation(room.workspace, room.clock, "tidy", room.config) as op:
-        problems = write.apply(room, op, losing(nights, lost))
+        problems = apply.apply_plan(room, op, losing(nights, lost))
     assert [one.kind for one in problems] == (["too much lost"] if refused else [])
     assert (nights.files() == before) == refused
     if refused:

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from nacre.daemon.answers import SearchAsked, search
+from nacre.daemon.requests import SearchRequest, answer_search
 from nacre.errors import BadInput, NacreError, NotFound, SecretRefused
+from nacre.mcp.calls import call
+from nacre.mcp.tools import tool
 from nacre.memory import Memory
-from nacre.tools.calling import call
-from nacre.tools.schemas import tool
 from nacre.vault import tombstones
 
 TODAY = "memory/2026-03-20.md"
@@ -38,7 +38,7 @@ def test_search_finds_and_cites(memory: Memory) -> None:
 
 
 def test_search_gives_what_the_command_prints_as_json(memory: Memory) -> None:
-    printed = search([memory], SearchAsked("launch", as_json=True)).parts
+    printed = answer_search([memory], SearchRequest("launch", as_json=True)).parts
     told = json.loads(printed[0][1])
     found = asked(memory, "memory_search", query="launch")
     assert {**found, "tookMs": 0} == {**told, "tookMs": 0}
@@ -118,9 +118,9 @@ def test_what_was_forgotten_may_be_known_again_when_the_person_says_it_and_not_w
     found = asked(memory, "memory_search", query="vault code word heron")["results"][0]
     asked(memory, "memory_forget", id=found["id"])
     asked(memory, "memory_write", text="The vault code word is heron", importance=7)
-    assert tombstones.load(memory.workspace).stones
+    assert tombstones.load_tombstones(memory.workspace).stones
     memory.remember("The vault code word is heron", importance=7)
-    assert not tombstones.load(memory.workspace).stones
+    assert not tombstones.load_tombstones(memory.workspace).stones
 
 
 def test_a_secret_is_refused_and_not_repeated(root: Path, memory: Memory) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
-from nacre.tools.schemas import Tool, tools
-from nacre.words import use_language
+from nacre.i18n import use_language
+from nacre.mcp.tools import Tool, tools
 
 TAKES = {
     "memory_search": ("query", "maxResults", "minScore", "corpus", "since", "until", "layer"),

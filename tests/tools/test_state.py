@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from nacre.errors import BadInput
+from nacre.mcp.calls import call
 from nacre.memory import Memory
-from nacre.tools.calling import call
 
 
 def state(memory: Memory, action: str, **given: Any) -> dict[str, Any]:

@@ -7,22 +7,23 @@ from pathlib import Path
 import pytest
 
 from nacre.errors import NotFound
+from nacre.i18n import use_language
+from nacre.mcp import resources
+from nacre.mcp import resources as mcp_resources
 from nacre.memory import Memory
-from nacre.tools import prompts, resources, rules
-from nacre.vault.rules import block
-from nacre.words import use_language
+from nacre.vault.rules import rules_block
 
 
 @pytest.mark.parametrize("tongue", ["en", "zh"])
 def test_the_block_in_agents_md_says_the_same_as_the_instructions(tongue: str) -> None:
-    instructions, told = rules.instructions(tongue), block(tongue)
+    instructions, told = resources.instructions(tongue), rules_block(tongue)
     plain = [line for line in instructions.splitlines() if line.startswith("- ") and "`memory_" not in line]
     assert len(plain) >= 6
     assert [line for line in plain if line not in told] == []
 
 
 def test_instructions_name_the_tools_and_every_rule() -> None:
-    told = rules.instructions("en")
+    told = resources.instructions("en")
     for words in (
         "Search before you answer about prior work, decisions, dates, people, preferences or todos",
         "Write it down in the moment",
@@ -39,26 +40,26 @@ def test_instructions_name_the_tools_and_every_rule() -> None:
 
 def test_a_group_is_told_nothing_of_writing() -> None:
     for tongue in ("en", "zh"):
-        told = rules.instructions(tongue, group=True)
+        told = resources.instructions(tongue, group=True)
         assert "`memory_search`" in told
         assert "memory_write" not in told
         assert "memory_state" not in told
 
 
 def test_resources_give_long_term_memory_today_and_the_context(memory: Memory) -> None:
-    assert resources.read(memory, resources.TODAY) == ""
+    assert resources.read_resource(memory, resources.TODAY) == ""
     memory.remember("Ann owns billing")
-    assert "Use pnpm" in resources.read(memory, resources.MEMORY)
-    assert "Ann owns billing" in resources.read(memory, resources.TODAY)
-    context = resources.read(memory, resources.CONTEXT)
+    assert "Use pnpm" in resources.read_resource(memory, resources.MEMORY)
+    assert "Ann owns billing" in resources.read_resource(memory, resources.TODAY)
+    context = resources.read_resource(memory, resources.CONTEXT)
     assert "Use pnpm" in context
     assert "Ann owns billing" in context
     with pytest.raises(NotFound, match="nacre://memory"):
-        resources.read(memory, "nacre://secrets")
+        resources.read_resource(memory, "nacre://secrets")
 
 
 def test_reading_a_resource_is_no_recall(root: Path, memory: Memory) -> None:
-    resources.read(memory, resources.MEMORY)
+    resources.read_resource(memory, resources.MEMORY)
     assert not (root / "memory" / "recalls.jsonl").exists()
 
 
@@ -67,7 +68,7 @@ def test_a_resource_that_leads_out_of_the_workspace_is_not_read(root: Path, memo
     (root / "MEMORY.md").unlink()
     (root / "MEMORY.md").symlink_to(tmp_path / "outside.md")
     try:
-        told = resources.read(memory, resources.MEMORY)
+        told = resources.read_resource(memory, resources.MEMORY)
     except Exception as refusal:  # noqa: BLE001
         told = str(refusal)
     assert "moat" not in told
@@ -77,24 +78,24 @@ def test_a_group_has_its_context_and_no_prompts(group: Memory) -> None:
     assert [one.uri for one in resources.resources(group=True)] == [resources.CONTEXT]
     for uri in (resources.MEMORY, resources.TODAY):
         with pytest.raises(NotFound):
-            resources.read(group, uri)
-    assert "pnpm" not in resources.read(group, resources.CONTEXT)
-    assert prompts.prompts(group=True) == ()
+            resources.read_resource(group, uri)
+    assert "pnpm" not in resources.read_resource(group, resources.CONTEXT)
+    assert mcp_resources.prompts(group=True) == ()
     with pytest.raises(NotFound):
-        prompts.give(group, "flush")
+        mcp_resources.get_prompt(group, "flush")
 
 
 @pytest.mark.parametrize("tongue", ["en", "zh"])
 def test_prompts_are_filled_with_how_memory_stands(memory: Memory, tongue: str) -> None:
     use_language(tongue)
     memory.state.pending("Ask Ann")
-    assert "memory/2026-03-20.md" in prompts.give(memory, "flush")
-    distil = prompts.give(memory, "distil")
+    assert "memory/2026-03-20.md" in mcp_resources.get_prompt(memory, "flush")
+    distil = mcp_resources.get_prompt(memory, "distil")
     assert "- memory/2026-03-19.md" in distil
     assert "80" in distil
-    review = prompts.give(memory, "weekly_review")
+    review = mcp_resources.get_prompt(memory, "weekly_review")
     assert "nacre review" in review
     for told in (distil, review):
         assert "{" not in told
     with pytest.raises(NotFound):
-        prompts.give(memory, "dance")
+        mcp_resources.get_prompt(memory, "dance")

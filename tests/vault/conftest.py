@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from nacre.clock import Clock
-from nacre.vault.workspace import Workspace
-from nacre.words import use_language
+from nacre.i18n import use_language
+from nacre.model.workspace import Workspace
 
 MOMENT = dt.datetime(2026, 2, 10, 14, 5, 7, tzinfo=dt.UTC)
 

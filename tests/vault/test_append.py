@@ -10,17 +10,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from nacre.clock import Clock
-from nacre.config import Config, HistorySettings
+from nacre.config.settings import Config, HistorySettings
 from nacre.errors import BadInput, CannotWrite, MemoryFull, PathEscape, SecretRefused
-from nacre.vault import trail
-from nacre.vault.append import append
-from nacre.vault.daily import note
-from nacre.vault.history import history, operations_file
-from nacre.vault.logfile import append_bytes
-from nacre.vault.operation import operation
-from nacre.vault.trail import Offered
+from nacre.model.workspace import Workspace
+from nacre.vault import provenance
+from nacre.vault.daily import append_note
+from nacre.vault.disk import append_bytes
+from nacre.vault.history import operation, operations_file, read_history
+from nacre.vault.provenance import Offered
 from nacre.vault.undo import undo
-from nacre.vault.workspace import Workspace
+from nacre.vault.writing import append
 
 KEY = "sk-" + "proj-" + "Ab3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0dF3gH6jK9mN2pQ5sT8"
 
@@ -178,40 +177,40 @@ def test_lines_that_are_not_safe_on_the_disk_are_taken_back_so_that_the_next_run
 
     def run() -> None:
         with operation(workspace, clock, "tidy") as op:
-            trail.write(op, [line])
+            provenance.write_provenance(op, [line])
 
     with monkeypatch.context() as patched:
         patched.setattr(os, "fsync", failing)
         with pytest.raises(CannotWrite):
             run()
     run()
-    assert trail.read(workspace).offered == (line,)
+    assert provenance.read_provenance(workspace).offered == (line,)
 
 
 def test_a_log_that_a_killed_run_left_empty_is_gone_after_undo(workspace: Workspace, clock: Clock) -> None:
     workspace.day(clock.today()).touch()
-    note(workspace, clock, "noted")
+    append_note(workspace, clock, "noted")
     undo(workspace, clock)
     assert not workspace.day(clock.today()).exists()
 
 
 def test_an_append_that_a_crash_tore_is_completed_by_the_next_operation(workspace: Workspace, clock: Clock) -> None:
-    note(workspace, clock, "the first")
-    before = history(workspace).operations
+    append_note(workspace, clock, "the first")
+    before = read_history(workspace).operations
     log = workspace.day(clock.today())
-    note(workspace, clock, "one that is torn")
+    append_note(workspace, clock, "one that is torn")
     whole = log.read_bytes()
     log.write_bytes(whole[:-7])
     forget_done(workspace)
     with operation(workspace, clock, "next"):
         assert log.read_bytes() == whole
     undo(workspace, clock)
-    assert history(workspace).operations[: len(before)] == before
+    assert read_history(workspace).operations[: len(before)] == before
     assert b"torn" not in log.read_bytes()
 
 
 def test_lines_that_somebody_took_out_after_a_stopped_run_stay_out(workspace: Workspace, clock: Clock) -> None:
-    note(workspace, clock, "use uv")
+    append_note(workspace, clock, "use uv")
     with operation(workspace, clock, "sync") as op:
         append(op, workspace.day(clock.today()), "- use ruff\n- my salary is ninety\n")
     forget_done(workspace)
@@ -224,7 +223,7 @@ def test_lines_that_somebody_took_out_after_a_stopped_run_stay_out(workspace: Wo
 def test_a_record_that_came_with_a_clone_completes_no_file_but_those_that_are_appended_to(
     workspace: Workspace, clock: Clock
 ) -> None:
-    note(workspace, clock, "one that is torn")
+    append_note(workspace, clock, "one that is torn")
     forget_done(workspace)
     operations = operations_file(workspace)
     settings = workspace.root / ".git" / "config"

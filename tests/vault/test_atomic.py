@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 
 from nacre.errors import CannotWrite, PathEscape
-from nacre.vault import atomic
-from nacre.vault.lockfile import host
+from nacre.vault import disk
+from nacre.vault.disk import host_name
 
 
 def test_mode_is_kept(tmp_path: Path) -> None:
     path = tmp_path / "a.md"
     path.write_bytes(b"old")
     path.chmod(0o640)
-    atomic.write(path, b"new")
+    disk.write(path, b"new")
     assert path.read_bytes() == b"new"
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
@@ -28,13 +28,13 @@ def test_owner_is_kept(tmp_path: Path) -> None:
     path = tmp_path / "a.md"
     path.write_bytes(b"old")
     os.chown(path, 1234, 5678)
-    atomic.write(path, b"new")
+    disk.write(path, b"new")
     assert (path.stat().st_uid, path.stat().st_gid) == (1234, 5678)
 
 
 def test_a_new_file_is_made_with_its_folders(tmp_path: Path) -> None:
     path = tmp_path / "x" / "y" / "a.md"
-    atomic.write(path, b"new", mode=0o600)
+    disk.write(path, b"new", mode=0o600)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
@@ -42,7 +42,7 @@ def test_a_link_inside_is_written_through(tmp_path: Path) -> None:
     real, link = tmp_path / "real.md", tmp_path / "link.md"
     real.write_bytes(b"old")
     link.symlink_to("real.md")
-    atomic.write(link, b"new", root=tmp_path)
+    disk.write(link, b"new", root=tmp_path)
     assert link.is_symlink()
     assert real.read_bytes() == b"new"
 
@@ -53,12 +53,12 @@ def test_a_link_that_leads_out_is_refused(tmp_path: Path) -> None:
     outside.write_bytes(b"theirs")
     (root / "link.md").symlink_to(outside)
     with pytest.raises(PathEscape):
-        atomic.write(root / "link.md", b"new", root=root)
+        disk.write(root / "link.md", b"new", root=root)
     assert outside.read_bytes() == b"theirs"
 
 
 def test_temp_files_of_dead_processes_go_and_others_stay(tmp_path: Path, in_child: Callable[..., int]) -> None:
-    here = hashlib.sha256(host().encode()).hexdigest()[:8]
+    here = hashlib.sha256(host_name().encode()).hexdigest()[:8]
     pid = os.fork()
     if pid == 0:
         os._exit(0)
@@ -69,7 +69,7 @@ def test_temp_files_of_dead_processes_go_and_others_stay(tmp_path: Path, in_chil
     users = tmp_path / ".nacre-notes.tmp"
     for path in (dead, alive, elsewhere, users):
         path.write_bytes(b"x")
-    atomic.write(tmp_path / "a.md", b"new")
+    disk.write(tmp_path / "a.md", b"new")
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
         path.name for path in (alive, elsewhere, users, tmp_path / "a.md")
     )
@@ -82,7 +82,7 @@ def test_a_full_disk_leaves_the_old_bytes_and_no_temp_file(tmp_path: Path, in_ch
     def fill() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
         try:
-            atomic.write(path, b"n" * 5000)
+            disk.write(path, b"n" * 5000)
         except CannotWrite as trouble:
             raise SystemExit(7 if "disk is full" in str(trouble) else 2) from None
 
@@ -109,7 +109,7 @@ def test_read_only_means_read_only(
         os.setgid(65534)
         os.setuid(65534)
         try:
-            atomic.write(Path("a.md"), b"new")
+            disk.write(Path("a.md"), b"new")
         except CannotWrite as trouble:
             raise SystemExit(7 if "read-only" in str(trouble) else 2) from None
 
@@ -124,4 +124,4 @@ def test_read_only_means_read_only(
 def test_a_folder_in_the_way_is_an_error_with_its_name(tmp_path: Path) -> None:
     (tmp_path / "a.md").mkdir()
     with pytest.raises(CannotWrite, match=r"a\.md"):
-        atomic.write(tmp_path / "a.md", b"new")
+        disk.write(tmp_path / "a.md", b"new")

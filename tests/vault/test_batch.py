@@ -9,19 +9,18 @@ import pytest
 
 from nacre.clock import Clock
 from nacre.errors import PathEscape
-from nacre.vault import atomic
-from nacre.vault.batch import Batch
-from nacre.vault.history import history
-from nacre.vault.operation import operation
+from nacre.model.workspace import Workspace
+from nacre.vault import disk
+from nacre.vault.history import operation, read_history
 from nacre.vault.undo import undo
-from nacre.vault.workspace import Workspace
+from nacre.vault.writing import Batch
 
 
 def file(workspace: Workspace, name: str, text: str = "x\n") -> tuple[Path, str]:
     path = workspace.root / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, "utf8")
-    return path, atomic.digest(text.encode())
+    return path, disk.digest(text.encode())
 
 
 def tree(workspace: Workspace) -> dict[str, str]:
@@ -38,7 +37,7 @@ def test_all_are_made_under_one_record_and_undone_as_one(workspace: Workspace, c
         batch.move(0, a, workspace.root / "b/a.md", read=read)
         batch.remove(1, b, read=other)
         batch.write(2, workspace.root / "c.md", b"c\n", read=None)
-        batch.create(3, new := workspace.root / "d.md", b"d\n", staged=atomic.stage(new, b"d\n"))
+        batch.create(3, new := workspace.root / "d.md", b"d\n", staged=disk.stage(new, b"d\n"))
         assert tree(workspace) == before
         batch.carry_out()
     assert tree(workspace) == {"b/a.md": "a\n", "c.md": "c\n", "d.md": "d\n"}
@@ -58,7 +57,7 @@ def test_one_that_is_no_longer_what_was_read_does_not_stop_the_others(workspace:
         batch.carry_out()
     assert list(batch.failed) == [0]
     assert tree(workspace) == {"a.md": "x\n", "c.md": "x\n"}
-    (one,) = history(workspace).operations
+    (one,) = read_history(workspace).operations
     assert [change.path for change in one.changes] == ["b.md"]
 
 

@@ -7,12 +7,12 @@ import pytest
 
 from nacre.clock import Clock
 from nacre.errors import BadInput
+from nacre.model.workspace import Workspace
 from nacre.vault import create, rules
+from nacre.vault.discover import is_trusted
 from nacre.vault.longterm import template
 from nacre.vault.markdown import document
-from nacre.vault.trust import is_trusted
 from nacre.vault.undo import undo
-from nacre.vault.workspace import Workspace
 
 
 @pytest.fixture
@@ -42,11 +42,11 @@ def test_a_new_workspace_has_everything_and_is_trusted(tmp_path: Path, clock: Cl
 
 def test_planning_touches_nothing_and_repeating_changes_nothing(tmp_path: Path, clock: Clock, settings: Path) -> None:
     root = tmp_path / "ws"
-    made = create.plan(root, trust_folder=settings)
+    made = create.plan_init(root, trust_folder=settings)
     assert not root.exists()
     assert [step.path for step in made.plan.steps][-3:] == ["MEMORY.md", ".gitignore", "AGENTS.md"]
-    create.apply(made, clock, trust_folder=settings)
-    again = create.plan(root, trust_folder=settings)
+    create.apply_init(made, clock, trust_folder=settings)
+    again = create.plan_init(root, trust_folder=settings)
     assert not again.plan
     assert not again.trusts
 
@@ -71,7 +71,7 @@ def test_what_the_user_has_is_kept(tmp_path: Path, clock: Clock, settings: Path)
 def test_the_block_is_updated_where_it_stands() -> None:
     before = f"top  \n{rules.BEGIN}\n## Memory\n\nold rules\n{rules.END}\ntail\nend"
     new = rules.with_block(document(Path("AGENTS.md"), before.encode())).decode()
-    assert new == f"top  \n{rules.block().rstrip()}\ntail\nend"
+    assert new == f"top  \n{rules.rules_block().rstrip()}\ntail\nend"
     assert rules.with_block(document(Path("AGENTS.md"), new.encode())).decode() == new
 
 
@@ -90,9 +90,9 @@ def test_taking_the_block_out_gives_the_file_back(before: str) -> None:
 
 def test_the_rules_exist_in_two_languages() -> None:
     with pytest.raises(BadInput, match="zh"):
-        rules.block("fr")
+        rules.rules_block("fr")
     for language in ("en", "zh"):
-        assert rules.block(language).endswith(f"{rules.END}\n")
+        assert rules.rules_block(language).endswith(f"{rules.END}\n")
 
 
 def test_a_marker_the_user_left_open_never_costs_a_line_of_theirs() -> None:
@@ -107,4 +107,4 @@ def test_a_block_of_an_earlier_version_gets_the_words_of_today_and_keeps_its_lan
     for language, title in (("en", "## Memory"), ("zh", "## 记忆")):
         before = f"# Mine\n\n{rules.BEGIN}\n{title}\n\nOld words.\n{rules.END}\n\nAlso mine.\n"
         new = rules.with_block(document(Path("AGENTS.md"), before.encode())).decode()
-        assert new == f"# Mine\n\n{rules.block(language)}\nAlso mine.\n"
+        assert new == f"# Mine\n\n{rules.rules_block(language)}\nAlso mine.\n"

@@ -6,10 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from nacre.config import Config
+from nacre.config.settings import Config
 from nacre.errors import NoWorkspace
-from nacre.vault.discover import Found, find
-from nacre.vault.trust import distrust, is_trusted, trust, trusted
+from nacre.vault.discover import (
+    Discovered,
+    distrust_workspace,
+    find_workspace,
+    is_trusted,
+    trust_workspace,
+    trusted_workspaces,
+)
 
 
 @pytest.fixture
@@ -26,14 +32,14 @@ def made(path: Path) -> Path:
 
 def look(
     home: Path, cwd: Path | None = None, named: str | None = None, config: Config | None = None, **env: str
-) -> Found:
-    return find(named, config=config, env=env, home=home, cwd=cwd or home, trust_folder=home / "settings")
+) -> Discovered:
+    return find_workspace(named, config=config, env=env, home=home, cwd=cwd or home, trust_folder=home / "settings")
 
 
 def test_the_order_in_which_places_are_tried(home: Path, tmp_path: Path) -> None:
     a, b, c, d, e = (made(tmp_path / name) for name in "abcde")
     openclaw, own = home / ".openclaw" / "workspace", made(home / ".nacre" / "workspace")
-    trust(d, home / "settings")
+    trust_workspace(d, home / "settings")
     config = Config(workspace=str(e))
     env = {"NACRE_WORKSPACE": str(b), "OPENCLAW_WORKSPACE": str(c)}
     assert look(home, d, str(a), config, **env).workspace.root == a
@@ -96,7 +102,7 @@ def test_an_untrusted_workspace_above_is_passed_over_with_a_note(home: Path, tmp
     assert found.workspace.root == own
     assert [problem.path for problem in found.problems] == [str(clone), str(outer)]
     assert found.problems[0].remedy == f"nacre trust {clone}"
-    trust(outer, home / "settings")
+    trust_workspace(outer, home / "settings")
     found = look(home, deep)
     assert (found.workspace.root, found.origin) == (outer, "parent")
     assert [problem.path for problem in found.problems] == [str(clone)]
@@ -132,13 +138,13 @@ def test_an_agents_folder_is_a_workspace_once_named(home: Path) -> None:
 def test_trust_is_remembered_by_real_path_and_can_be_taken_back(tmp_path: Path) -> None:
     folder, place, link = tmp_path / "settings", made(tmp_path / "ws"), tmp_path / "link"
     link.symlink_to(place)
-    trust(link, folder)
-    trust(place, folder)
-    assert trusted(folder) == (os.path.realpath(place),)
+    trust_workspace(link, folder)
+    trust_workspace(place, folder)
+    assert trusted_workspaces(folder) == (os.path.realpath(place),)
     assert is_trusted(place, folder)
     assert not is_trusted(place / "inside", folder)
     assert stat.S_IMODE((folder / "trusted.json").stat().st_mode) == 0o600
-    distrust(place, folder)
+    distrust_workspace(place, folder)
     assert not is_trusted(link, folder)
 
 
@@ -146,5 +152,5 @@ def test_trust_is_remembered_by_real_path_and_can_be_taken_back(tmp_path: Path) 
 def test_a_broken_list_trusts_nobody_and_is_mended(tmp_path: Path, text: str) -> None:
     (tmp_path / "trusted.json").write_text(text)
     assert not is_trusted(tmp_path, tmp_path)
-    trust(tmp_path, tmp_path)
+    trust_workspace(tmp_path, tmp_path)
     assert is_trusted(tmp_path, tmp_path)

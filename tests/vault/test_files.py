@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from nacre.config import Config, IndexSettings, TierSettings
-from nacre.vault.files import LARGEST, LARGEST_LOG, Found, memory_files
-from nacre.vault.workspace import Workspace
+from nacre.config.settings import Config, IndexSettings, TierSettings
+from nacre.model.workspace import Workspace
+from nacre.vault.files import LARGEST, LARGEST_LOG, MemoryFile, memory_files
 
 
 def put(path: Path, text: str = "text\n") -> Path:
@@ -184,7 +184,7 @@ def test_tiers_may_lie_elsewhere(workspace: Workspace, tmp_path: Path) -> None:
     assert paths(workspace, Config(tiers=TierSettings(path=str(place)))) == {f"{place}/hot/a.md": "hot"}
 
 
-def seen(workspace: Workspace, config: Config) -> tuple[set[Found], set[str]]:
+def seen(workspace: Workspace, config: Config) -> tuple[set[MemoryFile], set[str]]:
     folders: set[str] = set()
     return set(memory_files(workspace, config, folders)), folders
 

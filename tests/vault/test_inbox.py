@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nacre.vault import inbox, scratch
+from nacre.vault import spool
 
 BAD_PATHS = [
     f'{{"version":1,"agent":"codex","session":"s","transcript":"{path}","size":1,"at":1,"now":true}}'
@@ -32,8 +32,8 @@ def talk(tmp_path: Path) -> Path:
 
 
 def test_a_talk_is_queued_read_and_taken_off(root: Path, talk: Path) -> None:
-    assert inbox.queue(str(root), "codex", "s/../1", str(talk), at=100.5, now=True)
-    (one,) = inbox.waiting(str(root))
+    assert spool.queue(str(root), "codex", "s/../1", str(talk), at=100.5, now=True)
+    (one,) = spool.waiting(str(root))
     assert (one.agent, one.session, one.transcript, one.size, one.at, one.now) == (
         "codex",
         "s/../1",
@@ -42,21 +42,21 @@ def test_a_talk_is_queued_read_and_taken_off(root: Path, talk: Path) -> None:
         100,
         True,
     )
-    assert inbox.done(one)
-    assert inbox.waiting(str(root)) == []
+    assert spool.remove_queued(one)
+    assert spool.waiting(str(root)) == []
 
 
 def test_a_talk_that_went_on_meanwhile_stays(root: Path, talk: Path) -> None:
-    inbox.queue(str(root), "codex", "s", str(talk), at=1)
-    (one,) = inbox.waiting(str(root))
-    inbox.queue(str(root), "codex", "s", str(talk), at=2)
-    assert not inbox.done(one)
-    assert len(inbox.waiting(str(root))) == 1
+    spool.queue(str(root), "codex", "s", str(talk), at=1)
+    (one,) = spool.waiting(str(root))
+    spool.queue(str(root), "codex", "s", str(talk), at=2)
+    assert not spool.remove_queued(one)
+    assert len(spool.waiting(str(root))) == 1
 
 
 @pytest.mark.parametrize("transcript", ["", "/nowhere/at/all.jsonl", "/", "/dev/null", "x" * 5000, "a\0b"])
 def test_without_a_transcript_there_is_nothing_to_queue(transcript: str, root: Path) -> None:
-    assert not inbox.queue(str(root), "codex", "s", transcript, at=1)
+    assert not spool.queue(str(root), "codex", "s", transcript, at=1)
     assert not (root / ".nacre" / "inbox").exists()
 
 
@@ -69,7 +69,7 @@ def test_a_link_in_its_place_is_not_written_through(where: str, root: Path, talk
         place.rmdir()
     place.symlink_to(elsewhere)
     with pytest.raises(OSError, match="link"):
-        inbox.queue(str(root), "codex", "s", str(talk), at=1)
+        spool.queue(str(root), "codex", "s", str(talk), at=1)
     assert list(elsewhere.iterdir()) == []
 
 
@@ -82,75 +82,75 @@ def test_a_link_in_its_place_is_not_written_through(where: str, root: Path, talk
      *BAD_PATHS],
 )  # fmt: skip
 def test_what_cannot_be_understood_is_passed_over(text: str, root: Path, talk: Path) -> None:
-    inbox.queue(str(root), "codex", "s", str(talk), at=1)
+    spool.queue(str(root), "codex", "s", str(talk), at=1)
     (root / ".nacre" / "inbox" / "odd.json").write_text(text, "utf8")
-    assert len(inbox.waiting(str(root))) == 1
+    assert len(spool.waiting(str(root))) == 1
 
 
 @pytest.mark.parametrize("text", BAD_PATHS)
 def test_what_can_never_be_captured_is_taken_away(text: str, root: Path, talk: Path) -> None:
-    inbox.queue(str(root), "codex", "s", str(talk), at=1)
+    spool.queue(str(root), "codex", "s", str(talk), at=1)
     folder = root / ".nacre" / "inbox"
     (folder / "odd.json").write_text(text, "utf8")
     (folder / "newer.json").write_text('{"version":9}', "utf8")
     (folder / "folder.json").mkdir()
-    assert len(inbox.waiting(str(root))) == 1
-    assert inbox.clean(str(root), os.stat(folder / "odd.json").st_mtime) == 1
+    assert len(spool.waiting(str(root))) == 1
+    assert spool.clean_inbox(str(root), os.stat(folder / "odd.json").st_mtime) == 1
     assert not (folder / "odd.json").exists()
     assert (folder / "newer.json").exists()
-    assert len(inbox.waiting(str(root))) == 1
+    assert len(spool.waiting(str(root))) == 1
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root may give files away")
 def test_what_another_user_wrote_is_not_believed(root: Path, talk: Path) -> None:
-    inbox.queue(str(root), "codex", "s", str(talk), at=1)
-    (one,) = inbox.waiting(str(root))
+    spool.queue(str(root), "codex", "s", str(talk), at=1)
+    (one,) = spool.waiting(str(root))
     os.chown(one.path, 54321, -1)
-    assert inbox.waiting(str(root)) == []
-    assert inbox.clean(str(root), os.stat(one.path).st_mtime) == 0  # it is the other user's to take away
+    assert spool.waiting(str(root)) == []
+    assert spool.clean_inbox(str(root), os.stat(one.path).st_mtime) == 0  # it is the other user's to take away
     os.chown(one.path, 0, -1)
     os.chown(talk, 54321, -1)
-    assert inbox.waiting(str(root)) == []
+    assert spool.waiting(str(root)) == []
 
 
 def test_an_inbox_that_nobody_empties_does_not_grow_for_ever(
     root: Path, talk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(inbox, "MOST", 3)
+    monkeypatch.setattr(spool, "MOST_QUEUED", 3)
     for number in range(6):
-        inbox.queue(str(root), "codex", f"s{number}", str(talk), at=number)
+        spool.queue(str(root), "codex", f"s{number}", str(talk), at=number)
         newest = max((root / ".nacre" / "inbox").iterdir(), key=lambda path: path.stat().st_mtime_ns)
         os.utime(newest, (1000 + number, 1000 + number))
-    assert {one.session for one in inbox.waiting(str(root))} == {"s3", "s4", "s5"}
+    assert {one.session for one in spool.waiting(str(root))} == {"s3", "s4", "s5"}
 
 
 def test_what_nobody_waits_for_goes(root: Path, talk: Path) -> None:
-    inbox.queue(str(root), "codex", "s", str(talk), at=1)
-    (one,) = inbox.waiting(str(root))
+    spool.queue(str(root), "codex", "s", str(talk), at=1)
+    (one,) = spool.waiting(str(root))
     half_written = Path(one.path).with_name(".x.json-1-1.tmp")
     half_written.touch()
     changed = os.stat(one.path).st_mtime
-    assert inbox.clean(str(root), changed + 3 * 86_400) == 1
+    assert spool.clean_inbox(str(root), changed + 3 * 86_400) == 1
     assert not half_written.exists()
-    assert inbox.clean(str(root), changed + inbox.OLDEST + 1) == 1
-    assert inbox.waiting(str(root)) == []
+    assert spool.clean_inbox(str(root), changed + spool.OLDEST_QUEUED + 1) == 1
+    assert spool.waiting(str(root)) == []
 
 
 @given(st.text(max_size=50), st.text(max_size=50))
 def test_any_name_can_be_written_and_read(tmp_path_factory: pytest.TempPathFactory, agent: str, session: str) -> None:
     root = tmp_path_factory.mktemp("ws")
     (root / "talk.jsonl").touch()
-    if not inbox.queue(str(root), agent, session, str(root / "talk.jsonl"), at=1):
+    if not spool.queue(str(root), agent, session, str(root / "talk.jsonl"), at=1):
         assert not agent
         return
-    (one,) = inbox.waiting(str(root))
+    (one,) = spool.waiting(str(root))
     assert (one.agent, one.session) == (agent, session or "talk.jsonl")
     json.loads(Path(one.path).read_text("utf8"))
 
 
 def test_of_too_many_files_the_oldest_go(tmp_path: Path) -> None:
     for number in range(5):
-        scratch.put(str(tmp_path / "many"), f"{number}.json", b"{}")
+        spool.put(str(tmp_path / "many"), f"{number}.json", b"{}")
         os.utime(tmp_path / "many" / f"{number}.json", (1000 + number, 1000 + number))
-    assert scratch.sweep(str(tmp_path / "many"), older_than=5000, most=2, now=2000) == 3
+    assert spool.sweep(str(tmp_path / "many"), older_than=5000, most=2, now=2000) == 3
     assert sorted(path.name for path in (tmp_path / "many").iterdir()) == ["3.json", "4.json"]

@@ -9,15 +9,15 @@ import pytest
 
 from nacre.clock import Clock
 from nacre.errors import NacreError, PathEscape
-from nacre.vault import jsonl, ledger, trail
-from nacre.vault.operation import operation
-from nacre.vault.ownfiles import check_own_files
-from nacre.vault.trail import Offered
-from nacre.vault.workspace import Workspace
+from nacre.model.workspace import Workspace
+from nacre.vault import jsonl, ledger, provenance
+from nacre.vault.discover import check_own_files
+from nacre.vault.history import operation
+from nacre.vault.provenance import Offered
 
 
 def kinds(path: Path) -> list[str]:
-    rows, problems = jsonl.read(path, path.name)
+    rows, problems = jsonl.read_rows(path, path.name)
     assert rows == ()
     return [one.kind for one in problems]
 
@@ -36,7 +36,7 @@ def test_a_link_is_followed_inside_the_workspace_alone(workspace: Workspace, tmp
         (folder / f"{name}.jsonl").write_text('{"a":1}\n')
         (workspace.memory / f"{name}.jsonl").symlink_to(folder / f"{name}.jsonl")
     assert kinds(workspace.memory / "outside.jsonl") == ["unreadable"]
-    assert [row.value for row in jsonl.read(workspace.memory / "inside.jsonl", "").rows] == [{"a": 1}]
+    assert [row.value for row in jsonl.read_rows(workspace.memory / "inside.jsonl", "").rows] == [{"a": 1}]
 
 
 def test_a_file_without_end_is_not_read(workspace: Workspace) -> None:
@@ -49,15 +49,15 @@ def test_a_file_without_end_is_not_read(workspace: Workspace) -> None:
 def test_ledger_and_trail_that_cannot_be_read_say_nothing(workspace: Workspace) -> None:
     os.mkfifo(workspace.ledger)
     workspace.trail.symlink_to("/dev/zero")
-    told = ledger.read(workspace)
+    told = ledger.read_ledger(workspace)
     assert (told.records, [one.severity for one in told.problems]) == ((), ["error"])
-    assert trail.read(workspace) == trail.Trail()
+    assert provenance.read_provenance(workspace) == provenance.Provenance()
 
 
 def test_nothing_waits_on_a_pipe_in_the_place_of_the_trail(workspace: Workspace, clock: Clock) -> None:
     os.mkfifo(workspace.trail)
     with operation(workspace, clock, "tidy") as op, pytest.raises(NacreError, match="move it away"):
-        trail.write(op, [Offered("2026-02-10", ("aaaaaaaa",))])
+        provenance.write_provenance(op, [Offered("2026-02-10", ("aaaaaaaa",))])
 
 
 @pytest.mark.parametrize("name", ["key", "distil.json"])

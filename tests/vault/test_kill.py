@@ -10,13 +10,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from nacre.clock import Clock
-from nacre.vault import atomic
-from nacre.vault.daily import note
-from nacre.vault.history import history
-from nacre.vault.operation import operation
-from nacre.vault.rewrite import rewrite
+from nacre.model.workspace import Workspace
+from nacre.vault import disk
+from nacre.vault.daily import append_note
+from nacre.vault.history import operation, read_history
 from nacre.vault.undo import undo
-from nacre.vault.workspace import Workspace
+from nacre.vault.writing import rewrite
 
 
 def killed_at_random(work: Callable[[Callable[[str], None]], None], kills: int, seed: int) -> list[str]:
@@ -56,7 +55,7 @@ def test_notes_of_killed_processes_are_whole_and_those_acknowledged_are_there_on
         while True:
             step += 1
             text = f"note {os.getpid()}-{step} " + "x" * (step % 50)
-            note(workspace, clock, text)
+            append_note(workspace, clock, text)
             acknowledge(text.strip())
 
     acknowledged = killed_at_random(work, 20, seed=1)
@@ -67,7 +66,7 @@ def test_notes_of_killed_processes_are_whole_and_those_acknowledged_are_there_on
     assert all(bullets[text] == 1 for text in acknowledged)
     assert set(bullets.values()) == {1}
     assert {line[:2] for line in data.decode().split("\n")} <= {"# ", "##", "- ", ""}
-    assert not history(workspace).problems
+    assert not read_history(workspace).problems
     undo(workspace, clock, last=10**6)
     assert not workspace.day(clock.today()).exists()
 
@@ -81,7 +80,7 @@ def test_rewrites_of_killed_processes_are_whole_and_acknowledged_ones_stand(work
             old = path.read_bytes()
             number = int(old.split(b"\n")[0]) + 1
             with operation(workspace, clock, "edit") as op:
-                rewrite(op, path, f"{number}\n".encode() * 3000, read=atomic.digest(old))
+                rewrite(op, path, f"{number}\n".encode() * 3000, read=disk.digest(old))
             acknowledge(str(number))
 
     acknowledged = [int(one) for one in killed_at_random(work, 20, seed=2)]
@@ -98,4 +97,4 @@ def test_rewrites_of_killed_processes_are_whole_and_acknowledged_ones_stand(work
 
 def rewrite_once(workspace: Workspace, clock: Clock, path: Path, data: bytes) -> None:
     with operation(workspace, clock, "edit") as op:
-        rewrite(op, path, data, read=atomic.digest(path.read_bytes()))
+        rewrite(op, path, data, read=disk.digest(path.read_bytes()))

@@ -6,14 +6,14 @@ import pytest
 
 from nacre.clock import Clock
 from nacre.errors import BadInput, SecretRefused
-from nacre.vault import jsonl, ledger, recalls
-from nacre.vault.append import REDACT, append
+from nacre.model.workspace import Workspace
+from nacre.vault import jsonl, ledger, refcount
+from nacre.vault.history import operation
 from nacre.vault.ledger import Record
-from nacre.vault.operation import operation
-from nacre.vault.workspace import Workspace
+from nacre.vault.writing import REDACT, append
 
 FULL = Record(
-    id=ledger.identity("Use pnpm, never npm"),
+    id=ledger.entry_id("Use pnpm, never npm"),
     at="2026-02-17T03:00:12+08:00",
     verdict="admitted",
     text="Use pnpm, never npm",
@@ -29,14 +29,14 @@ FULL = Record(
 
 def test_what_is_written_is_read_again(workspace: Workspace, clock: Clock) -> None:
     with operation(workspace, clock, "tidy") as op:
-        ledger.write(op, FULL)
-        ledger.write(op, Record("0" * 10, FULL.at, "refused", "记住这个", failed="broad", more={"new": [1]}))
+        ledger.write_records(op, FULL)
+        ledger.write_records(op, Record("0" * 10, FULL.at, "refused", "记住这个", failed="broad", more={"new": [1]}))
     first = json.loads(workspace.ledger.read_text().split("\n")[0])
     assert (
         list(first)
         == "id at verdict text section tests without_it source brain valid_from valid_to supersedes confidence".split()
     )
-    found = ledger.read(workspace)
+    found = ledger.read_ledger(workspace)
     assert found.records[0] == FULL
     assert found.records[1].more == {"new": [1]}
     assert not found.problems
@@ -45,37 +45,37 @@ def test_what_is_written_is_read_again(workspace: Workspace, clock: Clock) -> No
 def test_broken_lines_are_problems_and_good_ones_are_kept(workspace: Workspace, clock: Clock) -> None:
     good = '{"id":"a","at":"t","verdict":"admitted"}'
     workspace.ledger.write_text(f'{good}\nnonsense\n{{"id":1}}\n[]\n\n{good}\n{{"id":"torn')
-    found = ledger.read(workspace)
+    found = ledger.read_ledger(workspace)
     assert len(found.records) == 2
     assert [problem.line for problem in found.problems] == [2, 3, 4, 7]
     assert found.problems[-1].kind == "torn line"
     with operation(workspace, clock, "tidy") as op:
-        ledger.write(op, FULL)
-    assert ledger.read(workspace).records[-1] == FULL
+        ledger.write_records(op, FULL)
+    assert ledger.read_ledger(workspace).records[-1] == FULL
 
 
 def test_a_verdict_must_be_one_and_secrets_stay_out(workspace: Workspace, clock: Clock) -> None:
     value = "AKIA" + "Z7QXNT3MPLR5VWKD"
     with operation(workspace, clock, "tidy") as op:
         with pytest.raises(BadInput, match="verdict"):
-            ledger.write(op, Record("a", "t", "maybe"))
+            ledger.write_records(op, Record("a", "t", "maybe"))
         with pytest.raises(SecretRefused):
-            ledger.write(op, Record("a", "t", "refused", f'say "{value}"'))
-        ledger.write(op, Record("a", "t", "refused", f'say "{value}"'), on_secret="redact")
-    (record,) = ledger.read(workspace).records
+            ledger.write_records(op, Record("a", "t", "refused", f'say "{value}"'))
+        ledger.write_records(op, Record("a", "t", "refused", f'say "{value}"'), on_secret="redact")
+    (record,) = ledger.read_ledger(workspace).records
     assert value not in (record.text or "")
 
 
 def test_an_id_is_of_the_words_not_of_their_spacing() -> None:
-    assert ledger.identity("Use  PNPM\n") == ledger.identity("use pnpm")
-    assert len(ledger.identity("x")) == 10
+    assert ledger.entry_id("Use  PNPM\n") == ledger.entry_id("use pnpm")
+    assert len(ledger.entry_id("x")) == 10
 
 
 def test_recalls_are_appended_and_read(workspace: Workspace, clock: Clock) -> None:
-    one = recalls.recall(clock, "memory/2026-02-10.md", "abc", (3, 9), "search", "f" * 64)
-    two = recalls.recall(clock, "MEMORY.md", "def", (1, 1), "get")
-    recalls.write(workspace, [one, two])
-    recalls.write(workspace, [])
+    one = refcount.new_recall(clock, "memory/2026-02-10.md", "abc", (3, 9), "search", "f" * 64)
+    two = refcount.new_recall(clock, "MEMORY.md", "def", (1, 1), "get")
+    refcount.write_recalls(workspace, [one, two])
+    refcount.write_recalls(workspace, [])
     assert json.loads(workspace.recalls.read_text().split("\n")[1]) == {
         "at": "2026-02-10T14:05:07+00:00",
         "path": "MEMORY.md",
@@ -85,11 +85,11 @@ def test_recalls_are_appended_and_read(workspace: Workspace, clock: Clock) -> No
     }
     with workspace.recalls.open("a") as file:
         file.write('{"at":"x"}\n{"torn')
-    found = recalls.read(workspace)
+    found = refcount.read_recalls(workspace)
     assert found.recalls == (one, two)
     assert [problem.line for problem in found.problems] == [3, 4]
-    recalls.write(workspace, [one], durable=False)
-    assert recalls.read(workspace).recalls == (one, two, one)
+    refcount.write_recalls(workspace, [one], durable=False)
+    assert refcount.read_recalls(workspace).recalls == (one, two, one)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_a_field_of_the_wrong_kind_is_passed_over_and_the_line_kept(
 ) -> None:
     line = {"id": "aaaaaaaaaa", "at": "2026-01-01", "verdict": "admitted"} | told
     workspace.ledger.write_text(json.dumps(line) + "\n", "utf8")
-    (record,) = ledger.read(workspace).records
+    (record,) = ledger.read_ledger(workspace).records
     assert {name: getattr(record, name) for name in kept} == kept
     assert not record.more
 
@@ -124,7 +124,7 @@ def test_a_field_of_the_wrong_kind_is_passed_over_and_the_line_kept(
 def test_a_line_of_the_ledger_stays_json_whatever_its_text_announces(
     workspace: Workspace, clock: Clock, text: str
 ) -> None:
-    row = jsonl.dump({"id": "0123456789", "text": text, "tests": {"prevents_error": 0.94}, "bullet": "b1946ac9"})
+    row = jsonl.dump_row({"id": "0123456789", "text": text, "tests": {"prevents_error": 0.94}, "bullet": "b1946ac9"})
     with operation(workspace, clock, "tidy") as op:
         append(op, workspace.ledger, row, on_secret=REDACT)
     assert workspace.ledger.read_text("utf8") == row

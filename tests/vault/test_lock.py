@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from nacre.errors import Locked, NoWorkspace
+from nacre.model.workspace import Workspace
+from nacre.vault.disk import host_name
 from nacre.vault.lock import lock, lock_problem
-from nacre.vault.lockfile import host
-from nacre.vault.workspace import Workspace
 
 
 def no_locks(_descriptor: int) -> bool:
@@ -98,7 +98,7 @@ def test_a_dead_holders_lock_file_is_cleared(workspace: Workspace, in_child: Cal
 
     assert in_child(die_holding) == -9
     held = workspace.lock.with_name("lock.held")
-    assert json.loads(held.read_text())["host"] == host()
+    assert json.loads(held.read_text())["host"] == host_name()
     with lock(workspace, timeout=0, flock=no_locks):
         assert json.loads(held.read_text())["pid"] == os.getpid()
     assert [path.name for path in workspace.machine.iterdir()] == ["lock"]

@@ -13,13 +13,13 @@ from tests.faults.calls import KILLED, TORN
 
 from nacre.clock import Clock
 from nacre.errors import CannotWrite
-from nacre.vault import atomic, logfile
-from nacre.vault.daily import note
+from nacre.model.workspace import Workspace
+from nacre.vault import disk
+from nacre.vault.daily import append_note
+from nacre.vault.history import operation
 from nacre.vault.lock import lock
-from nacre.vault.operation import operation
-from nacre.vault.rewrite import remove, rewrite
 from nacre.vault.undo import undo
-from nacre.vault.workspace import Workspace
+from nacre.vault.writing import remove_file, rewrite
 
 BEFORE = b"# 2026-02-10\n\n## 09:00 note\n- one\n- two\n- three\n"
 SHORTER = BEFORE.replace(b"- two\n", b"")
@@ -47,7 +47,7 @@ def test_a_line_written_by_an_open_hand_after_a_log_was_edited_stands_in_it(
     workspace: Workspace, clock: Clock, log: Path, hand: int, after: bytes
 ) -> None:
     with operation(workspace, clock, "forget") as op:
-        rewrite(op, log, after, read=atomic.digest(BEFORE), log=True)
+        rewrite(op, log, after, read=disk.digest(BEFORE), log=True)
     os.write(hand, LATE)
     assert log.read_bytes() == after + LATE
 
@@ -56,7 +56,7 @@ def test_a_log_that_is_removed_under_an_open_hand_stays_empty_and_takes_the_line
     workspace: Workspace, clock: Clock, log: Path, hand: int
 ) -> None:
     with operation(workspace, clock, "tidy") as op:
-        remove(op, log, read=atomic.digest(BEFORE))
+        remove_file(op, log, read=disk.digest(BEFORE))
     assert log.read_bytes() == b""
     os.write(hand, LATE)
     assert log.read_bytes() == LATE
@@ -65,7 +65,7 @@ def test_a_log_that_is_removed_under_an_open_hand_stays_empty_and_takes_the_line
 def test_undo_of_the_first_note_of_a_day_keeps_what_an_open_hand_writes_and_can_be_undone(
     workspace: Workspace, clock: Clock
 ) -> None:
-    note(workspace, clock, "ours")
+    append_note(workspace, clock, "ours")
     log = workspace.day(clock.today())
     ours = log.read_bytes()
     with log.open("ab", buffering=0) as hand:
@@ -78,11 +78,11 @@ def test_undo_of_the_first_note_of_a_day_keeps_what_an_open_hand_writes_and_can_
 
 
 def test_a_log_left_empty_under_an_open_hand_is_gone_after_the_next_undo(workspace: Workspace, clock: Clock) -> None:
-    note(workspace, clock, "ours")
+    append_note(workspace, clock, "ours")
     log = workspace.day(clock.today())
     with log.open("ab"):
         undo(workspace, clock)
-    note(workspace, clock, "ours again")
+    append_note(workspace, clock, "ours again")
     undo(workspace, clock)
     assert not log.exists()
 
@@ -102,14 +102,14 @@ def test_what_is_appended_while_a_log_is_edited_stays_at_its_end(
         return call(*given, **named)
 
     monkeypatch.setattr(os, name, append_just_before)
-    assert logfile.edit(workspace, log, BEFORE, after)
+    assert disk.edit_log(workspace, log, BEFORE, after)
     assert appended
     assert log.read_bytes() == after + b"".join(appended)
 
 
 def test_a_log_that_was_changed_by_hand_is_not_edited(workspace: Workspace, log: Path) -> None:
     log.write_bytes(LONGER)
-    assert not logfile.edit(workspace, log, BEFORE, SHORTER)
+    assert not disk.edit_log(workspace, log, BEFORE, SHORTER)
     assert log.read_bytes() == LONGER
 
 
@@ -132,19 +132,19 @@ def test_an_edit_killed_at_any_call_is_completed_by_the_next_command(
         with log.open("ab") as agent:
             agent.write(late)
         with lock(workspace):
-            assert (atomic.read_bytes(log) or b"") in (BEFORE + late, after + late)
+            assert (disk.read_bytes(log) or b"") in (BEFORE + late, after + late)
         assert [path.name for path in workspace.machine.iterdir() if path.name == "edit.json"] == []
     assert at > 1
 
 
 def _edit(workspace: Workspace, log: Path, after: bytes) -> int:
-    return 0 if logfile.edit(workspace, log, BEFORE, after) else 1
+    return 0 if disk.edit_log(workspace, log, BEFORE, after) else 1
 
 
 def test_a_disk_that_is_full_leaves_the_log_as_it_was(
     workspace: Workspace, log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write_all = atomic.write_all
+    write_all = disk.write_all
 
     def full(descriptor: int, data: bytes) -> None:
         if data in LONGER:  # the first half of what is new still fits
@@ -152,9 +152,9 @@ def test_a_disk_that_is_full_leaves_the_log_as_it_was(
             raise OSError(28, os.strerror(28))
         write_all(descriptor, data)
 
-    monkeypatch.setattr(atomic, "write_all", full)
+    monkeypatch.setattr(disk, "write_all", full)
     with pytest.raises(CannotWrite):
-        logfile.edit(workspace, log, BEFORE, LONGER)
+        disk.edit_log(workspace, log, BEFORE, LONGER)
     monkeypatch.undo()
     with lock(workspace):
         assert log.read_bytes() == BEFORE

@@ -5,16 +5,16 @@ import stat
 import pytest
 
 from nacre.clock import Clock
-from nacre.config import MemorySettings
+from nacre.config.settings import MemorySettings
 from nacre.errors import BadInput, ChangedOutside, MemoryFull, SecretRefused
-from nacre.vault.longterm import apply, plan_add, project_template, read, section_for, template
+from nacre.model.workspace import Workspace
+from nacre.vault.longterm import apply_edit, plan_add, project_template, read_longterm, section_for, template
 from nacre.vault.markdown import document, open_document
-from nacre.vault.workspace import Workspace
 
 
 def add(workspace: Workspace, clock: Clock, text: str, type: str = "PREF") -> int | None:  # noqa: A002
     edit = plan_add(workspace, workspace.longterm, open_document(workspace.longterm), text, type=type)
-    apply(workspace, clock, edit)
+    apply_edit(workspace, clock, edit)
     return edit.line
 
 
@@ -36,7 +36,7 @@ def test_each_type_finds_its_section(workspace: Workspace, clock: Clock) -> None
     add(workspace, clock, "Shop API v2", "PROJ")
     add(workspace, clock, "Never force-push", "LESSON")
     add(workspace, clock, "Ann owns billing", "PEOPLE")
-    kept = read(workspace.longterm)
+    kept = read_longterm(workspace.longterm)
     assert kept is not None
     assert [(entry.section, entry.words) for entry in kept.entries] == [
         ("User Preferences", "Use pnpm"),
@@ -70,7 +70,7 @@ def test_marks_of_openclaw_are_kept_and_are_not_words(workspace: Workspace, cloc
     assert add(workspace, clock, "Use pnpm") == 2
     add(workspace, clock, "Use uv")
     assert workspace.longterm.read_text() == f"## User Preferences\n{line}\n- Use uv\n"
-    kept = read(workspace.longterm)
+    kept = read_longterm(workspace.longterm)
     assert kept is not None
     assert kept.entries[0].words == "Use pnpm"
     assert kept.entries[0].marks == {"importance": "8", "trigger": "npm, yarn"}
@@ -93,8 +93,8 @@ def test_the_day_is_backed_up_before_it_changes(workspace: Workspace, clock: Clo
 def test_a_projects_backup_does_not_clash_with_the_global_one(workspace: Workspace, clock: Clock) -> None:
     path = workspace.project("Shop")
     edit = plan_add(workspace, path, None, "a", type="PREF", start=project_template("shop", "/p"))
-    apply(workspace, clock, edit)
-    apply(workspace, clock, plan_add(workspace, path, open_document(path), "b", type="PREF"))
+    apply_edit(workspace, clock, edit)
+    apply_edit(workspace, clock, plan_add(workspace, path, open_document(path), "b", type="PREF"))
     assert [one.name for one in workspace.archive.iterdir()] == ["shop.MEMORY.md.bak-2026-02-10"]
 
 
@@ -112,7 +112,7 @@ def test_planning_touches_nothing_and_a_stale_plan_is_refused(workspace: Workspa
     assert not workspace.longterm.exists()
     workspace.longterm.write_text("theirs\n")
     with pytest.raises(ChangedOutside):
-        apply(workspace, clock, edit)
+        apply_edit(workspace, clock, edit)
     assert workspace.longterm.read_text() == "theirs\n"
     assert not workspace.archive.exists()
 

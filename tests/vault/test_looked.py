@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from nacre.config import Config, MemorySettings
-from nacre.vault.problems import problems
-from nacre.vault.workspace import Workspace
+from nacre.config.settings import Config, MemorySettings
+from nacre.model.workspace import Workspace
+from nacre.vault.problems import file_problems
 
 SECRET = "key AKIA" + "Z7QXNT3MPLR5VWKD\n"
 Read = Callable[[], set[str]]
@@ -56,11 +56,11 @@ def later(monkeypatch: pytest.MonkeyPatch, seconds: float = 10) -> None:
 @pytest.mark.usefixtures("notes")
 def test_files_in_order_are_read_once(workspace: Workspace, read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
     later(monkeypatch)
-    assert problems(workspace) == []
+    assert file_problems(workspace) == []
     assert read() == {"note-0.md", "note-1.md", "note-2.md"}
-    assert problems(workspace) == []
+    assert file_problems(workspace) == []
     assert read() == set()
-    assert problems(workspace, every_file=True) == []
+    assert file_problems(workspace, every_file=True) == []
     assert read() == {"note-0.md", "note-1.md", "note-2.md"}
 
 
@@ -68,23 +68,23 @@ def test_a_file_that_changed_is_read_again_whatever_its_time_says(
     workspace: Workspace, notes: list[Path], read: Read, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     later(monkeypatch)
-    problems(workspace)
+    file_problems(workspace)
     before = notes[1].stat()
     notes[1].write_text(SECRET.ljust(before.st_size, "."), "utf8")
     os.utime(notes[1], ns=(before.st_atime_ns, before.st_mtime_ns))
     read()
-    assert [(one.kind, one.path) for one in problems(workspace)] == [("secret", "memory/note-1.md")]
+    assert [(one.kind, one.path) for one in file_problems(workspace)] == [("secret", "memory/note-1.md")]
     assert read() == {"note-1.md"}
-    assert [one.kind for one in problems(workspace)] == ["secret"]  # what is wrong is told every time
+    assert [one.kind for one in file_problems(workspace)] == ["secret"]  # what is wrong is told every time
     notes[1].unlink()
-    assert problems(workspace) == []
+    assert file_problems(workspace) == []
 
 
 @pytest.mark.usefixtures("notes")
 def test_what_was_written_just_now_is_read_again(workspace: Workspace, read: Read) -> None:
-    problems(workspace)
+    file_problems(workspace)
     read()
-    problems(workspace)
+    file_problems(workspace)
     assert read() == {"note-0.md", "note-1.md", "note-2.md"}
 
 
@@ -92,9 +92,9 @@ def test_what_was_written_just_now_is_read_again(workspace: Workspace, read: Rea
 def test_other_limits_are_felt_at_once(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     later(monkeypatch)
     workspace.longterm.write_text("- x\n" * 40, "utf8")
-    assert problems(workspace) == []
+    assert file_problems(workspace) == []
     smaller = Config(memory=MemorySettings(max_lines=20))
-    assert [one.kind for one in problems(workspace, smaller)] == ["over the limits"]
+    assert [one.kind for one in file_problems(workspace, smaller)] == ["over the limits"]
 
 
 @pytest.mark.usefixtures("notes")
@@ -104,9 +104,9 @@ def test_a_record_that_is_broken_or_of_another_version_is_made_anew(
 ) -> None:
     later(monkeypatch)
     (workspace.index / "looked.json").write_bytes(data)
-    assert problems(workspace) == []
+    assert file_problems(workspace) == []
     read()
-    assert problems(workspace) == []
+    assert file_problems(workspace) == []
     assert read() == set()
 
 
@@ -115,10 +115,10 @@ def test_rules_that_changed_are_put_to_every_file(
     workspace: Workspace, read: Read, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     later(monkeypatch)
-    problems(workspace)
+    file_problems(workspace)
     read()
     monkeypatch.setattr("nacre.guard.__path__", [])
-    problems(workspace)
+    file_problems(workspace)
     assert read() == {"note-0.md", "note-1.md", "note-2.md"}
 
 
@@ -130,7 +130,7 @@ def test_a_link_in_its_place_is_not_written_through(
     mine = tmp_path / "mine"
     mine.write_text("mine", "utf8")
     (workspace.index / "looked.json").symlink_to(mine)
-    assert problems(workspace) == []
+    assert file_problems(workspace) == []
     assert mine.read_text("utf8") == "mine"
 
 
@@ -138,5 +138,5 @@ def test_a_link_in_its_place_is_not_written_through(
 def test_without_an_index_folder_nothing_is_written(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     later(monkeypatch)
     workspace.index.rmdir()
-    assert problems(workspace) == []
+    assert file_problems(workspace) == []
     assert not workspace.index.exists()

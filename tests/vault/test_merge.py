@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nacre.vault.merge import lines_of, merge, merge_records
+from nacre.vault.history import merge, merge_records, split_lines
 
 LINES = st.lists(st.sampled_from([b"a\n", b"b\n", b"c\n", b"\n", b"d\r\n"]), max_size=8).map(b"".join)
 
@@ -51,12 +51,12 @@ def test_merging_with_an_untouched_side_gives_the_other(base: bytes, other: byte
 def test_a_merge_never_invents_lines(base: bytes, ours: bytes, theirs: bytes) -> None:
     merged = merge(base, ours, theirs)
     if merged is not None:
-        assert set(lines_of(merged)) <= set(lines_of(ours)) | set(lines_of(theirs))
+        assert set(split_lines(merged)) <= set(split_lines(ours)) | set(split_lines(theirs))
 
 
 @given(st.binary())
 def test_lines_join_to_the_same_bytes(data: bytes) -> None:
-    assert b"".join(lines_of(data)) == data
+    assert b"".join(split_lines(data)) == data
 
 
 def test_a_section_that_comes_back_keeps_the_blank_lines_around_it() -> None:

@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from nacre.vault import ledger, overtaken
-from nacre.vault.ledger import identity
-from nacre.vault.overtaken import Closed
-from nacre.vault.workspace import Workspace
+from nacre.model.workspace import Workspace
+from nacre.vault import ledger
+from nacre.vault.ledger import Closed, entry_id
 
 PNPM, BUN, DENO = "Use pnpm, never npm", "We moved from pnpm to Bun", "Deno replaces Bun"
 TODAY = "2026-03-20"
@@ -28,7 +27,7 @@ def tell(workspace: Workspace, *records: dict[str, Any]) -> None:
         for one in records:
             words = {"text": one["words"]} if one["verdict"] == "admitted" else {}
             told = {name: value for name, value in one.items() if name != "words"}
-            file.write(json.dumps({"id": identity(one["words"]), "at": "2026-03-19T22:00"} | words | told) + "\n")
+            file.write(json.dumps({"id": entry_id(one["words"]), "at": "2026-03-19T22:00"} | words | told) + "\n")
 
 
 def admitted(words: str, **more: Any) -> dict[str, Any]:
@@ -44,90 +43,90 @@ def superseded(words: str, day: str = "2026-03-19", **more: Any) -> dict[str, An
     [PNPM, f"- {PNPM}", f"* [PREF] {PNPM}", f"- [Preference] {PNPM} (src: 2026-03-11)", f"- [09:31] {PNPM.upper()}"],
 )
 def test_a_line_is_known_by_its_words_however_it_is_marked(workspace: Workspace, line: str) -> None:
-    tell(workspace, admitted(PNPM), superseded(PNPM, by=identity(BUN)), admitted(BUN))
-    found = overtaken.load(workspace, TODAY)
-    assert found.of(line) == Closed("2026-03-19", identity(BUN))
+    tell(workspace, admitted(PNPM), superseded(PNPM, by=entry_id(BUN)), admitted(BUN))
+    found = ledger.load_closed(workspace, TODAY)
+    assert found.of(line) == Closed("2026-03-19", entry_id(BUN))
     assert found.of(f"- {BUN}") is None
-    assert overtaken.successor(workspace, Closed("2026-03-19", identity(BUN))) == BUN
+    assert ledger.successor(workspace, Closed("2026-03-19", entry_id(BUN))) == BUN
 
 
 def test_the_mark_of_words_is_the_beginning_of_their_id() -> None:
-    assert identity(PNPM).startswith(overtaken.mark_of(PNPM))
+    assert entry_id(PNPM).startswith(ledger._mark_of(PNPM))
 
 
 def test_what_was_said_again_later_holds_and_what_is_closed_tomorrow_holds_today(workspace: Workspace) -> None:
-    tell(workspace, admitted(PNPM), superseded(PNPM, by=identity(BUN)), admitted(BUN))
-    assert overtaken.load(workspace, TODAY).of(PNPM, "2026-03-19")
-    assert overtaken.load(workspace, TODAY).of(PNPM, "2026-03-20") is None
-    assert overtaken.load(workspace, "2026-03-18").of(PNPM) is None
+    tell(workspace, admitted(PNPM), superseded(PNPM, by=entry_id(BUN)), admitted(BUN))
+    assert ledger.load_closed(workspace, TODAY).of(PNPM, "2026-03-19")
+    assert ledger.load_closed(workspace, TODAY).of(PNPM, "2026-03-20") is None
+    assert ledger.load_closed(workspace, "2026-03-18").of(PNPM) is None
 
 
 def test_what_came_back_into_memory_holds(workspace: Workspace) -> None:
-    tell(workspace, admitted(PNPM), superseded(PNPM, by=identity(BUN)), {"words": PNPM, "verdict": "restored"})
-    assert overtaken.load(workspace, TODAY).of(PNPM) is None
+    tell(workspace, admitted(PNPM), superseded(PNPM, by=entry_id(BUN)), {"words": PNPM, "verdict": "restored"})
+    assert ledger.load_closed(workspace, TODAY).of(PNPM) is None
 
 
 def test_a_line_that_the_entry_came_from_is_overtaken_with_it_unless_it_says_more_that_holds(
     workspace: Workspace,
 ) -> None:
     line, other = "I am Lin. Use pnpm, never npm", "Lin lives in Oslo, and uses pnpm"
-    one, two = ({"bullet": overtaken.mark_of(words)} for words in (line, other))
-    tell(workspace, admitted(PNPM, source=one), superseded(PNPM, by=identity(BUN)), admitted(BUN))
-    tell(workspace, admitted("Lin uses pnpm", source=two), superseded("Lin uses pnpm", by=identity(BUN)))
+    one, two = ({"bullet": ledger._mark_of(words)} for words in (line, other))
+    tell(workspace, admitted(PNPM, source=one), superseded(PNPM, by=entry_id(BUN)), admitted(BUN))
+    tell(workspace, admitted("Lin uses pnpm", source=two), superseded("Lin uses pnpm", by=entry_id(BUN)))
     tell(workspace, admitted("Lin lives in Oslo", source=two))
-    found = overtaken.load(workspace, TODAY)
+    found = ledger.load_closed(workspace, TODAY)
     assert found.of(f"- {line}")
     assert found.of(f"- {other}") is None
 
 
 def test_it_is_followed_to_what_holds_now(workspace: Workspace) -> None:
-    tell(workspace, admitted(PNPM), superseded(PNPM, by=identity(BUN)), admitted(BUN))
-    tell(workspace, superseded(BUN, "2026-03-20", by="hand", into=identity(DENO)), admitted(DENO))
-    tell(workspace, {"words": "pnpm it is", "verdict": "merged", "into": identity(PNPM)})
-    found = overtaken.load(workspace, TODAY)
-    assert found.of(PNPM) == Closed("2026-03-19", identity(DENO))
-    assert found.of("pnpm it is") == Closed("2026-03-19", identity(DENO))
+    tell(workspace, admitted(PNPM), superseded(PNPM, by=entry_id(BUN)), admitted(BUN))
+    tell(workspace, superseded(BUN, "2026-03-20", by="hand", into=entry_id(DENO)), admitted(DENO))
+    tell(workspace, {"words": "pnpm it is", "verdict": "merged", "into": entry_id(PNPM)})
+    found = ledger.load_closed(workspace, TODAY)
+    assert found.of(PNPM) == Closed("2026-03-19", entry_id(DENO))
+    assert found.of("pnpm it is") == Closed("2026-03-19", entry_id(DENO))
 
 
 def test_what_was_only_put_in_other_words_or_made_room_holds(workspace: Workspace) -> None:
-    tell(workspace, admitted(PNPM), superseded(PNPM, into=identity("pnpm")), admitted("pnpm"))
+    tell(workspace, admitted(PNPM), superseded(PNPM, into=entry_id("pnpm")), admitted("pnpm"))
     tell(workspace, admitted(BUN), {"words": BUN, "verdict": "demoted", "answer": "full"})
     tell(workspace, admitted(DENO), {"words": DENO, "verdict": "demoted", "answer": "faded", "valid_to": "2026-03-19"})
-    found = overtaken.load(workspace, TODAY)
+    found = ledger.load_closed(workspace, TODAY)
     assert (found.of(PNPM), found.of(BUN)) == (None, None)
     assert found.of(DENO) == Closed("2026-03-19")
 
 
 def test_entries_that_overtake_each_other_end(workspace: Workspace) -> None:
-    tell(workspace, superseded(PNPM, by=identity(BUN)), superseded(BUN, by=identity(PNPM)))
-    assert overtaken.load(workspace, TODAY).of(PNPM)
+    tell(workspace, superseded(PNPM, by=entry_id(BUN)), superseded(BUN, by=entry_id(PNPM)))
+    assert ledger.load_closed(workspace, TODAY).of(PNPM)
 
 
 def test_it_is_kept_and_made_anew_only_when_the_ledger_changed(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tell(workspace, admitted(PNPM), superseded(PNPM, by=identity(BUN)), admitted(BUN))
-    first = overtaken.load(workspace, TODAY)
-    kept = workspace.index / overtaken.NAME
+    tell(workspace, admitted(PNPM), superseded(PNPM, by=entry_id(BUN)), admitted(BUN))
+    first = ledger.load_closed(workspace, TODAY)
+    kept = workspace.index / ledger.CLOSED_FILE
     assert "pnpm" not in kept.read_text("utf8")
     assert kept.stat().st_mode & 0o077 == 0
     with monkeypatch.context() as patched:
-        patched.setattr(ledger, "read", lambda _workspace: pytest.fail("the ledger was read"))
-        assert overtaken.load(workspace, TODAY) == first
+        patched.setattr(ledger, "read_ledger", lambda _workspace: pytest.fail("the ledger was read"))
+        assert ledger.load_closed(workspace, TODAY) == first
     kept.unlink()
-    assert overtaken.load(workspace, TODAY) == first
+    assert ledger.load_closed(workspace, TODAY) == first
     tell(workspace, {"words": PNPM, "verdict": "restored"})
-    assert overtaken.load(workspace, TODAY).of(PNPM) is None
+    assert ledger.load_closed(workspace, TODAY).of(PNPM) is None
 
 
 @pytest.mark.parametrize("data", ["", "[]", "{", '{"of":1,"marks":[]}', '{"marks":{"x":3}}'])
 def test_a_damaged_file_is_made_anew(workspace: Workspace, data: str) -> None:
-    tell(workspace, admitted(PNPM), superseded(PNPM, by=identity(BUN)), admitted(BUN))
-    first = overtaken.load(workspace, TODAY)
-    (workspace.index / overtaken.NAME).write_text(data, "utf8")
-    assert overtaken.load(workspace, TODAY) == first
+    tell(workspace, admitted(PNPM), superseded(PNPM, by=entry_id(BUN)), admitted(BUN))
+    first = ledger.load_closed(workspace, TODAY)
+    (workspace.index / ledger.CLOSED_FILE).write_text(data, "utf8")
+    assert ledger.load_closed(workspace, TODAY) == first
 
 
 def test_without_a_ledger_nothing_is_overtaken_and_nothing_written(workspace: Workspace) -> None:
-    assert overtaken.load(workspace, TODAY).of(PNPM) is None
+    assert ledger.load_closed(workspace, TODAY).of(PNPM) is None
     assert not workspace.machine.exists()

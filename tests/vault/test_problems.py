@@ -8,14 +8,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from nacre.config import Config, HistorySettings
+from nacre.config.settings import Config, HistorySettings
+from nacre.model.workspace import Workspace
 from nacre.vault.files import LARGEST, LARGEST_LOG
-from nacre.vault.problems import problems
-from nacre.vault.workspace import Workspace
+from nacre.vault.problems import file_problems
 
 
 def kinds(workspace: Workspace, config: Config | None = None) -> set[tuple[str, str, int | None]]:
-    return {(one.kind, one.path, one.line) for one in problems(workspace, config)}
+    return {(one.kind, one.path, one.line) for one in file_problems(workspace, config)}
 
 
 def test_a_sound_workspace_has_none(workspace: Workspace) -> None:
@@ -70,7 +70,7 @@ def test_a_log_larger_than_a_note_is_named_as_searched_but_not_tidied(workspace:
     for name, size in {"2026-02-10": LARGEST + 1, "2026-02-11": LARGEST_LOG + 1}.items():
         with (workspace.memory / f"{name}.md").open("wb") as file:
             file.truncate(size)
-    large, larger = problems(workspace)
+    large, larger = file_problems(workspace)
     assert "is searched, slowly, and not tidied" in large.message
     assert "is not searched" in larger.message
 
@@ -78,7 +78,7 @@ def test_a_log_larger_than_a_note_is_named_as_searched_but_not_tidied(workspace:
 def test_a_secret_is_never_repeated(workspace: Workspace) -> None:
     value = "AKIA" + "Z7QXNT3MPLR5VWKD"
     (workspace.memory / "a.md").write_text(f"key {value}\n")
-    assert all(value not in repr(one) for one in problems(workspace))
+    assert all(value not in repr(one) for one in file_problems(workspace))
 
 
 def test_history_off_or_in_the_way_is_said(workspace: Workspace) -> None:
@@ -113,4 +113,4 @@ def test_no_content_raises(workspace: Workspace, data: bytes) -> None:
     workspace.longterm.write_bytes(data)
     workspace.ledger.write_bytes(data)
     workspace.trail.write_bytes(data)
-    problems(workspace)
+    file_problems(workspace)

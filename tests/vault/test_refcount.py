@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nacre.clock import Clock
-from nacre.config import Config
+from nacre.config.settings import Config
 from nacre.errors import BadInput, ChangedOutside, SecretRefused
+from nacre.model.workspace import Workspace
 from nacre.vault import refcount
-from nacre.vault.operation import operation
+from nacre.vault.history import operation
 from nacre.vault.undo import undo
-from nacre.vault.workspace import Workspace
 
 CONFIG = Config()
 CLOCK = Clock(ZoneInfo("Asia/Shanghai"), dt.datetime(2031, 3, 20, 10, 0, tzinfo=dt.UTC))
@@ -29,9 +29,9 @@ def test_what_is_read_can_be_written_and_undone(workspace: Workspace, clock: Clo
     path = workspace.refcount(None)
     path.write_text('\ufeff{"warm/支付.md": {"total": 1}}', "utf8")
     before = path.read_bytes()
-    counts = refcount.read(workspace, CONFIG)
+    counts = refcount.read_counts(workspace, CONFIG)
     with operation(workspace, clock, "test") as op:
-        refcount.write(op, counts, {**counts.entries, "hot/y.md": refcount.new(5)})
+        refcount.write_counts(op, counts, {**counts.entries, "hot/y.md": refcount.new_count(5)})
     assert json.loads(path.read_bytes())["hot/y.md"]["created"] == 5
     assert "支付" in path.read_text("utf8")
     undo(workspace, clock)
@@ -41,37 +41,37 @@ def test_what_is_read_can_be_written_and_undone(workspace: Workspace, clock: Clo
 def test_the_same_entries_are_not_written_again(workspace: Workspace, clock: Clock) -> None:
     path = workspace.refcount(None)
     path.write_text('{ "a" : 1}', "utf8")
-    counts = refcount.read(workspace, CONFIG)
+    counts = refcount.read_counts(workspace, CONFIG)
     with operation(workspace, clock, "test") as op:
-        refcount.write(op, counts, {"a": 1})
+        refcount.write_counts(op, counts, {"a": 1})
     assert path.read_text("utf8") == '{ "a" : 1}'
 
 
 def test_counts_that_somebody_changed_meanwhile_are_not_written_over(workspace: Workspace, clock: Clock) -> None:
-    counts = refcount.read(workspace, CONFIG)
+    counts = refcount.read_counts(workspace, CONFIG)
     workspace.refcount(None).write_text("{}", "utf8")
     with operation(workspace, clock, "test") as op, pytest.raises(ChangedOutside):
-        refcount.write(op, counts, {"a": 1})
+        refcount.write_counts(op, counts, {"a": 1})
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", "\x00", '{"a": ' * 100_000])
 def test_what_is_no_counts_is_an_error_with_a_remedy(workspace: Workspace, text: str) -> None:
     workspace.refcount(None).write_text(text, "utf8")
     with pytest.raises(BadInput, match=r"refcount\.json"):
-        refcount.read(workspace, CONFIG)
+        refcount.read_counts(workspace, CONFIG)
 
 
 def test_a_link_that_leads_elsewhere_is_not_read(workspace: Workspace, tmp_path: Path) -> None:
     (tmp_path / "far.json").write_text("{}", "utf8")
     workspace.refcount(None).symlink_to(tmp_path / "far.json")
     with pytest.raises(BadInput, match="leads elsewhere"):
-        refcount.read(workspace, CONFIG)
+        refcount.read_counts(workspace, CONFIG)
 
 
 def test_a_secret_in_a_name_is_refused(workspace: Workspace, clock: Clock) -> None:
-    counts = refcount.read(workspace, CONFIG)
+    counts = refcount.read_counts(workspace, CONFIG)
     with operation(workspace, clock, "test") as op, pytest.raises(SecretRefused):
-        refcount.write(op, counts, {"hot/ghp_a8Kd03jfLq92hfYw71bXcZpR4tVn6mQs5uEo.md": refcount.new(5)})
+        refcount.write_counts(op, counts, {"hot/ghp_a8Kd03jfLq92hfYw71bXcZpR4tVn6mQs5uEo.md": refcount.new_count(5)})
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_a_list_that_is_none_is_left_as_it_is() -> None:
 
 
 def test_an_entry_is_completed_and_keeps_what_it_has() -> None:
-    entry = refcount.whole({"timestamps": [1, 2], "colour": "red", "created": 3}, 9)
+    entry = refcount.complete_count({"timestamps": [1, 2], "colour": "red", "created": 3}, 9)
     assert (entry["total"], entry["created"], entry["colour"], entry["promoted"]) == (2, 3, "red", False)
 
 
@@ -125,7 +125,7 @@ entries = st.fixed_dictionaries(
 
 @given(first=entries, second=entries)
 def test_of_two_entries_nothing_is_lost(first: dict[str, Any], second: dict[str, Any]) -> None:
-    both = refcount.together(first, second)
+    both = refcount.merge_count(first, second)
     assert both.keys() == first.keys() | second.keys()
     if isinstance(first.get("total"), int) and isinstance(second.get("total"), int):
         assert both["total"] == first["total"] + second["total"]
@@ -135,7 +135,11 @@ def test_of_two_entries_nothing_is_lost(first: dict[str, Any], second: dict[str,
 
 def test_an_entry_moves_in_its_place_and_joins_what_is_counted_there() -> None:
     before = {"a": {"total": 1}, "b": {"total": 2}, "c": {"total": 4}}
-    assert refcount.moved(before, ["b"], "x", {"total": 2}) == {"a": {"total": 1}, "x": {"total": 2}, "c": {"total": 4}}
-    assert list(refcount.moved(before, ["b"], "x", {"total": 2})) == ["a", "x", "c"]
-    assert refcount.moved(before, ["b"], "c", {"total": 2}) == {"a": {"total": 1}, "c": {"total": 6}}
-    assert refcount.moved({"c": 5}, [], "c", {"total": 2}) == {"c": 5}
+    assert refcount.move_counts(before, ["b"], "x", {"total": 2}) == {
+        "a": {"total": 1},
+        "x": {"total": 2},
+        "c": {"total": 4},
+    }
+    assert list(refcount.move_counts(before, ["b"], "x", {"total": 2})) == ["a", "x", "c"]
+    assert refcount.move_counts(before, ["b"], "c", {"total": 2}) == {"a": {"total": 1}, "c": {"total": 6}}
+    assert refcount.move_counts({"c": 5}, [], "c", {"total": 2}) == {"c": 5}

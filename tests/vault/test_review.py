@@ -6,34 +6,36 @@ import hypothesis.strategies as st
 from hypothesis import HealthCheck, given, settings
 
 from nacre.clock import Clock
+from nacre.i18n import use_language
+from nacre.model.workspace import Workspace
 from nacre.vault import review
-from nacre.vault.operation import operation
-from nacre.vault.review import ADOPTED, CLASH, FADED, KINDS, Item, title
+from nacre.vault.history import operation
+from nacre.vault.review import ADOPTED, CLASH, FADED, KINDS, Question, kind_title
 from nacre.vault.undo import undo
-from nacre.vault.workspace import Workspace
-from nacre.words import use_language
 
-ONE = Item(
+ONE = Question(
     "7f3a9c41d2",
     CLASH,
     "Use Vitest, never Jest",
     "clashes with “Use Jest” in MEMORY.md",
     {"file": "MEMORY.md", "against": "19c0ffee01", "source": {"day": "2026-02-10", "bullet": "b1946ac9"}},
 )
-TWO = Item("19c0ffee02", FADED, "报税截止日期是2月28日", "其日期 2026-02-28 已过；要移除吗？", {"file": "MEMORY.md"})
+TWO = Question(
+    "19c0ffee02", FADED, "报税截止日期是2月28日", "其日期 2026-02-28 已过；要移除吗？", {"file": "MEMORY.md"}
+)
 
 
-def change(workspace: Workspace, clock: Clock, *add: Item, drop: tuple[str, ...] = ()) -> None:
+def change(workspace: Workspace, clock: Clock, *add: Question, drop: tuple[str, ...] = ()) -> None:
     with operation(workspace, clock, "tidy") as op:
-        review.change(op, add=add, drop=drop)
+        review.change_review(op, add=add, drop=drop)
 
 
 def test_a_question_comes_back_as_it_was_put(workspace: Workspace, clock: Clock) -> None:
-    assert review.read(workspace) == []
+    assert review.read_review(workspace) == []
     change(workspace, clock, ONE, TWO)
-    assert review.read(workspace) == [ONE, TWO]
-    assert review.read(workspace)[0].said == ("2026-02-10", "b1946ac9")
-    assert review.read(workspace)[1].said is None
+    assert review.read_review(workspace) == [ONE, TWO]
+    assert review.read_review(workspace)[0].said == ("2026-02-10", "b1946ac9")
+    assert review.read_review(workspace)[1].said is None
 
 
 def test_a_person_reads_the_text_and_the_reason(workspace: Workspace, clock: Clock) -> None:
@@ -56,7 +58,7 @@ def test_answered_questions_go_and_every_other_byte_stays(workspace: Workspace, 
     text = workspace.review.read_text("utf8").replace("# Review", "# My review  ") + "\nmy own note\n- my own item\n"
     workspace.review.write_text(text, "utf8")
     change(workspace, clock, drop=(ONE.id,))
-    assert review.read(workspace) == [TWO]
+    assert review.read_review(workspace) == [TWO]
     lines = text.splitlines()
     place = next(number for number, line in enumerate(lines) if ONE.id in line)
     assert workspace.review.read_text("utf8").splitlines() == lines[:place] + lines[place + 2 :]
@@ -71,13 +73,13 @@ def test_a_line_that_the_user_deleted_or_broke_is_no_question(workspace: Workspa
     change(workspace, clock, ONE, TWO)
     text = workspace.review.read_text("utf8").replace('{"id":"7f3a9c41d2"', '{"id":7f3a9c41d2')
     workspace.review.write_text(text + '- x <!-- nacre:{"id":"a","kind":"other"} -->\n- y <!-- nacre:{} -->\n', "utf8")
-    assert review.read(workspace) == [TWO]
+    assert review.read_review(workspace) == [TWO]
 
 
 def test_a_secret_is_blacked_out_and_the_file_is_written(workspace: Workspace, clock: Clock) -> None:
     secret = "ghp_" + "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5"
-    change(workspace, clock, Item("1234567890", ADOPTED, f"the token is {secret}", f"holds {secret}"))
-    (item,) = review.read(workspace)
+    change(workspace, clock, Question("1234567890", ADOPTED, f"the token is {secret}", f"holds {secret}"))
+    (item,) = review.read_review(workspace)
     assert item.text == "the token is [redacted: github token]"
     assert secret not in workspace.review.read_text("utf8")
 
@@ -91,9 +93,9 @@ def test_a_change_can_be_undone(workspace: Workspace, clock: Clock) -> None:
 
 
 def test_every_kind_has_a_name_in_both_languages() -> None:
-    english = [title(kind) for kind in KINDS]
+    english = [kind_title(kind) for kind in KINDS]
     use_language("zh")
-    assert len({*english, *(title(kind) for kind in KINDS)}) == 2 * len(KINDS)
+    assert len({*english, *(kind_title(kind) for kind in KINDS)}) == 2 * len(KINDS)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40, deadline=None)
@@ -102,13 +104,13 @@ def test_whatever_a_question_says_it_is_one_question_and_can_be_dropped(
     workspace: Workspace, clock: Clock, text: str, why: str, value: str
 ) -> None:
     workspace.review.unlink(missing_ok=True)
-    odd = Item("abcdef0123", CLASH, f"{text} <!-- nacre:{{}} --> x", why, {"file": value})
+    odd = Question("abcdef0123", CLASH, f"{text} <!-- nacre:{{}} --> x", why, {"file": value})
     change(workspace, clock, ONE, odd)
-    found = review.read(workspace)
+    found = review.read_review(workspace)
     assert [one.id for one in found] == [ONE.id, odd.id]
     assert found[0] == ONE
     change(workspace, clock, drop=(odd.id,))
-    assert review.read(workspace) == [ONE]
+    assert review.read_review(workspace) == [ONE]
 
 
 def test_a_note_that_nests_without_end_or_names_no_id_is_no_question(workspace: Workspace, clock: Clock) -> None:
@@ -117,27 +119,27 @@ def test_a_note_that_nests_without_end_or_names_no_id_is_no_question(workspace: 
         f'- x <!-- nacre:{{"id":"a","kind":"full","x":{deep}}} -->\n- y <!-- nacre:{{"id":[1],"kind":"full"}} -->\n'
     )
     before = workspace.review.read_bytes()
-    assert review.read(workspace) == []
-    change(workspace, clock, Item("b", CLASH, "text", "why"), drop=("a",))
+    assert review.read_review(workspace) == []
+    change(workspace, clock, Question("b", CLASH, "text", "why"), drop=("a",))
     assert workspace.review.read_bytes().startswith(before)
-    assert [one.id for one in review.read(workspace)] == ["b"]
+    assert [one.id for one in review.read_review(workspace)] == ["b"]
 
 
 def test_bytes_that_are_no_utf_8_stay_and_hide_no_question(workspace: Workspace, clock: Clock) -> None:
     workspace.review.write_bytes(b"- caf\xe9\r\n")
-    assert review.read(workspace) == []
-    change(workspace, clock, Item("a", CLASH, "one", "why"), Item("b", CLASH, "\u4e2d", "why"))
-    assert [one.text for one in review.read(workspace)] == ["one", "\u4e2d"]
+    assert review.read_review(workspace) == []
+    change(workspace, clock, Question("a", CLASH, "one", "why"), Question("b", CLASH, "\u4e2d", "why"))
+    assert [one.text for one in review.read_review(workspace)] == ["one", "\u4e2d"]
     change(workspace, clock, drop=("a", "b"))
     assert workspace.review.read_bytes() == b"- caf\xe9\r\n\n"
 
 
 def test_a_folder_in_the_place_of_the_file_asks_nothing(workspace: Workspace, clock: Clock) -> None:
     workspace.review.mkdir()
-    assert review.read(workspace) == []
+    assert review.read_review(workspace) == []
     change(workspace, clock)
 
 
 def test_a_line_of_nothing_but_openings_is_read_at_once(workspace: Workspace) -> None:
     workspace.review.write_text("- } --> " + "<!-- nacre:{" * 100_000)
-    assert review.read(workspace) == []
+    assert review.read_review(workspace) == []

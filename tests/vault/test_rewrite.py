@@ -6,10 +6,10 @@ import pytest
 
 from nacre.clock import Clock
 from nacre.errors import BadInput, ChangedOutside, MemoryFull, PathEscape, SecretRefused
-from nacre.vault import atomic
-from nacre.vault.operation import Operation, operation
-from nacre.vault.rewrite import move, remove, rewrite
-from nacre.vault.workspace import Workspace
+from nacre.model.workspace import Workspace
+from nacre.vault import disk
+from nacre.vault.history import Operation, operation
+from nacre.vault.writing import move_file, remove_file, rewrite
 
 KEY = "sk-" + "proj-" + "Ab3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0dF3gH6jK9mN2pQ5sT8"
 
@@ -24,11 +24,11 @@ def test_a_file_changed_since_it_was_read_is_left_alone(op: Operation, workspace
     path = workspace.root / "USER.md"
     path.write_bytes(b"theirs")
     with pytest.raises(ChangedOutside, match=r"USER\.md"):
-        rewrite(op, path, b"ours", read=atomic.digest(b"what was read"))
+        rewrite(op, path, b"ours", read=disk.digest(b"what was read"))
     with pytest.raises(ChangedOutside):
         rewrite(op, path, b"ours", read=None)
     with pytest.raises(ChangedOutside):
-        rewrite(op, workspace.root / "gone.md", b"ours", read=atomic.digest(b"x"))
+        rewrite(op, workspace.root / "gone.md", b"ours", read=disk.digest(b"x"))
     assert path.read_bytes() == b"theirs"
     assert op.id is None
 
@@ -37,8 +37,8 @@ def test_only_added_lines_are_guarded(op: Operation, workspace: Workspace) -> No
     path = workspace.root / "USER.md"
     old = f"key {KEY}\nname: \n".encode()
     path.write_bytes(old)
-    new = rewrite(op, path, old.replace(b"name: ", b"name: Ann"), read=atomic.digest(old))
-    assert new == atomic.digest(path.read_bytes())
+    new = rewrite(op, path, old.replace(b"name: ", b"name: Ann"), read=disk.digest(old))
+    assert new == disk.digest(path.read_bytes())
     with pytest.raises(SecretRefused):
         rewrite(op, path, path.read_bytes() + f"again {KEY}x\n".encode(), read=new)
     with pytest.raises(SecretRefused):
@@ -49,9 +49,9 @@ def test_control_characters_are_cleaned_from_added_lines_only(op: Operation, wor
     path = workspace.root / "USER.md"
     old = b"user's own \x1b here\r\n"
     path.write_bytes(old)
-    new = rewrite(op, path, old + b"ours \x1b[1mthere\x00\r\n", read=atomic.digest(old))
+    new = rewrite(op, path, old + b"ours \x1b[1mthere\x00\r\n", read=disk.digest(old))
     data = path.read_bytes()
-    assert new == atomic.digest(data)
+    assert new == disk.digest(data)
     assert data.startswith(old)
     assert data.endswith(b"\r\n")
     assert b"\x1b" not in data[len(old) :]
@@ -61,7 +61,7 @@ def test_control_characters_are_cleaned_from_added_lines_only(op: Operation, wor
 def test_a_byte_order_mark_stays_when_the_first_line_changes(op: Operation, workspace: Workspace) -> None:
     path = workspace.root / "USER.md"
     path.write_bytes(b"\xef\xbb\xbfold\nb\n")
-    rewrite(op, path, b"\xef\xbb\xbfnew \x1bx\nb\n", read=atomic.digest(b"\xef\xbb\xbfold\nb\n"))
+    rewrite(op, path, b"\xef\xbb\xbfnew \x1bx\nb\n", read=disk.digest(b"\xef\xbb\xbfold\nb\n"))
     assert path.read_bytes() == b"\xef\xbb\xbfnew x\nb\n"
 
 
@@ -69,7 +69,7 @@ def test_a_daily_log_is_not_rewritten(op: Operation, workspace: Workspace) -> No
     path = workspace.memory / "2026-02-10.md"
     path.write_bytes(b"- one\n")
     with pytest.raises(BadInput, match="daily log"):
-        rewrite(op, path, b"", read=atomic.digest(b"- one\n"))
+        rewrite(op, path, b"", read=disk.digest(b"- one\n"))
     assert path.read_bytes() == b"- one\n"
 
 
@@ -86,7 +86,7 @@ def test_what_is_appended_while_a_log_is_removed_stays(
         unlink(target)
 
     monkeypatch.setattr(os, "unlink", append_just_before)
-    remove(op, path, read=atomic.digest(b"- one\n"))
+    remove_file(op, path, read=disk.digest(b"- one\n"))
     assert path.read_bytes() == b"- late\n"
 
 
@@ -94,12 +94,12 @@ def test_the_limits_hold_for_whoever_writes(op: Operation, workspace: Workspace)
     full = b"- x\n" * 80
     workspace.longterm.write_bytes(full)
     with pytest.raises(MemoryFull, match="80 of 80"):
-        rewrite(op, workspace.longterm, full + b"- y\n", read=atomic.digest(full))
+        rewrite(op, workspace.longterm, full + b"- y\n", read=disk.digest(full))
     with pytest.raises(MemoryFull):
         rewrite(op, workspace.root / "projects" / "p" / "MEMORY.md", b"y" * 5121, read=None)
     (workspace.memory / "link.md").symlink_to(workspace.longterm)
     with pytest.raises(MemoryFull):
-        rewrite(op, workspace.memory / "link.md", full + b"- y\n", read=atomic.digest(full))
+        rewrite(op, workspace.memory / "link.md", full + b"- y\n", read=disk.digest(full))
     assert workspace.longterm.read_bytes() == full
 
 
@@ -107,9 +107,9 @@ def test_a_file_over_the_limits_may_only_shrink(op: Operation, workspace: Worksp
     over = b"- x\n" * 100
     workspace.longterm.write_bytes(over)
     with pytest.raises(MemoryFull, match="review --adopt"):
-        rewrite(op, workspace.longterm, over.replace(b"- x", b"- y", 1), read=atomic.digest(over))
+        rewrite(op, workspace.longterm, over.replace(b"- x", b"- y", 1), read=disk.digest(over))
     shorter = over[: 4 * 90]
-    rewrite(op, workspace.longterm, shorter, read=atomic.digest(over))
+    rewrite(op, workspace.longterm, shorter, read=disk.digest(over))
     assert workspace.longterm.read_bytes() == shorter
 
 
@@ -117,15 +117,15 @@ def test_moving_and_removing_want_the_file_as_read(op: Operation, workspace: Wor
     path, to = workspace.memory / "a.md", workspace.archive / "2026" / "a.md"
     path.write_bytes(b"a")
     with pytest.raises(ChangedOutside):
-        move(op, path, to, read="0" * 64)
-    move(op, path, to, read=atomic.digest(b"a"))
+        move_file(op, path, to, read="0" * 64)
+    move_file(op, path, to, read=disk.digest(b"a"))
     assert not path.exists()
     path.write_bytes(b"b")
     with pytest.raises(ChangedOutside):
-        move(op, path, to, read=atomic.digest(b"b"))
+        move_file(op, path, to, read=disk.digest(b"b"))
     with pytest.raises(ChangedOutside):
-        remove(op, path, read=atomic.digest(b"x"))
-    remove(op, path, read=atomic.digest(b"b"))
+        remove_file(op, path, read=disk.digest(b"x"))
+    remove_file(op, path, read=disk.digest(b"b"))
     assert to.read_bytes() == b"a"
     assert not path.exists()
 
@@ -141,6 +141,6 @@ def test_writing_the_same_bytes_is_no_operation(op: Operation, workspace: Worksp
     path = workspace.root / "USER.md"
     path.write_bytes(b"same")
     inode = path.stat().st_ino
-    rewrite(op, path, b"same", read=atomic.digest(b"same"))
+    rewrite(op, path, b"same", read=disk.digest(b"same"))
     assert path.stat().st_ino == inode
     assert op.id is None

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from nacre.clock import Clock
-from nacre.config import Config
+from nacre.config.settings import Config
 from nacre.errors import PathEscape
-from nacre.memory.working import Working
+from nacre.memory import Working
+from nacre.model.workspace import Workspace
 from nacre.vault.undo import undo
-from nacre.vault.workspace import Workspace
 
 NOON = dt.datetime(2026, 3, 28, 14, 5, tzinfo=dt.UTC)
 KEY = "sk-" + "proj-" + "Ab3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0dF3gH6jK9mN2pQ5sT8"

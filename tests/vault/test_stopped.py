@@ -11,19 +11,19 @@ from pathlib import Path
 import pytest
 
 from nacre.clock import Clock
-from nacre.config import Config
+from nacre.config.settings import Config
 from nacre.errors import NotFound
-from nacre.memory.working import Working
-from nacre.model.problem import Problem
+from nacre.memory import Working
+from nacre.model.report import Problem
+from nacre.model.workspace import Workspace
 from nacre.vault import problems as module
-from nacre.vault.problems import problems
+from nacre.vault.problems import file_problems
 from nacre.vault.undo import undo
 from nacre.vault.working import LARGEST
-from nacre.vault.workspace import Workspace
 
 
 def of(workspace: Workspace, kind: str) -> list[Problem]:
-    return [one for one in problems(workspace) if one.kind == kind]
+    return [one for one in file_problems(workspace) if one.kind == kind]
 
 
 def follow(problem: Problem) -> None:
@@ -49,7 +49,7 @@ def test_working_memory_that_is_not_written_is_told(workspace: Workspace, tmp_pa
     workspace.state.unlink()
     (tmp_path / "away.md").write_text("# Session State\n")
     workspace.state.symlink_to(tmp_path / "away.md")
-    found = [one for one in problems(workspace) if one.path == "SESSION-STATE.md"]
+    found = [one for one in file_problems(workspace) if one.path == "SESSION-STATE.md"]
     assert [one.kind for one in found] == ["working memory is a link"]
     assert "extra_paths" not in found[0].remedy
 
@@ -63,7 +63,7 @@ def test_a_layer_that_is_a_link_is_told_until_it_is_a_folder(workspace: Workspac
         follow(found)
     assert (layers / "hot").is_dir()
     assert not (layers / "hot").is_symlink()
-    assert not [one for one in problems(workspace) if "link" in one.kind]
+    assert not [one for one in file_problems(workspace) if "link" in one.kind]
     assert workspace.memory.is_dir()
 
 
@@ -112,4 +112,4 @@ def test_a_file_that_moves_while_it_is_looked_at_is_no_problem(
             yield entry
 
     monkeypatch.setattr(module, "_walk", gone)
-    assert problems(workspace) == []
+    assert file_problems(workspace) == []

@@ -10,14 +10,22 @@ from pathlib import Path
 import pytest
 
 from nacre.clock import Clock
-from nacre.config import Config, TierSettings
+from nacre.config.settings import Config, TierSettings
 from nacre.errors import ChangedOutside
+from nacre.model.workspace import Workspace
 from nacre.vault import checkpoints
-from nacre.vault.history import history
-from nacre.vault.operation import operation
-from nacre.vault.tiers import Checkpoint, Family, Shelf, carry_out, families, listed, place_of, survey
+from nacre.vault.checkpoints import (
+    Checkpoint,
+    Family,
+    Shelf,
+    apply_move,
+    families,
+    list_checkpoints,
+    place_of,
+    survey_checkpoints,
+)
+from nacre.vault.history import operation, read_history
 from nacre.vault.undo import undo
-from nacre.vault.workspace import Workspace
 
 CONFIG = Config()
 
@@ -30,7 +38,7 @@ def put(workspace: Workspace, *places: str, text: str = "# x\n") -> None:
 
 
 def places(workspace: Workspace) -> list[str]:
-    return [one.place for one in listed(workspace, CONFIG)]
+    return [one.place for one in list_checkpoints(workspace, CONFIG)]
 
 
 def of(*given: str) -> list[Family]:
@@ -56,7 +64,7 @@ def test_markdown_of_the_four_layers_is_listed_hot_first_and_nothing_else(worksp
 
 
 def test_without_layers_there_is_nothing(workspace: Workspace) -> None:
-    assert survey(workspace, CONFIG) == ([], [])
+    assert survey_checkpoints(workspace, CONFIG) == ([], [])
 
 
 @pytest.mark.parametrize("layer", ["hot", "warm", "gist", "forgotten"])
@@ -96,32 +104,32 @@ def test_of_two_summaries_the_other_stands_for_itself() -> None:
 
 def test_nothing_is_moved_over_what_came_meanwhile(workspace: Workspace, clock: Clock) -> None:
     put(workspace, "hot/x.md")
-    (family,) = families(listed(workspace, CONFIG))
+    (family,) = families(list_checkpoints(workspace, CONFIG))
     (deed,) = Shelf(workspace, CONFIG).settle(family, "warm").deeds
     put(workspace, "warm/x.md", text="# another\n")
     with operation(workspace, clock, "test") as op, pytest.raises(ChangedOutside):
-        carry_out(op, deed)
+        apply_move(op, deed)
     (workspace.tiers(None) / "warm/x.md").unlink()
     os.utime(workspace.tiers(None) / "hot/x.md", (1, 1))
     with operation(workspace, clock, "test") as op, pytest.raises(ChangedOutside):
-        carry_out(op, deed)
+        apply_move(op, deed)
     assert places(workspace) == ["hot/x.md"]
 
 
 def test_a_double_is_taken_away_only_while_its_other_is_there(workspace: Workspace, clock: Clock) -> None:
     put(workspace, "hot/x.md", "warm/x.md")
-    (family,) = (one for one in families(listed(workspace, CONFIG)) if one.layer == "hot")
+    (family,) = (one for one in families(list_checkpoints(workspace, CONFIG)) if one.layer == "hot")
     (deed,) = Shelf(workspace, CONFIG).settle(family, "warm").deeds
     assert deed.is_there
     put(workspace, "warm/x.md", text="# edited\n")
     with operation(workspace, clock, "test") as op, pytest.raises(ChangedOutside):
-        carry_out(op, deed)
+        apply_move(op, deed)
     assert places(workspace) == ["hot/x.md", "warm/x.md"]
 
 
 def test_a_folder_in_the_place_of_a_file_is_in_the_way(workspace: Workspace) -> None:
     put(workspace, "hot/x.md", "warm/x.md/inner.txt")
-    (family,) = families(listed(workspace, CONFIG))
+    (family,) = families(list_checkpoints(workspace, CONFIG))
     assert Shelf(workspace, CONFIG).settle(family, "warm").family.lead.place == "warm/x-2.md"
 
 
@@ -134,12 +142,12 @@ def test_a_talk_that_goes_on_brings_its_checkpoint_back_with_its_summary_and_cou
     put(workspace, "warm/x.md", "gist/x.md")
     counts = workspace.refcount(None)
     counts.write_text('{"warm/x.md": {"total": 3}, "other": 1}', "utf8")
-    path, changed = checkpoints.write(workspace, clock, "x.md", "# x\n\nand more\n", CONFIG)
+    path, changed = checkpoints.write_checkpoint(workspace, clock, "x.md", "# x\n\nand more\n", CONFIG)
     assert (path, changed) == (workspace.tiers(None) / "hot/x.md", True)
     assert path.read_text("utf8") == "# x\n\nand more\n"
     assert places(workspace) == ["hot/x.gist.md", "hot/x.md"]
     assert json.loads(counts.read_text("utf8")) == {"hot/x.md": {"total": 3}, "other": 1}
-    assert [one.command for one in history(workspace).operations] == ["checkpoint"]
+    assert [one.command for one in read_history(workspace).operations] == ["checkpoint"]
     undo(workspace, clock)
     assert places(workspace) == ["warm/x.md", "gist/x.md"]
     assert json.loads(counts.read_text("utf8")) == {"warm/x.md": {"total": 3}, "other": 1}
@@ -147,23 +155,29 @@ def test_a_talk_that_goes_on_brings_its_checkpoint_back_with_its_summary_and_cou
 
 def test_the_same_again_stays_where_it_has_sunk_to_but_not_in_forgotten(workspace: Workspace, clock: Clock) -> None:
     put(workspace, "warm/x.md")
-    assert checkpoints.write(workspace, clock, "x.md", "# x\n", CONFIG) == (workspace.tiers(None) / "warm/x.md", False)
+    assert checkpoints.write_checkpoint(workspace, clock, "x.md", "# x\n", CONFIG) == (
+        workspace.tiers(None) / "warm/x.md",
+        False,
+    )
     assert places(workspace) == ["warm/x.md"]
     put(workspace, "forgotten/y.md")
     workspace.refcount(None).write_text('{"forgotten/y.md": {"forgotten": 5, "total": 1}}', "utf8")
-    assert checkpoints.write(workspace, clock, "y.md", "# x\n", CONFIG) == (workspace.tiers(None) / "hot/y.md", True)
+    assert checkpoints.write_checkpoint(workspace, clock, "y.md", "# x\n", CONFIG) == (
+        workspace.tiers(None) / "hot/y.md",
+        True,
+    )
     assert json.loads(workspace.refcount(None).read_text("utf8")) == {"hot/y.md": {"total": 1}}
 
 
 def test_with_broken_counts_a_checkpoint_is_written_all_the_same(workspace: Workspace, clock: Clock) -> None:
     put(workspace, "warm/x.md")
     workspace.refcount(None).write_text("{", "utf8")
-    checkpoints.write(workspace, clock, "x.md", "# new\n", CONFIG)
+    checkpoints.write_checkpoint(workspace, clock, "x.md", "# new\n", CONFIG)
     assert places(workspace) == ["hot/x.md"]
     assert workspace.refcount(None).read_text("utf8") == "{"
 
 
 def test_layers_elsewhere(workspace: Workspace, clock: Clock, tmp_path: Path) -> None:
     config = replace(CONFIG, tiers=TierSettings(path=str(tmp_path / "fs")))
-    path, _ = checkpoints.write(workspace, clock, "x.md", "# x\n", config)
-    assert [one.path for one in listed(workspace, config)] == [path] == [tmp_path / "fs/hot/x.md"]
+    path, _ = checkpoints.write_checkpoint(workspace, clock, "x.md", "# x\n", config)
+    assert [one.path for one in list_checkpoints(workspace, config)] == [path] == [tmp_path / "fs/hot/x.md"]

@@ -7,32 +7,32 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from nacre.clock import Clock
-from nacre.config import Config
-from nacre.vault import trail
+from nacre.config.settings import Config
+from nacre.model.workspace import Workspace
+from nacre.vault import provenance
 from nacre.vault.files import memory_files
-from nacre.vault.operation import operation
-from nacre.vault.trail import Captured, Pressed, Trail, mark_of
+from nacre.vault.history import operation
+from nacre.vault.provenance import Captured, Digested, Provenance, bullet_id
 from nacre.vault.undo import undo
-from nacre.vault.workspace import Workspace
 
 TALK = Captured("2026-02-09", "61871d67", "claude-code", {"0f0f0f0f": ("m1", "m2"), "1a1a1a1a": ()}, "61871d67-1111")
-WEEK = Pressed("2026-02-02", "memory/weekly/2026-02-02.md", ("0f0f0f0f",), 812)
+WEEK = Digested("2026-02-02", "memory/weekly/2026-02-02.md", ("0f0f0f0f",), 812)
 
 
-def write(workspace: Workspace, clock: Clock, *lines: Captured | Pressed) -> None:
+def write(workspace: Workspace, clock: Clock, *lines: Captured | Digested) -> None:
     with operation(workspace, clock, "sync", Config()) as op:
-        trail.write(op, lines)
+        provenance.write_provenance(op, lines)
 
 
 def test_what_is_written_is_read_again(workspace: Workspace, clock: Clock) -> None:
     write(workspace, clock, TALK, WEEK)
-    assert trail.read(workspace) == Trail((TALK,), (WEEK,))
+    assert provenance.read_provenance(workspace) == Provenance((TALK,), (WEEK,))
     assert len(workspace.trail.read_bytes().splitlines()) == 2
 
 
 def test_without_a_file_there_is_nothing_and_nothing_makes_no_file(workspace: Workspace, clock: Clock) -> None:
     write(workspace, clock)
-    assert trail.read(workspace) == Trail()
+    assert provenance.read_provenance(workspace) == Provenance()
     assert not workspace.trail.exists()
 
 
@@ -46,19 +46,19 @@ def test_without_a_file_there_is_nothing_and_nothing_makes_no_file(workspace: Wo
     ],
 )
 def test_a_line_keeps_its_mark_on_its_way_through_the_layers(line: str) -> None:
-    assert mark_of(line) == mark_of("Use pnpm, never npm")
+    assert bullet_id(line) == bullet_id("Use pnpm, never npm")
 
 
 def test_other_words_have_another_mark() -> None:
-    assert mark_of("Use npm, never pnpm") != mark_of("Use pnpm, never npm")
-    assert mark_of("用户改用 React") != mark_of("用户改用 Vue")
+    assert bullet_id("Use npm, never pnpm") != bullet_id("Use pnpm, never npm")
+    assert bullet_id("用户改用 React") != bullet_id("用户改用 Vue")
 
 
 def test_days_know_what_of_them_is_in_a_week_and_how_long_they_were(workspace: Workspace, clock: Clock) -> None:
-    later = Pressed(WEEK.day, WEEK.week, ("2b2b2b2b",), 900)
+    later = Digested(WEEK.day, WEEK.week, ("2b2b2b2b",), 900)
     write(workspace, clock, WEEK)
     write(workspace, clock, later)
-    found = trail.read(workspace)
+    found = provenance.read_provenance(workspace)
     assert found.entered() == {WEEK.day: {"0f0f0f0f", "2b2b2b2b"}}
     assert found.sizes() == {WEEK.day: 900}
 
@@ -66,7 +66,7 @@ def test_days_know_what_of_them_is_in_a_week_and_how_long_they_were(workspace: W
 def test_a_torn_line_is_passed_over_and_the_next_one_stands_on_its_own(workspace: Workspace, clock: Clock) -> None:
     workspace.trail.write_bytes(b'{"day":"2026-02-01","captured":{"0f')
     write(workspace, clock, TALK)
-    assert trail.read(workspace).captured == (TALK,)
+    assert provenance.read_provenance(workspace).captured == (TALK,)
 
 
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -79,14 +79,14 @@ def test_a_torn_line_is_passed_over_and_the_next_one_stands_on_its_own(workspace
 )
 def test_no_line_that_others_wrote_stops_the_reading(workspace: Workspace, data: bytes) -> None:
     workspace.trail.write_bytes(data + b'\n{"day":"2026-02-09","captured":{"0f0f0f0f":["m1"]}}\n')
-    assert Captured("2026-02-09", "", "", {"0f0f0f0f": ("m1",)}) in trail.read(workspace).captured
+    assert Captured("2026-02-09", "", "", {"0f0f0f0f": ("m1",)}) in provenance.read_provenance(workspace).captured
 
 
 def test_undo_takes_its_own_lines_back_and_leaves_the_others(workspace: Workspace, clock: Clock) -> None:
     write(workspace, clock, TALK)
     write(workspace, clock, WEEK)
     undo(workspace, clock, number=1)
-    assert trail.read(workspace) == Trail((), (WEEK,))
+    assert provenance.read_provenance(workspace) == Provenance((), (WEEK,))
     undo(workspace, clock, number=2)
     assert not workspace.trail.exists()
 
@@ -101,7 +101,7 @@ def test_a_secret_in_an_id_is_not_written(workspace: Workspace, clock: Clock) ->
     secret = "AKIA" + "Z7QXNT3MPLR5VWKD"
     write(workspace, clock, Captured("2026-02-09", "x", "codex", {"0f0f0f0f": (secret,)}))
     assert secret.encode() not in workspace.trail.read_bytes()
-    assert list(trail.read(workspace).captured[0].bullets) == ["0f0f0f0f"]
+    assert list(provenance.read_provenance(workspace).captured[0].bullets) == ["0f0f0f0f"]
 
 
 def test_it_is_no_memory_file(workspace: Workspace, clock: Clock) -> None:

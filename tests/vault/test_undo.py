@@ -9,40 +9,39 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from nacre.clock import Clock
-from nacre.config import Config, HistorySettings
+from nacre.config.settings import Config, HistorySettings
 from nacre.errors import BadInput, ChangedOutside, NotFound, PathEscape
-from nacre.vault import atomic, blobs, ledger, longterm, refcount, trail
-from nacre.vault.append import append
-from nacre.vault.daily import note
-from nacre.vault.history import history, operations_file
+from nacre.model.workspace import Workspace
+from nacre.vault import disk, ledger, longterm, provenance, refcount
+from nacre.vault import history as vault_history
+from nacre.vault.daily import append_note
+from nacre.vault.history import operation, operations_file, read_history
 from nacre.vault.markdown import open_document
-from nacre.vault.operation import operation
-from nacre.vault.rewrite import move, remove, rewrite
-from nacre.vault.trail import Offered
-from nacre.vault.undo import apply, plan, undo
-from nacre.vault.workspace import Workspace
+from nacre.vault.provenance import Offered
+from nacre.vault.undo import apply_undo, plan_undo, undo
+from nacre.vault.writing import append, move_file, remove_file, rewrite
 
 
 def put(workspace: Workspace, clock: Clock, path: Path, data: bytes) -> None:
-    before = atomic.read_bytes(path)
+    before = disk.read_bytes(path)
     with operation(workspace, clock, "edit") as op:
-        rewrite(op, path, data, read=None if before is None else atomic.digest(before))
+        rewrite(op, path, data, read=None if before is None else disk.digest(before))
 
 
 def states(workspace: Workspace) -> list[str]:
-    return [one.state for one in history(workspace).operations]
+    return [one.state for one in read_history(workspace).operations]
 
 
 def test_undoing_a_note_removes_exactly_its_bytes(workspace: Workspace, clock: Clock) -> None:
     path = workspace.day(clock.today())
     path.write_bytes(b"theirs\r\n- torn")
-    note(workspace, clock, "ours")
+    append_note(workspace, clock, "ours")
     undo(workspace, clock)
     assert path.read_bytes() == b"theirs\r\n- torn"
 
 
 def test_undoing_the_first_note_of_a_day_removes_the_file(workspace: Workspace, clock: Clock) -> None:
-    note(workspace, clock, "ours")
+    append_note(workspace, clock, "ours")
     undo(workspace, clock)
     assert not workspace.day(clock.today()).exists()
 
@@ -50,7 +49,7 @@ def test_undoing_the_first_note_of_a_day_removes_the_file(workspace: Workspace, 
 def test_a_note_is_taken_out_from_between_what_others_wrote(workspace: Workspace, clock: Clock) -> None:
     path = workspace.day(clock.today())
     path.write_bytes(b"# day\n- before\n")
-    note(workspace, clock, "ours")
+    append_note(workspace, clock, "ours")
     with path.open("ab") as file:
         file.write(b"- after\n")
     path.write_bytes(b"- on top\n" + path.read_bytes())
@@ -61,8 +60,8 @@ def test_a_note_is_taken_out_from_between_what_others_wrote(workspace: Workspace
 
 def test_a_note_that_was_edited_since_is_not_undone(workspace: Workspace, clock: Clock) -> None:
     path = workspace.day(clock.today())
-    note(workspace, clock, "older", "PREF")
-    note(workspace, clock, "ours")
+    append_note(workspace, clock, "older", "PREF")
+    append_note(workspace, clock, "ours")
     path.write_bytes(path.read_bytes().replace(b"ours", b"ours, edited"))
     before = path.read_bytes()
     with pytest.raises(ChangedOutside, match=r"2026-02-10\.md"):
@@ -93,17 +92,17 @@ def test_undo_walks_back_and_can_itself_be_undone(workspace: Workspace, clock: C
 
 
 def test_a_group_is_undone_as_one(workspace: Workspace, clock: Clock) -> None:
-    longterm.apply(workspace, clock, longterm.plan_add(workspace, workspace.longterm, None, "a", type="PREF"))
+    longterm.apply_edit(workspace, clock, longterm.plan_add(workspace, workspace.longterm, None, "a", type="PREF"))
     before = workspace.longterm.read_bytes()
     with operation(workspace, clock, "tidy") as op:
         edit = longterm.plan_add(workspace, workspace.longterm, open_document(workspace.longterm), "b", type="PREF")
-        longterm.apply(workspace, clock, edit)
-        ledger.write(op, ledger.Record("x", "t", "admitted", "b"))
-        note(workspace, clock, "tidied")
+        longterm.apply_edit(workspace, clock, edit)
+        ledger.write_records(op, ledger.Record("x", "t", "admitted", "b"))
+        append_note(workspace, clock, "tidied")
     undo(workspace, clock)
     assert workspace.longterm.read_bytes() == before
     assert [path.name for path in workspace.memory.rglob("*.*")] == ["trail.jsonl"]
-    assert trail.read(workspace).offered == (Offered("2026-02-10", (trail.taken_back("x"),)),)
+    assert provenance.read_provenance(workspace).offered == (Offered("2026-02-10", (provenance.undone_mark("x"),)),)
 
 
 def test_a_rewrite_is_taken_back_around_the_users_own_edits(workspace: Workspace, clock: Clock) -> None:
@@ -133,8 +132,8 @@ def test_moved_and_removed_files_come_back(workspace: Workspace, clock: Clock) -
     gone.chmod(0o600)
     moved.write_bytes(b"moved")
     with operation(workspace, clock, "archive") as op:
-        remove(op, gone, read=atomic.digest(b"gone\xff"))
-        move(op, moved, workspace.archive / "moved.md", read=atomic.digest(b"moved"))
+        remove_file(op, gone, read=disk.digest(b"gone\xff"))
+        move_file(op, moved, workspace.archive / "moved.md", read=disk.digest(b"moved"))
     undo(workspace, clock)
     assert gone.read_bytes() == b"gone\xff"
     assert stat.S_IMODE(gone.stat().st_mode) == 0o600
@@ -145,12 +144,12 @@ def test_moved_and_removed_files_come_back(workspace: Workspace, clock: Clock) -
 def test_planning_touches_nothing_and_a_stale_plan_is_refused(workspace: Workspace, clock: Clock) -> None:
     path = workspace.root / "USER.md"
     put(workspace, clock, path, b"1\n")
-    made = plan(workspace, clock)
+    made = plan_undo(workspace, clock)
     assert [(step.action, step.path) for step in made.plan.steps] == [("remove", "USER.md")]
     assert path.read_bytes() == b"1\n"
     path.write_bytes(b"user\n")
     with pytest.raises(ChangedOutside):
-        apply(workspace, clock, made)
+        apply_undo(workspace, clock, made)
     assert path.read_bytes() == b"user\n"
 
 
@@ -158,12 +157,12 @@ def test_an_operation_killed_before_it_wrote_is_passed_over(workspace: Workspace
     path = workspace.root / "USER.md"
     put(workspace, clock, path, b"1\n")
     lines = operations_file(workspace).read_text().splitlines()
-    change = {"path": "USER.md", "kind": "rewrite", "before": atomic.digest(b"1\n"), "after": atomic.digest(b"2\n")}
+    change = {"path": "USER.md", "kind": "rewrite", "before": disk.digest(b"1\n"), "after": disk.digest(b"2\n")}
     killed = {"id": 2, "at": "", "command": "edit", "changes": [change]}
     operations_file(workspace).write_text("\n".join([*lines, json.dumps(killed)]) + "\n")
     assert states(workspace) == ["done", "not carried out"]
-    assert plan(workspace, clock).undoes == (1,)
-    assert not plan(workspace, clock, number=2).restores
+    assert plan_undo(workspace, clock).undoes == (1,)
+    assert not plan_undo(workspace, clock, number=2).restores
 
 
 def test_an_undo_that_was_killed_half_way_is_completed_by_the_next(workspace: Workspace, clock: Clock) -> None:
@@ -171,8 +170,8 @@ def test_an_undo_that_was_killed_half_way_is_completed_by_the_next(workspace: Wo
     with operation(workspace, clock, "edit") as op:
         rewrite(op, one, b"1\n", read=None)
         rewrite(op, two, b"2\n", read=None)
-    made = plan(workspace, clock)
-    apply(workspace, clock, made)
+    made = plan_undo(workspace, clock)
+    apply_undo(workspace, clock, made)
     one.write_bytes(b"1\n")  # as if the undo had been killed before it came to this file
     assert states(workspace) == ["done", "partly done"]
     undo(workspace, clock)
@@ -191,8 +190,8 @@ def test_without_history_undo_says_so(workspace: Workspace, clock: Clock) -> Non
 def test_a_record_that_came_with_a_clone_leads_nowhere(workspace: Workspace, clock: Clock) -> None:
     outside = workspace.root.parent / "theirs.md"
     outside.write_bytes(b"theirs\n")
-    note(workspace, clock, "x")
-    change = {"path": "../theirs.md", "kind": "create", "before": None, "after": atomic.digest(b"theirs\n")}
+    append_note(workspace, clock, "x")
+    change = {"path": "../theirs.md", "kind": "create", "before": None, "after": disk.digest(b"theirs\n")}
     with operations_file(workspace).open("a") as file:
         file.write(json.dumps({"id": 2, "at": "", "command": "edit", "changes": [change]}) + "\n")
     with pytest.raises(PathEscape):
@@ -230,7 +229,7 @@ def test_undoing_gives_back_every_earlier_state_and_undoing_that_the_later(
     seen = [files()]
     for action, text in actions:
         if action == "note":
-            note(workspace, clock, text)
+            append_note(workspace, clock, text)
         elif action == "put":
             put(workspace, clock, user, text.encode())
         elif action == "log":
@@ -238,7 +237,7 @@ def test_undoing_gives_back_every_earlier_state_and_undoing_that_the_later(
                 append(op, workspace.memory / "log.md", text)
         elif user.exists():
             with operation(workspace, clock, "remove") as op:
-                remove(op, user, read=atomic.digest(user.read_bytes()))
+                remove_file(op, user, read=disk.digest(user.read_bytes()))
         if files() != seen[-1]:
             seen.append(files())
     if len(seen) == 1:
@@ -246,7 +245,7 @@ def test_undoing_gives_back_every_earlier_state_and_undoing_that_the_later(
     back = draw.draw(st.integers(1, len(seen) - 1))
     undo(workspace, clock, last=back)
     assert files() == seen[-1 - back]
-    undo(workspace, clock, number=history(workspace).operations[-1].id)
+    undo(workspace, clock, number=read_history(workspace).operations[-1].id)
     assert files() == seen[-1]
 
 
@@ -268,23 +267,23 @@ def test_undoing_never_loses_a_line_that_the_user_wrote(memory_disk: Path, clock
         elif path == files[0]:
             put(workspace, clock, path, b"".join([*lines[:place], b"- ours %d\n" % number, *lines[place:]]))
         else:
-            note(workspace, clock, f"ours {number}")
-    before = {path: atomic.read_bytes(path) for path in files}
+            append_note(workspace, clock, f"ours {number}")
+    before = {path: disk.read_bytes(path) for path in files}
     try:
         undo(workspace, clock, last=draw.draw(st.integers(1, 6)))
     except NotFound:
         return
     except ChangedOutside:
-        assert {path: atomic.read_bytes(path) for path in files} == before
-    now = b"".join(atomic.read_bytes(path) or b"" for path in files).splitlines(keepends=True)
+        assert {path: disk.read_bytes(path) for path in files} == before
+    now = b"".join(disk.read_bytes(path) or b"" for path in files).splitlines(keepends=True)
     assert all(now.count(line) == 1 for line in users)
 
 
 def test_undoing_the_first_of_several_notes_leaves_their_heading(workspace: Workspace, clock: Clock) -> None:
     day = workspace.day(clock.today())
     day.write_text("# 2026-02-10\n\n## 08:00 session:aa | 3 messages | group:team\n- We meet at noon\n", "utf8")
-    note(workspace, clock, "typo line")
-    note(workspace, clock, "My salary is a private matter")
+    append_note(workspace, clock, "typo line")
+    append_note(workspace, clock, "My salary is a private matter")
     undo(workspace, clock, number=1)
     text = day.read_text("utf8")
     assert "typo" not in text
@@ -293,7 +292,7 @@ def test_undoing_the_first_of_several_notes_leaves_their_heading(workspace: Work
 
 
 def test_undoing_the_only_note_takes_its_heading_along(workspace: Workspace, clock: Clock) -> None:
-    note(workspace, clock, "first")
+    append_note(workspace, clock, "first")
     undo(workspace, clock)
     assert not workspace.day(clock.today()).exists()
 
@@ -302,8 +301,8 @@ def test_undoing_the_only_note_takes_its_heading_along(workspace: Workspace, clo
 def test_a_history_that_came_along_cannot_make_undo_write_what_is_no_memory(
     workspace: Workspace, clock: Clock, path: str
 ) -> None:
-    note(workspace, clock, "ours")
-    kept = blobs.store(workspace.history, b"#!/bin/sh\n")
+    append_note(workspace, clock, "ours")
+    kept = vault_history.store_blob(workspace.history, b"#!/bin/sh\n")
     change = {"path": path, "kind": "delete", "before": kept, "after": None, "mode": 0o755}
     row = {"id": 9, "at": "2026-02-10T10:00:00", "command": "tidy", "changes": [change]}
     with operations_file(workspace).open("a", encoding="utf8") as file:
@@ -315,7 +314,7 @@ def test_a_history_that_came_along_cannot_make_undo_write_what_is_no_memory(
 
 def test_undos_are_taken_back_in_the_order_they_were_made_too(workspace: Workspace, clock: Clock) -> None:
     for text in ("first", "second", "third"):
-        note(workspace, clock, text)
+        append_note(workspace, clock, text)
     before = workspace.day(clock.today()).read_bytes()
     for number in (2, 1, 3):
         undo(workspace, clock, number=number)
@@ -325,11 +324,11 @@ def test_undos_are_taken_back_in_the_order_they_were_made_too(workspace: Workspa
 
 
 def test_an_operation_is_taken_back_where_a_later_one_moved_its_file(workspace: Workspace, clock: Clock) -> None:
-    note(workspace, clock, "ours")
+    append_note(workspace, clock, "ours")
     day = workspace.day(clock.today())
     ours = day.read_bytes()
     with operation(workspace, clock, "tidy") as op:
-        move(op, day, workspace.archive / day.name, read=atomic.digest(ours))
+        move_file(op, day, workspace.archive / day.name, read=disk.digest(ours))
     undo(workspace, clock, number=1)
     assert not (workspace.archive / day.name).exists()
     undo(workspace, clock, number=3)
@@ -345,14 +344,14 @@ def test_counts_that_went_on_meanwhile_do_not_keep_an_undo_from_being_undone(
 ) -> None:
     def count(entries: dict[str, dict[str, int]]) -> None:
         with operation(workspace, clock, "organise") as op:
-            refcount.write(op, refcount.read(workspace, Config()), entries)
+            refcount.write_counts(op, refcount.read_counts(workspace, Config()), entries)
 
     count({"hot/a.md": {"total": 1, "7d": 1}})
     count({"warm/a.md": {"total": 1, "7d": 1}, "hot/b.md": {"total": 0, "7d": 0}})
     undo(workspace, clock)
     count({"hot/a.md": {"total": 1, "7d": 1}, "hot/c.md": {"total": 2, "7d": 2}})
     undo(workspace, clock, number=3)
-    assert refcount.read(workspace, Config()).entries == {
+    assert refcount.read_counts(workspace, Config()).entries == {
         "hot/c.md": {"total": 2, "7d": 2},
         "warm/a.md": {"total": 1, "7d": 1},
         "hot/b.md": {"total": 0, "7d": 0},

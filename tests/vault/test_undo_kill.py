@@ -17,10 +17,11 @@ from tests.tidy.nights import JEST, RULE, VITEST, Nights
 
 from nacre.clock import Clock
 from nacre.errors import CannotWrite, NacreError, PartlyDone, cannot_write
-from nacre.vault import atomic, blobs
-from nacre.vault.history import history
+from nacre.model.workspace import Workspace
+from nacre.vault import disk
+from nacre.vault import history as vault_history
+from nacre.vault.history import read_history
 from nacre.vault.undo import undo as taken_back
-from nacre.vault.workspace import Workspace
 
 
 @pytest.fixture
@@ -54,7 +55,7 @@ def files(nights: Nights) -> dict[str, bytes]:
 
 
 def past(nights: Nights) -> list[tuple[int, str, str]]:
-    return [(one.id, one.command, one.state) for one in history(Workspace(nights.root)).operations]
+    return [(one.id, one.command, one.state) for one in read_history(Workspace(nights.root)).operations]
 
 
 def exit_code(work: Callable[[], None]) -> Callable[[], int]:
@@ -92,7 +93,7 @@ def test_an_undo_stopped_at_any_call_and_run_again_equals_an_undo_in_peace(
         reached = ran.reached
         if ran.status == 0:
             continue
-        if history(Workspace(root)).operations[-1].finished and past(nights) == told:
+        if read_history(Workspace(root)).operations[-1].finished and past(nights) == told:
             assert files(nights) == in_peace  # it had said that it was done: only its process had still to end
             continue
         stopped += 1
@@ -121,7 +122,7 @@ def test_an_undo_of_tidying_that_fails_half_way_goes_on_when_the_trouble_is_over
         with monkeypatch.context() as patched:
             for name in ("replace", "rename", "unlink", "ftruncate"):
                 patched.setattr(os, name, _failing(getattr(os, name), root / broken))
-            patched.setattr(atomic, "rename", _failing(atomic.rename, root / broken))
+            patched.setattr(disk, "rename", _failing(disk.rename, root / broken))
             with contextlib.suppress(NacreError):
                 undo(nights)
         undo(nights)
@@ -149,7 +150,7 @@ def test_an_undo_that_an_earlier_version_left_blocked_by_its_own_line_goes_on(ni
     operations.write_text("".join(lines[:-1]), "utf8")  # it never said that it was done
     trail = nights.root / "memory/trail.jsonl"
     note = b'{"day":"2026-03-20","offered":["undone:0123456789"]}\n'
-    trail.write_bytes(blobs.load(nights.root / ".nacre/history", change["before"]) + note)
+    trail.write_bytes(vault_history.load_blob(nights.root / ".nacre/history", change["before"]) + note)
     undo(nights)
     assert files(nights) == in_peace | {"memory/trail.jsonl": in_peace["memory/trail.jsonl"] + note}
     assert past(nights)[-1] == (4, "undo", "done")

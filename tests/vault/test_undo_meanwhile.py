@@ -10,21 +10,21 @@ import pytest
 
 from nacre.clock import Clock
 from nacre.errors import ChangedOutside, NotFound, PartlyDone
-from nacre.vault import atomic
-from nacre.vault.batch import Batch
-from nacre.vault.daily import note
-from nacre.vault.history import MOVE, REWRITE, history
-from nacre.vault.operation import operation
-from nacre.vault.rewrite import move, rewrite
+from nacre.model.workspace import Workspace
+from nacre.vault import disk
+from nacre.vault.daily import append_note
+from nacre.vault.history import MOVE, REWRITE, operation, read_history
 from nacre.vault.undo import undo
-from nacre.vault.workspace import Workspace
+from nacre.vault.writing import Batch, move_file, rewrite
 
 
 def archive(workspace: Workspace, clock: Clock, *names: str) -> None:
     """Files moved by a command that went through."""
     with operation(workspace, clock, "archive") as op:
         for name in names:
-            move(op, workspace.memory / name, workspace.archive / name, read=atomic.digest(b"# %s\n" % name.encode()))
+            move_file(
+                op, workspace.memory / name, workspace.archive / name, read=disk.digest(b"# %s\n" % name.encode())
+            )
 
 
 def put(workspace: Workspace, *names: str) -> None:
@@ -33,12 +33,12 @@ def put(workspace: Workspace, *names: str) -> None:
 
 
 def states(workspace: Workspace) -> list[str]:
-    return [one.state for one in history(workspace).operations]
+    return [one.state for one in read_history(workspace).operations]
 
 
 def before_the_first(monkeypatch: pytest.MonkeyPatch, name: str, happens: Callable[[], None]) -> None:
     """Somebody else acts when everything was checked and recorded, and the first file is about to be touched."""
-    real = getattr(atomic, name)
+    real = getattr(disk, name)
     come: list[bool] = []
 
     def act(*given: Any, **named: Any) -> None:
@@ -47,7 +47,7 @@ def before_the_first(monkeypatch: pytest.MonkeyPatch, name: str, happens: Callab
             happens()
         real(*given, **named)
 
-    monkeypatch.setattr(atomic, name, act)
+    monkeypatch.setattr(disk, name, act)
 
 
 def test_what_others_write_while_an_undo_works_stays_and_the_next_undo_goes_on(
@@ -117,7 +117,7 @@ def test_a_file_moved_on_or_deleted_by_hand_does_not_let_the_command_before_be_u
     workspace: Workspace, clock: Clock, elsewhere: str | None
 ) -> None:
     put(workspace, "a.md")
-    note(workspace, clock, "ours")
+    append_note(workspace, clock, "ours")
     archive(workspace, clock, "a.md")
     moved = workspace.archive / "a.md"
     if elsewhere is None:
@@ -132,7 +132,7 @@ def test_a_file_moved_on_or_deleted_by_hand_does_not_let_the_command_before_be_u
 
 def test_a_file_moved_back_by_hand_counts_as_taken_back(workspace: Workspace, clock: Clock) -> None:
     put(workspace, "a.md")
-    note(workspace, clock, "ours")
+    append_note(workspace, clock, "ours")
     archive(workspace, clock, "a.md")
     (workspace.archive / "a.md").rename(workspace.memory / "a.md")
     assert undo(workspace, clock).undoes == (2,)
@@ -145,7 +145,7 @@ def test_taking_an_undo_back_never_doubles_a_file_that_has_moved_on(workspace: W
     archive(workspace, clock, "a.md")
     undo(workspace, clock)
     with operation(workspace, clock, "organise") as op:
-        move(op, workspace.memory / "a.md", workspace.memory / "on.md", read=atomic.digest(b"# a.md\n"))
+        move_file(op, workspace.memory / "a.md", workspace.memory / "on.md", read=disk.digest(b"# a.md\n"))
     with pytest.raises(ChangedOutside, match=r"memory/a\.md"):
         undo(workspace, clock, number=2)
     assert not (workspace.archive / "a.md").exists()
@@ -161,12 +161,12 @@ def test_a_file_moved_and_then_edited_is_moved_back_as_one_and_forth_again(works
     archive(workspace, clock, "a.md")
     moved = workspace.archive / "a.md"
     with operation(workspace, clock, "forget") as op:
-        rewrite(op, moved, b"# less\n", read=atomic.digest(b"# a.md\n"))
+        rewrite(op, moved, b"# less\n", read=disk.digest(b"# a.md\n"))
     undo(workspace, clock, last=2)
     assert (workspace.memory / "a.md").read_bytes() == b"# a.md\n"
     assert (workspace.memory / "a.md").stat().st_mode & 0o777 == 0o640
     assert not moved.exists()
-    assert [change.kind for change in history(workspace).find(3).changes] == [MOVE, REWRITE]
+    assert [change.kind for change in read_history(workspace).find(3).changes] == [MOVE, REWRITE]
     undo(workspace, clock, number=3)
     assert moved.read_bytes() == b"# less\n"
     assert not (workspace.memory / "a.md").exists()
@@ -189,7 +189,7 @@ def test_a_move_that_was_recorded_but_not_made_is_not_taken_back(
         batch = Batch(op)
         for who, name in enumerate(("a.md", "b.md")):
             path: Path = workspace.memory / name
-            batch.move(who, path, workspace.archive / name, read=atomic.digest(path.read_bytes()))
+            batch.move(who, path, workspace.archive / name, read=disk.digest(path.read_bytes()))
         before_the_first(monkeypatch, "rename", (workspace.memory / "b.md").unlink)
         batch.carry_out()
     assert list(batch.failed) == [1]

@@ -12,10 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.capture.talks import Desk
 
-from nacre import Memory
 from nacre.errors import ChangedOutside, NacreError
+from nacre.memory import Memory
 from nacre.tidy.answers import ACCEPT, REFUSE, Answer
-from nacre.vault.history import NOT_CARRIED_OUT, history
+from nacre.vault.history import NOT_CARRIED_OUT, read_history
 
 Files = dict[str, bytes]
 
@@ -56,7 +56,7 @@ class User:
         return Memory.open(self.root, now=self.now.isoformat())
 
     def last(self) -> int:
-        return max((one.id for one in history(self.desk.workspace).operations), default=0)
+        return max((one.id for one in read_history(self.desk.workspace).operations), default=0)
 
     def files(self) -> Files:
         """Every file of the user's; recalls are no operation."""
@@ -134,7 +134,7 @@ class User:
         memory.promote(apply=True)
 
     def _undo(self, memory: Memory, which: int) -> None:
-        past = history(self.desk.workspace).operations
+        past = read_history(self.desk.workspace).operations
         memory.undo(past[-1 - which % len(past)].id)
 
 
@@ -167,8 +167,8 @@ def test_every_operation_and_every_undo_is_taken_back_to_the_byte(
     user = user_in(memory_disk)
     for command, which in steps:
         user.do(command, which)
-    for one in reversed(history(user.desk.workspace).operations[1:]):
-        if history(user.desk.workspace).find(one.id).state == NOT_CARRIED_OUT:
+    for one in reversed(read_history(user.desk.workspace).operations[1:]):
+        if read_history(user.desk.workspace).find(one.id).state == NOT_CARRIED_OUT:
             continue
         user.undo(one.id)
         if (before := user.before.get(one.id)) is not None:

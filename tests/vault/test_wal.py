@@ -12,12 +12,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from nacre.clock import Clock
-from nacre.config import Config
+from nacre.config.settings import Config
 from nacre.errors import NacreError
 from nacre.guard.sanitise import one_line
-from nacre.memory.working import Working
+from nacre.memory import Working
+from nacre.model.workspace import Workspace
 from nacre.vault.working import as_text, plain
-from nacre.vault.workspace import Workspace
 
 KEY = "sk-" + "proj-" + "Ab3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0dF3gH6jK9mN2pQ5sT8"
 NOON = dt.datetime(2026, 3, 28, 14, 5, tzinfo=dt.UTC)

@@ -10,29 +10,29 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nacre.errors import BadInput
-from nacre.index.document import read
+from nacre.index.document import read_parts
+from nacre.model.workspace import Workspace
 from nacre.vault.markdown import document
-from nacre.vault.weekly import Line, add, files, lines, place
-from nacre.vault.workspace import Workspace
+from nacre.vault.weekly import DigestLine, add_lines, digest_files, digest_lines, digest_path
 
 WEEK = Path("2026-02-09.md")
 NEW = "[Task] new (src: 2026-02-10)"
 
 
 def added(text: str, day: str = "2026-02-10", project: str | None = None, *new: str) -> str:
-    return add(document(WEEK, text.encode()), day, project, new or (f"[Task] new (src: {day})",)).decode()
+    return add_lines(document(WEEK, text.encode()), day, project, new or (f"[Task] new (src: {day})",)).decode()
 
 
 def test_a_file_named_for_any_weekday_is_that_week_s_and_the_one_named_for_monday_wins(workspace: Workspace) -> None:
-    assert files(workspace) == {}
+    assert digest_files(workspace) == {}
     workspace.weekly.mkdir()
     for name in ("2026-02-15.md", "2026-02-11.md", "2026-02-18.md", "2026-02-16.md", "2026-02-30.md", "notes.md"):
         (workspace.weekly / name).touch()
-    assert files(workspace) == {
+    assert digest_files(workspace) == {
         dt.date(2026, 2, 9): workspace.weekly / "2026-02-11.md",
         dt.date(2026, 2, 16): workspace.weekly / "2026-02-16.md",
     }
-    assert place(workspace, dt.date(2026, 2, 15)) == workspace.weekly / "2026-02-09.md"
+    assert digest_path(workspace, dt.date(2026, 2, 15)) == workspace.weekly / "2026-02-09.md"
 
 
 def test_everything_that_a_digest_says_is_read_with_its_day_and_project() -> None:
@@ -41,12 +41,12 @@ def test_everything_that_a_digest_says_is_read_with_its_day_and_project() -> Non
         "#### project:shop-api\n- [ ] by hand <!-- mine -->\n### 2026-02-12\n\n<!-- a comment -->\n\nSome prose\nin two lines\n"
         "\n```\n[Task] code\n```\n## Notes\nmore\n"
     )
-    assert lines(document(WEEK, text.encode())) == (
-        Line("[决策] 切换到 PostgreSQL (src: 2026-02-10)", "2026-02-10", None),
-        Line("[Task] call Bob (src: 2026-02-11)", "2026-02-11", None),
-        Line("- [ ] by hand", "2026-02-10", "shop-api"),
-        Line("Some prose in two lines", "2026-02-12", None),
-        Line("more", None, None),
+    assert digest_lines(document(WEEK, text.encode())) == (
+        DigestLine("[决策] 切换到 PostgreSQL (src: 2026-02-10)", "2026-02-10", None),
+        DigestLine("[Task] call Bob (src: 2026-02-11)", "2026-02-11", None),
+        DigestLine("- [ ] by hand", "2026-02-10", "shop-api"),
+        DigestLine("Some prose in two lines", "2026-02-12", None),
+        DigestLine("more", None, None),
     )
 
 
@@ -105,7 +105,7 @@ def test_what_belongs_to_a_project_stands_under_its_name(before: str, after: str
 def test_a_byte_order_mark_and_a_missing_last_line_end_stay() -> None:
     data = b"\xef\xbb\xbf# 2026-02-09\r\n### 2026-02-10\r\n[Task] a  "
     expected = data + f"\r\n{NEW}".encode()
-    assert add(document(WEEK, data), "2026-02-10", None, [NEW]) == expected
+    assert add_lines(document(WEEK, data), "2026-02-10", None, [NEW]) == expected
 
 
 def test_a_file_that_is_one_open_code_fence_takes_nothing() -> None:
@@ -129,14 +129,17 @@ def test_in_any_file_new_lines_are_found_again_and_no_other_line_changes(
     data = (("\r\n" if windows else "\n").join(old) + ("\n" if ended else "")).encode()
     doc = document(WEEK, data)
     try:
-        new = document(WEEK, add(doc, "2026-02-10", project, [NEW, "[Task] second (src: 2026-02-10)"]))
+        new = document(WEEK, add_lines(doc, "2026-02-10", project, [NEW, "[Task] second (src: 2026-02-10)"]))
     except BadInput:
         assert "```" in old or "~~~" in old
         return
     rest = iter(new.bare)
     assert all(line in rest for line in doc.bare)  # in order, none missing
-    found = [line for line in lines(new) if "new" in line.text or "second" in line.text]
-    assert found == [Line(NEW, "2026-02-10", project), Line("[Task] second (src: 2026-02-10)", "2026-02-10", project)]
-    assert [line for line in lines(new) if line not in found] == list(lines(doc))
-    indexed = read("memory/weekly/2026-02-09.md", "weekly", new.data, size=400, overlap=80)
+    found = [line for line in digest_lines(new) if "new" in line.text or "second" in line.text]
+    assert found == [
+        DigestLine(NEW, "2026-02-10", project),
+        DigestLine("[Task] second (src: 2026-02-10)", "2026-02-10", project),
+    ]
+    assert [line for line in digest_lines(new) if line not in found] == list(digest_lines(doc))
+    indexed = read_parts("memory/weekly/2026-02-09.md", "weekly", new.data, size=400, overlap=80)
     assert [part.project for part in indexed if part.text.startswith(("[Task] new", "[Task] second"))] == [project] * 2

@@ -13,15 +13,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from nacre.clock import Clock
-from nacre.config import Config, StateSettings
+from nacre.config.settings import Config, StateSettings
 from nacre.errors import BadInput, NacreError, NotFound, PathEscape, SecretRefused
-from nacre.memory.working import Working
+from nacre.i18n import use_language
+from nacre.memory import Working
+from nacre.model.workspace import Workspace
 from nacre.vault import working
-from nacre.vault.history import history
+from nacre.vault.history import read_history
 from nacre.vault.undo import undo
 from nacre.vault.wal import Edit
-from nacre.vault.workspace import Workspace
-from nacre.words import use_language
 
 NOON = dt.datetime(2026, 3, 28, 14, 5, tzinfo=dt.UTC)
 KEY = "sk-" + "proj-" + "Ab3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0dF3gH6jK9mN2pQ5sT8"
@@ -119,9 +119,9 @@ def test_doing_it_again_changes_nothing(workspace: Workspace) -> None:
         lambda: desk.blocker("No access"),
     )
     assert all(change().changed for change in changes)
-    before, operations = state(workspace), len(history(workspace).operations)
+    before, operations = state(workspace), len(read_history(workspace).operations)
     assert not any(change().changed for change in changes)
-    assert (state(workspace), len(history(workspace).operations)) == (before, operations)
+    assert (state(workspace), len(read_history(workspace).operations)) == (before, operations)
 
 
 def test_the_value_of_a_key_is_replaced_in_its_place(workspace: Workspace) -> None:
@@ -158,7 +158,7 @@ def test_times_that_another_tool_wrote_are_of_the_day_when_it_wrote_the_file(wor
 def test_the_oldest_decisions_move_to_the_log_in_one_operation(workspace: Workspace) -> None:
     for number in range(4):
         at(workspace, NOON + dt.timedelta(minutes=number), max_entries=3).decide(f"decision {number}")
-    assert working.lines(at(workspace).read().document, "decisions")[0].words == "decision 1"
+    assert working.section_entries(at(workspace).read().document, "decisions")[0].words == "decision 1"
     assert log(workspace) == "# 2026-03-28\n\n## 14:08 note | agent\n- [Decision] decision 0\n"
     at(workspace, NOON + dt.timedelta(days=1), max_entries=3).decide("明天的决策")
     assert "- [Decision] decision 1 (2026-03-28)\n" in log(workspace, "2026-03-29")
@@ -232,7 +232,7 @@ def test_a_secret_is_refused_and_nothing_is_written(workspace: Workspace) -> Non
         with pytest.raises(SecretRefused):
             write()
     assert not workspace.state.exists()
-    assert not history(workspace).operations
+    assert not read_history(workspace).operations
 
 
 def test_a_secret_that_the_user_wrote_does_not_stop_a_decision(workspace: Workspace) -> None:
@@ -293,7 +293,7 @@ def test_no_text_gets_out_of_its_line(memory_disk: Path, texts: list[str]) -> No
     assert "## Mine\nkept\n" in doc.text
     told = desk.get()
     assert len(told["pending"]) == len(told["blockers"]) == len(told["decisions"])
-    if history(workspace).operations:
+    if read_history(workspace).operations:
         undo(workspace, Clock(dt.UTC, NOON), last=999)
     assert workspace.state.read_bytes().startswith(b"# S\n## Pending\n## Mine")
 
@@ -323,7 +323,7 @@ def test_a_file_that_cannot_be_edited_is_left_alone(workspace: Workspace, tmp_pa
     with pytest.raises(BadInput, match="never closed"):
         desk.task("x")
     assert workspace.state.read_bytes() == b"## Current Task\n```\nnever closed\n## Pending\n"
-    assert not history(workspace).operations
+    assert not read_history(workspace).operations
 
 
 def test_a_task_in_a_code_fence_is_replaced_when_the_fence_is_closed(workspace: Workspace) -> None:

@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from nacre.model.workspace import Workspace
 from nacre.sources.consent import opted_out
-from nacre.sources.transcript import Mark, moment
-from nacre.vault import atomic
-from nacre.vault.projects import project_places
-from nacre.vault.workspace import Workspace
+from nacre.sources.reading import Mark, parse_time
+from nacre.vault import disk
+from nacre.vault.discover import project_places
 
 VERSION = 1
 
@@ -34,7 +34,7 @@ class Reached:
         return other if other and other.at > self.at else self
 
     def covers(self, at: dt.datetime, entry_id: str) -> bool:
-        return at < self.at or (at == self.at and kept(entry_id) in self.ids)
+        return at < self.at or (at == self.at and storable(entry_id) in self.ids)
 
 
 @dataclass(frozen=True)
@@ -83,28 +83,28 @@ class Cursors:
     pending: tuple[Pending, ...] = ()
 
 
-def kept(name: str) -> str:
+def storable(name: str) -> str:
     """A path or an id as it may be kept: itself, or its digest where it holds what must be written nowhere."""
-    from nacre.guard.secrets import name_kept
+    from nacre.guard.secrets import storable_name
 
-    return name_kept(name)
+    return storable_name(name)
 
 
-def may_be_kept(mark: Mark) -> bool:
+def is_storable(mark: Mark) -> bool:
     """Whether what a mark knows of its session holds no secret. One that does is not kept, and all is read again."""
     texts = (told for told in mark.facts.values() if isinstance(told, str))
-    return all(moment(text) or kept(text) == text for text in texts)
+    return all(parse_time(text) or storable(text) == text for text in texts)
 
 
-def signed(workspace: Workspace, known: Cursors | None = None) -> bool:
+def any_opted_out(workspace: Workspace, known: Cursors | None = None) -> bool:
     """Whether the home folder, that of a project, or one that a captured talk was about carries the sign to be left out."""
-    folders = {str(one.mark.facts.get("cwd", "")) for one in (known or load(workspace)).transcripts.values()}
+    folders = {str(one.mark.facts.get("cwd", "")) for one in (known or load_cursors(workspace)).transcripts.values()}
     return any(map(opted_out, (str(Path.home()), *project_places(workspace).values(), *sorted(folders))))
 
 
-def load(workspace: Workspace) -> Cursors:
+def load_cursors(workspace: Workspace) -> Cursors:
     """The cursors; none when the file is missing or not ours to understand."""
-    data = atomic.read_bytes(workspace.cursors)
+    data = disk.read_bytes(workspace.cursors)
     if data is None:
         return Cursors()
     try:
@@ -121,7 +121,7 @@ def load(workspace: Workspace) -> Cursors:
         return Cursors()  # damaged: the logs themselves tell what was captured
 
 
-def save(workspace: Workspace, cursors: Cursors) -> None:
+def save_cursors(workspace: Workspace, cursors: Cursors) -> None:
     told = {
         "version": VERSION,
         "synced": _text(cursors.synced),
@@ -130,7 +130,7 @@ def save(workspace: Workspace, cursors: Cursors) -> None:
         "pending": [_pending_json(one) for one in cursors.pending],
     }
     data = json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode()
-    atomic.write(workspace.cursors, data, root=workspace.root)
+    disk.write(workspace.cursors, data, root=workspace.root)
 
 
 def _as_json(cursor: Cursor) -> dict[str, Any]:

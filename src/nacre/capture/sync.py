@@ -1,8 +1,9 @@
-"""nacre sync: transcripts → new talk → bullets → the log of its own day, once."""
+"""nacre sync: transcripts are read, redacted, extracted, deduplicated and appended to the daily log of their day."""
 
 from __future__ import annotations
 
 import datetime as dt
+import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -10,33 +11,39 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
-from nacre.capture import cursors, hooknotes
-from nacre.capture.cursors import Cursor, Cursors, Pending, Reached, kept
-from nacre.capture.headings import SHORT, Standing, short_id, standing
-from nacre.capture.plan import Copied, Extract, Outcome, Rules, Section, sections_of
-from nacre.capture.provenance import captured
-from nacre.capture.queued import Queue
-from nacre.capture.untold import Alike, Lines, untold
+from nacre.brain.local.extract import extract
+from nacre.brain.local.judge import Judge
+from nacre.capture import cursors, dedupe
+from nacre.capture.cursors import Cursor, Cursors, Pending, Reached, any_opted_out, storable
+from nacre.capture.dedupe import Alike, DayLog, by_meaning, drop_duplicates
+from nacre.capture.extract import without_forgotten
+from nacre.capture.read import Copied, Extract, Outcome, Queue, Rules, Section, sections_of
+from nacre.capture.sections import SHORT, SessionHeading, owner_count, provenance_of, read_headings, short_id
 from nacre.clock import Clock, duration
-from nacre.config import Config
-from nacre.errors import NacreError
+from nacre.config.loading import user_config_file
+from nacre.config.settings import Config
+from nacre.errors import BadInput, NacreError
 from nacre.guard.sanitise import clean
 from nacre.guard.secrets import redact
-from nacre.model.bullet import Bullet
-from nacre.model.session import Message, Session, Speaker
+from nacre.i18n import say
+from nacre.model.entry import Bullet
+from nacre.model.session import Kind, Message, Session, Speaker
+from nacre.model.workspace import Workspace
 from nacre.sources import consent
-from nacre.sources.transcript import Mark, Places, Reading, Source, Transcript
-from nacre.sources.whose import project_name
-from nacre.vault import atomic, daily, packed, trail
-from nacre.vault.append import REDACT
+from nacre.sources.consent import left_out, opted_out, settings_of
+from nacre.sources.reading import Mark, Places, Reading, Source, Transcript
+from nacre.sources.registry import belongs_to, listed_as, places_of, project_name, sources
+from nacre.vault import daily, disk, provenance
+from nacre.vault.discover import project_of
 from nacre.vault.files import memory_files
-from nacre.vault.given import given_to
+from nacre.vault.history import operation
+from nacre.vault.injected import lines_given_to
 from nacre.vault.lock import hold
-from nacre.vault.operation import operation
-from nacre.vault.projects import project_of
-from nacre.vault.trail import Captured
-from nacre.vault.workspace import Workspace
+from nacre.vault.provenance import Captured
+from nacre.vault.settings import set_key
+from nacre.vault.writing import REDACT
 
 BATCH = 40  # sections, at least, that are written in one go and recorded as one operation
 SHARE = 20  # with many transcripts a batch is this part of them: each writes all their cursors
@@ -60,7 +67,7 @@ class SyncReport:
 
 
 @dataclass(frozen=True)
-class Setting:
+class SyncSetup:
     """Everything that a run works with."""
 
     workspace: Workspace
@@ -75,7 +82,7 @@ class Setting:
 
 
 def sync(
-    given: Setting, *, since: dt.datetime | None = None, progress: Progress | None = None, dry_run: bool = False
+    given: SyncSetup, *, since: dt.datetime | None = None, progress: Progress | None = None, dry_run: bool = False
 ) -> SyncReport:
     """Bring the daily logs up to date with what was said. Runs at the same time wait for one another."""
     with hold(given.workspace.machine / "sync.lock", timeout=PATIENCE):
@@ -85,12 +92,12 @@ def sync(
 class _Run:
     """One run: what it knows of the cursors, and what it has gathered to write."""
 
-    def __init__(self, given: Setting, since: dt.datetime | None, *, dry_run: bool) -> None:
+    def __init__(self, given: SyncSetup, since: dt.datetime | None, *, dry_run: bool) -> None:
         self.given = given
         self.workspace = given.workspace
         self.dry_run = dry_run
         self.now = given.clock.now()
-        self.known = cursors.load(self.workspace)
+        self.known = cursors.load_cursors(self.workspace)
         self.first = self.known.synced is None
         self.transcripts: dict[str, Cursor] = {}
         self.places_of_session: dict[str, set[str]] = {}
@@ -108,7 +115,7 @@ class _Run:
         self.passed: Counter[str] = Counter()
         self.unknown = 0
         self.unreadable: list[str] = []
-        self.headings: dict[Path, tuple[tuple[int, int], list[Standing]]] = {}  # of logs, as they were
+        self.headings: dict[Path, tuple[tuple[int, int], list[SessionHeading]]] = {}  # of logs, as they were
         self.interrupted: set[str] = set()  # transcripts that a run which broke off was about to write
         self.queue = Queue(self.workspace, given.config, given.places, given.sources)
         self.projects: Callable[[str], str | None] = cache(lambda cwd: project_of(self.workspace, Path(cwd)))
@@ -135,7 +142,7 @@ class _Run:
             left_out,
             self._signed,
             consent.pauses(self.workspace),
-            hooknotes.covered(self.workspace),
+            dedupe.read_hook_notes(self.workspace),
             given.extract,
             self._untold,
         )
@@ -143,7 +150,7 @@ class _Run:
     @cache  # noqa: B019 - a run lives for one call
     def _signed(self) -> bool:
         """Whether a folder carries the sign to be left out: of those that earlier runs met and those of the talks at hand."""
-        if cursors.signed(self.workspace, self.known):
+        if cursors.any_opted_out(self.workspace, self.known):
             return True
         for source, transcript in self.changed:
             with suppress(OSError):
@@ -187,7 +194,7 @@ class _Run:
 
     def _key(self, transcript: Transcript) -> str:
         """What a transcript is called in the cursors."""
-        return transcript.key if transcript.key in self.transcripts else kept(transcript.key)
+        return transcript.key if transcript.key in self.transcripts else storable(transcript.key)
 
     def _changed(self) -> Iterator[tuple[Source, Transcript]]:
         """The transcripts that may hold something new: by a look at their sizes and times alone."""
@@ -239,7 +246,7 @@ class _Run:
             self.unreadable.append(redact(clean(str(transcript.path))).text)
             return
         self.unknown += reading.unknown
-        session = kept(reading.session.id) if reading.session else ""
+        session = storable(reading.session.id) if reading.session else ""
         outcome = sections_of(
             transcript,
             reading,
@@ -285,8 +292,8 @@ class _Run:
                 continue
             if is_new or cursor.origin or (before and before.origin):
                 said = (one for one in self._said(other) if cursor.reached.covers(one.at, one.id))
-                captured = {_print(one, source.agent) for one in said}
-                same = (place for place, one in enumerate(messages) if _print(one, source.agent) in captured)
+                captured = {_identity(one, source.agent) for one in said}
+                same = (place for place, one in enumerate(messages) if _identity(one, source.agent) in captured)
                 copies |= dict.fromkeys(same, cursor.session)
         return Copied(tuple(messages[place] for place in sorted(copies)), copies[min(copies)] if copies else "")
 
@@ -302,7 +309,7 @@ class _Run:
 
     def _name(self, session: str) -> str:
         """What headings call a session: as before, else by the beginning of its id that calls no other one so."""
-        mine = kept(session)
+        mine = storable(session)
         names = (self.transcripts[key].name for key in self.places_of_session.get(mine, ()))
         return next(filter(None, names), "") or short_id(mine, self.alike.get(mine[:SHORT], {}))
 
@@ -314,9 +321,9 @@ class _Run:
             self.names[cursor.name] = cursor.session
             self.alike.setdefault(cursor.session[:SHORT], {})[cursor.name] = cursor.session
 
-    def _standing(self, day: dt.date) -> Sequence[Standing]:
+    def _standing(self, day: dt.date) -> Sequence[SessionHeading]:
         """The headings of a day's log; read again only when it was changed."""
-        path = daily.place(self.workspace, day)
+        path = daily.log_path(self.workspace, day)
         try:
             about = path.stat()
         except FileNotFoundError:
@@ -324,21 +331,21 @@ class _Run:
         now = (about.st_size, about.st_mtime_ns)
         known = self.headings.get(path)
         if known is None or known[0] != now:
-            known = self.headings[path] = (now, standing(atomic.read_bytes(path)))
+            known = self.headings[path] = (now, read_headings(disk.read_bytes(path)))
         return known[1]
 
     def _untold(self, session: Session, day: dt.date, heading: str, bullets: Sequence[Bullet]) -> Sequence[Bullet]:
-        path = daily.place(self.workspace, day)
-        given = given_to(self.workspace, session.id, self._memory)
-        return untold(bullets, heading, Lines(path, atomic.read_bytes(path)), self.given.alike, given)
+        path = daily.log_path(self.workspace, day)
+        given = lines_given_to(self.workspace, session.id, self._memory)
+        return drop_duplicates(bullets, heading, DayLog(path, disk.read_bytes(path)), self.given.alike, given)
 
     @cache  # noqa: B019 - a run lives for one call
     def _memory(self) -> list[str]:
         """Every text that hooks give from."""
-        texts = [(atomic.read_bytes(self.workspace.state) or b"").decode("utf-8", "replace")]
+        texts = [(disk.read_bytes(self.workspace.state) or b"").decode("utf-8", "replace")]
         for one in memory_files(self.workspace, self.given.config):
             with suppress(OSError, NacreError):  # gone meanwhile, or damaged
-                texts.append(packed.read(one.full, one.path).decode("utf-8", "replace"))
+                texts.append(disk.read_log(one.full, one.path).decode("utf-8", "replace"))
         return texts
 
     def _write(self) -> None:
@@ -363,9 +370,9 @@ class _Run:
                 place = (section.day, section.heading)
                 pending.append(_pending(section, there + counts[place]))
                 counts[place] += 1
-            cursors.save(self.workspace, Cursors(before, self.known.synced, self.known.since, tuple(pending)))
+            cursors.save_cursors(self.workspace, Cursors(before, self.known.synced, self.known.since, tuple(pending)))
             for section in sections:
-                daily.section(
+                daily.append_section(
                     self.workspace,
                     given.clock,
                     section.heading,
@@ -374,25 +381,27 @@ class _Run:
                     on_secret=REDACT,
                     config=given.config,
                 )
-            trail.write(op, self._captured(pending))
+            provenance.write_provenance(op, self._captured(pending))
             self._save(synced=self.known.synced)
 
     def _save(self, *, synced: dt.datetime | None) -> None:
         self.known = Cursors(dict(self.transcripts), synced, self.since)
-        cursors.save(self.workspace, self.known)
+        cursors.save_cursors(self.workspace, self.known)
 
     def _captured(self, sections: Iterable[Pending]) -> list[Captured]:
         """What the sections that stand in their logs rest on; each log is read once."""
-        log = cache(lambda day: atomic.read_bytes(daily.place(self.workspace, dt.date.fromisoformat(day))))
-        return [found for one in sections if (found := captured(one, log(one.day)))]
+        log = cache(lambda day: disk.read_bytes(daily.log_path(self.workspace, dt.date.fromisoformat(day))))
+        return [found for one in sections if (found := provenance_of(one, log(one.day)))]
 
     def _recover(self) -> None:
         """Understand a run that broke off: what it was about to write stands in the logs, or does not."""
         if not self.known.pending:
             return
         with operation(self.workspace, self.given.clock, "sync", self.given.config) as op:
-            known = {_marks(one) for one in trail.read(self.workspace).captured}
-            trail.write(op, [one for one in self._captured(self.known.pending) if _marks(one) not in known])
+            known = {_marks(one) for one in provenance.read_provenance(self.workspace).captured}
+            provenance.write_provenance(
+                op, [one for one in self._captured(self.known.pending) if _marks(one) not in known]
+            )
         unwritten: list[Pending] = []
         for one in sorted(self.known.pending, key=lambda one: one.reached.at):
             there = sum(found.heading == one.heading for found in self._standing(dt.date.fromisoformat(one.day)))
@@ -408,10 +417,10 @@ class _Run:
                 self._remember(one.key, replace(begun, open=True, partly=True))
         self.interrupted = {one.key for one in unwritten}
         self.known = Cursors(dict(self.transcripts), self.known.synced, self.since, tuple(unwritten))
-        cursors.save(self.workspace, self.known)
+        cursors.save_cursors(self.workspace, self.known)
 
 
-def _print(message: Message, agent: str) -> tuple[str, dt.datetime, Speaker, str]:
+def _identity(message: Message, agent: str) -> tuple[str, dt.datetime, Speaker, str]:
     """What a fork leaves as it is: opencode gives new ids to what it repeats."""
     return "" if agent == "opencode" else message.id, message.at, message.speaker, message.text
 
@@ -427,13 +436,149 @@ def _pending(section: Section, before: int) -> Pending:
         section.day.isoformat(),
         section.heading,
         before,
-        kept(section.session),
+        storable(section.session),
         section.name,
         section.reached,
         section.users,
         section.then,
         section.agent,
-        tuple(tuple(kept(entry) for entry in entries) for entries in section.sources),
-        kept(section.place) if section.place else "",
+        tuple(tuple(storable(entry) for entry in entries) for entries in section.sources),
+        storable(section.place) if section.place else "",
         section.agents,
     )
+
+
+# A run of sync with everything it needs: where the agents are, what the settings leave out, who extracts.
+
+
+def run_sync(
+    workspace: Workspace,
+    config: Config,
+    clock: Clock,
+    judge: Callable[[], Judge],
+    *,
+    since: str | None = None,
+    exclude: Sequence[str] = (),
+    progress: Progress | None = None,
+    dry_run: bool = False,
+) -> SyncReport:
+    """Capture what is new. The judge is made only when there is something to judge."""
+    setting = sync_setup(workspace, config, clock, judge, exclude=exclude)
+    return sync(
+        setting, since=parse_since(since, clock) if since is not None else None, progress=progress, dry_run=dry_run
+    )
+
+
+def sync_setup(
+    workspace: Workspace, config: Config, clock: Clock, judge: Callable[[], Judge], *, exclude: Sequence[str] = ()
+) -> SyncSetup:
+    rules = config.sync
+
+    def bullets(messages: Sequence[Message]) -> list[Bullet]:
+        return extract(messages, judge(), least=min(rules.min_bullets, rules.max_bullets), most=rules.max_bullets)
+
+    return SyncSetup(
+        workspace,
+        config,
+        clock,
+        places_of(config),
+        sources(),
+        without_forgotten(workspace, bullets),
+        exclude,
+        belongs_to(workspace, config),
+        by_meaning(judge),
+    )
+
+
+def parse_since(since: str, clock: Clock) -> dt.datetime:
+    """What `--since` names: a length of time before now such as "4h", a day from its beginning, a moment, or all there is."""
+    since = since.strip()
+    if since.lower() == "all":
+        return dt.datetime(1970, 1, 2, tzinfo=dt.UTC)
+    try:
+        if since[:1].isdigit() and since[-1:].isalpha() and "T" not in since:
+            return clock.now() - min(duration(since), LONGEST)
+        moment = clock.parse(since)
+    except BadInput as trouble:
+        raise BadInput(
+            say(
+                f'"{since}" says no time to look back to; write it as 4h, 7d, 2026-02-14 or "all".',
+                f"“{since}”不是可回溯的时间；请写成 4h、7d、2026-02-14 或 all。",
+            )
+        ) from trouble
+    is_day = len(since) <= len("2026-02-14")
+    return moment.replace(hour=0, minute=0, second=0) if is_day else moment
+
+
+# What there is to capture: the agents on this machine, their projects and chats, with counts; and what to leave out
+# of it.
+
+
+class Capturable(NamedTuple):
+    """One project or chat of one agent."""
+
+    agent: str
+    name: str  # the project, the group, or "direct" for talk without either
+    sessions: int
+    messages: int  # the owner's
+    left_out: bool
+
+
+def survey_sessions(
+    given: SyncSetup, since: dt.datetime | None = None, progress: Progress | None = None
+) -> list[Capturable]:
+    """Every project and chat with talk that would be captured, the busiest first. Reads transcripts, writes nothing."""
+    begin = since or given.clock.now() - min(duration(given.config.sync.first), LONGEST)
+    talks: list[tuple[Session, str, int]] = []
+    sessions: Counter[tuple[str, str, bool]] = Counter()
+    messages: Counter[tuple[str, str, bool]] = Counter()
+    projects: Callable[[str], str | None] = cache(lambda cwd: project_of(given.workspace, Path(cwd)))
+    found = [(source, one) for source in given.sources for one in source.find(given.places)]
+    wanted = [(source, one) for source, one in found if one.changed >= begin.timestamp() and given.wanted(one)]
+    for number, (source, transcript) in enumerate(wanted, 1):
+        if progress:
+            progress(number, len(wanted))
+        try:
+            session = source.read(transcript, None, given.clock.fixed).session
+        except OSError:
+            continue  # sync names what cannot be read
+        if session is None or session.kind is Kind.ISOLATED:
+            continue
+        spoken = owner_count(one for one in session.messages if one.at >= begin)
+        if not spoken or owner_count(session.messages) < given.config.sync.min_user_messages:
+            continue
+        name = listed_as(session, project_name(session, projects, str(given.workspace.root)))
+        talks.append((replace(session, messages=()), name, spoken))
+
+    @cache
+    def is_signed() -> bool:
+        return any_opted_out(given.workspace) or any(opted_out(session.cwd) for session, _, _ in talks)
+
+    for session, name, spoken in talks:
+        settings = settings_of(given.config, session.agent)
+        patterns = (*settings.exclude, *given.exclude)
+        out = not settings.enabled or bool(left_out(session, patterns, name, signed=is_signed))
+        key = (session.agent, name, out)
+        sessions[key] += 1
+        messages[key] += spoken
+    rows = [
+        Capturable(agent, name, count, messages[agent, name, out], out)
+        for (agent, name, out), count in sessions.items()
+    ]
+    return sorted(rows, key=lambda row: (row.agent, -row.messages, row.name))
+
+
+def remember_exclusions(config: Config, found: Iterable[Capturable], names: Sequence[str]) -> list[str]:
+    """Put what the user leaves out into the user's settings; the names that fit nothing."""
+    wanted = {name.casefold() for name in names}
+    rows = list(found)
+    for agent in sorted({row.agent for row in rows}):
+        mine = [row.name for row in rows if row.agent == agent and row.name.casefold() in wanted]
+        key = f"sources.{agent.replace('-', '_')}"
+        if agent.casefold() in wanted:
+            set_key(user_config_file(os.environ), f"{key}.enabled", value=False)
+        elif mine:
+            known = settings_of(config, agent).exclude
+            set_key(user_config_file(os.environ), f"{key}.exclude", list(dict.fromkeys([*known, *mine])))
+    told = {row.name.casefold() for row in rows} | {row.agent.casefold() for row in rows}
+    return [name for name in names if name.casefold() not in told]

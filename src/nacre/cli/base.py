@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nacre.errors import BadInput
-from nacre.words import say
+from nacre.i18n import say
 
 if TYPE_CHECKING:
     from nacre.memory import Memory
-    from nacre.model.problem import Problem
+    from nacre.model.report import Problem
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def open_memory(invocation: Invocation, *, for_groups: bool = False) -> Memory:
     memory = Memory.open(
         invocation.workspace, now=invocation.now, agent=invocation.agent, scope=invocation.scope or "main"
     )
-    tell_what_was_passed_over(memory.problems)
+    note_untrusted(memory.problems)
     return memory
 
 
@@ -106,7 +106,7 @@ def open_all(invocation: Invocation, *, for_groups: bool = False) -> Iterator[Me
     for memory in Memory.open_all(
         invocation.workspace, now=invocation.now, agent=invocation.agent, scope=invocation.scope or "main"
     ):
-        tell_what_was_passed_over(memory.problems)
+        note_untrusted(memory.problems)
         yield memory
 
 
@@ -121,7 +121,7 @@ def owner_only(invocation: Invocation, *, for_groups: bool = False) -> None:
         )
 
 
-def tell_what_was_passed_over(problems: Iterable[Problem]) -> None:
+def note_untrusted(problems: Iterable[Problem]) -> None:
     """A workspace nearer by that is not trusted: the user may have meant that one."""
     for problem in problems:
         if problem.kind == "not trusted":

@@ -18,10 +18,10 @@ from nacre.cli.base import (
     size_of,
     table,
 )
-from nacre.words import say
+from nacre.i18n import say
 
 if TYPE_CHECKING:
-    from nacre.vault.sessioncache import Cache
+    from nacre.vault.cache import Cache
 
 SESSION_VARIABLES = ["NACRE_SESSION", "OPENCLAW_SESSION_ID", "CLAUDE_CODE_SESSION_ID", "CLAUDE_SESSION_ID"]
 session_option = click.option(
@@ -52,11 +52,11 @@ def set_(
     invocation: Invocation, key: str, value: tuple[str, ...], session: str, *, dry_run: bool, as_json: bool
 ) -> None:
     """Keep a VALUE by its KEY. "-" takes the value from a pipe."""
-    from nacre.vault.sessioncache import put
+    from nacre.vault.cache import put_value
 
     opened = _opened(invocation, session)
     text = piped() if value == ("-",) else " ".join(value)
-    kept = put(opened, key, text, dry_run=dry_run)
+    kept = put_value(opened, key, text, dry_run=dry_run)
     if as_json:
         print_json({"key": key, "value": kept.text, "session": session, "changed": not dry_run, "dryRun": dry_run})
     elif dry_run:
@@ -72,7 +72,7 @@ def set_(
 @click.pass_obj
 def get(invocation: Invocation, key: str, session: str, *, as_json: bool) -> None:
     """Print the value of a KEY. Exit code 1 when there is none."""
-    from nacre.vault.sessioncache import get as read
+    from nacre.vault.cache import get_value as read
 
     found = read(_opened(invocation, session), key)
     if as_json:
@@ -87,9 +87,9 @@ def get(invocation: Invocation, key: str, session: str, *, as_json: bool) -> Non
 @click.pass_obj
 def list_(invocation: Invocation, session: str, *, as_json: bool) -> None:
     """List the keys with their sizes and times."""
-    from nacre.vault.sessioncache import values
+    from nacre.vault.cache import read_values
 
-    found = values(_opened(invocation, session))
+    found = read_values(_opened(invocation, session))
     if as_json:
         print_json(
             [
@@ -112,7 +112,7 @@ def list_(invocation: Invocation, session: str, *, as_json: bool) -> None:
 @click.pass_obj
 def clear(invocation: Invocation, key: str | None, session: str, *, dry_run: bool, as_json: bool) -> None:
     """Forget one KEY, or everything that the session keeps."""
-    from nacre.vault.sessioncache import clear as forget
+    from nacre.vault.cache import clear_values as forget
 
     gone = forget(_opened(invocation, session), key, dry_run=dry_run)
     if as_json:
@@ -129,9 +129,9 @@ def clear(invocation: Invocation, key: str | None, session: str, *, dry_run: boo
 def _opened(invocation: Invocation, session: str) -> Cache:
     owner_only(invocation)
     from nacre.clock import Clock, zone
-    from nacre.config import load
-    from nacre.vault.sessioncache import open_cache
-    from nacre.words import use_language
+    from nacre.config.loading import load
+    from nacre.i18n import use_language
+    from nacre.vault.cache import open_cache
 
     config = load()
     if config.language != "auto":

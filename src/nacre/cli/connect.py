@@ -1,26 +1,216 @@
-"""nacre connect: agents use this memory by themselves, or do not any more."""
+"""nacre connect: let agents use this memory by themselves, or take that back."""
 
 from __future__ import annotations
 
+import os
+import shlex
 import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from nacre.cli.base import Command, Invocation, dry_run_option, json_option, note, open_memory, owner_only, print_json
-from nacre.cli.connect_show import as_far_as_read, as_plain, list_agents, print_snippets, show, show_rules, told
+from nacre.cli.base import (
+    Command,
+    Invocation,
+    dry_run_option,
+    json_option,
+    note,
+    open_memory,
+    owner_only,
+    print_json,
+    shown_path,
+    table,
+)
 from nacre.errors import BadInput, NacreError, NoWorkspace, PartlyDone
-from nacre.words import language, say
+from nacre.i18n import language, say
 
 if TYPE_CHECKING:
-    from nacre.connect.agent import Agent, Wishes
-    from nacre.connect.call import Call
-    from nacre.connect.carry import Carried
-    from nacre.connect.plan import AgentPlan
-    from nacre.jobs.service.common import Machine
+    from nacre.agents.connection import AgentPlan, ConnectResult, RulesPlan
+    from nacre.agents.registry import Agent, Call, ConnectOptions
+    from nacre.jobs.installer import Machine
     from nacre.memory import Memory
+
+
+@contextmanager
+def as_far_as_read() -> Iterator[None]:
+    """Show as much as is wanted: who looks only at the beginning (head, less) does not keep the work from being done."""
+    try:
+        yield
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def show(plan: AgentPlan, *, removing: bool = False) -> None:
+    """One agent: whose is what from now on, then every file and command."""
+    if plan.trouble is not None or not plan.changed:
+        return
+    click.echo(f"# {plan.title}")
+    if not removing:
+        for one in plan.wanted.owned:
+            click.echo(f"  {_mark(one.whose)}  {one.sentence}")
+    for change in plan.changes:
+        if change.changes:
+            click.echo(change.diff)
+    if plan.command:
+        click.echo(f"$ {shlex.join(plan.command)}")
+
+
+def _mark(whose: str) -> str:
+    return {
+        "stays": say("stays ", "保留"),
+        "off": say("off   ", "关闭"),
+        "read": say("read  ", "读取"),
+        "ours": say("Nacre ", "Nacre"),
+    }[whose]
+
+
+def show_rules(rules: RulesPlan | None) -> None:
+    if rules:
+        click.echo(f"# {say('The workspace', '工作区')}\n{rules.diff}")
+
+
+def told(
+    plans: Sequence[AgentPlan], carried: Sequence[ConnectResult], *, dry_run: bool, removing: bool = False
+) -> None:
+    """What came of it, a sentence for each agent."""
+    fine = {one.agent for one in carried if one.trouble is None}
+    for plan in plans:
+        if plan.trouble is not None:
+            continue
+        if not plan.changed:
+            note(_nothing(plan, removing=removing))
+        elif dry_run:
+            note(
+                say(f"{plan.title} would be disconnected.", f"将断开 {plan.title}。")
+                if removing
+                else say(f"{plan.title} would be connected.", f"将连接 {plan.title}。")
+            )
+        elif plan.agent in fine:
+            note(_done(plan, removing=removing))
+        if not removing and (plan.changed or not plan.changes):
+            for sentence in plan.wanted.notes:
+                note(f"  {sentence}")
+        for path, name in plan.left:
+            note(
+                say(
+                    f"  {name or path.name} in {shown_path(path)} was changed by hand and stays; take it out yourself if you want it gone.",
+                    f"  {shown_path(path)} 中的 {name or path.name} 被手动修改过，予以保留；如需删除请自行处理。",
+                )
+            )
+    for one in carried:
+        for sentence in one.notes:
+            note(f"  {sentence}")
+
+
+def _nothing(plan: AgentPlan, *, removing: bool) -> str:
+    if removing:
+        return say(f"{plan.title} is not connected: nothing to do.", f"{plan.title} 未连接，无需更改。")
+    if not plan.changes:
+        return say(f"{plan.title}: nothing to do.", f"{plan.title}：无需更改。")
+    return say(f"{plan.title} is connected already: nothing to do.", f"{plan.title} 已连接，无需更改。")
+
+
+def _done(plan: AgentPlan, *, removing: bool) -> str:
+    if not removing:
+        return say(f"{plan.title} is connected.", f"{plan.title} 已连接。")
+    if plan.left:
+        return say(
+            f"{plan.title} is disconnected; what you changed since was kept.",
+            f"{plan.title} 已断开；您之后的更改已保留。",
+        )
+    return say(f"{plan.title} is disconnected.", f"{plan.title} 已断开。")
+
+
+def print_snippets(
+    agents: Sequence[Agent], machine: Machine, call: Call, wishes: ConnectOptions, *, as_json: bool
+) -> None:
+    """For each file of each agent what is to stand in it."""
+    from nacre.agents.edits import apply_edits
+
+    found: list[dict[str, Any]] = []
+    for agent in agents:
+        wanted = agent.wanted(machine, call, wishes)
+        files = [{"path": str(one.path), "snippet": apply_edits("", one.form, one.edits)[0]} for one in wanted.targets]
+        command = list(wanted.register)
+        found.append({"agent": agent.name, "files": files, "command": command, "notes": list(wanted.notes)})
+        if as_json:
+            continue
+        click.echo(f"# {agent.title}")
+        for file in files:
+            click.echo(f"## {shown_path(Path(file['path']))}\n{file['snippet']}")
+        if command:
+            click.echo(f"$ {shlex.join(command)}\n")
+        for sentence in wanted.notes:
+            note(sentence)
+    if as_json:
+        print_json({"agents": found})
+
+
+def list_agents(machine: Machine, state: Path, *, as_json: bool) -> None:
+    from nacre.agents.record import agent_states
+    from nacre.agents.registry import all_agents
+
+    found = agent_states(all_agents(), machine, state)
+    if as_json:
+        print_json([one.as_plain() for one in found])
+        return
+    rows = []
+    for one in found:
+        if one.connection:
+            how = say("connected", "已连接")
+            where = shown_path(Path(one.connection.workspace))
+        else:
+            how = say("found", "已找到") if one.here else say("not here", "未找到")
+            where = ""
+        trouble = ", ".join(map(shown_path, map(Path, one.missing)))
+        if trouble:
+            where += say(f"  (not in {trouble} any more)", f"（已不在 {trouble} 中）")
+        if unread := ", ".join(map(shown_path, map(Path, one.unreadable))):
+            where += say(f"  ({unread} cannot be read)", f"（无法读取 {unread}）")
+        if one.connection and not one.starts:
+            where += say(f"  ({one.connection.program[0]} is gone)", f"（{one.connection.program[0]} 已不存在）")
+        rows.append((one.agent.name, how, where))
+    table(rows)
+
+
+def as_plain(
+    plans: Sequence[AgentPlan],
+    carried: Sequence[ConnectResult],
+    *,
+    dry_run: bool,
+    rules: RulesPlan | None = None,
+    settings: Sequence[str] = (),
+) -> dict[str, Any]:
+    went = {one.agent: one for one in carried}
+    listed: list[dict[str, Any]] = []
+    for plan in plans:
+        done = went.get(plan.agent)
+        trouble = plan.trouble or (done.trouble if done else None)
+        listed.append(
+            {
+                "agent": plan.agent,
+                "changed": plan.changed and not dry_run and done is not None and done.trouble is None,
+                "files": [{"path": str(one.path), "diff": one.diff} for one in plan.changes if one.changes],
+                "command": list(plan.command),
+                "owned": [{"whose": one.whose, "what": one.sentence} for one in plan.wanted.owned],
+                "left": [{"path": str(path), "entry": name} for path, name in plan.left],
+                "notes": [*plan.wanted.notes, *(done.notes if done else ())],
+                "trouble": str(trouble) if trouble else None,
+            }
+        )
+    result: dict[str, Any] = {"agents": listed, "dryRun": dry_run}
+    if rules:
+        result["rules"] = {"path": str(rules.path), "diff": rules.diff}
+    if settings:
+        result["settings"] = list(settings)
+    return result
+
+
+# nacre connect: agents use this memory by themselves, or do not any more.
 
 
 @click.command(cls=Command, epilog="Example:  nacre connect claude-code codex --dry-run")
@@ -62,22 +252,22 @@ def connect(
     if sum((remove, by_hand, listing)) > 1:
         raise BadInput(say("Give one of --remove, --print and --list.", "--remove、--print 和 --list 只能用一个。"))
     owner_only(invocation)
-    from nacre.connect.record import load, state_folder
-    from nacre.connect.registry import known, named
-    from nacre.jobs.service.common import this_machine
+    from nacre.agents.record import load_connections, state_folder
+    from nacre.agents.registry import agent_named, all_agents
+    from nacre.jobs.installer import this_machine
 
     machine, state = this_machine(), state_folder()
     if listing:
         list_agents(machine, state, as_json=as_json)
         return
-    chosen = tuple(dict.fromkeys(map(named, agents)))
+    chosen = tuple(dict.fromkeys(map(agent_named, agents)))
     if remove:
-        connected = load(state)
-        chosen = chosen or tuple(one for one in known() if one.name in connected)
+        connected = load_connections(state)
+        chosen = chosen or tuple(one for one in all_agents() if one.name in connected)
         _Removing(machine, state, chosen, dry_run=dry_run, as_json=as_json).go(yes=yes, named=bool(agents))
         return
     memory = _opened(invocation)
-    chosen = chosen or tuple(one for one in known() if by_hand or one.is_here(machine))
+    chosen = chosen or tuple(one for one in all_agents() if by_hand or one.is_here(machine))
     if not chosen:
         raise BadInput(
             say(
@@ -119,8 +309,7 @@ class _Connecting:
         dry_run: bool,
         as_json: bool,
     ) -> None:
-        from nacre.connect.agent import Wishes
-        from nacre.connect.call import call_for
+        from nacre.agents.registry import ConnectOptions, call_for_workspace
 
         spoken = memory.config.language if memory.config.language in ("en", "zh") else language()
         self.memory = memory
@@ -129,17 +318,17 @@ class _Connecting:
         self.agents = agents
         self.dry_run = dry_run
         self.as_json = as_json
-        self.wishes: Wishes = Wishes(rules=rules, language=spoken)
-        self.call: Call = call_for(memory.workspace, memory.config, machine.home)
+        self.wishes: ConnectOptions = ConnectOptions(rules=rules, language=spoken)
+        self.call: Call = call_for_workspace(memory.workspace, memory.config, machine.home)
 
     def go(self, *, yes: bool, keep_own: bool, jobs: bool | None) -> None:
-        from nacre.connect import carry, plan, workspace
+        from nacre.agents import connection
 
         plans = [self._planned(agent, keep_own=keep_own, yes=yes) for agent in self.agents]
-        ready = plan.only_changed(plans)
+        ready = connection.changed_plans(plans)
         # The plugin tells OpenClaw the rules itself: for it alone they need not stand in AGENTS.md too.
         by_plugin = all(one.agent == "openclaw" and one.wanted.register for one in plans)
-        rules = None if by_plugin else workspace.plan(self.memory.workspace, self.wishes.language)
+        rules = None if by_plugin else connection.plan_rules(self.memory.workspace, self.wishes.language)
         taken = self._settings(plans, dry_run=True)
         if not self.as_json:
             with as_far_as_read():
@@ -148,14 +337,14 @@ class _Connecting:
                 show_rules(rules)
                 for sentence in taken:
                     click.echo(sentence)
-        carried: list[Carried] = []
+        carried: list[ConnectResult] = []
         if not self.dry_run and (ready or rules):
             _ask(yes=yes)
             if rules:
-                workspace.apply(rules, self.memory.workspace, self.memory.clock, self.memory.config)
+                connection.apply_rules(rules, self.memory.workspace, self.memory.clock, self.memory.config)
             at = self.memory.clock.now().isoformat(timespec="seconds")
             root = str(self.memory.workspace.root)
-            carried = carry.connect(ready, self.machine, self.call, root, at, self.state)
+            carried = connection.apply_connect(ready, self.machine, self.call, root, at, self.state)
             self._settings([one for one in ready if _went_well(one, carried)], dry_run=False)
         if self.as_json:
             print_json(as_plain(plans, carried, dry_run=self.dry_run, rules=rules, settings=taken))
@@ -163,23 +352,23 @@ class _Connecting:
             told(plans, carried, dry_run=self.dry_run)
         _raise(plans, carried)
         if ready and not self.dry_run and not self.as_json:
-            from nacre.cli.up_running import offer_jobs
+            from nacre.cli.up import offer_jobs
 
             offer_jobs(self.memory, jobs, yes=False)
 
     def _planned(self, agent: Agent, *, keep_own: bool, yes: bool) -> AgentPlan:
         """The plan; what the agent does that Nacre does too is asked for by itself, before the diff is shown."""
-        from nacre.connect import plan, record
+        from nacre.agents import connection, record
 
-        known = record.load(self.state).get(agent.name)
-        made = plan.connect(agent, self.machine, self.call, self.wishes, known, self.state)
+        known = record.load_connections(self.state).get(agent.name)
+        made = connection.plan_connect(agent, self.machine, self.call, self.wishes, known, self.state)
         question = made.wanted.question
         if not question or keep_own or made.trouble is not None:
             return made
         asked = not yes and not self.dry_run and not self.as_json and _somebody_is_there()
         if yes or self.dry_run or (asked and click.confirm(question, default=True, err=True)):
             wishes = replace(self.wishes, switch_off=True)
-            return plan.connect(agent, self.machine, self.call, wishes, known, self.state)
+            return connection.plan_connect(agent, self.machine, self.call, wishes, known, self.state)
         return made
 
     def _settings(self, plans: list[AgentPlan], *, dry_run: bool) -> list[str]:
@@ -212,23 +401,25 @@ class _Removing:
         self.as_json = as_json
 
     def go(self, *, yes: bool, named: bool) -> None:
-        from nacre.connect import carry, plan, record
-        from nacre.connect.call import Call, program
+        from nacre.agents import connection, record
+        from nacre.agents.registry import Call, own_program
 
-        known = record.load(self.state)
-        call = Call(program())
-        plans = [plan.disconnect(one, self.machine, call, known.get(one.name), self.state) for one in self.agents]
+        known = record.load_connections(self.state)
+        call = Call(own_program())
+        plans = [
+            connection.plan_disconnect(one, self.machine, call, known.get(one.name), self.state) for one in self.agents
+        ]
         # A connection of which nothing stands any more is still to be forgotten.
         ready = [one for one in plans if one.trouble is None and (one.changed or one.agent in known)]
         if not self.as_json:
             with as_far_as_read():
                 for one in plans:
                     show(one, removing=True)
-        carried: list[Carried] = []
+        carried: list[ConnectResult] = []
         if not self.dry_run and ready:
-            if plan.only_changed(plans):
+            if connection.changed_plans(plans):
                 _ask(yes=yes, removing=True)
-            carried = carry.disconnect(ready, self.machine, self.state)
+            carried = connection.apply_disconnect(ready, self.machine, self.state)
         if self.as_json:
             print_json(as_plain(plans, carried, dry_run=self.dry_run))
         elif not plans and not named:
@@ -238,7 +429,7 @@ class _Removing:
         _raise(plans, carried)
 
 
-def _went_well(plan: AgentPlan, carried: list[Carried]) -> bool:
+def _went_well(plan: AgentPlan, carried: list[ConnectResult]) -> bool:
     return any(one.agent == plan.agent and one.trouble is None for one in carried)
 
 
@@ -261,7 +452,7 @@ def _ask(*, yes: bool, removing: bool = False) -> None:
         raise click.exceptions.Exit(1)
 
 
-def _raise(plans: list[AgentPlan], carried: list[Carried]) -> None:
+def _raise(plans: list[AgentPlan], carried: list[ConnectResult]) -> None:
     """One trouble of one agent is that agent's; several, or one beside what went well, are told together."""
     told_of = [*(one.trouble for one in plans), *(one.trouble for one in carried)]
     troubles = [one for one in told_of if one is not None]

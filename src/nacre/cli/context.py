@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 import click
 
 from nacre.cli.base import Command, Invocation, json_option, note, open_memory, print_json
-from nacre.daemon import answers
-from nacre.daemon.answers import ContextAsked
-from nacre.daemon.asking import at_terminal, by_daemon, here, show
-from nacre.words import say
+from nacre.daemon import requests
+from nacre.daemon.requests import ContextRequest, ask_daemon, at_terminal, current_folder, print_output
+from nacre.i18n import say
 
 if TYPE_CHECKING:
     from nacre.memory import Memory
@@ -55,7 +54,7 @@ def context(
     if last:
         _show_last(memory, as_json=as_json)
         return
-    asked = ContextAsked(
+    asked = ContextRequest(
         budget,
         query,
         project,
@@ -63,17 +62,17 @@ def context(
         mode=mode,
         verbose=verbose,
         as_json=as_json,
-        here=here(),
+        here=current_folder(),
         terminal=at_terminal(),
     )
-    show(by_daemon(memory, asked) or answers.context(memory, asked))
+    print_output(ask_daemon(memory, asked) or requests.answer_context(memory, asked))
 
 
 def _show_last(memory: Memory, *, as_json: bool) -> None:
-    from nacre.vault import given
+    from nacre.vault import injected
 
     scope = "main" if memory.scope.group is None else f"group:{memory.scope.group}"
-    found = given.last(memory.workspace, scope)
+    found = injected.last_pack(memory.workspace, scope)
     if as_json:
         print_json({**found[0], "text": found[1]} if found else None)
         return

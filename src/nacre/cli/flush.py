@@ -9,11 +9,10 @@ import click
 
 from nacre.cli.base import Command, Invocation, dry_run_option, json_option, note, open_memory, piped, print_json
 from nacre.errors import BadInput, PartlyDone
-from nacre.words import say
+from nacre.i18n import say
 
 if TYPE_CHECKING:
-    from nacre.lifecycle.flush import Flush
-    from nacre.lifecycle.flushanswer import Taken
+    from nacre.layers.flush import Flush, FlushAnswer
     from nacre.memory import Memory
 
 
@@ -121,7 +120,7 @@ def _take(memory: Memory, text: str, session: str, *, dry_run: bool, as_json: bo
         )
 
 
-def _show(taken: Taken, *, dry_run: bool) -> None:
+def _show(taken: FlushAnswer, *, dry_run: bool) -> None:
     for one in taken.written:
         click.echo(f"- [{one.type}] {one.text}" if one.type else f"- {one.text}")
     count, path = len(taken.written), taken.path
@@ -138,7 +137,7 @@ def _show(taken: Taken, *, dry_run: bool) -> None:
 
 
 def _check(memory: Memory, session: str, *, restore: bool, as_json: bool) -> None:
-    from nacre.lifecycle.flushcheck import sentence
+    from nacre.layers.flush import change_sentence
 
     checked, restored = memory.flush_check(session=session, restore=restore)
     if as_json:
@@ -155,6 +154,6 @@ def _check(memory: Memory, session: str, *, restore: bool, as_json: bool) -> Non
     elif not checked.touched:
         note(say("No reference file has changed.", "参考文件均无改动。"))
     for one in checked.touched:
-        click.echo(sentence(one))
+        click.echo(change_sentence(one))
     for path in restored:
         note(say(f"{path} is as it was.", f"{path} 已恢复原样。"))

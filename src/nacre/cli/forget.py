@@ -1,4 +1,4 @@
-"""nacre forget: take a fact out of memory."""
+"""nacre forget, nacre pin: take a fact out of memory, or keep it whatever happens."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nacre.cli.base import Command, Invocation, dry_run_option, json_option, note, open_memory, print_json, table
-from nacre.guard.showing import legible
-from nacre.words import say
+from nacre.guard.secrets import legible
+from nacre.i18n import say
 
 if TYPE_CHECKING:
-    from nacre.lifecycle.forget import Going
-    from nacre.lifecycle.forgetting import Choose, ForgetReport
-    from nacre.lifecycle.purge import Left, PurgePlan
-    from nacre.lifecycle.target import Target
+    from nacre.forget.apply import Removal
+    from nacre.forget.forgetting import Choose, ForgetReport
+    from nacre.forget.purge import PurgePlan, Remaining
+    from nacre.forget.target import Target
+
 
 NOT_ALL = 3  # exit code: something is left
 
@@ -64,7 +65,7 @@ def forget(
 
 def _chooser(wanted: str, *, every: bool, dry_run: bool, as_json: bool) -> Choose:
     def choose(targets: Sequence[Target], certain: bool) -> Sequence[Target]:
-        from nacre.lifecycle.target import holding
+        from nacre.forget.target import holding
 
         asks = sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty() and not as_json
         if len(targets) == 1 and (certain or dry_run):
@@ -139,7 +140,7 @@ def _show(report: ForgetReport, *, dry_run: bool) -> None:
         _show_purge(report.purge_plan, report.purged.left if report.purged else (), dry_run=dry_run)
 
 
-def _show_purge(made: PurgePlan, left: Sequence[Left], *, dry_run: bool) -> None:
+def _show_purge(made: PurgePlan, left: Sequence[Remaining], *, dry_run: bool) -> None:
     cleaned = (len(made.blobs), len(made.backups))
     if dry_run:
         note(
@@ -188,7 +189,7 @@ def _show_purge(made: PurgePlan, left: Sequence[Left], *, dry_run: bool) -> None
     note(say("The history of git is not covered.", "git 的历史不在检查范围内。"))
 
 
-def show_left(left: Sequence[Left]) -> None:
+def show_left(left: Sequence[Remaining]) -> None:
     table((f"{one.path}:{one.line}" if one.line else one.path, one.reason) for one in left)
 
 
@@ -217,11 +218,11 @@ def _as_json(report: ForgetReport, *, dry_run: bool) -> dict[str, Any]:
     return told
 
 
-def left_json(one: Left) -> dict[str, Any]:
+def left_json(one: Remaining) -> dict[str, Any]:
     return {"path": one.path, "line": one.line, "reason": one.reason}
 
 
-def _going(one: Going) -> dict[str, Any]:
+def _going(one: Removal) -> dict[str, Any]:
     line = one.line
     return {
         "path": line.path,
@@ -231,3 +232,30 @@ def _going(one: Going) -> dict[str, Any]:
         "layer": line.layer,
         "reason": one.reason,
     }
+
+
+# nacre pin: keep an entry of MEMORY.md whatever happens.
+
+
+@click.command(cls=Command, epilog="Example:  nacre pin MEMORY.md:9")
+@click.argument("what", metavar="ID|FILE:LINE", nargs=-1, required=True)
+@click.option("--off", is_flag=True, help="Take the pin out.")
+@dry_run_option
+@json_option
+@click.pass_obj
+def pin(invocation: Invocation, what: tuple[str, ...], *, off: bool, dry_run: bool, as_json: bool) -> None:
+    """Pin an entry of a MEMORY.md: it is never demoted or merged away. The file itself is not changed."""
+    made = open_memory(invocation).pin(" ".join(what), off=off, dry_run=dry_run)
+    line = made.line
+    text = legible(line.text)
+    if as_json:
+        changed = bool(made.records) and not dry_run
+        print_json({"path": line.path, "line": line.start, "text": text, "pinned": made.pinned, "changed": changed})
+        return
+    if not made.records:
+        note(say("It is pinned already.", "它已经固定。") if made.pinned else say("It is not pinned.", "它没有固定。"))
+    elif dry_run:
+        note(say("Would be pinned.", "将固定。") if made.pinned else say("Would be unpinned.", "将取消固定。"))
+    else:
+        note(say("Pinned.", "已固定。") if made.pinned else say("No longer pinned.", "已取消固定。"))
+    click.echo(f"{line.place}\t{text}")

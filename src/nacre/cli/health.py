@@ -1,4 +1,4 @@
-"""nacre health: how well memory is kept, and which command mends what."""
+"""nacre health, nacre doctor: how well memory is kept, and what is wrong with its setup."""
 
 from __future__ import annotations
 
@@ -8,16 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nacre.cli.base import Command, Invocation, json_option, open_all, print_json, shown_path, table
-from nacre.words import say
+from nacre.cli.base import Command, Invocation, json_option, note, open_all, print_json, shown_path, table
+from nacre.errors import BadSetting
+from nacre.i18n import say
+from nacre.model.report import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from nacre.health import Health
-    from nacre.health.finding import Finding
-    from nacre.health.passing import Fade
+    from nacre.checks.daily import Fade
+    from nacre.checks.health import Health
+    from nacre.checks.snapshot import Finding
+
 
 REASONS = 3  # deductions that are named first
 KINDS, FADES, PROJECTS = 9, 4, 3  # lines about findings, about what fades and about projects, unless all are asked for
@@ -35,14 +38,14 @@ def health(invocation: Invocation, *, verbose: bool, as_json: bool) -> None:
 
     Reads, and changes nothing. A bad grade is no error: the exit code is 0 whenever memory could be looked at.
     """
-    from nacre.health import report
+    from nacre.checks.health import check_health
 
     found: list[dict[str, Any]] = []
     for memory in open_all(invocation):
-        told = report(memory)
+        told = check_health(memory)
         found.append(as_plain(told, str(memory.workspace.root), memory.agent))
         if not as_json:
-            _show(told, memory.workspace.root, verbose=verbose)
+            _show_health(told, memory.workspace.root, verbose=verbose)
     if as_json:
         print_json(found[0] if len(found) == 1 else found)
 
@@ -80,7 +83,7 @@ def _plain(one: Finding) -> dict[str, Any]:
     return {**named, "command": one.command or None, "byHand": one.by_hand or None}
 
 
-def _show(told: Health, root: Path, *, verbose: bool) -> None:
+def _show_health(told: Health, root: Path, *, verbose: bool) -> None:
     grade, where = told.grade, shown_path(root)
     click.echo(
         say(
@@ -127,9 +130,9 @@ def _cut(text: str) -> str:
 
 
 def _title(kind: str) -> str:
-    from nacre.health.finding import title
+    from nacre.checks.snapshot import kind_title
 
-    return title(kind)
+    return kind_title(kind)
 
 
 def _told(one: Finding) -> str:
@@ -190,3 +193,70 @@ def _figures(told: Health, *, verbose: bool) -> Iterator[tuple[str, str]]:
 
 def _listed(counts: Mapping[str, int]) -> str:
     return say(", ", "，").join(f"{name} {count}" for name, count in counts.items())
+
+
+# nacre doctor: look for trouble and say how to mend it.
+
+
+@click.command(cls=Command, epilog="Example:  nacre doctor --fix")
+@click.option(
+    "--fix",
+    is_flag=True,
+    help="Mend what can be mended without touching your notes: the index, missing files, permissions, a stale socket.",
+)
+@json_option
+@click.pass_obj
+def doctor(invocation: Invocation, *, fix: bool, as_json: bool) -> int:
+    """Look for trouble in files, settings, index, models, agents, jobs, daemon and clock, and say how to mend it.
+
+    For each agent on this machine a talk is made up in that agent's own format and taken the whole way in a scratch workspace: read,
+    written, found again. Exit code 0 when nothing keeps Nacre from its work, 1 when something does.
+    """
+    from nacre.agents.record import connection_problems, state_folder
+    from nacre.agents.registry import all_agents
+    from nacre.checks.doctor import examine, repair, settings_remedy
+    from nacre.checks.proof import agents_here
+    from nacre.jobs.installer import this_machine
+
+    proven: list[str] = []
+    found: list[tuple[str | None, Problem]] = []
+    try:
+        for memory in open_all(invocation):
+            if fix:
+                for line in repair(memory):
+                    note(line)
+            found += [(memory.agent, problem) for problem in examine(memory)]
+            found += [
+                (memory.agent, problem)
+                for problem in connection_problems(all_agents(), this_machine(), state_folder(), memory.workspace.root)
+            ]
+            proven += [source.agent for _, source, _ in agents_here(memory)]
+    except BadSetting as trouble:  # settings that stop every command are what doctor is asked about
+        found.append(
+            (None, Problem("bad setting", str(trouble), severity="error", remedy=settings_remedy(str(trouble))))
+        )
+    if not as_json:
+        for _, problem in found:
+            _show_doctor(problem)
+    listed = [{"agent": agent, **asdict(problem)} for agent, problem in found]
+    failed = any(problem.severity == "error" for _, problem in found)
+    if proven and not any(problem.kind == "capture" for _, problem in found):
+        names = list(dict.fromkeys(proven))
+        note(
+            say(
+                f"Proven in a scratch workspace: a talk with {', '.join(names)} is captured, written and found again.",
+                f"已在临时工作区验证：与 {'、'.join(names)} 的对话可被采集、写入并查到。",
+            )
+        )
+    if as_json:
+        print_json(listed)
+    elif not listed:
+        click.echo(say("All is well.", "一切正常。"))
+    return 1 if failed else 0
+
+
+def _show_doctor(problem: Problem) -> None:
+    where = problem.path + (f":{problem.line}" if problem.line else "")
+    click.echo("  ".join(part for part in (problem.severity, where, problem.message) if part))
+    if problem.remedy:
+        click.echo(f"    → {problem.remedy}")

@@ -11,10 +11,10 @@ import click
 
 from nacre.cli.base import Command, Invocation, dry_run_option, json_option, note, open_memory, print_json, table
 from nacre.errors import BadInput, ChangedOutside, NotFound
-from nacre.words import say
+from nacre.i18n import say
 
 if TYPE_CHECKING:
-    from nacre.vault.workspace import Workspace
+    from nacre.model.workspace import Workspace
 
 
 @click.command(cls=Command, epilog="Example:  nacre history -n 5")
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @click.pass_obj
 def history(invocation: Invocation, limit: int, *, as_json: bool) -> None:
     """List what Nacre changed, newest first. "nacre diff N" shows one, "nacre undo N" takes one back."""
-    from nacre.vault.history import history as read
+    from nacre.vault.history import read_history as read
 
     past = read(open_memory(invocation).workspace)
     newest = past.operations[::-1][:limit]
@@ -53,8 +53,8 @@ def history(invocation: Invocation, limit: int, *, as_json: bool) -> None:
 @click.pass_obj
 def diff(invocation: Invocation, number: int | None, *, as_json: bool) -> None:
     """Show one change of the history, the last when none is named."""
-    from nacre.vault.history import diff as difference
-    from nacre.vault.history import history as read
+    from nacre.vault.history import diff_operation as difference
+    from nacre.vault.history import read_history as read
 
     workspace = open_memory(invocation).workspace
     if number is None:
@@ -126,7 +126,7 @@ def undo(
 
 
 def _ask(workspace: Workspace, numbers: Sequence[int]) -> None:
-    from nacre.vault.history import history as read
+    from nacre.vault.history import read_history as read
 
     past = read(workspace)
     for one in map(past.find, numbers):

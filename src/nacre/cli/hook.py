@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from nacre.cli.base import Command, Invocation, json_option, note, open_memory, print_json
-from nacre.words import say
+from nacre.i18n import say
 
 
 @click.command(cls=Command, epilog="Example:  nacre hook --last")
@@ -35,11 +35,11 @@ def hook(invocation: Invocation, *, event: str | None, last: bool, as_json: bool
             )
         )
         return
-    from nacre.vault import given
+    from nacre.vault import injected
 
     memory = open_memory(invocation, for_groups=True)
     scope = "main" if memory.scope.group is None else f"group:{memory.scope.group}"
-    log = given.read(memory.workspace)
+    log = injected.read_injected(memory.workspace)
     packs = [one for one in log.packs if one.get("hook") and scope in ("main", one["scope"])]
     text = log.text if packs and packs[-1] is log.packs[-1] else ""
     silence = log.silence if log.silence and scope in ("main", log.silence["scope"]) else None

@@ -19,11 +19,11 @@ from nacre.cli.base import (
     table,
 )
 from nacre.errors import PartlyDone
-from nacre.words import say
+from nacre.i18n import say
 
 if TYPE_CHECKING:
-    from nacre.capture.imports.plan import ImportReport
-    from nacre.capture.imports.survey import Importable
+    from nacre.capture.importing import Importable
+    from nacre.capture.importing_notes import ImportReport
 
 
 @click.command("import", cls=Command, epilog="Example:  nacre import claude-code --dry-run")

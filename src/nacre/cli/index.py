@@ -17,9 +17,9 @@ from nacre.cli.base import (
     print_json,
     progress_bar,
 )
+from nacre.i18n import as_sentence, say
 from nacre.index.update import TextReport
 from nacre.memory import IndexReport, Memory
-from nacre.words import as_sentence, say
 
 _full = click.option("--full", is_flag=True, help="Read every file again, also those that look unchanged.")
 # What prompts written for qmd give these verbs: taken, and without effect here.

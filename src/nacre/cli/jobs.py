@@ -11,13 +11,12 @@ import click
 
 from nacre.cli.base import Group, Invocation, dry_run_option, json_option, note, open_all, print_json, table
 from nacre.errors import BadInput, Locked, NacreError, PartlyDone
-from nacre.words import say
+from nacre.i18n import say
 
 if TYPE_CHECKING:
     from nacre.clock import Clock
-    from nacre.jobs.due import Run
-    from nacre.jobs.run import Desk, Report
-    from nacre.jobs.standing import JobState
+    from nacre.jobs.due import PlannedRun
+    from nacre.jobs.run import JobReport, JobState, Runner
     from nacre.memory import Memory
 
 SKIP = "ANNOUNCE_SKIP"  # what OpenClaw's scheduler takes for "nothing to say"
@@ -54,12 +53,12 @@ def jobs() -> None:
 @click.pass_obj
 def list_(invocation: Invocation, *, as_json: bool) -> None:
     """List the jobs: when they run, the last run with its result and length, the next one."""
-    from nacre.jobs.standing import as_plain, state
+    from nacre.jobs.run import job_state_as_plain, job_states
 
     for memory in open_all(invocation):
-        found = state(memory)
+        found = job_states(memory)
         if as_json:
-            print_json([as_plain(one) for one in found])
+            print_json([job_state_as_plain(one) for one in found])
             continue
         headings = (
             *(say("job", "任务"), say("when", "时间"), say("last run", "上次运行"), say("result", "结果")),
@@ -71,10 +70,10 @@ def list_(invocation: Invocation, *, as_json: bool) -> None:
 
 def _say_who(memory: Memory) -> None:
     """By whom they are run; a list of coming times says nothing of it."""
+    from nacre.checks.status import daemon_status
     from nacre.cli.jobs_runner import nobody, runners
-    from nacre.status import daemon_of
 
-    by = runners(memory, daemon_of(memory))
+    by = runners(memory, daemon_status(memory))
     note(
         say(f"Run by {', '.join(by)}.", f"由 {'、'.join(by)} 运行。")
         if by
@@ -130,13 +129,13 @@ def run(invocation: Invocation, name: str | None, *, only_due: bool, dry_run: bo
         raise BadInput(
             say("Name a job, or give --due for all that is due.", "请指定一个任务，或用 --due 运行所有到期的任务。")
         )
-    from nacre.jobs.run import desk_of, run_named
+    from nacre.jobs.run import run_named, runner_for
 
     troubles: list[BaseException] = []
     partly: list[str] = []
     captured = False
     for memory in open_all(invocation):
-        desk = desk_of(memory)
+        desk = runner_for(memory)
         if name is None or only_due:
             reports = _due(desk, name, dry_run=dry_run, as_json=as_json)
         else:
@@ -156,13 +155,12 @@ def run(invocation: Invocation, name: str | None, *, only_due: bool, dry_run: bo
         raise PartlyDone(" ".join(partly))
 
 
-def _due(desk: Desk, name: str | None, *, dry_run: bool, as_json: bool) -> tuple[Report, ...]:
-    from nacre.jobs.run import Report, due_now, run_due, run_if_due
-    from nacre.jobs.works import Outcome
+def _due(desk: Runner, name: str | None, *, dry_run: bool, as_json: bool) -> tuple[JobReport, ...]:
+    from nacre.jobs.run import JobReport, Outcome, due_now, run_due, run_if_due
 
     if dry_run:
         now = desk.clock.now()
-        return tuple(Report(one, Outcome("nothing", _why(one)), now, dry_run=True) for one in due_now(desk, name))
+        return tuple(JobReport(one, Outcome("nothing", _why(one)), now, dry_run=True) for one in due_now(desk, name))
     try:
         reports = run_due(desk) if name is None else run_if_due(desk, name)
     except Locked as trouble:  # a scheduler that calls often must not complain of it
@@ -173,7 +171,7 @@ def _due(desk: Desk, name: str | None, *, dry_run: bool, as_json: bool) -> tuple
     return reports
 
 
-def _why(one: Run) -> str:
+def _why(one: PlannedRun) -> str:
     return {
         "time": say("It is time.", "已到时间。"),
         "asked": say("Its last time was not run for yet.", "上一个时间点尚未运行。"),
@@ -182,15 +180,14 @@ def _why(one: Run) -> str:
     }.get(one.why, "")
 
 
-def _show(one: Report, *, by_name: bool) -> None:
+def _show(one: JobReport, *, by_name: bool) -> None:
     """What a run did, for people. Where nobody watches, `--due` is silent about runs without news."""
     if one.trouble:
         if not by_name:
             note(f"{one.run.job}: {one.outcome.said}")
         return
-    from nacre.lifecycle.organise import OrganiseReport
-    from nacre.tidy.decay import DecayReport
-    from nacre.tidy.run import TidyReport
+    from nacre.layers.organise import OrganiseReport
+    from nacre.tidy.run import DecayReport, TidyReport
 
     quiet = one.outcome.result == "nothing" and not one.dry_run and not sys.stdout.isatty()
     if quiet and (not by_name or one.run.job == "memory-sync"):
@@ -198,15 +195,15 @@ def _show(one: Report, *, by_name: bool) -> None:
     told = False
     for report in one.outcome.reports:
         if isinstance(report, TidyReport):
-            from nacre.cli.tidy import summary as of_night
+            from nacre.cli.tidy import tidy_summary as of_night
 
             click.echo(of_night(report))
         elif isinstance(report, DecayReport):
-            from nacre.cli.decay import summary as of_decay
+            from nacre.cli.tidy import decay_summary as of_decay
 
             click.echo(of_decay(report))
         elif isinstance(report, OrganiseReport):
-            from nacre.cli.organise import summary as of_layers
+            from nacre.cli.layers import organise_summary as of_layers
 
             click.echo(of_layers(report))
         else:
@@ -216,7 +213,7 @@ def _show(one: Report, *, by_name: bool) -> None:
         click.echo(f"{one.run.job}{say(': ', '：')}{one.outcome.said}")
 
 
-def _plain(one: Report) -> dict[str, Any]:
+def _plain(one: JobReport) -> dict[str, Any]:
     window = one.run.window
     return {
         "job": one.run.job,

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import click
 
 from nacre.cli.base import Command, Invocation, dry_run_option, json_option, note, open_all, print_json, shown_path
-from nacre.words import say
+from nacre.i18n import say
 
 if TYPE_CHECKING:
-    from nacre.jobs.service.common import Setup, Shown
-    from nacre.jobs.service.manage import ServicePlan
+    from nacre.jobs.installer import Setup, Shown
+    from nacre.jobs.services import ServicePlan
     from nacre.memory import Memory
 
 
@@ -35,7 +35,7 @@ def install(invocation: Invocation, kind: str, *, heartbeat: bool, dry_run: bool
     Shows every file and command, then does it. Doing it again changes nothing; after a change of the settings it brings the times up to
     date. Entries of others are never touched. "nacre jobs remove" takes back exactly what was written.
     """
-    from nacre.jobs.service.manage import plan_install
+    from nacre.jobs.services import plan_install
 
     for memory in open_all(invocation):
         made = plan_install(setup_of(memory), kind, with_heartbeat=heartbeat)
@@ -48,7 +48,7 @@ def install(invocation: Invocation, kind: str, *, heartbeat: bool, dry_run: bool
 @click.pass_obj
 def remove(invocation: Invocation, *, dry_run: bool, as_json: bool) -> None:
     """Take back what "nacre jobs install" wrote, and nothing else. Jobs then run only in the daemon, or when you ask."""
-    from nacre.jobs.service.manage import plan_remove
+    from nacre.jobs.services import plan_remove
 
     for memory in open_all(invocation):
         made = plan_remove(setup_of(memory))
@@ -57,14 +57,14 @@ def remove(invocation: Invocation, *, dry_run: bool, as_json: bool) -> None:
 
 def setup_of(memory: Memory) -> Setup:
     """This memory on this machine, as a service is planned for it."""
-    from nacre.jobs.service.common import Setup, this_machine
+    from nacre.jobs.installer import Setup, this_machine
 
     return Setup(memory.workspace, memory.config, memory.clock, this_machine())
 
 
 def _carry_out(made: ServicePlan, sentence: str, *, dry_run: bool, as_json: bool) -> None:
     """What is to be done is shown first, then done, then said in a sentence."""
-    from nacre.jobs.service.manage import apply
+    from nacre.jobs.services import apply_plan
 
     plain = _as_plain(made, dry_run=dry_run)
     if not as_json:
@@ -73,7 +73,7 @@ def _carry_out(made: ServicePlan, sentence: str, *, dry_run: bool, as_json: bool
         for told in (*made.notes, *(str(trouble) for trouble in made.troubles if dry_run)):
             note(told)
     if not dry_run:
-        apply(made)
+        apply_plan(made)
     if as_json:
         print_json(plain)
     else:

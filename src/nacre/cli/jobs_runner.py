@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from nacre.words import say
+from nacre.i18n import say
 
 if TYPE_CHECKING:
     from nacre.memory import Memory
@@ -15,16 +15,16 @@ INSTALL, SERVE = "nacre jobs install", "nacre serve --background"
 def has_scheduler(memory: Memory) -> bool:
     """Whether something on this machine can run the jobs at their times."""
     from nacre.cli.jobs_install import setup_of
-    from nacre.jobs.service.manage import choose
+    from nacre.jobs.services import choose_scheduler
 
-    return choose(setup_of(memory)) is not None
+    return choose_scheduler(setup_of(memory)) is not None
 
 
 def runners(memory: Memory, daemon: dict[str, Any] | None) -> list[str]:
     """By whom the jobs are run: schedulers of the machine, and the daemon if it is one that does. `daemon` is what it says of itself."""
-    from nacre.jobs import installed
+    from nacre.jobs import installer
 
-    by = list(installed.kinds(memory.workspace))
+    by = list(installer.installed_kinds(memory.workspace))
     if ((daemon or {}).get("jobs") or {}).get("timed"):
         by.append("nacre serve")
     elif memory.config.jobs.on_demand and memory.config.hooks.start_daemon:

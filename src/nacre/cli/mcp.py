@@ -30,24 +30,24 @@ def mcp(invocation: Invocation) -> None:
 
 
 def _face(memory: Memory) -> Face:
-    from nacre.daemon.asking import here
+    from nacre.daemon.requests import current_folder
+    from nacre.mcp import resources
     from nacre.mcp.server import Face
-    from nacre.tools import prompts, resources
 
-    place = here()
+    place = current_folder()
 
     def call(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        from nacre.daemon.asking import tool_by_daemon
-        from nacre.tools.calling import call
+        from nacre.daemon.requests import call_tool_by_daemon
+        from nacre.mcp.calls import call
 
-        answered = tool_by_daemon(memory, name, arguments, place)
+        answered = call_tool_by_daemon(memory, name, arguments, place)
         # A copy for each call: trouble that is noted in one must not be told in the next.
         return answered if answered is not None else call(copy.copy(memory), name, arguments, here=place)
 
     return Face(
         call,
-        lambda uri: resources.read(copy.copy(memory), uri),
-        lambda name: prompts.give(copy.copy(memory), name),
+        lambda uri: resources.read_resource(copy.copy(memory), uri),
+        lambda name: resources.get_prompt(copy.copy(memory), name),
         group=memory.scope.group is not None,
         begun=_Warmth(memory).begin,
     )
@@ -68,9 +68,9 @@ class _Warmth:
     def _load(self) -> None:
         import contextlib
 
-        from nacre.daemon.asking import tool_by_daemon
+        from nacre.daemon.requests import call_tool_by_daemon
         from nacre.errors import NacreError
 
         with contextlib.suppress(NacreError, OSError):  # whoever searches first is told
-            if tool_by_daemon(self._memory, "memory_status", {}, None) is None:
+            if call_tool_by_daemon(self._memory, "memory_status", {}, None) is None:
                 copy.copy(self._memory).ask("warm", 1)

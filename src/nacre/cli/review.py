@@ -9,12 +9,12 @@ import click
 
 from nacre.cli.base import Command, Invocation, dry_run_option, json_option, note, open_memory, print_json
 from nacre.errors import BadInput
-from nacre.guard.showing import legible
-from nacre.words import say
+from nacre.guard.secrets import legible
+from nacre.i18n import say
 
 if TYPE_CHECKING:
     from nacre.memory import Memory
-    from nacre.vault.review import Item
+    from nacre.vault.review import Question
 
 
 @click.command(
@@ -74,17 +74,17 @@ def review(
             _show(item)
 
 
-def _plain(item: Item) -> dict[str, object]:
+def _plain(item: Question) -> dict[str, object]:
     return {"id": item.id, "kind": item.kind, "text": legible(item.text), "why": legible(item.why), **item.about}
 
 
-def _show(item: Item) -> None:
-    from nacre.vault.review import title
+def _show(item: Question) -> None:
+    from nacre.vault.review import kind_title
 
-    click.echo(f"{item.id}  [{title(item.kind)}] {legible(item.text)}\n            {legible(item.why)}")
+    click.echo(f"{item.id}  [{kind_title(item.kind)}] {legible(item.text)}\n            {legible(item.why)}")
 
 
-def _ask(memory: Memory, items: list[Item]) -> None:
+def _ask(memory: Memory, items: list[Question]) -> None:
     """One after the other; what is skipped stays open."""
     from nacre.tidy.answers import ACCEPT, PIN, REFUSE, Answer
     from nacre.vault.review import FADED

@@ -9,10 +9,10 @@ import click
 
 from nacre.cli.base import Command, Invocation, json_option, note, open_memory, print_json
 from nacre.errors import BadInput
-from nacre.words import say
+from nacre.i18n import say
 
 if TYPE_CHECKING:
-    from nacre.daemon.running import Daemon
+    from nacre.daemon.service import Daemon
     from nacre.memory import Memory
 
 
@@ -95,11 +95,11 @@ def serve(
     if ensure:
         _ensure(memory, options, as_json=as_json)
         return
-    from nacre.daemon.running import Daemon
-    from nacre.daemon.start import make_way
+    from nacre.daemon.process import stop_on_demand
+    from nacre.daemon.service import Daemon
 
     if not on_demand:
-        make_way(memory)
+        stop_on_demand(memory)
     daemon = Daemon(memory, on_demand=on_demand, jobs=not no_jobs, http=http, http_scope=http_scope)
     _stay(memory, daemon, options, ready)
 
@@ -107,7 +107,7 @@ def serve(
 def _stay(memory: Memory, daemon: Daemon, options: list[str], ready: int | None) -> None:
     import gc
 
-    from nacre.daemon.running import RENEW, renew
+    from nacre.daemon.service import RESTART, restart_process
 
     gc.set_threshold(10_000, 20, 20)  # unlike a command, this one lives long enough for its rubbish to matter
     root = os.path.realpath(memory.workspace.root)
@@ -120,26 +120,25 @@ def _stay(memory: Memory, daemon: Daemon, options: list[str], ready: int | None)
         )
         for line in _http_lines(daemon.http):
             note(line)
-    if daemon.serve(ready) == RENEW:
-        renew(["--workspace", root, "serve", *options])
+    if daemon.serve(ready) == RESTART:
+        restart_process(["--workspace", root, "serve", *options])
 
 
 def _start(memory: Memory, options: list[str], *, as_json: bool) -> None:
     from nacre.daemon import client
-    from nacre.daemon.lifetime import holder
-    from nacre.daemon.start import in_background, make_way
+    from nacre.daemon.process import daemon_process, start_in_background, stop_on_demand
 
     if "--on-demand" not in options:
-        make_way(memory)
-    running = holder(memory.workspace)
-    process = running or in_background(memory, *options)
+        stop_on_demand(memory)
+    running = daemon_process(memory.workspace)
+    process = running or start_in_background(memory, *options)
     if as_json:
         print_json(
-            {"process": process, "started": running is None, "status": client.status(str(memory.workspace.root))}
+            {"process": process, "started": running is None, "status": client.daemon_status(str(memory.workspace.root))}
         )
     elif running:
         click.echo(say(f"A daemon runs already (process {process}).", f"守护进程已在运行（进程 {process}）。"))
-        if "--http" in options and not (client.status(str(memory.workspace.root)) or {}).get("http"):
+        if "--http" in options and not (client.daemon_status(str(memory.workspace.root)) or {}).get("http"):
             note(
                 say(
                     'It does not serve HTTP; "nacre serve --stop" ends it, then start it with --http.',
@@ -156,9 +155,9 @@ def _start(memory: Memory, options: list[str], *, as_json: bool) -> None:
 
 
 def _ensure(memory: Memory, options: list[str], *, as_json: bool) -> None:
-    from nacre.daemon.start import ensure
+    from nacre.daemon.process import ensure_running
 
-    found = ensure(memory, *options)
+    found = ensure_running(memory, *options)
     if as_json:
         print_json({name: found[name] for name in ("socket", "process", "version", "workspace")})
     else:
@@ -166,9 +165,9 @@ def _ensure(memory: Memory, options: list[str], *, as_json: bool) -> None:
 
 
 def _stop(memory: Memory, *, as_json: bool) -> None:
-    from nacre.daemon.start import stop
+    from nacre.daemon.process import stop_daemon
 
-    process = stop(memory)
+    process = stop_daemon(memory)
     if as_json:
         print_json({"process": process, "stopped": process is not None})
     elif process:
@@ -180,7 +179,7 @@ def _stop(memory: Memory, *, as_json: bool) -> None:
 def _show_status(memory: Memory, *, as_json: bool) -> None:
     from nacre.daemon import client
 
-    found = client.status(str(memory.workspace.root))
+    found = client.daemon_status(str(memory.workspace.root))
     if as_json:
         print_json({"running": found is not None, **(found or {})})
     elif found is None:
@@ -216,10 +215,10 @@ def _http_lines(http: dict[str, Any] | None) -> list[str]:
 def _show_token(memory: Memory, http: int | None, scope: str, *, as_json: bool) -> None:
     from nacre.daemon import client
     from nacre.mcp.token import token
-    from nacre.recall.filters import Scope
+    from nacre.search.filters import Scope
 
     Scope.parse(scope)
-    running = (client.status(str(memory.workspace.root)) or {}).get("http") or {}
+    running = (client.daemon_status(str(memory.workspace.root)) or {}).get("http") or {}
     if running.get("scope") != scope:  # another's, for whom this token is none
         running = {}
     port = http or memory.config.serve.port or _USUAL_PORT

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nacre.cli.base import Command, Invocation, json_option, note, open_all, print_json, shown_path, size_of, table
-from nacre.words import say
+from nacre.i18n import say
 
 if TYPE_CHECKING:
     from nacre.memory import Memory
@@ -28,13 +28,13 @@ _RESULTS = {
 @click.pass_obj
 def status(invocation: Invocation, *, deep: bool, reindex: bool, verbose: bool, as_json: bool) -> None:
     """Show the workspace, its sizes against the limits, the index and the models."""
-    from nacre.status import take_stock
+    from nacre.checks.status import status_facts
 
     found: list[dict[str, Any]] = []
     for memory in open_all(invocation):
         if reindex:
             memory.index()
-        stock = {**take_stock(memory, deep=deep), "connections": connections()}
+        stock = {**status_facts(memory, deep=deep), "connections": connections()}
         found.append(stock)
         if not as_json:
             _tell(stock, _jobs(memory, stock["jobs"], stock["daemon"]), verbose=verbose)
@@ -44,17 +44,17 @@ def status(invocation: Invocation, *, deep: bool, reindex: bool, verbose: bool, 
 
 def connections() -> list[dict[str, Any]]:
     """Every agent that is connected; none where the record of it cannot be understood, which doctor tells."""
-    from nacre.connect.record import NAME, state_folder
+    from nacre.agents.record import RECORD_NAME, state_folder
 
-    if not (state_folder() / NAME).exists():
+    if not (state_folder() / RECORD_NAME).exists():
         return []
-    from nacre.connect.registry import known
-    from nacre.connect.standing import standings
+    from nacre.agents.record import agent_states
+    from nacre.agents.registry import all_agents
     from nacre.errors import NacreError
-    from nacre.jobs.service.common import this_machine
+    from nacre.jobs.installer import this_machine
 
     try:
-        return [one.as_plain() for one in standings(known(), this_machine(), state_folder()) if one.connection]
+        return [one.as_plain() for one in agent_states(all_agents(), this_machine(), state_folder()) if one.connection]
     except NacreError:
         return []
 

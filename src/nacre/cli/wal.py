@@ -12,20 +12,19 @@ from nacre.cli.base import (
     dry_run_option,
     json_option,
     note,
+    note_untrusted,
     owner_only,
     piped,
     print_json,
     table,
-    tell_what_was_passed_over,
 )
 from nacre.errors import BadInput
-from nacre.words import say
+from nacre.i18n import say
 
 if TYPE_CHECKING:
-    from nacre.memory.working import Working
-    from nacre.vault.snapshots import Kept
-    from nacre.vault.wal import Edit
-    from nacre.vault.workspace import Workspace
+    from nacre.memory import Working
+    from nacre.model.workspace import Workspace
+    from nacre.vault.wal import Edit, SnapshotPlan
 
 
 @click.group(cls=Group, epilog='Example:  nacre wal decide "PostgreSQL rather than MySQL"')
@@ -134,7 +133,7 @@ def get(invocation: Invocation, section: tuple[str, ...], *, as_json: bool) -> N
     if state.read is None:
         note(say("There is no working memory yet.", "还没有工作记忆。"))
         return
-    shown = working.body(state.document, wanted) if wanted else state.document.text
+    shown = working.section_body(state.document, wanted) if wanted else state.document.text
     if shown is None:
         raise _no_section(wanted)
     if shown.strip():
@@ -176,10 +175,10 @@ def restore(invocation: Invocation, name: str | None, *, dry_run: bool, as_json:
 
 def _state(invocation: Invocation) -> Working:
     owner_only(invocation)
-    from nacre.memory.working import Working
+    from nacre.memory import Working
 
     state = Working.open(invocation.workspace, now=invocation.now, agent=invocation.agent)
-    tell_what_was_passed_over(state.problems)
+    note_untrusted(state.problems)
     return state
 
 
@@ -210,7 +209,7 @@ def _tell(made: Edit, *, dry_run: bool, as_json: bool) -> None:
         click.echo(made.line)
 
 
-def _tell_kept(workspace: Workspace, made: Kept, *, dry_run: bool, as_json: bool) -> None:
+def _tell_kept(workspace: Workspace, made: SnapshotPlan, *, dry_run: bool, as_json: bool) -> None:
     path = workspace.relative(made.snapshot.path)
     if as_json:
         changed = bool(made.plan) and not dry_run

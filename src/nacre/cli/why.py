@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nacre.cli.base import Command, Invocation, json_option, note, open_memory, print_json, shown_path
-from nacre.guard.showing import legible
-from nacre.words import say
+from nacre.guard.secrets import legible
+from nacre.i18n import say
 
 if TYPE_CHECKING:
-    from nacre.lifecycle.why import Link, Why
+    from nacre.forget.entry import Link, Why
     from nacre.vault.ledger import Record
 
 

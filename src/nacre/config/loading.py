@@ -19,8 +19,8 @@ from typing import Any
 
 from nacre.config.settings import Config
 from nacre.errors import BadSetting
-from nacre.model.problem import Problem
-from nacre.words import say
+from nacre.i18n import say
+from nacre.model.report import Problem
 
 
 class Known(typing.NamedTuple):

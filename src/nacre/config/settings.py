@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, FrozenInstanceError, field
 from typing import TYPE_CHECKING, Any
 
-from nacre.model.problem import Problem
+from nacre.model.report import Problem
 
 if TYPE_CHECKING:
     from dataclasses import dataclass as settings

@@ -1,7 +1,4 @@
-"""Ask the daemon of a workspace, with nothing but the standard library: a hook must not pay for what it does not use.
-
-`_socket` and `_blake2` are what `socket` and `hashlib` wrap; the wrappers cost more than the whole question.
-"""
+"""The client of a workspace's daemon and the messages between them, with little of the standard library: hooks pay for each import."""
 
 from __future__ import annotations
 
@@ -10,20 +7,115 @@ import sys
 import time
 
 from nacre import __version__
-from nacre.daemon import protocol
 
-TYPE_CHECKING = False  # as in typing, which costs as much as the whole question
+TYPE_CHECKING = False  # as in typing, without its cost
+
 if TYPE_CHECKING:
     import _socket
     from typing import Any, Self
 
-LONGEST_PLACE = 100  # bytes; the system takes 108, some only 104
+
+def dumps(value: Any) -> str:
+    """A value as JSON: texts, numbers, lists and tables, which is all that a question is made of."""
+    try:
+        from _json import encode_basestring_ascii as text
+    except ImportError:  # another Python than CPython
+        import json
+
+        return json.dumps(value)
+    if value is None or value is True or value is False:
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, str):
+        return text(value)
+    if isinstance(value, (list, tuple)):
+        return "[" + ",".join(map(dumps, value)) + "]"
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{text(name)}:{dumps(one)}" for name, one in value.items()) + "}"
+    if isinstance(value, (int, float)):
+        return repr(value)
+    raise TypeError(type(value).__name__)
+
+
+def loads(text: str) -> Any:
+    """The value of a text that is JSON and nothing else; `ValueError` when it is not."""
+    try:
+        from _json import make_scanner
+
+        value, end = make_scanner(_DecoderRules())(text, 0)  # type: ignore[arg-type]  # any object with these names
+    except StopIteration as nothing:
+        raise ValueError("not JSON") from nothing
+    except (
+        ImportError,
+        AttributeError,
+        TypeError,
+        SystemError,
+    ):  # its inside is not promised to stay, nor to say what is wrong
+        import json
+
+        return json.loads(text)
+    if end != len(text):
+        raise ValueError("more than JSON")
+    return value
+
+
+class _DecoderRules:
+    """What the scanner asks of a decoder."""
+
+    strict = True
+    object_hook = None
+    object_pairs_hook = None
+    parse_float = float
+    parse_int = int
+    parse_constant = float
+
+
+# How client and daemon speak: four bytes of length, then one JSON object; every question gets one answer, in turn.
+
+PROTOCOL_VERSION = 1  # of the messages; another one is not spoken to
+LARGEST_REQUEST = 1_000_000  # bytes of a question
+LARGEST_ANSWER = 16_000_000  # bytes of an answer
+HEADER = 4
+
+
+class BadMessage(Exception):
+    """Bytes that are no message of ours."""
+
+
+def pack(message: dict[str, Any]) -> bytes:
+    """A message as it goes over the socket."""
+    body = dumps(message).encode("ascii")
+    return len(body).to_bytes(HEADER, "big") + body
+
+
+def body_length(header: bytes, most: int) -> int:
+    """How many bytes follow; an error when nobody may send as many."""
+    size = int.from_bytes(header[:HEADER], "big")
+    if size > most:
+        message = f"{size} bytes are more than {most}"
+        raise BadMessage(message)
+    return size
+
+
+def unpack(body: bytes) -> dict[str, Any]:
+    """The message of a body."""
+    try:
+        message = loads(body.decode("utf-8"))
+    except (ValueError, RecursionError) as trouble:
+        raise BadMessage("not JSON") from trouble
+    if not isinstance(message, dict):
+        raise BadMessage("not an object")
+    return message
+
+
+# Ask the daemon of a workspace, with nothing but the standard library: a hook must not pay for what it does not use.
+
+LONGEST_SOCKET_PATH = 100  # bytes; the system takes 108, some only 104
 _ANSWER_WITHIN = 10.0  # seconds, then it is quicker to look oneself
 _HELLO_WITHIN = 2.0  # seconds; a daemon that is well says hello in a thousandth of that
 _CONNECT_WITHIN = 0.5
-_LEFT_ALONE = 60.0  # seconds in which one that hung is not asked again by this process
+_HUNG_FOR = 60.0  # seconds in which one that hung is not asked again by this process
 _hung: dict[str, float] = {}  # when it was found so, by the workspace
-_NO_MATTER = (
+_IRRELEVANT_VARIABLES = (
     *(
         "NACRE_WORKSPACE",
         "NACRE_AGENT",
@@ -41,7 +133,7 @@ _FOLDERS = {  # variables that move a folder, and where it is without them; of O
     "CODEX_HOME": ".codex",
     "OPENCLAW_STATE_DIR": ".openclaw",
 }
-_KEYS = (
+_API_KEYS = (
     "OPENAI_API_KEY",
     "GEMINI_API_KEY",
     "GOOGLE_API_KEY",
@@ -70,28 +162,30 @@ def name_of(root: str) -> str:
     return blake2b(os.fsencode(os.path.realpath(root)), digest_size=8).hexdigest()
 
 
-def places(root: str) -> list[str]:
+def socket_paths(root: str) -> list[str]:
     """Where the socket of a workspace may lie, the best place first."""
     name, user = name_of(root), os.getuid()
     runtime = os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{user}"  # a hook may be started without the variable
     found = [f"{runtime}/nacre/{name}.sock"] if os.path.isabs(runtime) and os.path.isdir(runtime) else []
     found.append(f"{os.path.realpath(root)}/.nacre/daemon-{user}.sock")
     found.append(f"{os.environ.get('TMPDIR', '/tmp').rstrip('/')}/nacre-{user}/{name}.sock")  # noqa: S108 - checked to be ours
-    return [place for place in found if len(os.fsencode(place)) <= LONGEST_PLACE]
+    return [place for place in found if len(os.fsencode(place)) <= LONGEST_SOCKET_PATH]
 
 
 def settings_print(root: str) -> str:
     """A hash of the files that settings come from, and of which models are there."""
-    return _hash([*_settings(root), *_models()])
+    return _digest([*_settings(root), *_models()])
 
 
 def environment_print(root: str) -> str:
     """A hash of what else changes an answer: settings, places, language, time zone, and keys where one may be used."""
-    from nacre.words import language_of_environment
+    from nacre.i18n import language_of_environment
 
     env = os.environ
     home = os.path.expanduser("~")
-    chosen = {name: value for name, value in env.items() if name.startswith("NACRE_") and name not in _NO_MATTER}
+    chosen = {
+        name: value for name, value in env.items() if name.startswith("NACRE_") and name not in _IRRELEVANT_VARIABLES
+    }
     chosen |= {name: env.get(name) or os.path.join(home, usual) for name, usual in _FOLDERS.items()}
     chosen["HOME"] = home
     chosen["TZ"] = env.get("TZ", "")
@@ -101,14 +195,14 @@ def environment_print(root: str) -> str:
     profile = env.get("OPENCLAW_PROFILE", "").strip()
     chosen["OPENCLAW_PROFILE"] = "" if profile.lower() == "default" else profile
     if "NACRE_EMBED_PROVIDER" in env or not _models() or any(b"provider" in text for text in _settings(root)):
-        chosen |= {name: env.get(name, "") for name in _KEYS}
+        chosen |= {name: env.get(name, "") for name in _API_KEYS}
     chosen["NACRE_LANGUAGE"] = language_of_environment()
-    return _hash([os.fsencode(f"{name}={value}") for name, value in sorted(chosen.items())])
+    return _digest([os.fsencode(f"{name}={value}") for name, value in sorted(chosen.items())])
 
 
 def _settings(root: str) -> list[bytes]:
     named = os.environ.get("NACRE_CONFIG_FILE") or os.path.join(config_folder(), "config.toml")
-    return [_content(os.path.expanduser(named)), _content(os.path.join(root, ".nacre", "config.toml"))]
+    return [_file_content(os.path.expanduser(named)), _file_content(os.path.join(root, ".nacre", "config.toml"))]
 
 
 def _models() -> list[bytes]:
@@ -127,16 +221,16 @@ def config_folder() -> str:
     return os.path.join(os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config"), "nacre")
 
 
-def _hash(told: list[bytes]) -> str:
+def _digest(told: list[bytes]) -> str:
     from _blake2 import blake2b
 
     return blake2b(b"\0".join(told), digest_size=16).hexdigest()
 
 
-def _content(path: str) -> bytes:
+def _file_content(path: str) -> bytes:
     try:
         with open(path, "rb") as file:
-            return file.read(protocol.MOST_IN)
+            return file.read(LARGEST_REQUEST)
     except OSError:
         return b""
 
@@ -165,13 +259,13 @@ class Connection:
     ) -> None:
         """`any_version` speaks to a daemon that could not answer for us too: to ask how it is, or to stop it. `plugin` names who has
         no settings of its own: an agent's environment is not the user's."""
-        if not any_version and time.monotonic() - _hung.get(root, -_LEFT_ALONE) < _LEFT_ALONE:
+        if not any_version and time.monotonic() - _hung.get(root, -_HUNG_FOR) < _HUNG_FOR:
             raise Hung("it did not answer a moment ago")
         self._root = root
         self._within = within if any_version else min(within, _HELLO_WITHIN)
         began = time.monotonic()
         self._socket = _connected(root)
-        hello = {"kind": "hello", "protocol": protocol.VERSION, "version": __version__, "scope": scope}
+        hello = {"kind": "hello", "protocol": PROTOCOL_VERSION, "version": __version__, "scope": scope}
         if plugin:
             hello["plugin"] = plugin
         else:
@@ -197,8 +291,8 @@ class Connection:
         return answer
 
     def _exchange(self, message: dict[str, Any]) -> dict[str, Any]:
-        data = protocol.packed(message)
-        if len(data) > protocol.MOST_IN:
+        data = pack(message)
+        if len(data) > LARGEST_REQUEST:
             raise NoDaemon("more than a daemon reads")
         until = (
             time.monotonic() + self._within
@@ -206,12 +300,12 @@ class Connection:
         try:
             self._socket.settimeout(self._within)
             self._socket.sendall(data)
-            size = protocol.length(self._read(protocol.HEADER, until), protocol.MOST_OUT)
-            return protocol.unpacked(self._read(size, until))
+            size = body_length(self._read(HEADER, until), LARGEST_ANSWER)
+            return unpack(self._read(size, until))
         except TimeoutError as trouble:
             _hung[self._root] = time.monotonic()
             raise Hung(str(trouble)) from trouble
-        except (OSError, protocol.BadMessage) as trouble:
+        except (OSError, BadMessage) as trouble:
             raise NoDaemon(str(trouble)) from trouble
 
     def _read(self, size: int, until: float | None = None) -> bytes:
@@ -224,7 +318,7 @@ class Connection:
             self._socket.settimeout(left)
             part = self._socket.recv(min(size, 1 << 20))
             if not part:
-                raise protocol.BadMessage("cut short")
+                raise BadMessage("cut short")
             parts.append(part)
             size -= len(part)
         return b"".join(parts)
@@ -244,7 +338,7 @@ def _connected(root: str) -> _socket.socket:
         raise NoDaemon("no daemon on this system")
     import _socket
 
-    for place in places(root):
+    for place in socket_paths(root):
         if not os.path.exists(place):
             continue
         connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
@@ -268,7 +362,7 @@ def _as_error(answer: dict[str, Any]) -> Exception:
     return NoDaemon(str(answer["error"]))
 
 
-def status(root: str) -> dict[str, Any] | None:
+def daemon_status(root: str) -> dict[str, Any] | None:
     """How the daemon of a workspace is; None when there is none."""
     try:
         with Connection(root, any_version=True) as daemon:

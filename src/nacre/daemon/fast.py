@@ -129,10 +129,10 @@ def _openclaw(home: str) -> str | None:
             text = file.read()
     except OSError:
         return usual
-    from nacre.daemon import quick
+    from nacre.daemon import client
 
     try:
-        section = quick.loads(text.decode().strip()).get("agents", {})
+        section = client.loads(text.decode().strip()).get("agents", {})
         entries = section.get("entries")
         agents = section.get("list") or [] if entries is None else list(entries.values())
         own = agents[0].get("workspace") if agents else None
@@ -190,7 +190,7 @@ def _printed(parts: list[tuple[str, str]]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as trouble:
         from nacre.errors import NO_SPACE, cannot_write
-        from nacre.words import say
+        from nacre.i18n import say
 
         if trouble.errno not in NO_SPACE:
             raise

@@ -135,7 +135,7 @@ class _Hook:
         with self._memory() as memory:
             self.root, self.memory = str(memory.workspace.root), memory
             if event.get("prompt"):
-                from nacre.hooks.prompting import in_a_hurry
+                from nacre.hooks.inject import in_a_hurry
 
                 in_a_hurry(memory)
             self._print(answer(memory, self.agent, event))
@@ -143,7 +143,7 @@ class _Hook:
 
     def _queue(self, found: Fired) -> None:
         """Note the talk for the next capture; one that ended, or is about to be compacted, is captured at once where a daemon can."""
-        from nacre.vault import inbox
+        from nacre.vault import spool
 
         if self.root is None or self.asked.get("now") or os.environ.get("NACRE_NOW"):
             with self._memory() as memory:
@@ -153,7 +153,7 @@ class _Hook:
                 queued = queue(memory, self.agent, found)
         else:
             now = found.kind in (COMPACT, END)
-            queued = inbox.queue(self.root, self.agent, found.session, found.transcript, at=time.time(), now=now)
+            queued = spool.queue(self.root, self.agent, found.session, found.transcript, at=time.time(), now=now)
         if queued and found.kind in (COMPACT, END):
             self._by_daemon("ended", transcript=found.transcript)
 
@@ -186,7 +186,7 @@ class _Hook:
         wanted = memory.config.hooks.start_daemon or memory.config.serve.auto
         if not wanted or client.is_switched_off() or memory.clock.fixed is not None:
             return
-        from nacre.vault import scratch
+        from nacre.vault import spool
 
         sign = os.path.join(str(memory.workspace.machine), "hooks", "daemon")
         try:
@@ -194,18 +194,18 @@ class _Hook:
                 return
         except OSError:
             pass
-        scratch.put(os.path.dirname(sign), os.path.basename(sign), b"")
-        from nacre.daemon.start import on_demand
+        spool.put(os.path.dirname(sign), os.path.basename(sign), b"")
+        from nacre.daemon.process import start_on_demand
 
-        on_demand(memory, for_agents=True)
+        start_on_demand(memory, for_agents=True)
 
     def _print(self, told: dict[str, Any] | None) -> None:
         """One object, in one go."""
         if not told:
             return
-        from nacre.daemon import quick
+        from nacre.daemon import client
 
-        data = quick.dumps(told).encode("ascii") + b"\n"
+        data = client.dumps(told).encode("ascii") + b"\n"
         with self.printing:
             while data:
                 data = data[os.write(1, data) :]
@@ -228,23 +228,23 @@ class _Hook:
             if os.environ.get("NACRE_HOOK_DEBUG", "0") not in ("", "0"):
                 os.write(2, f"nacre: {line}\n".encode("utf-8", "replace"))
             if self.root:
-                from nacre.vault import scratch
+                from nacre.vault import spool
 
-                scratch.add_line(os.path.join(self.root, ".nacre"), _LOG, line, _MOST_LOGGED)
+                spool.add_line(os.path.join(self.root, ".nacre"), _LOG, line, _MOST_LOGGED)
         except OSError:
             pass
 
 
 def _event() -> dict[str, Any]:
     """The object on stdin; an empty one when it is none."""
-    from nacre.daemon import quick
+    from nacre.daemon import client
 
     if sys.stdin is None:
         return {}
     data = sys.stdin.buffer.read(_LARGEST + 1)
     if len(data) > _LARGEST:
         raise ValueError("too large")
-    told = quick.loads(data.decode("utf-8-sig", "replace").strip())
+    told = client.loads(data.decode("utf-8-sig", "replace").strip())
     return told if isinstance(told, dict) else {}
 
 

@@ -40,7 +40,7 @@ def close_log(log: logging.Logger) -> None:
         log.removeHandler(handler)
 
 
-def place(trouble: BaseException) -> str:
+def error_place(trouble: BaseException) -> str:
     """What went wrong and where in the code, without its words: they may quote a memory."""
     trace = trouble.__traceback__
     while trace is not None and trace.tb_next is not None:

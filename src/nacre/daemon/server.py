@@ -14,11 +14,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from nacre.daemon import client, protocol
-from nacre.daemon.desk import NotHere
-from nacre.daemon.log import place
+from nacre.daemon import client
+from nacre.daemon.log import error_place
+from nacre.daemon.requests import CannotAnswer
 from nacre.errors import CannotRead, NacreError
-from nacre.words import say
+from nacre.i18n import say
 
 _THREADS = 4
 _MOST_CALLERS = 200
@@ -157,14 +157,14 @@ class Server:
     def _next(self, caller: Caller) -> None:
         """Take the next whole question, if it is there, and hear nothing more from its caller until it is answered."""
         try:
-            if len(caller.received) < protocol.HEADER:
+            if len(caller.received) < client.HEADER:
                 return
-            size = protocol.HEADER + protocol.length(bytes(caller.received[: protocol.HEADER]), protocol.MOST_IN)
+            size = client.HEADER + client.body_length(bytes(caller.received[: client.HEADER]), client.LARGEST_REQUEST)
             if len(caller.received) < size:
                 return
-            body = bytes(caller.received[protocol.HEADER : size])
+            body = bytes(caller.received[client.HEADER : size])
             del caller.received[:size]
-        except protocol.BadMessage as trouble:
+        except client.BadMessage as trouble:
             self._refuse(caller, str(trouble))
             caller.closing = True  # what follows cannot be told apart any more
             self._part(caller)
@@ -177,19 +177,19 @@ class Server:
         began = time.monotonic()
         kind = "?"
         try:
-            message = protocol.unpacked(body)
+            message = client.unpack(body)
             kind = str(message.pop("kind", ""))[:40]
             answer = self._reply(caller, kind, message)
-        except protocol.BadMessage as trouble:
+        except client.BadMessage as trouble:
             answer = {"error": str(trouble), "name": "BadMessage"}
-        except (NotHere, CannotRead) as trouble:  # the caller's own process may have what this one lacks
+        except (CannotAnswer, CannotRead) as trouble:  # the caller's own process may have what this one lacks
             answer = {"skew": str(trouble)}
         except NacreError as trouble:
             self.failed += 1
             answer = {"error": str(trouble), "name": type(trouble).__name__, "code": trouble.exit_code}
         except Exception as trouble:  # noqa: BLE001 - a bug in one answer must not take the others with it
             self.failed += 1
-            self._log.error("%s failed: %s", kind if kind.isidentifier() else "?", place(trouble))
+            self._log.error("%s failed: %s", kind if kind.isidentifier() else "?", error_place(trouble))
             answer = {"error": type(trouble).__name__, "name": "?"}
         self.asked += 1
         self._send(caller, answer)
@@ -201,19 +201,19 @@ class Server:
     def _reply(self, caller: Caller, kind: str, message: dict[str, Any]) -> dict[str, Any]:
         if caller.scope is None:
             if kind != "hello":
-                raise protocol.BadMessage("say hello first")
+                raise client.BadMessage("say hello first")
             caller.scope, caller.skew, answer = self._greet(message)
             return answer
         if kind == "hello":
-            raise protocol.BadMessage("who listens is said once")
+            raise client.BadMessage("who listens is said once")
         if caller.since is not None and time.monotonic() - caller.since > self._within:
-            raise NotHere("too late")
+            raise CannotAnswer("too late")
         return self._answer(caller, kind, message)
 
     def _send(self, caller: Caller, answer: dict[str, Any]) -> None:
-        data = protocol.packed(answer)
-        if len(data) > protocol.MOST_OUT + protocol.HEADER:
-            data = protocol.packed({"skew": "the answer is too long"})
+        data = client.pack(answer)
+        if len(data) > client.LARGEST_ANSWER + client.HEADER:
+            data = client.pack({"skew": "the answer is too long"})
         with caller.sending:
             if caller.given_up:
                 return
@@ -224,7 +224,7 @@ class Server:
 
     def _refuse(self, caller: Caller, reason: str) -> None:
         with suppress(OSError):
-            caller.connection.sendall(protocol.packed({"error": reason, "name": "BadMessage"}))
+            caller.connection.sendall(client.pack({"error": reason, "name": "BadMessage"}))
 
     def _take_back(self) -> None:
         """Listen again to those who have their answer."""

@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
-from nacre.daemon.log import place
+from nacre.daemon.log import error_place
 from nacre.errors import ModelUnusable, NacreError
 from nacre.memory import Memory
 
@@ -20,8 +20,8 @@ SCAN_EVERY = 30.0  # seconds, where nobody tells us of changes
 TRY_AGAIN, TRY_AT_MOST = 300.0, 3600.0  # seconds until it is tried again to be told: at first, and after many trials
 _STEP = 150  # milliseconds without a further change that end a burst of them; also how often the system is asked
 _VECTORS_AT_ONCE = 16
-_GONE = 1.0  # seconds between looks for a workspace that is gone; it may come back before the daemon ends
-_OURS = (".jsonl", ".json", ".lock", ".tmp")  # what Nacre writes beside memory, with every reading of it
+_GONE_WAIT = 1.0  # seconds between looks for a workspace that is gone; it may come back before the daemon ends
+_OWN_SUFFIXES = (".jsonl", ".json", ".lock", ".tmp")  # what Nacre writes beside memory, with every reading of it
 
 
 class Watcher(threading.Thread):
@@ -52,7 +52,7 @@ class Watcher(threading.Thread):
         self._places = (str(memory.workspace.root), str(memory.workspace.machine))
         if memory.workspace.machine.is_dir():
             memory.keeper.store.stay_in(memory.workspace.machine)  # a daemon ends when that goes
-        self._stood = tuple(map(_identity, self._places))
+        self._stood = tuple(map(_folder_identity, self._places))
 
     def end(self) -> None:
         self._ended.set()
@@ -70,7 +70,7 @@ class Watcher(threading.Thread):
     def run(self) -> None:
         while not self._ended.is_set():
             if not self._is_there():
-                self._ended.wait(_GONE)
+                self._ended.wait(_GONE_WAIT)
                 continue
             self._update()
             try:
@@ -78,11 +78,11 @@ class Watcher(threading.Thread):
                     if not self._is_there() or not self._update():
                         break  # other folders than were watched
             except Exception as trouble:  # noqa: BLE001 - to watch worse is better than not at all
-                self._fall_back(place(trouble))
+                self._fall_back(error_place(trouble))
 
     def _is_there(self) -> bool:
         """Whether the workspace is still where it was: one that was moved or deleted is not made anew by an index."""
-        return all(known in (None, _identity(one)) for one, known in zip(self._places, self._stood, strict=True))
+        return all(known in (None, _folder_identity(one)) for one, known in zip(self._places, self._stood, strict=True))
 
     def _changes(self) -> Iterator[None]:
         """Yields whenever there may be something to read."""
@@ -98,7 +98,7 @@ class Watcher(threading.Thread):
         try:
             for changed in watchfiles.watch(
                 *(one for one in sorted(self._folders) if os.access(one, os.R_OK)),
-                watch_filter=lambda _, path: _matters(path, root),
+                watch_filter=lambda _, path: _is_memory_path(path, root),
                 debounce=max(self._memory.config.serve.watch_debounce_ms, _STEP),
                 step=_STEP,
                 stop_event=self._ended,
@@ -131,9 +131,11 @@ class Watcher(threading.Thread):
                 yield
 
     def _can_be_watched(self) -> bool:
-        from nacre.index.watch import all_local
+        from nacre.index.freshness import all_on_local_disks
 
-        if sys.platform.startswith("linux") and not all_local({os.path.realpath(one) for one in self._folders}):
+        if sys.platform.startswith("linux") and not all_on_local_disks(
+            {os.path.realpath(one) for one in self._folders}
+        ):
             self._fall_back("a file system that others may write to")
             return False
         return True
@@ -164,9 +166,9 @@ class Watcher(threading.Thread):
                 memory.embed()
             self._log.info("update %.1f ms, %d vectors", (time.monotonic() - began) * 1000, made)
         except NacreError as trouble:
-            self._log.warning("update failed: %s", place(trouble))
+            self._log.warning("update failed: %s", error_place(trouble))
         except Exception as trouble:  # noqa: BLE001 - the next change is tried again
-            self._log.error("update failed: %s", place(trouble))
+            self._log.error("update failed: %s", error_place(trouble))
         before, self._folders = self._folders, self._seen_folders()
         return before == self._folders
 
@@ -184,7 +186,7 @@ class Watcher(threading.Thread):
                 if done < _VECTORS_AT_ONCE:
                     break
         except ModelUnusable as trouble:
-            self._log.warning("no vectors: %s", place(trouble))
+            self._log.warning("no vectors: %s", error_place(trouble))
         return made
 
     def _seen_folders(self) -> frozenset[str]:
@@ -198,7 +200,7 @@ class Watcher(threading.Thread):
         return frozenset(folders)
 
 
-def _identity(place: str) -> tuple[int, int] | None:
+def _folder_identity(place: str) -> tuple[int, int] | None:
     try:
         about = os.stat(place)
     except OSError:
@@ -206,7 +208,11 @@ def _identity(place: str) -> tuple[int, int] | None:
     return about.st_dev, about.st_ino
 
 
-def _matters(path: str, root: str) -> bool:
+def _is_memory_path(path: str, root: str) -> bool:
     """Whether a change may be one of memory: not what we write ourselves, nor anything hidden below the workspace."""
     name = os.path.basename(path)
-    return not name.startswith(".") and not name.endswith(_OURS) and not path.startswith(os.path.join(root, ".nacre"))
+    return (
+        not name.startswith(".")
+        and not name.endswith(_OWN_SUFFIXES)
+        and not path.startswith(os.path.join(root, ".nacre"))
+    )

@@ -1,19 +1,20 @@
-"""Sets the stage: the example talks where their agents would keep them, and a workspace that reads nothing else."""
+"""The two example weeks: sessions of an invented user in a folder of their own, captured and tidied day by day."""
 
 from __future__ import annotations
 
 import datetime as dt
 import json
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from nacre.clock import Clock, zone
-from nacre.config import Config
-from nacre.config.settings import EmbedSettings, SourceSettings, SourcesSettings
-from nacre.vault.workspace import Workspace
+from nacre.config.settings import Config, EmbedSettings, SourceSettings, SourcesSettings
+from nacre.memory import Memory
+from nacre.model.workspace import Workspace
 
 LANGUAGES = ("en", "zh")
 FIRST_DAY = dt.date(2026, 3, 2)
@@ -82,3 +83,25 @@ def _config(folder: Path, language: str) -> Config:
     )
     # Local even where the user has a key for another: trying something out sends nothing anywhere.
     return Config(timezone=_ZONES[language], language=language, sources=read, embed=EmbedSettings(provider="local"))
+
+
+# Two weeks in a few seconds: each evening what was said is captured, each night memory is tidied and its layers sink.
+
+Progress = Callable[[int, int], None]
+
+
+def live_through(stage: Stage, progress: Progress | None = None) -> Memory:
+    """The memory on the morning after. It is one memory all the time, so that the models are loaded once."""
+    memory = Memory(stage.workspace, stage.config, stage.clock(NOW))
+    for number in range(DAYS):
+        day = FIRST_DAY + dt.timedelta(days=number)
+        memory.clock = stage.clock(f"{day}T22:00")
+        if memory.sync().sections:
+            memory.checkpoint()
+        memory.clock = stage.clock(f"{day + dt.timedelta(days=1)}T03:00")
+        memory.tidy()
+        memory.organise()
+        if progress:
+            progress(number + 1, DAYS)
+    memory.clock = stage.clock(NOW)
+    return memory

@@ -11,7 +11,7 @@ from pathlib import Path
 from nacre.demo.stage import SECRET, Stage
 from nacre.memory import Memory
 from nacre.model.hit import Hit
-from nacre.vault import ledger, longterm, tiers
+from nacre.vault import checkpoints, ledger, longterm
 
 QUESTIONS = {
     "en": ("who checks the invoices?", "陈伟怎么收款？"),
@@ -65,11 +65,11 @@ class Story:
     context_parts: Sequence[str]
 
 
-def told(stage: Stage, memory: Memory) -> Story:
+def tell_story(stage: Stage, memory: Memory) -> Story:
     """Look at everything once. Asks the real commands' functions, in the language of the talks."""
     workspace, language = stage.workspace, stage.config.language
-    known = longterm.read(workspace.longterm)
-    records = ledger.read(workspace).records
+    known = longterm.read_longterm(workspace.longterm)
+    records = ledger.read_ledger(workspace).records
     refused = [(one.text or "", one.failed or "") for one in records if one.verdict == "refused"]
     files = [path for path in sorted(workspace.root.rglob("*")) if path.is_file()]
     log = workspace.memory / f"{_LOG_DAY}.md"
@@ -93,7 +93,9 @@ def told(stage: Stage, memory: Memory) -> Story:
         answers=[_asked(memory, question) for question in QUESTIONS[language]],
         private=private,
         shared=shared,
-        layers=Counter(family.layer for family in tiers.families(tiers.listed(workspace, stage.config))),
+        layers=Counter(
+            family.layer for family in checkpoints.families(checkpoints.list_checkpoints(workspace, stage.config))
+        ),
         context_tokens=pack.tokens,
         context_parts=list(dict.fromkeys(part.path for part in pack.parts)),
     )

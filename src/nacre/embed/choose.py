@@ -6,14 +6,14 @@ import os
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-from nacre.config import Config, EmbedSettings
+from nacre.config.settings import Config, EmbedSettings
 from nacre.embed.local import LocalEmbedder
 from nacre.embed.models import LocalModel
 from nacre.embed.protocol import Embedder
-from nacre.embed.providers import PROVIDERS, Provider, find_key, host_of, is_address, is_here, key_file_problem
+from nacre.embed.remote import PROVIDERS, Provider, find_key, host_of, is_address, is_here, key_file_problem
 from nacre.errors import ModelUnusable
-from nacre.model.problem import Problem
-from nacre.words import say
+from nacre.i18n import say
+from nacre.model.report import Problem
 
 _AUTO = ("openai", "gemini", "voyage")  # OpenClaw's order, after the local models
 
@@ -40,7 +40,7 @@ def choose(config: Config, env: Mapping[str, str] | None = None) -> tuple[Embedd
     return None, line
 
 
-def problems(config: Config, env: Mapping[str, str] | None = None) -> tuple[Problem, ...]:
+def embedding_problems(config: Config, env: Mapping[str, str] | None = None) -> tuple[Problem, ...]:
     """What is doubtful about the settings, for `nacre doctor`."""
     from nacre.embed.remote import RemoteEmbedder
 

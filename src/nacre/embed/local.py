@@ -14,11 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
-from nacre.embed.models import PINS, LocalModel, Pins, installed
+from nacre.embed.models import PINS, LocalModel, Pins, installed, scripts
 from nacre.embed.protocol import ModelId
-from nacre.embed.script import scripts
 from nacre.errors import ModelUnusable
-from nacre.words import say
+from nacre.i18n import say
 
 if TYPE_CHECKING:
     import numpy as np

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from nacre.errors import BadInput
 from nacre.hooks.events import PROMPT, Fired, shortened
-from nacre.words import language, say
+from nacre.i18n import language, say
 
 if TYPE_CHECKING:
     from nacre.memory import Memory
@@ -38,18 +38,18 @@ def answer(memory: Memory, event: dict[str, Any]) -> dict[str, Any] | None:
 def _scope(memory: Memory, event: dict[str, Any]) -> dict[str, Any]:
     """Who listens in a session. Nobody where that cannot be told: the plugin then gives nothing."""
     from nacre.sources.openclaw.listener import scope_of
-    from nacre.sources.whose import places_of
+    from nacre.sources.registry import places_of
 
     return {"scope": scope_of(places_of(memory.config), _word(event, "sessionKey"))}
 
 
 def _prompt_section(memory: Memory, _event: dict[str, Any]) -> dict[str, Any]:
     """In which language the rules are told, of which the plugin has the words; and whether AGENTS.md, which OpenClaw injects, tells them."""
-    from nacre.vault import atomic
+    from nacre.vault import disk
     from nacre.vault.rules import has_block
 
     chosen = memory.config.language
-    agents = atomic.read_bytes(memory.workspace.root / "AGENTS.md") or b""
+    agents = disk.read_bytes(memory.workspace.root / "AGENTS.md") or b""
     told = has_block(agents[:INJECTED_BYTES].decode("utf-8", "replace"))
     return {"language": chosen if chosen in ("en", "zh") else language(), "elsewhere": told}
 
@@ -60,14 +60,14 @@ def _flush_plan(memory: Memory, _event: dict[str, Any]) -> dict[str, Any]:
 
 
 def _plan(memory: Memory, days: int) -> dict[str, Any]:
-    from nacre.lifecycle import flush
+    from nacre.layers import flush
 
     settings, today = memory.config.flush, memory.clock.today()
     clock = memory.clock.at(today + dt.timedelta(days=days)) if days else memory.clock
     end = memory.clock.parse((today + dt.timedelta(days=days)).isoformat())
     plan = None
-    if flush.hindrance(memory.workspace, memory.clock, memory.config) is None:
-        path, told = flush.handed_out(memory.workspace, clock, memory.config)
+    if flush.flush_blocked(memory.workspace, memory.clock, memory.config) is None:
+        path, told = flush.flush_prompts_for(memory.workspace, clock, memory.config)
         plan = {
             "softThresholdTokens": settings.soft_threshold_tokens,
             "reserveTokensFloor": settings.reserve_tokens,
@@ -93,25 +93,25 @@ def _before_prompt_build(memory: Memory, event: dict[str, Any]) -> dict[str, Any
     fired = Fired(PROMPT, "before_prompt_build", {"prompt": shortened(_word(event, "prompt"))})
     parts = [_state(memory)] if settings.session_start and memory.scope.group is None else []
     if settings.prompt:
-        from nacre.hooks import sessions
-        from nacre.hooks.prompting import given
+        from nacre.hooks import inject
+        from nacre.hooks.inject import prompt_context
 
-        text, about = given(memory, fired, without=INJECTED)
+        text, about = prompt_context(memory, fired, without=INJECTED)
         parts.append(text)
         fired.session = _word(event, "sessionId")
         if text:  # not so that it is given less later, but so that what it repeats is not captured as new
             now = memory.clock.now().timestamp()
-            known = sessions.load(memory.workspace, fired.session)
-            sessions.save(memory.workspace, fired.session, known.with_lines(text), now)
+            known = inject.load_delivered(memory.workspace, fired.session)
+            inject.save_delivered(memory.workspace, fired.session, known.with_lines(text), now)
         note(memory, AGENT, fired, text, about)
     text = "\n".join(filter(None, parts))
     return {"prependContext": text} if text else None
 
 
 def _state(memory: Memory) -> str:
-    from nacre.hooks.framing import framed, notice
-    from nacre.recall.legible import Reader
-    from nacre.recall.pack import pack
+    from nacre.context.pack import pack
+    from nacre.context.readable import Reader
+    from nacre.hooks.answering import framed, notice
 
     piece = Reader(memory.workspace, None).state(memory.workspace.state, memory.clock.today())
     found = pack([piece], STATE_TOKENS, lead="") if piece else None
@@ -133,15 +133,15 @@ def _before_reset(memory: Memory, event: dict[str, Any]) -> dict[str, Any] | Non
 
 def _queued(memory: Memory, event: dict[str, Any], *, now: bool) -> dict[str, Any] | None:
     from nacre.sources.openclaw.listener import database, is_incognito
-    from nacre.sources.whose import places_of
-    from nacre.vault import inbox
+    from nacre.sources.registry import places_of
+    from nacre.vault import spool
 
     key = _word(event, "sessionKey")
     if not (memory.config.hooks.enabled and memory.config.hooks.capture) or is_incognito(key):
         return None
     path = str(database(places_of(memory.config), key))
     at, root = memory.clock.now().timestamp(), str(memory.workspace.root)
-    queued = inbox.queue(root, AGENT, _word(event, "sessionId"), path, at=at, now=now)
+    queued = spool.queue(root, AGENT, _word(event, "sessionId"), path, at=at, now=now)
     return {"ended": path} if now and queued else None
 
 

@@ -1,17 +1,18 @@
-"""A Markdown file as the index keeps it: chunks with their lines, stamps, tokens and passages."""
+"""A Markdown file as the index stores it: chunks with their lines, stamps, tokens, passages, and who may read each."""
 
 from __future__ import annotations
 
 import datetime as dt
 import hashlib
+import os
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from nacre.guard.secrets import redact
-from nacre.index.audience import PUBLIC, may_be_public, own_headings, swallowed
-from nacre.text.blocks import FRONT, blocks
+from nacre.model.workspace import DAY_NAME
+from nacre.text.blocks import FRONT, HEADING, blocks
 from nacre.text.chunk import chunks, passages
 from nacre.text.stamps import (
     Stamp,
@@ -25,8 +26,67 @@ from nacre.text.stamps import (
     tags_in,
 )
 from nacre.text.tokens import tokens
-from nacre.vault.packed import PACKED
-from nacre.vault.workspace import DAY_NAME
+from nacre.vault.disk import COMPRESSED
+
+PUBLIC = "*"
+_LOGS = ("daily", "archive")  # where sections are stamped with the group they belong to
+_OWNERS = frozenset({"MEMORY.MD", "USER.MD", "SESSION-STATE.MD", "IDENTITY.MD", "SOUL.MD", "AGENTS.MD", "TOOLS.MD"})
+
+
+def lies_where_named(path: str, full: str) -> bool:
+    """Whether a file lies where its path says. Through a link in a folder of logs or notes a private file would look like one
+    of these, and what it says of itself would be believed."""
+    real = os.path.realpath(full)
+    if os.path.isabs(path):  # of the user's library, wherever that lies
+        return os.path.basename(real) == os.path.basename(full)
+    return full.endswith(path) and real == os.path.join(os.path.realpath(full[: -len(path)]), path)
+
+
+def content_digest(data: bytes, *, private: bool = False) -> bytes:
+    """By what the index knows whether a file changed: its bytes, and whether it may be shown to others at all."""
+    return hashlib.blake2b(data, digest_size=16, key=b"private" if private else b"").digest()
+
+
+def own_headings(path: str, layer: str, headings: tuple[str, ...]) -> tuple[str | None, tuple[str, ...]]:
+    """The group that a section is stamped for, and the headings from its stamp inwards: what stands above is not the group's.
+
+    Only the log of a day has such sections. A note that is named for a day may be a whole talk, in which anything can be said.
+    The innermost stamp decides: a private section stays private whatever it was put below.
+    """
+    if layer in _LOGS and _is_log(path):
+        for at in range(len(headings) - 1, -1, -1):
+            if (stamp := stamp_of(headings[at])).time:
+                return stamp.group, headings[at:] if stamp.group else headings
+    return None, headings
+
+
+def open_fence_spans(lines: list[str]) -> list[tuple[int, int]]:
+    """Where the heading of a section stands in a fence or comment that somebody left open: what follows was written for whoever
+    that section is for. Up to the next real heading nothing of it is a group's. The spans do not overlap and are in order."""
+    real = sorted(block.start for block in blocks(lines, strict=True) if block.kind == HEADING)
+    known = set(real)
+    found: list[tuple[int, int]] = []
+    for number, line in enumerate(lines, 1):
+        inside = found and number <= found[-1][1]
+        if not inside and line.startswith("#") and number not in known and stamp_of(line.lstrip("#").strip()).time:
+            after = bisect_right(real, number)
+            found.append((number, (real[after] if after < len(real) else len(lines) + 1) - 1))
+    return found
+
+
+def may_be_public(path: str, layer: str) -> bool:
+    """Whether a file can be opened to everybody by `public: true`: one that a person wrote as a note. Long-term memory,
+    logs, digests and checkpoints hold what was said in private, and more of it is added to them."""
+    name = path.rpartition("/")[2]
+    return layer in ("note", "extra", "daily") and not _is_log(path) and name.upper() not in _OWNERS
+
+
+def _is_log(path: str) -> bool:
+    day = DAY_NAME.fullmatch(path.rpartition("/")[2].removesuffix(COMPRESSED))
+    return day is not None and not day[2]
+
+
+# A Markdown file as the index keeps it: chunks with their lines, stamps, tokens and passages.
 
 _PROJECT = re.compile(r"projects/([^/]+)/")
 _LONGEST_TAG = 100
@@ -50,7 +110,7 @@ class Part(NamedTuple):
     context: str  # the words of the headings, which belong to the meaning
 
 
-def read(path: str, layer: str, data: bytes, *, size: int, overlap: int, private: bool = False) -> Iterator[Part]:
+def read_parts(path: str, layer: str, data: bytes, *, size: int, overlap: int, private: bool = False) -> Iterator[Part]:
     """The chunks of a file, one after the other: of a large log they would fill the memory together.
 
     Bytes that are not UTF-8 are replaced for search; the file itself is never touched. A `private` one is for the owner alone,
@@ -58,7 +118,7 @@ def read(path: str, layer: str, data: bytes, *, size: int, overlap: int, private
     """
     lines = data.decode("utf-8", errors="replace").removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
     front = _frontmatter(lines)
-    day = DAY_NAME.fullmatch(path.rpartition("/")[2].removesuffix(PACKED))
+    day = DAY_NAME.fullmatch(path.rpartition("/")[2].removesuffix(COMPRESSED))
     file_date = (real_day(day[1]) if day else None) or _front_date(front)
     if layer == "longterm" or (layer == "extra" and not day):
         file_date = None
@@ -69,7 +129,7 @@ def read(path: str, layer: str, data: bytes, *, size: int, overlap: int, private
     title = front.get("title")
     named = title if isinstance(title, str) else "" if layer == "longterm" else _words_of_name(path)
     seen: dict[bytes, int] = {}
-    closed = swallowed(lines) if layer in ("daily", "archive") else []
+    closed = open_fence_spans(lines) if layer in ("daily", "archive") else []
     for chunk in chunks(lines, size=size, overlap=overlap, every_item=every_item):
         if layer == "longterm" and all(line.startswith(">") for line in chunk.text.split("\n")):
             continue  # the rules at the head of the file are not memories
@@ -141,7 +201,7 @@ def _date_of(headings: tuple[str, ...]) -> str | None:
 
 def _words_of_name(path: str) -> str:
     """The words of a file's name that tell something: "2026-03-28-rename-assistant.md" → "rename assistant"."""
-    name = path.rpartition("/")[2].removesuffix(PACKED).removesuffix(".md")
+    name = path.rpartition("/")[2].removesuffix(COMPRESSED).removesuffix(".md")
     day = DAY_NAME.fullmatch(name + ".md")
     if day:
         name = day[2] or ""

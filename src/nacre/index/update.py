@@ -1,19 +1,113 @@
-"""Bring the text of the index up to date with the files: only what changed is read, and only what changed in it is written."""
+"""Brings the text of the index up to date with the files: only what changed is read, and only what changed in it is written."""
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from nacre.errors import NacreError, raise_unless_absent
-from nacre.index import rows
 from nacre.index.store import Generation, Store
-from nacre.vault import packed
-from nacre.vault.files import Found
+from nacre.vault import disk
+from nacre.vault.files import MemoryFile
+
+if TYPE_CHECKING:
+    from nacre.index.document import Part
+
+    Headings = Callable[[Part], str]  # the tokens of what stands above a chunk
+
+
+def add_chunk(
+    db: sqlite3.Connection,
+    generation: Generation,
+    file: int,
+    layer: str,
+    position: int,
+    part: Part,
+    headings: Headings,
+) -> None:
+    """Store one chunk of a file."""
+    from nacre.index import document
+    from nacre.text.tokens import tokens_estimate
+
+    chunk = db.execute(
+        "insert into chunks(generation, file, position, first, last, heading, context, text, size, key, layer, date, time, session, project, audience, label, tags)"
+        " values(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+        (
+            generation.id,
+            file,
+            position,
+            part.first,
+            part.last,
+            part.heading,
+            part.context,
+            part.text,
+            tokens_estimate(part.text),
+            part.key,
+            layer,
+            part.date,
+            part.stamp.time,
+            part.stamp.session,
+            part.project,
+            part.audience,
+            part.label,
+            json.dumps(part.tags, ensure_ascii=False) if part.tags else None,
+        ),
+    ).lastrowid
+    db.execute(
+        f"insert into {generation.words}(rowid, body, heading) values(?,?,?)",
+        (chunk, document.body_tokens(part), headings(part)),
+    )
+    db.executemany(
+        "insert into passages(chunk, position, hash) values(?,?,?)",
+        [
+            (chunk, at, document.passage_hash(text))
+            for at, text in enumerate(document.passage_texts(part.context, part.text))
+        ],
+    )
+
+
+def replace_chunks(
+    db: sqlite3.Connection, generation: Generation, file: int, layer: str, parts: Iterable[Part], headings: Headings
+) -> int:
+    """Replace the chunks of a file; those whose words stayed the same keep their row and only move. How many there are."""
+    kept = {row[0]: row[1] for row in db.execute("select key, id from chunks where file = ?", (file,))}
+    moves: list[tuple[int, int, int, str, str | None, str | None, str | None, int]] = []
+    count = 0
+    for position, part in enumerate(parts):
+        count += 1
+        chunk = kept.pop(part.key, None)
+        if chunk is not None:
+            moves.append((position, part.first, part.last, layer, part.date, part.audience, part.project, chunk))
+        else:
+            add_chunk(db, generation, file, layer, position, part, headings)
+    if moves:
+        db.executemany(
+            "update chunks set position=?, first=?, last=?, layer=?, date=?, audience=?, project=? where id=?", moves
+        )
+    _remove_chunks(db, generation, list(kept.values()))
+    return count
+
+
+def remove_file(db: sqlite3.Connection, generation: Generation, file: int) -> None:
+    """Remove a file and all of its chunks."""
+    _remove_chunks(db, generation, [row[0] for row in db.execute("select id from chunks where file = ?", (file,))])
+    db.execute("delete from files where id = ?", (file,))
+
+
+def _remove_chunks(db: sqlite3.Connection, generation: Generation, ids: list[int]) -> None:
+    rows = [(number,) for number in ids]
+    db.executemany(f"delete from {generation.words} where rowid = ?", rows)
+    db.executemany("delete from passages where chunk = ?", rows)
+    db.executemany("delete from chunks where id = ?", rows)
+
+
+# Bring the text of the index up to date with the files: only what changed is read, and only what changed in it is
+# written.
 
 _BATCH_FILES = 200
 # A file written just before it was read may change again without a newer time. Two seconds is the coarsest tick of any file
@@ -44,7 +138,7 @@ Progress = Callable[[int, int], None]
 def update(
     store: Store,
     generation: Generation,
-    found: Iterable[Found],
+    found: Iterable[MemoryFile],
     progress: Progress | None = None,
     *,
     every_file: bool = False,
@@ -55,7 +149,7 @@ def update(
     """
     report = TextReport()
     known = _known(store.db, generation)
-    fresh: list[Found] = []
+    fresh: list[MemoryFile] = []
     for one in found:
         report.files += 1
         before = known.pop(one.path, None)
@@ -67,7 +161,7 @@ def update(
                 # Unless another process has read it since: then it is there again.
                 same = "select 1 from files where id = ? and path = ? and read_at = ?"
                 if db.execute(same, (number, path, read_at)).fetchone():
-                    rows.remove(db, generation, number)
+                    remove_file(db, generation, number)
                     report.removed += 1
     for start in range(0, len(fresh), _BATCH_FILES):
         prepared = [_prepare(one) for one in fresh[start : start + _BATCH_FILES]]
@@ -79,7 +173,7 @@ def update(
     return report
 
 
-def count_changed(store: Store, generation: Generation, found: Iterable[Found]) -> int:
+def count_changed(store: Store, generation: Generation, found: Iterable[MemoryFile]) -> int:
     """How many files differ from what the index knows of them; those that are gone count too."""
     known = _known(store.db, generation)
     changed = 0
@@ -103,15 +197,15 @@ _REFRESH = "update files set layer=?, size=?, mtime=?, ctime=?, inode=?, read_at
 
 
 class _Prepared(NamedTuple):
-    found: Found
+    found: MemoryFile
     read_at: int
     data: bytes | None
 
 
-def _prepare(one: Found) -> _Prepared:
+def _prepare(one: MemoryFile) -> _Prepared:
     read_at = time.time_ns()
     try:
-        return _Prepared(one, read_at, packed.read(one.full, one.path))
+        return _Prepared(one, read_at, disk.read_log(one.full, one.path))
     except OSError as error:
         raise_unless_absent(one.path, error)
         return _Prepared(one, read_at, None)
@@ -130,14 +224,14 @@ def _take_in(db: sqlite3.Connection, generation: Generation, file: _Prepared, re
     if file.data is None:
         report.unreadable.append(one.path)
         if row:
-            rows.remove(db, generation, row[0])
+            remove_file(db, generation, row[0])
         return
     from nacre.index import document  # only a changed file pays for the machinery of chunks
-    from nacre.index.audience import digest, is_itself
+    from nacre.index.document import content_digest, lies_where_named
 
     report.read += 1
-    private = not is_itself(one.path, one.full)
-    known = digest(file.data, private=private)
+    private = not lies_where_named(one.path, one.full)
+    known = content_digest(file.data, private=private)
     facts = (one.layer, one.size, one.mtime, one.ctime, one.inode, file.read_at, known)
     if row and row[1] == known and row[2] == one.layer:
         db.execute(_REFRESH, (*facts, row[0]))
@@ -149,7 +243,7 @@ def _take_in(db: sqlite3.Connection, generation: Generation, file: _Prepared, re
         made = "insert into files(generation, path, layer, size, mtime, ctime, inode, read_at, hash) values(?,?,?,?,?,?,?,?,?)"
         number = db.execute(f"{made} returning id", (generation.id, one.path, *facts)).fetchone()[0]
     report.changed += 1
-    parts = document.read(
+    parts = document.read_parts(
         one.path,
         one.layer,
         file.data,
@@ -157,6 +251,6 @@ def _take_in(db: sqlite3.Connection, generation: Generation, file: _Prepared, re
         overlap=generation.chunk_overlap,
         private=private,
     )
-    report.chunks += rows.replace(
+    report.chunks += replace_chunks(
         db, generation, number, one.layer, parts, lambda part: document.heading_tokens(part, one.path)
     )

@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 from nacre.embed.protocol import Embedder, ModelId
 from nacre.errors import ModelUnusable
+from nacre.i18n import say
 from nacre.index.store import Store
-from nacre.words import say
 
 BLOCK = 1024
 _QUESTIONS = 256

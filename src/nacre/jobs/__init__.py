@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from nacre.jobs.standing import JobState
+    from nacre.jobs.run import JobState
     from nacre.memory import Memory
 
 
 def state(memory: Memory) -> list[JobState]:
     """Every job as it stands, for status and doctor."""
-    from nacre.jobs.standing import state as standing
+    from nacre.jobs.run import job_states as standing
 
     return standing(memory)

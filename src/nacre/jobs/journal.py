@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from nacre.model.problem import Problem
-from nacre.vault import atomic, jsonl, lockfile
-from nacre.vault.logfile import append_bytes, lines_for, tail_of
-from nacre.vault.workspace import Workspace
+from nacre.model.report import Problem
+from nacre.model.workspace import Workspace
+from nacre.vault import disk, jsonl
+from nacre.vault.disk import append_bytes, lines_for, tail_of
 
 Result = Literal["done", "nothing", "partly", "failed"]
 RESULTS: tuple[Result, ...] = ("done", "nothing", "partly", "failed")
@@ -25,7 +25,7 @@ _END = 200  # bytes by which what was read is known again
 
 
 @dataclass(frozen=True)
-class Ran:
+class JobRun:
     """One run. `window` is the scheduled time that it stands for; none when a person or a talk asked for it."""
 
     number: int
@@ -54,18 +54,18 @@ class Ran:
 class Journal:
     """Every run in the order in which they began, and trouble with the lines."""
 
-    runs: tuple[Ran, ...] = ()
+    runs: tuple[JobRun, ...] = ()
     problems: tuple[Problem, ...] = ()
 
-    def of(self, job: str) -> tuple[Ran, ...]:
+    def of(self, job: str) -> tuple[JobRun, ...]:
         return tuple(one for one in self.runs if one.job == job)
 
-    def unfinished(self) -> tuple[Ran, ...]:
+    def unfinished(self) -> tuple[JobRun, ...]:
         return tuple(one for one in self.runs if one.result is None)
 
-    def failures(self, job: str) -> tuple[Ran, ...]:
+    def failures(self, job: str) -> tuple[JobRun, ...]:
         """The runs since the last that went through, all of which failed."""
-        failed: list[Ran] = []
+        failed: list[JobRun] = []
         for one in reversed(self.of(job)):
             if one.went_through:
                 break
@@ -79,7 +79,7 @@ class Journal:
         return max(begun, default=None)
 
 
-def place(workspace: Workspace) -> Path:
+def journal_path(workspace: Workspace) -> Path:
     return workspace.machine / "jobs.jsonl"
 
 
@@ -90,28 +90,28 @@ class _Read:
     file: tuple[int, int]
     size: int  # of the whole lines
     last: bytes  # with which they end: still so when nothing happened but adding
-    runs: Mapping[int, Ran]
+    runs: Mapping[int, JobRun]
     journal: Journal
 
 
-_known: dict[str, _Read] = {}
+_cached: dict[str, _Read] = {}
 
 
-def read(workspace: Workspace) -> Journal:
-    path = place(workspace)
-    if (known := _known.get(str(path))) and (now := _added(path, known)):
-        _known[str(path)] = now
+def read_journal(workspace: Workspace) -> Journal:
+    path = journal_path(workspace)
+    if (known := _cached.get(str(path))) and (now := _with_added(path, known)):
+        _cached[str(path)] = now
         return now.journal
-    rows, problems = jsonl.read(path, workspace.relative(path))
+    rows, problems = jsonl.read_rows(path, workspace.relative(path))
     runs = _runs((row.value for row in rows), {})
     found = Journal(tuple(runs.values()), problems)
-    _known.pop(str(path), None)
-    if rows and not problems and (about := _about(path)):
-        _known[str(path)] = _Read(*about, runs, found)
+    _cached.pop(str(path), None)
+    if rows and not problems and (about := _file_state(path)):
+        _cached[str(path)] = _Read(*about, runs, found)
     return found
 
 
-def _about(path: Path) -> tuple[tuple[int, int], int, bytes] | None:
+def _file_state(path: Path) -> tuple[tuple[int, int], int, bytes] | None:
     try:
         with path.open("rb") as file:
             about = os.fstat(file.fileno())
@@ -122,7 +122,7 @@ def _about(path: Path) -> tuple[tuple[int, int], int, bytes] | None:
     return ((about.st_dev, about.st_ino), about.st_size, last) if last.endswith(b"\n") else None
 
 
-def _added(path: Path, known: _Read) -> _Read | None:
+def _with_added(path: Path, known: _Read) -> _Read | None:
     """What is known with what was added; nothing when the file is another, was changed, or has a line that was torn."""
     try:
         with path.open("rb") as file:
@@ -135,7 +135,7 @@ def _added(path: Path, known: _Read) -> _Read | None:
         return None
     if not data.startswith(known.last) or not data.endswith(b"\n"):
         return None
-    rows, problems = jsonl.parse(data[len(known.last) :], path.name)
+    rows, problems = jsonl.parse_rows(data[len(known.last) :], path.name)
     if problems:
         return None
     if not rows:
@@ -145,7 +145,7 @@ def _added(path: Path, known: _Read) -> _Read | None:
     return _Read(known.file, size, data[-_END:], runs, Journal(tuple(runs.values())))
 
 
-def _runs(values: Iterator[dict[str, Any]], before: Mapping[int, Ran]) -> dict[int, Ran]:
+def _runs(values: Iterator[dict[str, Any]], before: Mapping[int, JobRun]) -> dict[int, JobRun]:
     """The runs that the lines tell of; a line that makes no sense is passed over: a journal is no memory."""
     found = dict(before)
     for value in values:
@@ -160,10 +160,10 @@ def _runs(values: Iterator[dict[str, Any]], before: Mapping[int, Ran]) -> dict[i
     return found
 
 
-def _begun(number: int, value: Mapping[str, Any]) -> Ran:
+def _begun(number: int, value: Mapping[str, Any]) -> JobRun:
     pid, host, boot = value.get("process") or (0, "", "")
     window = value.get("window")
-    return Ran(
+    return JobRun(
         number,
         str(value["job"]),
         _moment(value["started"]),
@@ -174,7 +174,7 @@ def _begun(number: int, value: Mapping[str, Any]) -> Ran:
     )
 
 
-def _ended(ran: Ran, value: Mapping[str, Any]) -> Ran:
+def _ended(ran: JobRun, value: Mapping[str, Any]) -> JobRun:
     if value["result"] not in RESULTS:
         raise ValueError(value["result"])
     seconds = value.get("seconds")
@@ -194,20 +194,20 @@ def _moment(told: Any) -> dt.datetime:
     return moment.astimezone(dt.UTC)
 
 
-def begin(
+def begin_run(
     workspace: Workspace, job: str, now: dt.datetime, *, window: dt.datetime | None, attempt: int, why: str
-) -> Ran:
+) -> JobRun:
     """Note that a run begins."""
-    number = max((one.number for one in read(workspace).runs), default=0) + 1
-    process = (os.getpid(), lockfile.host(), lockfile.boot())
-    ran = Ran(number, job, now.astimezone(dt.UTC), window, attempt, why, process)
+    number = max((one.number for one in read_journal(workspace).runs), default=0) + 1
+    process = (os.getpid(), disk.host_name(), disk.boot_id())
+    ran = JobRun(number, job, now.astimezone(dt.UTC), window, attempt, why, process)
     _append(workspace, _first_line(ran))
     return ran
 
 
-def end(
-    workspace: Workspace, ran: Ran, now: dt.datetime, result: Result, *, seconds: float | None = None, said: str = ""
-) -> Ran:
+def end_run(
+    workspace: Workspace, ran: JobRun, now: dt.datetime, result: Result, *, seconds: float | None = None, said: str = ""
+) -> JobRun:
     """Note what came of a run; the oldest are dropped when there are very many."""
     from nacre.guard.sanitise import one_line
     from nacre.guard.secrets import redact
@@ -220,38 +220,39 @@ def end(
     return done
 
 
-def _first_line(ran: Ran) -> str:
+def _first_line(ran: JobRun) -> str:
     line: dict[str, Any] = {"run": ran.number, "job": ran.job, "started": ran.started.isoformat()}
     if ran.window:
         line["window"] = ran.window.isoformat()
-    return jsonl.dump(line | {"attempt": ran.attempt, "why": ran.why, "process": list(ran.process)})
+    return jsonl.dump_row(line | {"attempt": ran.attempt, "why": ran.why, "process": list(ran.process)})
 
 
-def _last_line(ran: Ran) -> str:
+def _last_line(ran: JobRun) -> str:
     assert ran.ended
     line: dict[str, Any] = {"run": ran.number, "ended": ran.ended.isoformat(), "result": ran.result}
     if ran.seconds is not None:
         line["seconds"] = ran.seconds
-    return jsonl.dump(line | {"said": ran.said})
+    return jsonl.dump_row(line | {"said": ran.said})
 
 
 def _append(workspace: Workspace, line: str) -> None:
-    path = place(workspace)
+    path = journal_path(workspace)
     if workspace.machine.is_dir():  # a workspace that was destroyed meanwhile is not made again
         append_bytes(path, lines_for(tail_of(path), line), root=workspace.root)
 
 
 def _shorten(workspace: Workspace) -> None:
-    path = place(workspace)
+    path = journal_path(workspace)
     if not path.exists() or path.stat().st_size <= LARGEST:
         return
     lines = [
-        _first_line(one) + (_last_line(one) if one.result else "") for one in kept(read(workspace).runs, LARGEST // 2)
+        _first_line(one) + (_last_line(one) if one.result else "")
+        for one in newest_runs(read_journal(workspace).runs, LARGEST // 2)
     ]
-    atomic.write(path, "".join(lines).encode(), root=workspace.root)
+    disk.write(path, "".join(lines).encode(), root=workspace.root)
 
 
-def kept(runs: Sequence[Ran], room: int) -> list[Ran]:
+def newest_runs(runs: Sequence[JobRun], room: int) -> list[JobRun]:
     """The newest runs that fit into so many bytes, and of each job those that tell since when it works or fails."""
     journal = Journal(tuple(runs))
     needed: set[int] = set()

@@ -1,4 +1,4 @@
-"""When each job has its times: cron expressions in the user's own time zone, also over clock changes."""
+"""When each job runs: cron expressions in the user's time zone, in words, and in the form of each scheduler."""
 
 from __future__ import annotations
 
@@ -6,20 +6,22 @@ import datetime as dt
 import heapq
 import os
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 
 from nacre.clock import Clock
-from nacre.config import Config
+from nacre.config.settings import Config
 from nacre.errors import BadSetting
-from nacre.words import say
+from nacre.i18n import language, say
 
-SYNC, TIDY, ORGANISE, HEARTBEAT = NAMES = ("memory-sync", "memory-tidy", "organise", "heartbeat")
-OFF = ("", "off")
+SYNC, TIDY, ORGANISE, HEARTBEAT = JOB_NAMES = ("memory-sync", "memory-tidy", "organise", "heartbeat")
+OFF_WORDS = ("", "off")
 _TIME = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)")
 _LOCALTIME = Path("/etc/localtime")
-_CHANGE = dt.timedelta(hours=3)  # no clock is put back by more
+_LARGEST_CHANGE = dt.timedelta(hours=3)  # no clock is put back by more
 # How far back the last time of an expression may lie, tried one after the other: most are found in the first.
 _SPANS = tuple(dt.timedelta(minutes=minutes) for minutes in (65, 1500, 8 * 1440, 32 * 1440, 367 * 1440, 4200 * 1440))
 
@@ -36,23 +38,31 @@ class Job:
 def jobs(config: Config, clock: Clock) -> tuple[Job, ...]:
     """Every job as the settings want it; `BadSetting` names the one that cannot be understood."""
     where = zone_of(clock)
-    return tuple(Job(name, expressions(config, name), where) for name in NAMES)
+    return tuple(Job(name, expressions(config, name), where) for name in JOB_NAMES)
 
 
 def expressions(config: Config, name: str) -> tuple[str, ...]:
     """The cron expressions of a job; several where its times differ in their minutes."""
     wanted = config.jobs
     if name == SYNC:
-        return _checked("jobs.sync", wanted.sync) if wanted.sync is not None else _of("sync.times", config.sync.times)
+        return (
+            _checked("jobs.sync", wanted.sync)
+            if wanted.sync is not None
+            else _times_of_day("sync.times", config.sync.times)
+        )
     if name == TIDY:
-        return _checked("jobs.tidy", wanted.tidy) if wanted.tidy is not None else _of("tidy.time", [config.tidy.time])
+        return (
+            _checked("jobs.tidy", wanted.tidy)
+            if wanted.tidy is not None
+            else _times_of_day("tidy.time", [config.tidy.time])
+        )
     return _checked(f"jobs.{name}", wanted.organise if name == ORGANISE else wanted.heartbeat)
 
 
 def _checked(setting: str, expression: str) -> tuple[str, ...]:
     from cronsim import CronSim, CronSimError
 
-    if expression.strip().lower() in OFF:
+    if expression.strip().lower() in OFF_WORDS:
         return ()
     fields = " ".join(expression.split())
     try:
@@ -69,7 +79,7 @@ def _checked(setting: str, expression: str) -> tuple[str, ...]:
     )
 
 
-def _of(setting: str, times: Sequence[str]) -> tuple[str, ...]:
+def _times_of_day(setting: str, times: Sequence[str]) -> tuple[str, ...]:
     """Times of the day as expressions: one for each minute that they share."""
     hours: dict[int, set[int]] = {}
     for time in times:
@@ -103,7 +113,7 @@ def _moments(expression: str, zone: dt.tzinfo, after: dt.datetime) -> Iterator[d
     by_the_day = not minute.startswith("*") and not hour.startswith("*")
     coming: list[dt.datetime] = []
     try:
-        for wall in CronSim(expression, _begin(zone, after)):
+        for wall in CronSim(expression, _walk_start(zone, after)):
             first, again = _instants(wall, zone)
             if first is None and by_the_day:
                 first = _after_the_gap(wall, zone)
@@ -120,11 +130,11 @@ def _moments(expression: str, zone: dt.tzinfo, after: dt.datetime) -> Iterator[d
         return
 
 
-def _begin(zone: dt.tzinfo, after: dt.datetime) -> dt.datetime:
+def _walk_start(zone: dt.tzinfo, after: dt.datetime) -> dt.datetime:
     """Where the walk begins: at what the clock shows, or some hours before where it changes just now."""
     wall = after.astimezone(zone).replace(tzinfo=None, fold=0)
-    offsets = {(after + hours).astimezone(zone).utcoffset() for hours in (-_CHANGE, _CHANGE)}
-    return wall if len(offsets) == 1 else wall - _CHANGE
+    offsets = {(after + hours).astimezone(zone).utcoffset() for hours in (-_LARGEST_CHANGE, _LARGEST_CHANGE)}
+    return wall if len(offsets) == 1 else wall - _LARGEST_CHANGE
 
 
 def _instants(wall: dt.datetime, zone: dt.tzinfo) -> tuple[dt.datetime | None, dt.datetime | None]:
@@ -186,3 +196,209 @@ def zone_of(clock: Clock) -> dt.tzinfo:
 
 def _offset(clock: Clock) -> dt.tzinfo:
     return clock.now().tzinfo or dt.UTC
+
+
+# The times of a job in words, for people.
+
+_EVERY_MINUTES = re.compile(r"\*/(\d+) \* \* \* \*")
+_HOURLY = re.compile(r"(\d+) \* \* \* \*")
+_DAILY = re.compile(r"(\d+) ([\d,]+) \* \* \*")
+
+
+def in_words(expressions: tuple[str, ...]) -> str:
+    """When a job runs; an expression that is not of the usual kinds is told as it stands."""
+    if not expressions:
+        return say("only when asked", "仅在要求时")
+    daily = [_DAILY.fullmatch(one) for one in expressions]
+    if all(daily):
+        times = sorted(f"{int(hour):02}:{int(one[1]):02}" for one in daily if one for hour in one[2].split(","))
+        return say(f"daily at {', '.join(times)}", f"每天 {'、'.join(times)}")
+    return say("; ", "；").join(_expression_in_words(one) for one in expressions)
+
+
+def _expression_in_words(expression: str) -> str:
+    if expression == "* * * * *":
+        return say("every minute", "每分钟")
+    if found := _EVERY_MINUTES.fullmatch(expression):
+        return say(f"every {found[1]} minutes", f"每 {found[1]} 分钟")
+    if found := _HOURLY.fullmatch(expression):
+        return say(f"hourly, at minute {found[1]}", f"每小时第 {found[1]} 分")
+    if language() == "zh":
+        return expression  # there is no library that says it in Chinese
+    from cronsim.explain import explain
+
+    words = explain(expression)
+    return words[0].lower() + words[1:]
+
+
+# When jobs run, in the words of each scheduler: cron fields become calendar events, and move where a scheduler knows
+# no zone.
+
+MINUTES, HOURS = frozenset(range(60)), frozenset(range(24))
+DAYS, MONTHS, WEEKDAYS = frozenset(range(1, 32)), frozenset(range(1, 13)), frozenset(range(7))
+_WEEKDAY_NAMES = ("Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat")
+_MOST_EVENTS = 1000
+_DAY_MINUTES = 24 * 60
+
+
+@dataclass(frozen=True)
+class Times:
+    """A cron expression as sets of numbers; Sunday is weekday 0."""
+
+    expression: str
+    minutes: frozenset[int]
+    hours: frozenset[int]
+    days: frozenset[int]
+    months: frozenset[int]
+    weekdays: frozenset[int]
+    both: bool = False  # a day must fit the month's day and the weekday; else one of two named ones will do
+
+    @property
+    def names_days(self) -> bool:
+        return self.days != DAYS and self.weekdays != WEEKDAYS
+
+
+def parse_cron(expression: str) -> Times:
+    """The expression as sets; `BadSetting` for what only our own scheduler understands."""
+    from cronsim import CronSim
+
+    found = CronSim(expression, dt.datetime(2026, 1, 1, tzinfo=dt.UTC))
+    weekdays: set[object] = set(found.weekdays)
+    if any(not isinstance(one, int) or one < 0 for one in (*found.days, *weekdays)):  # the last Friday, the last day
+        raise _not_expressible(expression)
+    return Times(
+        expression.upper(),
+        frozenset(found.minutes),
+        frozenset(found.hours),
+        frozenset(found.days),
+        frozenset(found.months),
+        frozenset(one % 7 for one in weekdays if isinstance(one, int)),
+        both=found.day_and,
+    )
+
+
+def _not_expressible(expression: str) -> BadSetting:
+    return BadSetting(
+        say(
+            f'"{expression}" cannot be told to this machine\'s scheduler; use five plain fields, or let the daemon run the jobs '
+            f'("nacre serve").',
+            f"本机的计划程序无法表达“{expression}”；请使用五个普通字段，或让守护进程运行任务（“nacre serve”）。",
+        )
+    )
+
+
+def zone_difference(clock: Clock) -> dt.timedelta:
+    """How far the user's time is ahead of the system's now."""
+    return _ahead_of_system(clock, clock.now())
+
+
+def changes_within_a_year(clock: Clock) -> bool:
+    """Whether the user's and the system's clocks drift apart or together in the coming year, as clock changes make them."""
+    now = clock.now()
+    return len({_ahead_of_system(clock, now + dt.timedelta(days=days)) for days in range(0, 366, 7)}) > 1
+
+
+def _ahead_of_system(clock: Clock, moment: dt.datetime) -> dt.timedelta:
+    mine, its = clock.local(moment).utcoffset(), moment.astimezone(None).utcoffset()
+    return (mine or dt.timedelta()) - (its or dt.timedelta())
+
+
+def shifted(times: Times, ahead: dt.timedelta) -> tuple[Times, ...]:
+    """The same moments by a clock that is behind by that much."""
+    if not ahead:
+        return (times,)
+    if times.names_days and times.both:
+        raise _not_expressible(times.expression)
+    behind = round(ahead.total_seconds() / 60)
+    at: defaultdict[int, set[tuple[int, int]]] = defaultdict(set)
+    for hour, minute in product(times.hours, times.minutes):
+        day, rest = divmod(hour * 60 + minute - behind, _DAY_MINUTES)
+        at[day].add(divmod(rest, 60))
+    if set(at) != {0} and (times.days != DAYS or times.months != MONTHS):
+        raise BadSetting(
+            say(
+                f'"{times.expression}" falls on another day by this system\'s clock, and its scheduler knows no time zones. '
+                f'Leave days and months out of it, or let the daemon run the jobs ("nacre serve").',
+                f"按本机时钟，“{times.expression}”会落在另一天，而本机的计划程序不支持时区。请不要限定日期和月份，"
+                f"或让守护进程运行任务（“nacre serve”）。",
+            )
+        )
+    if times.weekdays == WEEKDAYS:
+        at = defaultdict(set, {0: set().union(*at.values())})
+    return tuple(
+        _with_expression(replace(times, minutes=minutes, hours=hours, weekdays=_shifted_weekdays(times.weekdays, day)))
+        for day in sorted(at)
+        for hours, minutes in _fields(at[day])
+    )
+
+
+def _shifted_weekdays(weekdays: frozenset[int], days: int) -> frozenset[int]:
+    return frozenset((one + days) % 7 for one in weekdays)
+
+
+def _fields(moments: set[tuple[int, int]]) -> Iterator[tuple[frozenset[int], frozenset[int]]]:
+    """Moments of a day as few pairs of hours and minutes."""
+    by_minute: defaultdict[int, set[int]] = defaultdict(set)
+    for hour, minute in moments:
+        by_minute[minute].add(hour)
+    by_hours: defaultdict[frozenset[int], set[int]] = defaultdict(set)
+    for minute, hours in by_minute.items():
+        by_hours[frozenset(hours)].add(minute)
+    for which, minutes in sorted(by_hours.items(), key=lambda one: sorted(one[1])):
+        yield which, frozenset(minutes)
+
+
+def _with_expression(times: Times) -> Times:
+    parts = [
+        _field(times.minutes, MINUTES),
+        _field(times.hours, HOURS),
+        _field(times.days, DAYS),
+        _field(times.months, MONTHS),
+        _field(times.weekdays, WEEKDAYS),
+    ]
+    return replace(times, expression=" ".join(parts))
+
+
+def _field(some: frozenset[int], everything: frozenset[int], width: int = 0) -> str:
+    return "*" if some == everything else ",".join(f"{one:0{width}d}" for one in sorted(some))
+
+
+def calendar_events(times: Times, zone: str | None) -> tuple[str, ...]:
+    """The times as systemd writes them (OnCalendar)."""
+    clock = f"{_field(times.hours, HOURS, 2)}:{_field(times.minutes, MINUTES, 2)}:00"
+    suffix = f" {zone}" if zone else ""
+    events = []
+    for days, weekdays in _day_sets(times):
+        named = "" if weekdays == WEEKDAYS else ",".join(_WEEKDAY_NAMES[one] for one in sorted(weekdays)) + " "
+        events.append(f"{named}*-{_field(times.months, MONTHS, 2)}-{_field(days, DAYS, 2)} {clock}{suffix}")
+    return tuple(events)
+
+
+def calendar_intervals(times: Times) -> tuple[dict[str, int], ...]:
+    """The times as launchd wants them (StartCalendarInterval): one for each moment, what is not named being any."""
+    if times.names_days and times.both:
+        raise _not_expressible(times.expression)
+    found: list[dict[str, int]] = []
+    for days, weekdays in _day_sets(times):
+        named = [
+            [(name, one) for one in sorted(some)]
+            for name, some, everything in (
+                ("Month", times.months, MONTHS),
+                ("Day", days, DAYS),
+                ("Weekday", weekdays, WEEKDAYS),
+                ("Hour", times.hours, HOURS),
+                ("Minute", times.minutes, MINUTES),
+            )
+            if some != everything
+        ]
+        found += [dict(one) for one in product(*named)]
+    if len(found) > _MOST_EVENTS:
+        raise _not_expressible(times.expression)
+    return tuple(found)
+
+
+def _day_sets(times: Times) -> tuple[tuple[frozenset[int], frozenset[int]], ...]:
+    """Days of the month with weekdays; where cron means "either", each alone."""
+    if times.names_days and not times.both:
+        return (times.days, WEEKDAYS), (DAYS, times.weekdays)
+    return ((times.days, times.weekdays),)

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from nacre.errors import BadSetting
+from nacre.i18n import say
 from nacre.mcp.gate import LONGEST_HEAD, MOST_BODY, Gate, guarded
 from nacre.mcp.server import Face, made
-from nacre.words import say
 
 if TYPE_CHECKING:
     import logging

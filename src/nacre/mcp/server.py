@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from nacre import __version__
 from nacre.errors import NacreError, NotFound
-from nacre.tools import prompts, resources, rules, schemas
-from nacre.words import language, say
+from nacre.i18n import language, say
+from nacre.mcp import resources, tools
+from nacre.mcp import resources as mcp_resources
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel.server import Server
@@ -86,7 +87,7 @@ def made(face: Face) -> Server[Any]:
 
     async def list_tools(_context: Any, _params: Any) -> Any:
         face.begun()
-        every = [_tool(one) for one in schemas.tools(group=face.group)]
+        every = [_tool(one) for one in tools.tools(group=face.group)]
         return types.ListToolsResult.model_validate({"tools": every})
 
     async def call_tool(_context: Any, params: Any) -> Any:
@@ -106,7 +107,7 @@ def made(face: Face) -> Server[Any]:
         return types.ReadResourceResult.model_validate({"contents": [content]})
 
     async def list_prompts(_context: Any, _params: Any) -> Any:
-        every = [_prompt(one) for one in prompts.prompts(group=face.group)]
+        every = [_prompt(one) for one in mcp_resources.prompts(group=face.group)]
         return types.ListPromptsResult.model_validate({"prompts": every})
 
     async def get_prompt(_context: Any, params: Any) -> Any:
@@ -132,7 +133,7 @@ def made(face: Face) -> Server[Any]:
         version=__version__,
         title="Nacre",
         description=say("Memory for AI agents, on this machine alone.", "AI 代理的记忆，只在本机。"),
-        instructions=rules.instructions(language(), group=face.group),
+        instructions=resources.instructions(language(), group=face.group),
         on_list_tools=list_tools,
         on_call_tool=call_tool,
         on_list_resources=list_resources,
@@ -185,11 +186,11 @@ def _bug(bug: Exception) -> str:
 
 
 def _takes(name: str) -> Mapping[str, Any] | None:
-    found = schemas.tool(name)
+    found = tools.tool(name)
     return found.takes if found else None
 
 
-def _tool(one: schemas.Tool) -> dict[str, Any]:
+def _tool(one: tools.Tool) -> dict[str, Any]:
     return {
         "name": one.name,
         "title": one.title,
@@ -205,5 +206,5 @@ def _resource(one: resources.Resource) -> dict[str, Any]:
     return {"uri": one.uri, "name": one.name} | about
 
 
-def _prompt(one: prompts.Prompt) -> dict[str, Any]:
+def _prompt(one: mcp_resources.Prompt) -> dict[str, Any]:
     return {"name": one.name, "title": one.title, "description": one.description, "arguments": []}

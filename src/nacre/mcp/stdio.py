@@ -1,17 +1,103 @@
-"""MCP over stdin and stdout: nothing but the protocol goes out there, and the end of the input is the end."""
+"""MCP over stdin and stdout, with the SDK loaded without its HTTP half."""
 
 from __future__ import annotations
 
 import contextlib
+import importlib
+import importlib.util
 import io
 import logging
 import os
 import re
 import signal
 import sys
+import types
+from collections.abc import Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
 from typing import Any
 
 from nacre.mcp.server import Face, made
+
+_SERVER = "mcp.server.lowlevel.server"
+_PACKAGES = ("mcp", "mcp.server")
+_HTTP = (
+    "starlette",
+    "mcp.server.auth",
+    "mcp.server.streamable_http",
+    "mcp.server.streamable_http_manager",
+    "mcp.server.transport_security",
+)
+# What the server takes from there. None of it is touched without an HTTP application.
+_KNOWN = frozenset(
+    "Starlette Middleware AuthenticationMiddleware Mount Route AuthContextMiddleware BearerAuthBackend RequireAuthMiddleware "
+    "OAuthAuthorizationServerProvider TokenVerifier build_resource_metadata_url create_auth_routes create_protected_resource_routes "
+    "AuthSettings EventStore DEFAULT_MAX_SESSIONS DEFAULT_SESSION_IDLE_TIMEOUT StreamableHTTPASGIApp StreamableHTTPSessionManager "
+    "DEFAULT_MAX_REQUEST_BODY_SIZE TransportSecuritySettings".split()
+)
+
+
+class Absent:
+    """Stands for whatever an empty module is asked for."""
+
+
+class _Empty(types.ModuleType):
+    def __getattr__(self, name: str) -> type[Absent]:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return Absent
+
+
+class _Without(MetaPathFinder, Loader):
+    """Finds an empty module in the place of each that is of HTTP."""
+
+    def find_spec(
+        self, fullname: str, _path: Sequence[str] | None = None, _target: types.ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if any(fullname == one or fullname.startswith(f"{one}.") for one in _HTTP):
+            return ModuleSpec(fullname, self, is_package=True)
+        return None
+
+    def create_module(self, spec: ModuleSpec) -> types.ModuleType:
+        return _Empty(spec.name)
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        pass
+
+
+def load_sdk() -> None:
+    """Make `mcp.server.lowlevel.server` and `mcp.server.stdio` importable at the least cost."""
+    if "mcp" in sys.modules:  # whole, because somebody else uses it
+        return
+    # Plugins of pydantic are looked for among all installed packages, and would see every word that is checked.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    try:
+        _load_half()
+    except (ImportError, AttributeError, TypeError):
+        for name in [name for name in sys.modules if name == "mcp" or name.startswith("mcp.")]:
+            del sys.modules[name]
+
+
+def _load_half() -> None:
+    without = _Without()
+    sys.meta_path.insert(0, without)
+    try:
+        for name in _PACKAGES:
+            spec = importlib.util.find_spec(name)
+            if spec is None:
+                raise ImportError(name)
+            sys.modules[name] = importlib.util.module_from_spec(spec)
+        server = importlib.import_module(_SERVER)
+        importlib.import_module("mcp.server.stdio")
+    finally:
+        sys.meta_path.remove(without)
+        for name in [name for name, module in sys.modules.items() if isinstance(module, _Empty)]:
+            del sys.modules[name]
+    if not {name for name, value in vars(server).items() if value is Absent} <= _KNOWN:
+        raise ImportError(_SERVER)
+
+
+# MCP over stdin and stdout: nothing but the protocol goes out there, and the end of the input is the end.
 
 # Everything that a backslash begins in JSON: a whole pair of surrogates, one alone, anything else.
 _ESCAPED = re.compile(
@@ -26,9 +112,7 @@ def serve(face: Face) -> None:
 
     import anyio
 
-    from nacre.mcp.loading import load
-
-    load()
+    load_sdk()
     # Threads of our own write nowhere else: the SDK turns stray output away from the wire, and logging goes to stderr.
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="nacre mcp: %(levelname)s %(message)s")
     gc.freeze()  # what was loaded stays; looking through it for rubbish again and again would only cost

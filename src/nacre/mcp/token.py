@@ -14,8 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from nacre.errors import CannotWrite, cannot_write
-from nacre.vault.atomic import make_folder
-from nacre.words import say
+from nacre.i18n import say
+from nacre.vault.disk import make_folder
 
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)  # of a file system that has no second names
 _TRIES = 20

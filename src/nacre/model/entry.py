@@ -1,4 +1,4 @@
-"""One remembered thing: a bullet of a log or of MEMORY.md."""
+"""One remembered thing: an entry of a log or of MEMORY.md, and a bullet before it is written."""
 
 from __future__ import annotations
 
@@ -19,3 +19,20 @@ class Entry:
     id: str = ""
     already: bool = False
     project: str = ""  # that its section is stamped with
+
+
+# One line of a day's log, before it is written.
+
+
+@dataclass(frozen=True, slots=True)
+class Bullet:
+    """What was worth a line: the words, the kind of memory, and the entries of the transcript that it rests on."""
+
+    text: str
+    type: str | None = None
+    sources: tuple[str, ...] = ()
+    by_agent: bool = False  # the agent's word alone: it never becomes a rule, a preference or a decision
+
+    @property
+    def line(self) -> str:
+        return f"[{self.type}] {self.text}" if self.type else self.text

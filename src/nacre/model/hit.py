@@ -1,10 +1,15 @@
-"""What a search finds."""
+"""What a search returns, and the layers of memory by name."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+LAYERS = ("longterm", "daily", "weekly", "archive", "note", "hot", "warm", "gist", "forgotten", "extra", "session")
+
+
+# What a search finds.
 
 
 @dataclass(frozen=True)

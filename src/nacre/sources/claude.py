@@ -9,8 +9,19 @@ from pathlib import Path
 from typing import Any
 
 from nacre.model.session import Kind, Message, Session, Speaker
-from nacre.sources.follow import Notes, carried, follow
-from nacre.sources.transcript import Mark, Places, Reading, Source, Transcript, listed, moment, word
+from nacre.sources.reading import (
+    Mark,
+    Notes,
+    Places,
+    Reading,
+    Source,
+    Transcript,
+    as_text,
+    follow,
+    list_files,
+    parse_time,
+    time_field,
+)
 
 AGENT = "claude-code"
 _NOT_TALK = frozenset(
@@ -49,7 +60,7 @@ _PLAIN_ID = re.compile(r"[\w-]{1,100}")
 def find(places: Places) -> Iterator[Transcript]:
     """The sessions of every project. What sub-agents said lies in folders below and is nobody's talk."""
     root = places.root(AGENT, "CLAUDE_CONFIG_DIR", ".claude") / "projects"
-    return listed(AGENT, (path for path in sorted(root.glob("*/*.jsonl")) if not path.name.startswith("agent-")))
+    return list_files(AGENT, (path for path in sorted(root.glob("*/*.jsonl")) if not path.name.startswith("agent-")))
 
 
 def read(transcript: Transcript, mark: Mark | None, until: dt.datetime | None) -> Reading:
@@ -58,7 +69,7 @@ def read(transcript: Transcript, mark: Mark | None, until: dt.datetime | None) -
     def session(notes: Notes) -> Session:
         facts = notes.facts
         kind = Kind.ISOLATED if facts.get("sidechain") else Kind.MAIN
-        started, cwd = moment(facts.get("started")), str(facts.get("cwd", ""))
+        started, cwd = parse_time(facts.get("started")), str(facts.get("cwd", ""))
         return Session(transcript.path.stem, AGENT, kind, started, tuple(notes.messages), cwd=cwd)
 
     return follow(
@@ -68,7 +79,7 @@ def read(transcript: Transcript, mark: Mark | None, until: dt.datetime | None) -
         _Taker(transcript.path),
         session,
         uninteresting=_tool_output,
-        time=carried("timestamp"),
+        time=time_field("timestamp"),
     )
 
 
@@ -113,7 +124,7 @@ class _Taker:
         words = _words(message.get("content"))
         if words and not by_program and not (kind == "user" and words.startswith(_INJECTED)):
             speaker = Speaker.OWNER if kind == "user" else Speaker.AGENT
-            notes.messages.append(Message(word(entry.get("uuid")) or str(start), at, speaker, words))
+            notes.messages.append(Message(as_text(entry.get("uuid")) or str(start), at, speaker, words))
         return True
 
     def _is_copy(self, entry: dict[str, Any]) -> bool:
@@ -137,7 +148,7 @@ def _by_program(entry: dict[str, Any]) -> bool | None:
     if entry.get("promptSource") == "system":
         return True
     origin = entry.get("origin")
-    kind = word(origin.get("kind")) if isinstance(origin, dict) else ""
+    kind = as_text(origin.get("kind")) if isinstance(origin, dict) else ""
     if not kind or kind in _PERSONS:
         return False
     return True if kind in _PROGRAMS else None
@@ -158,7 +169,7 @@ def _queued(entry: dict[str, Any], at: dt.datetime | None, start: int, notes: No
         return
     if told.get("isMeta") or _by_program(told) is not False:
         return
-    notes.messages.append(Message(word(entry.get("uuid")) or str(start), at, Speaker.OWNER, words))
+    notes.messages.append(Message(as_text(entry.get("uuid")) or str(start), at, Speaker.OWNER, words))
 
 
 def _words(content: object) -> str:

@@ -14,9 +14,20 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from nacre.model.session import Kind, Message, Session, Speaker
-from nacre.sources.entries import digest
-from nacre.sources.follow import Notes, carried, follow
-from nacre.sources.transcript import Mark, Places, Reading, Source, Transcript, listed, moment, word
+from nacre.sources.reading import (
+    Mark,
+    Notes,
+    Places,
+    Reading,
+    Source,
+    Transcript,
+    as_text,
+    digest_of,
+    follow,
+    list_files,
+    parse_time,
+    time_field,
+)
 
 AGENT = "codex"
 _NOT_TALK = frozenset(
@@ -74,7 +85,7 @@ def find(places: Places) -> Iterator[Transcript]:
     """The sessions, archived ones too. The name alone is the key: archiving a session moves its file."""
     root = places.root(AGENT, "CODEX_HOME", ".codex")
     files = [*root.glob("sessions/*/*/*/rollout-*.jsonl"), *root.glob("archived_sessions/rollout-*.jsonl")]
-    for transcript in listed(AGENT, iter(sorted(files, key=lambda path: path.name))):
+    for transcript in list_files(AGENT, iter(sorted(files, key=lambda path: path.name))):
         yield replace(transcript, key=f"{root}#{transcript.path.name}")
 
 
@@ -87,10 +98,10 @@ def read(transcript: Transcript, mark: Mark | None, until: dt.datetime | None) -
         facts = notes.facts
         kind = Kind.ISOLATED if facts.get("isolated") else Kind.MAIN
         name = str(facts.get("id") or _id_of(transcript.path))
-        started, cwd = moment(facts.get("started")), str(facts.get("cwd", ""))
+        started, cwd = parse_time(facts.get("started")), str(facts.get("cwd", ""))
         return Session(name, AGENT, kind, started, tuple(notes.messages), cwd=cwd)
 
-    when = carried("timestamp", "created_at")
+    when = time_field("timestamp", "created_at")
     return follow(transcript.path, mark, until, take, session, uninteresting=_tool_output, time=when)
 
 
@@ -155,7 +166,7 @@ class _Taker:
             item = payload.get("item")
             if not isinstance(item, dict):
                 return False
-            speaker = {"UserMessage": Speaker.OWNER, "AgentMessage": Speaker.AGENT}.get(word(item.get("type")))
+            speaker = {"UserMessage": Speaker.OWNER, "AgentMessage": Speaker.AGENT}.get(as_text(item.get("type")))
             if speaker:
                 self._told(speaker, "item", _text(item.get("content")), at, start, notes)
         elif what == "thread_rolled_back":
@@ -168,7 +179,7 @@ class _Taker:
 
     def _told(self, speaker: Speaker, channel: str, text: object, at: dt.datetime, start: int, notes: Notes) -> None:
         words = _own(text, speaker) if isinstance(text, str) else ""
-        known, facts = digest((words,)), notes.facts
+        known, facts = digest_of((words,)), notes.facts
         doubtful = self.doubtful.pop(speaker, None)
         echo = facts.pop(f"echo {speaker}", None)
         facts[f"events {speaker}"] = True
@@ -190,7 +201,7 @@ class _Taker:
         words = _own(_text(payload.get("content")), speaker)
         if words and not notes.facts.get(f"events {speaker}"):
             self.settle(notes)
-            self.doubtful[speaker] = _Doubtful(Message(str(start), at, speaker, words), digest((words,)))
+            self.doubtful[speaker] = _Doubtful(Message(str(start), at, speaker, words), digest_of((words,)))
         return True
 
     def _older(self, entry: dict[str, Any], at: dt.datetime | None, start: int, notes: Notes) -> bool:
@@ -226,7 +237,7 @@ def _about(told: dict[str, Any], at: dt.datetime | None, notes: Notes) -> None:
     facts = notes.facts
     if "id" in facts:
         return
-    source, started = told.get("source"), moment(told.get("timestamp")) or at
+    source, started = told.get("source"), parse_time(told.get("timestamp")) or at
     by_program = isinstance(source, dict) and bool({"subagent", "sub_agent", "internal"} & source.keys())
     # `codex exec` is somebody's own prompt; through `mcp` another agent is talking.
     by_program = by_program or source in ("subagent", "mcp") or told.get("thread_source") == "subagent"
@@ -246,7 +257,7 @@ def _is_copy(at: dt.datetime, notes: Notes) -> bool:
 
     A fork begins with what was said before, all of it stamped with the moment of the fork, or still with its own times.
     """
-    last = moment(notes.facts.get("copied until"))
+    last = parse_time(notes.facts.get("copied until"))
     if last is None:
         return False
     if at > last + _BURST:

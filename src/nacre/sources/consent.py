@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from nacre.config import Config, SourceSettings
+from nacre.config.settings import Config, SourceSettings
 from nacre.model.session import Message, Session
-from nacre.vault import atomic
-from nacre.vault.workspace import Workspace
+from nacre.model.workspace import Workspace
+from nacre.vault import disk
 
 OPT_OUT = ".nacre-ignore"  # an empty file of this name keeps the talks about a folder, and all below it, out of memory
 LEFT_OUT, NO_FOLDER = "left out", "no folder"  # why a session is not captured
@@ -85,7 +85,7 @@ class Pause:
 
 def pauses(workspace: Workspace) -> tuple[Pause, ...]:
     """Every pause there was. A file that cannot be understood counts as a pause: silence is the safe side."""
-    data = atomic.read_bytes(workspace.pauses)
+    data = disk.read_bytes(workspace.pauses)
     if data is None:
         return ()
     try:
@@ -129,7 +129,7 @@ def end_pause(workspace: Workspace, now: dt.datetime) -> bool:
 
 def _save(workspace: Workspace, known: Sequence[Pause]) -> None:
     told = [{"begin": one.begin.isoformat(), "end": one.end.isoformat() if one.end else None} for one in known]
-    atomic.write(workspace.pauses, json.dumps(told, indent=1).encode(), root=workspace.root)
+    disk.write(workspace.pauses, json.dumps(told, indent=1).encode(), root=workspace.root)
 
 
 def outside_pauses(messages: Iterable[Message], known: Sequence[Pause]) -> tuple[Message, ...]:

@@ -13,10 +13,21 @@ from pathlib import Path
 from typing import Any
 
 from nacre.model.session import Kind, Message, Session, Speaker
-from nacre.sources.entries import digest, read_before
-from nacre.sources.follow import Notes, follow
-from nacre.sources.lines import parsed
-from nacre.sources.transcript import Mark, Places, Reading, Source, Transcript, listed, moment, word
+from nacre.sources.reading import (
+    Mark,
+    Notes,
+    Places,
+    Reading,
+    Source,
+    Transcript,
+    as_text,
+    digest_of,
+    follow,
+    list_files,
+    parse_json,
+    parse_time,
+    resume_at,
+)
 
 AGENT = "gemini"
 LARGEST = 64_000_000  # bytes of one JSON document, which has to be read whole; a larger one holds dumps, not talk
@@ -38,7 +49,7 @@ def find(places: Places) -> Iterator[Transcript]:
     wanted = (
         path for path in files if path in known or (_is_document(path) and path.with_suffix(".jsonl") not in known)
     )
-    return listed(AGENT, wanted)
+    return list_files(AGENT, wanted)
 
 
 def read(transcript: Transcript, mark: Mark | None, until: dt.datetime | None) -> Reading:
@@ -68,7 +79,7 @@ def _session(facts: dict[str, Any], path: Path, messages: tuple[Message, ...]) -
         str(facts.get("sessionId") or path.stem),
         AGENT,
         Kind.ISOLATED if isolated else Kind.MAIN,
-        moment(facts.get("startTime")),
+        parse_time(facts.get("startTime")),
         messages,
         cwd=str(facts.get("cwd", "")),
     )
@@ -173,7 +184,7 @@ def _copies(prints: list[str], taken: list[str]) -> int:
 
 
 def _print(message: Message) -> str:
-    return digest((message.speaker, message.text))
+    return digest_of((message.speaker, message.text))
 
 
 def _document(path: Path, mark: Mark | None, until: dt.datetime | None) -> Reading:
@@ -181,7 +192,7 @@ def _document(path: Path, mark: Mark | None, until: dt.datetime | None) -> Readi
     same = mark or Mark()
     with path.open("rb") as file:
         raw = file.read(LARGEST + 1)
-    told = parsed(raw) if len(raw) <= LARGEST else None
+    told = parse_json(raw) if len(raw) <= LARGEST else None
     if told is None:
         return Reading(None, same, whole=False, unknown=1)  # half written, or no transcript at all
     entries = next((told[name] for name in ("messages", "history") if isinstance(told.get(name), list)), None)
@@ -189,8 +200,8 @@ def _document(path: Path, mark: Mark | None, until: dt.datetime | None) -> Readi
         return Reading(None, same, unknown=1)
     facts: dict[str, Any] = {}
     _note(facts, told)
-    ids = [(word(one.get("id")) if isinstance(one, dict) else "") or str(place) for place, one in enumerate(entries)]
-    begin, rewritten = read_before(ids, mark)
+    ids = [(as_text(one.get("id")) if isinstance(one, dict) else "") or str(place) for place, one in enumerate(entries)]
+    begin, rewritten = resume_at(ids, mark)
     messages: list[Message] = []
     unknown, end = 0, begin
     for name, entry in zip(ids[begin:], entries[begin:], strict=True):
@@ -203,17 +214,17 @@ def _document(path: Path, mark: Mark | None, until: dt.datetime | None) -> Readi
         elif not message and not (isinstance(entry, dict) and _kind(entry) in _NOT_TALK):
             unknown += 1
     session = _session(facts, path, tuple(messages))
-    return Reading(session, Mark(end, digest(ids[:end]), facts), end == len(ids), unknown, rewritten)
+    return Reading(session, Mark(end, digest_of(ids[:end]), facts), end == len(ids), unknown, rewritten)
 
 
 def _kind(entry: dict[str, Any]) -> str:
-    return word(entry.get("type")) or word(entry.get("role"))
+    return as_text(entry.get("type")) or as_text(entry.get("role"))
 
 
 def _message(entry: dict[str, Any], otherwise: str) -> Message | None:
     """A message, with an empty text where it holds no words of its speaker; None for an entry that is none."""
     speaker = _SPEAKERS.get(_kind(entry))
-    at = moment(entry.get("timestamp")) or moment(entry.get("ts"))
+    at = parse_time(entry.get("timestamp")) or parse_time(entry.get("ts"))
     if speaker is None or at is None:
         return None
     content = entry.get("content") if "content" in entry else entry.get("parts")
@@ -224,7 +235,7 @@ def _message(entry: dict[str, Any], otherwise: str) -> Message | None:
         words = _FILES.sub("", words).strip()
         if words.startswith(_INJECTED) or _COMMAND.match(words):
             words = ""
-    return Message(word(entry.get("id")) or otherwise, at, speaker, words)
+    return Message(as_text(entry.get("id")) or otherwise, at, speaker, words)
 
 
 def _text(content: object) -> str:

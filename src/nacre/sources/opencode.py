@@ -14,10 +14,21 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from nacre.model.session import Kind, Message, Session, Speaker
-from nacre.sources.entries import digest, read_before
-from nacre.sources.lines import LONGEST, parsed
-from nacre.sources.readonly import looking_into, written
-from nacre.sources.transcript import Mark, Places, Reading, Source, Transcript, moment, word
+from nacre.sources.reading import (
+    LONGEST,
+    Mark,
+    Places,
+    Reading,
+    Source,
+    Transcript,
+    as_text,
+    digest_of,
+    last_written,
+    open_readonly,
+    parse_json,
+    parse_time,
+    resume_at,
+)
 
 AGENT = "opencode"
 _SESSIONS = """
@@ -63,14 +74,14 @@ def _in_database(path: Path) -> Iterator[Transcript]:
     if not path.is_file():
         return
     try:
-        with looking_into(path) as connection:
+        with open_readonly(path) as connection:
             rows = connection.execute(_SESSIONS).fetchall()
     except sqlite3.Error:
         return  # busy, or of another form: nothing to tell this time
     for name, updated, count, last in rows:
         stamp = tuple(value if isinstance(value, int) else 0 for value in (updated, count, last))
-        changed = moment(max(stamp[0], stamp[2]))
-        moment_or_file = changed.timestamp() if changed else written(path)
+        changed = parse_time(max(stamp[0], stamp[2]))
+        moment_or_file = changed.timestamp() if changed else last_written(path)
         yield Transcript(AGENT, path, f"{path}#{name}", stamp, moment_or_file, {"session": str(name)})
 
 
@@ -93,8 +104,8 @@ def read(transcript: Transcript, mark: Mark | None, until: dt.datetime | None) -
         return _reading(_folder_store(transcript.path), mark, until)
     name = str(transcript.facts.get("session") or transcript.key.rpartition("#")[2])
     try:
-        with looking_into(transcript.path) as connection:
-            return _reading(_database_store(connection, name, written(transcript.path)), mark, until)
+        with open_readonly(transcript.path) as connection:
+            return _reading(_database_store(connection, name, last_written(transcript.path)), mark, until)
     except sqlite3.Error:
         return Reading(None, mark or Mark(), whole=False)
 
@@ -137,14 +148,14 @@ def _folder_store(path: Path) -> _Store | None:
     found: dict[str, tuple[dt.datetime, Path]] = {}
     for file in _files(storage / "message" / name):
         message = _json(file) or {}
-        found[word(message.get("id")) or file.stem] = (_created(message) or _NEVER, file)
+        found[as_text(message.get("id")) or file.stem] = (_created(message) or _NEVER, file)
     ids = sorted(found, key=lambda one: (found[one][0], one))
     time, revert = about.get("time"), about.get("revert")
     created = time.get("created") if isinstance(time, dict) else None
     reverted = revert.get("messageID") if isinstance(revert, dict) else None
     loose: dict[str, list[dict[str, Any]]] = {}
     for file in _files(storage / "part"):  # the oldest layout: all parts in one folder
-        if (part := _json(file)) and word(part.get("messageID")) in found:
+        if (part := _json(file)) and as_text(part.get("messageID")) in found:
             loose.setdefault(str(part["messageID"]), []).append(part)
 
     def parts(one: str) -> Iterable[dict[str, Any]]:
@@ -161,13 +172,13 @@ def _reading(store: _Store | None, mark: Mark | None, until: dt.datetime | None)
     ids = list(store.ids)
     if (reverted := store.about.get("reverted")) in ids:
         ids = ids[: ids.index(reverted)]  # the user went back to before that message
-    begin, rewritten = read_before(ids, mark)
+    begin, rewritten = resume_at(ids, mark)
     facts: dict[str, Any] = dict(mark.facts) if mark and begin else {}
     messages: list[Message] = []
     unknown, end = 0, begin
     for name in ids[begin:]:
         told = store.message(name)
-        speaker, at = _SPEAKERS.get(word(told.get("role"))) if told else None, _created(told or {})
+        speaker, at = _SPEAKERS.get(as_text(told.get("role"))) if told else None, _created(told or {})
         if told is None or speaker is None or at is None:
             unknown, end = unknown + 1, end + 1
             continue
@@ -177,7 +188,7 @@ def _reading(store: _Store | None, mark: Mark | None, until: dt.datetime | None)
         if _is_summary(told):
             facts["compacted"] = True
         elif words := _words(store.parts(name), speaker):
-            known = digest((words,))
+            known = digest_of((words,))
             # After a summary the program sends the last prompt once more, as if the user had.
             again = speaker is Speaker.OWNER and facts.pop("compacted", False) and facts.get("last") == known
             if not again:
@@ -190,11 +201,11 @@ def _reading(store: _Store | None, mark: Mark | None, until: dt.datetime | None)
         str(store.about["id"]),
         AGENT,
         Kind.ISOLATED if store.about.get("parentID") else Kind.MAIN,
-        moment(store.about.get("created")),
+        parse_time(store.about.get("created")),
         tuple(messages),
         cwd=str(facts.get("cwd", "")),
     )
-    return Reading(session, Mark(end, digest(ids[:end]), facts), end == len(ids), unknown, rewritten)
+    return Reading(session, Mark(end, digest_of(ids[:end]), facts), end == len(ids), unknown, rewritten)
 
 
 def _words(parts: Iterable[dict[str, Any]], speaker: Speaker) -> str:
@@ -228,7 +239,7 @@ def _is_unfinished(told: dict[str, Any], at: dt.datetime, latest: float) -> bool
 
 def _created(told: dict[str, Any]) -> dt.datetime | None:
     time = told.get("time")
-    return moment(time.get("created")) if isinstance(time, dict) else None
+    return parse_time(time.get("created")) if isinstance(time, dict) else None
 
 
 def _is_name(name: str) -> bool:
@@ -251,13 +262,13 @@ def _json(path: Path) -> dict[str, Any] | None:
             raw = file.read(LONGEST)
     except OSError:
         return None  # vanished meanwhile
-    return parsed(raw)
+    return parse_json(raw)
 
 
 def _object(data: object) -> dict[str, Any] | None:
     if isinstance(data, str):
-        return parsed(data.encode("utf-8", errors="replace"))
-    return parsed(data) if isinstance(data, bytes) else None
+        return parse_json(data.encode("utf-8", errors="replace"))
+    return parse_json(data) if isinstance(data, bytes) else None
 
 
 SOURCE = Source(AGENT, find, read)

@@ -12,8 +12,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from nacre.text.blocks import FRONT, HEADING, ITEM, TEXT, Block, blocks
-from nacre.text.language import tokens_estimate
 from nacre.text.stamps import label_of
+from nacre.text.tokens import tokens_estimate
 
 PASSAGE_TOKENS = 160
 _SMALL_ITEM = 8  # an item of fewer tokens ("- milk") is found with its neighbours

@@ -10,8 +10,7 @@ from functools import cache
 from itertools import islice
 from typing import NamedTuple
 
-from nacre.text.language import CJK, cjk_count
-from nacre.text.tokens import STOP_WORDS, tokens
+from nacre.text.tokens import CJK, STOP_WORDS, cjk_count, tokens
 
 LONGEST_QUESTION = 2000  # characters that are looked at; a pasted page says what it is about in its beginning
 LONGEST_TEXT = 200_000  # characters of a text that tags are made of

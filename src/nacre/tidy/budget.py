@@ -1,16 +1,128 @@
-"""Making room in a full MEMORY.md: merge, shorten, demote; the least needed first, never what the user pinned or wrote."""
+"""What an entry is worth, when it is outdated, and how room is made in a full MEMORY.md: merge, shorten, demote."""
 
 from __future__ import annotations
 
+import datetime as dt
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
-from nacre.brain.local.pieces import pieces
-from nacre.brain.local.wording import joined
-from nacre.text.language import language_of
-from nacre.tidy.book import Book, Line
-from nacre.vault.ledger import Standing
-from nacre.words import say
+from nacre.brain.local.wording import joined, pieces
+from nacre.i18n import say
+from nacre.text.tokens import STOP_WORDS, language_of
+from nacre.tidy.collect import LogLine
+from nacre.tidy.memory_files import Line, LongTermFile
+from nacre.vault.ledger import EntryState
+
+GRACE = 7  # days after a date before an entry about it counts as over
+_ISO = re.compile(r"(?<!\d)(\d{4})-(\d{2})-(\d{2})(?!\d)")
+_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
+_DAY_MONTH = re.compile(
+    r"\b(\d{1,2})(?:st|nd|rd|th)?\s+(?:of\s+)?(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?(?:,?\s+(\d{4}))?\b",
+    re.IGNORECASE,
+)
+_MONTH_DAY = re.compile(
+    r"\b(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?\s+(\d{1,2})(?:st|nd|rd|th)?(?:,?\s+(\d{4}))?\b",
+    re.IGNORECASE,
+)
+_HAN_DATE = re.compile(r"(?:(\d{4})年)?(\d{1,2})月(\d{1,2})[日号]")
+_UNTIL = re.compile(
+    r"\b(?:by|before|until|till|due|deadline|ends?|expires?|launch\w*|release\w*|ships?|on|goes live|inspection|exam|trip|move)\b"
+    r"|截止|之前|以前|到期|前交|上线|交付|结束|为止|发布|期限|考试|出发",
+    re.IGNORECASE,
+)
+_EVERY = re.compile(
+    r"\b(?:every|each|yearly|annual\w*|birthday|anniversary|born|since|from)\b|每年|每月|生日|纪念日|出生|起|以来|从",
+    re.IGNORECASE,
+)
+_HAN_PROJECT = re.compile(r"(?:\A|[，。；,;、：:“「 ])([\u4e00-\u9fff]{2,6}?)(?=项目|系统|平台|小程序|活动)")
+_OVER = re.compile(
+    r"\b(?:is|was|has been|are|were|been)\s+(?:now\s+|finally\s+|all\s+)?(?:finished|shipped|delivered|done for good|archived|closed down|over|retired|sunset)\b"
+    r"|\b(?:cancell?ed|abandoned|discontinued|scrapped|wound down|shut down|decommissioned)\b"
+    r"|\b(?:gave up on|given up on|pulled the plug on|stopped (?:working on|using))\b"
+    r"|项目(?:已经?)?(?:结束|完结|收尾|取消|下线)|(?:已经?)?(?:结项|交付完|不做了|砍了|砍掉|下线了|停服|关停|弃用|废弃)",
+    re.IGNORECASE,
+)
+
+
+def expired_on(text: str, since: str | None, today: dt.date) -> dt.date | None:
+    """The day up to which an entry held, when it is over by more than a week; none for what comes again every year."""
+    if not _UNTIL.search(text) or _EVERY.search(text):
+        return None
+    begun = _day(since) or today
+    days = [day for day in _dates(text, begun) if day]
+    last = max(days, default=None)
+    return last if last and (today - last).days > GRACE else None
+
+
+def _dates(text: str, begun: dt.date) -> list[dt.date | None]:
+    """The days that a text names; without a year, the first such day after it was written down."""
+    found: list[dt.date | None] = [_date(int(year), int(month), int(day)) for year, month, day in _ISO.findall(text)]
+    named = [(year, _MONTHS.index(month.lower()) + 1, day) for day, month, year in _DAY_MONTH.findall(text)]
+    named += [(year, _MONTHS.index(month.lower()) + 1, day) for month, day, year in _MONTH_DAY.findall(text)]
+    named += [(year, int(month), day) for year, month, day in _HAN_DATE.findall(text)]
+    for year, month, day in named:
+        if year:
+            found.append(_date(int(year), month, int(day)))
+            continue
+        here = _date(begun.year, month, int(day))
+        found.append(_date(begun.year + 1, month, int(day)) if here and (begun - here).days > 60 else here)
+    return found
+
+
+def _date(year: int, month: int, day: int) -> dt.date | None:
+    try:
+        return dt.date(year, month, day)
+    except ValueError:
+        return None
+
+
+def _day(text: str | None) -> dt.date | None:
+    try:
+        return dt.date.fromisoformat(text[:10]) if text else None
+    except ValueError:
+        return None
+
+
+@cache
+def _subjects(text: str) -> frozenset[str]:
+    """The names that a text turns on: words with capitals, digits or signs in them, and what a Han name stands before."""
+    named = {
+        word.lower().strip(".-+")
+        for word in re.findall(r"[A-Za-z][A-Za-z0-9_.+-]*", text)
+        if not word.islower() or re.search(r"[\d_.+-]", word.strip(".-+"))
+    }
+    return frozenset((named - STOP_WORDS) | set(_HAN_PROJECT.findall(text)))
+
+
+@cache
+def _tells_an_end(text: str) -> bool:
+    return bool(_OVER.search(text))
+
+
+def ended_by(text: str, said: Sequence[LogLine]) -> LogLine | None:
+    """The line of the logs that tells the end of what an entry is about: it names the same thing and says that it is over."""
+    mine = _subjects(text)
+    if not mine or _OVER.search(text):
+        return None  # what tells of an end itself is not over by it
+    for one in said:
+        if len(one.words) < 200 and _tells_an_end(one.words) and mine & _subjects(one.words):
+            return one
+    return None
+
+
+def outdated_reason(text: str, since: str | None, today: dt.date, said: Sequence[LogLine]) -> str | None:
+    """Why an entry may be no longer needed; none when nothing says so."""
+    if day := expired_on(text, since, today):
+        return say(f"its date, {day.isoformat()}, has passed", f"其日期 {day.isoformat()} 已过")
+    if over := ended_by(text, said):
+        return say(f"the log of {over.day} says: {over.words}", f"{over.day} 的日志写道：{over.words}")
+    return None
+
+
+# Making room in a full MEMORY.md: merge, shorten, demote; the least needed first, never what the user pinned or
+# wrote.
 
 MERGE, SHORTEN, DEMOTE = "merge", "shorten", "demote"
 
@@ -41,7 +153,7 @@ class Cut:
     reason: str
 
 
-def may_go(line: Line, standing: Standing | None) -> bool:
+def may_change(line: Line, standing: EntryState | None) -> bool:
     """Whether a line may be changed or taken out without asking: ours, not pinned, one line long."""
     if standing is None or standing.pinned or line.pinned or not line.whole:
         return False
@@ -51,31 +163,31 @@ def may_go(line: Line, standing: Standing | None) -> bool:
 
 
 @dataclass(frozen=True)
-class _Desk:
+class _Budget:
     """What the steps look at: the book in hand, and how its lines are valued and compared."""
 
-    book: Book
-    known: Mapping[str, Standing]
+    book: LongTermFile
+    known: Mapping[str, EntryState]
     worth: Callable[[Line], Worth]
     same: Callable[[Sequence[Line]], Sequence[tuple[Line, Line]]]
     value: float  # of what is to come in
 
     @property
     def loose(self) -> list[Line]:
-        return [line for line in self.book.lines if may_go(line, self.known.get(line.id))]
+        return [line for line in self.book.lines if may_change(line, self.known.get(line.id))]
 
 
-def make_room(
-    book: Book,
+def make_space(
+    book: LongTermFile,
     fits: Callable[[], bool],
-    known: Mapping[str, Standing],
+    known: Mapping[str, EntryState],
     worth: Callable[[Line], Worth],
     same: Callable[[Sequence[Line]], Sequence[tuple[Line, Line]]],
     value: float,
 ) -> list[Cut] | None:
     """The cuts after which something of this value fits, made in the book in hand; None when it is worth less than all that
     could go, and then nothing is cut."""
-    kept, desk = book.doc, _Desk(book, known, worth, same, value)
+    kept, desk = book.doc, _Budget(book, known, worth, same, value)
     made: list[Cut] = []
     for step in (_merged, _shortened, _demoted):
         while not fits() and (cut := step(desk)):
@@ -87,7 +199,7 @@ def make_room(
     return None
 
 
-def _carry_out(book: Book, cut: Cut) -> None:
+def _carry_out(book: LongTermFile, cut: Cut) -> None:
     line = book.find(cut.line.id)
     assert line is not None
     if cut.words is None:
@@ -96,7 +208,7 @@ def _carry_out(book: Book, cut: Cut) -> None:
         book.replace(line, cut.words)
 
 
-def _merged(desk: _Desk) -> Cut | None:
+def _merged(desk: _Budget) -> Cut | None:
     """Two lines that say nearly the same: the surer one stays."""
     for one, other in desk.same(desk.loose):
         weaker, stronger = sorted((one, other), key=lambda line: desk.worth(line).value)
@@ -105,7 +217,7 @@ def _merged(desk: _Desk) -> Cut | None:
     return None
 
 
-def _shortened(desk: _Desk) -> Cut | None:
+def _shortened(desk: _Budget) -> Cut | None:
     """The longest line that has more than one statement loses its last."""
     for line in sorted(desk.loose, key=lambda line: -len(line.words.encode())):
         parts = pieces(line.words)
@@ -119,7 +231,7 @@ def _shortened(desk: _Desk) -> Cut | None:
 _LONG = {"en": 120, "zh": 50}  # characters above which a line may lose a statement
 
 
-def _demoted(desk: _Desk) -> Cut | None:
+def _demoted(desk: _Budget) -> Cut | None:
     """What is over, then what is least recalled and least sure; only what is worth less than the newcomer."""
     weakest = min(desk.loose, key=lambda line: desk.worth(line).value, default=None)
     if weakest is None or desk.worth(weakest).value >= desk.value:

@@ -15,19 +15,17 @@ from typing import TYPE_CHECKING
 from nacre.clock import monday
 from nacre.errors import BadInput, ChangedOutside, NacreError, PathEscape, SecretRefused
 from nacre.guard.secrets import redact
-from nacre.model.plan import Plan, Step
-from nacre.model.problem import Problem
-from nacre.text.language import language_of
+from nacre.i18n import say
+from nacre.model.report import Plan, Problem, Step
 from nacre.text.stamps import bare_words
-from nacre.tidy import days
-from nacre.tidy.days import Day, Log, Said
-from nacre.tidy.room import Room
-from nacre.vault import trail, weekly
+from nacre.text.tokens import language_of
+from nacre.tidy import collect
+from nacre.tidy.collect import Day, Log, LogLine, TidyContext
+from nacre.vault import provenance, weekly
+from nacre.vault.history import Operation
 from nacre.vault.markdown import Document, document, open_document
-from nacre.vault.operation import Operation
-from nacre.vault.rewrite import expect, rewrite
-from nacre.vault.trail import Pressed, mark_of
-from nacre.words import say
+from nacre.vault.provenance import Digested, bullet_id
+from nacre.vault.writing import expect, rewrite
 
 if TYPE_CHECKING:
     from nacre.brain.local.judge import Judge
@@ -57,7 +55,7 @@ class WeekEdit:
     read: str | None
     data: bytes
     logs: tuple[Log, ...]
-    pressed: tuple[Pressed, ...]
+    pressed: tuple[Digested, ...]
 
 
 @dataclass(frozen=True)
@@ -66,7 +64,7 @@ class CompressPlan:
 
     plan: Plan = field(default_factory=Plan)
     edits: tuple[WeekEdit, ...] = ()
-    known: tuple[Pressed, ...] = ()  # what stands there already, and is only to be noted in the trail
+    known: tuple[Digested, ...] = ()  # what stands there already, and is only to be noted in the trail
     logs: tuple[Log, ...] = ()
     weeks: Mapping[str, str] = field(default_factory=dict)  # by day: the digest of its week, relative to the workspace
     problems: tuple[Problem, ...] = ()
@@ -86,8 +84,8 @@ class _Week:
     path: Path
     doc: Document | None = None
     logs: list[Log] = field(default_factory=list)
-    entering: list[Said] = field(default_factory=list)
-    repeated: list[tuple[Said, str]] = field(default_factory=list)  # with the words that say the same
+    entering: list[LogLine] = field(default_factory=list)
+    repeated: list[tuple[LogLine, str]] = field(default_factory=list)  # with the words that say the same
     marks: dict[str, list[str]] = field(default_factory=dict)  # by day: what enters now or stands there already
     places: dict[tuple[str, str], str] = field(default_factory=dict)  # of statements, by day and mark
     pressed_before: set[str] = field(default_factory=set)
@@ -127,9 +125,9 @@ def categories(judge: Judge, texts: Sequence[str]) -> list[str]:
     return found
 
 
-def plan(room: Room, alike: Alike = same_words) -> CompressPlan:
+def plan(room: TidyContext, alike: Alike = same_words) -> CompressPlan:
     """What pressing the old days would do; reads, and writes nothing."""
-    told = trail.read(room.workspace)
+    told = provenance.read_provenance(room.workspace)
     entered, sizes = told.entered(), told.sizes()
     weeks, problems = _weeks(room, sizes)
     for week in list(weeks):
@@ -138,9 +136,9 @@ def plan(room: Room, alike: Alike = same_words) -> CompressPlan:
         except NacreError as trouble:
             problems.append(_left(room, week, trouble))
             weeks.remove(week)
-    labels = _labels(room, [one for week in weeks for one in week.entering if one.label not in days.CATEGORIES])
+    labels = _labels(room, [one for week in weeks for one in week.entering if one.label not in collect.CATEGORIES])
     edits: list[WeekEdit] = []
-    known: list[Pressed] = []
+    known: list[Digested] = []
     steps: list[Step] = []
     for week in list(weeks):
         pressed = _pressed(room, week, sizes)
@@ -159,10 +157,10 @@ def plan(room: Room, alike: Alike = same_words) -> CompressPlan:
     return CompressPlan(Plan(tuple(steps)), tuple(edits), tuple(known), logs, digests, tuple(problems))
 
 
-def _weeks(room: Room, sizes: Mapping[str, int]) -> tuple[list[_Week], list[Problem]]:
+def _weeks(room: TidyContext, sizes: Mapping[str, int]) -> tuple[list[_Week], list[Problem]]:
     """The weeks with a day that is to be looked at; an archived one that is as long as when it was pressed is not opened."""
     workspace, today = room.workspace, room.clock.today()
-    found = days.days(workspace, today)
+    found = collect.list_days(workspace, today)
     problems = list(found.problems)
     weeks: dict[dt.date, _Week] = {}
     digests: dict[dt.date, Path] | None = None
@@ -170,17 +168,17 @@ def _weeks(room: Room, sizes: Mapping[str, int]) -> tuple[list[_Week], list[Prob
         if all(one.archived for one in files) and sizes.get(date.isoformat()) == sum(one.size for one in files):
             continue
         try:
-            read = [days.read(one) for one in files]
+            read = [collect.read_log(one) for one in files]
         except NacreError as trouble:
             problems.append(Problem("unreadable", str(trouble), workspace.relative(files[0].path)))
             continue
-        digests = weekly.files(workspace) if digests is None else digests
-        path = digests.get(monday(date)) or weekly.place(workspace, date)
+        digests = weekly.digest_files(workspace) if digests is None else digests
+        path = digests.get(monday(date)) or weekly.digest_path(workspace, date)
         weeks.setdefault(monday(date), _Week(path)).logs += read
     return [week for _, week in sorted(weeks.items())], problems
 
 
-def _left(room: Room, week: _Week, trouble: NacreError) -> Problem:
+def _left(room: TidyContext, week: _Week, trouble: NacreError) -> Problem:
     return Problem("week left as it is", str(trouble), room.workspace.relative(week.path))
 
 
@@ -193,9 +191,9 @@ def _old(every: Iterable[Day], today: dt.date, kept: int) -> Iterator[tuple[dt.d
     yield from sorted(by_date.items())
 
 
-def _choose(room: Room, week: _Week, entered: dict[str, set[str]], alike: Alike) -> None:
+def _choose(room: TidyContext, week: _Week, entered: dict[str, set[str]], alike: Alike) -> None:
     """Which statements of the week's logs are to be added, and which stand there already or repeat what does."""
-    fresh: dict[tuple[str, str, str | None], Said] = {}
+    fresh: dict[tuple[str, str, str | None], LogLine] = {}
     for log in week.logs:
         for one in log.said:
             if one.mark not in entered.get(one.day, ()):
@@ -205,13 +203,13 @@ def _choose(room: Room, week: _Week, entered: dict[str, set[str]], alike: Alike)
         return
     week.doc = open_document(week.path)
     week.pressed_before = {day for day, _, _ in fresh if day in entered}
-    standing = weekly.lines(week.doc) if week.doc else ()
-    there = {(line.day, mark_of(line.text)) for line in standing}
-    waiting: list[Said] = []
+    standing = weekly.digest_lines(week.doc) if week.doc else ()
+    there = {(line.day, bullet_id(line.text)) for line in standing}
+    waiting: list[LogLine] = []
     for one in fresh.values():
         week.marks.setdefault(one.day, []).append(one.mark)
         safe = _safe(one)
-        mark = mark_of(_line(safe, "Task"))
+        mark = bullet_id(_line(safe, "Task"))
         if (one.day, mark) not in there:  # else it was written by a run that was killed before it could note so
             waiting.append(safe)
     for project in dict.fromkeys(_project(one) for one in waiting):
@@ -221,7 +219,7 @@ def _choose(room: Room, week: _Week, entered: dict[str, set[str]], alike: Alike)
     week.entering.sort(key=lambda one: one.day)
 
 
-def _say_once(week: _Week, mine: Sequence[Said], old: Sequence[str], alike: Alike) -> None:
+def _say_once(week: _Week, mine: Sequence[LogLine], old: Sequence[str], alike: Alike) -> None:
     """Take in what neither the digest nor an earlier statement says."""
     places = alike(old, [one.words for one in mine])
     said: list[str] = []
@@ -242,35 +240,35 @@ def _say_once(week: _Week, mine: Sequence[Said], old: Sequence[str], alike: Alik
             week.repeated.append((one, again))
 
 
-def _safe(one: Said) -> Said:
+def _safe(one: LogLine) -> LogLine:
     """The statement as it may be written: what somebody put into a log by hand may hold a secret."""
     clean = redact(one.words).text
     return one if clean == one.words else replace(one, words=" ".join(clean.split()))
 
 
-def _project(one: Said) -> str | None:
+def _project(one: LogLine) -> str | None:
     """The sub-heading that a statement goes under. What was said in a group gets no stamp, and so stays private."""
     return None if one.group else one.project
 
 
-def _labels(room: Room, said: Sequence[Said]) -> dict[str, str]:
+def _labels(room: TidyContext, said: Sequence[LogLine]) -> dict[str, str]:
     """The category of each statement, in its own language, by its words."""
     texts = list(dict.fromkeys(one.words for one in said))
     if not texts:
         return {}
-    judged = categories(room.judge(), [days.judged_part(text) for text in texts])
+    judged = categories(room.judge(), [collect.judged_part(text) for text in texts])
     return {text: LABELS[category][language_of(text) == "zh"] for text, category in zip(texts, judged, strict=True)}
 
 
-def _line(one: Said, label: str) -> str:
+def _line(one: LogLine, label: str) -> str:
     return f"[{label}] {one.words} (src: {one.day})"
 
 
-def _labelled(one: Said, labels: dict[str, str]) -> str:
-    return _line(one, one.label if one.label in days.CATEGORIES else labels[one.words])
+def _labelled(one: LogLine, labels: dict[str, str]) -> str:
+    return _line(one, one.label if one.label in collect.CATEGORIES else labels[one.words])
 
 
-def _edit(week: _Week, labels: dict[str, str], pressed: tuple[Pressed, ...]) -> WeekEdit:
+def _edit(week: _Week, labels: dict[str, str], pressed: tuple[Digested, ...]) -> WeekEdit:
     doc = week.doc
     if doc is None or not doc.data.strip():
         title = f"# {monday(week.logs[0].day.date).isoformat()}\n"
@@ -279,13 +277,13 @@ def _edit(week: _Week, labels: dict[str, str], pressed: tuple[Pressed, ...]) -> 
     for one in week.entering:
         groups.setdefault((one.day, _project(one)), []).append(_labelled(one, labels))
     for (day, project), lines in sorted(groups.items(), key=lambda item: (item[0][0], item[0][1] or "")):
-        doc = document(week.path, weekly.add(doc, day, project, lines))
+        doc = document(week.path, weekly.add_lines(doc, day, project, lines))
     days_in = {one.day for one in week.entering}
     sources = tuple(log for log in week.logs if log.day.date.isoformat() in days_in)
     return WeekEdit(week.path, week.doc.hash if week.doc else None, doc.data, sources, pressed)
 
 
-def _pressed(room: Room, week: _Week, sizes: dict[str, int]) -> tuple[Pressed, ...]:
+def _pressed(room: TidyContext, week: _Week, sizes: dict[str, int]) -> tuple[Digested, ...]:
     """What the trail is to be told: by day what enters, and how long the logs are; nothing where it knows that."""
     shown = room.workspace.relative(week.path)
     now: dict[str, int] = {}
@@ -293,13 +291,13 @@ def _pressed(room: Room, week: _Week, sizes: dict[str, int]) -> tuple[Pressed, .
         day = log.day.date.isoformat()
         now[day] = now.get(day, 0) + log.size
     return tuple(
-        Pressed(day, shown, tuple(dict.fromkeys(week.marks.get(day, ()))), size)
+        Digested(day, shown, tuple(dict.fromkeys(week.marks.get(day, ()))), size)
         for day, size in now.items()
         if week.marks.get(day) or sizes.get(day) != size
     )
 
 
-def _steps(room: Room, week: _Week, labels: dict[str, str]) -> list[Step]:
+def _steps(room: TidyContext, week: _Week, labels: dict[str, str]) -> list[Step]:
     shown = room.workspace.relative(week.path)
     kept = room.config.tidy.daily_days
     found: list[Step] = []
@@ -315,7 +313,7 @@ def _steps(room: Room, week: _Week, labels: dict[str, str]) -> list[Step]:
     return found
 
 
-def apply(room: Room, op: Operation, planned: CompressPlan) -> tuple[Problem, ...]:
+def apply(room: TidyContext, op: Operation, planned: CompressPlan) -> tuple[Problem, ...]:
     """Write the digests, each with its line in the trail; what somebody changed meanwhile is left for the next run, and told.
 
     The digest comes first: killed between the two, the next run sees the lines standing there and only notes them.
@@ -329,6 +327,6 @@ def apply(room: Room, op: Operation, planned: CompressPlan) -> tuple[Problem, ..
         except (ChangedOutside, PathEscape, SecretRefused) as trouble:
             left.append(Problem("left for the next run", str(trouble), room.workspace.relative(edit.path)))
             continue
-        trail.write(op, edit.pressed)
-    trail.write(op, planned.known)
+        provenance.write_provenance(op, edit.pressed)
+    provenance.write_provenance(op, planned.known)
     return tuple(left)

@@ -6,17 +6,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nacre.clock import Clock
-from nacre.config import Config
+from nacre.config.settings import Config
 from nacre.errors import cannot_write
-from nacre.model.plan import Plan, Step
-from nacre.vault import atomic, longterm, rules
-from nacre.vault.blobs import private_folder
+from nacre.i18n import say
+from nacre.model.report import Plan, Step
+from nacre.model.workspace import Workspace
+from nacre.vault import disk, longterm, rules
+from nacre.vault.discover import is_trusted, trust_workspace
+from nacre.vault.history import operation, private_folder
 from nacre.vault.markdown import document
-from nacre.vault.operation import operation
-from nacre.vault.rewrite import rewrite
-from nacre.vault.trust import is_trusted, trust
-from nacre.vault.workspace import Workspace
-from nacre.words import say
+from nacre.vault.writing import rewrite
 
 IGNORED = (".nacre/", "memory/archive/*.md.bak-*")
 
@@ -41,7 +40,7 @@ class InitPlan:
     plan: Plan
 
 
-def plan(
+def plan_init(
     root: Path, *, language: str = "en", config: Config | None = None, trust_folder: Path | None = None
 ) -> InitPlan:
     """What has to be made so that the folder is a workspace; nothing when it is one."""
@@ -54,23 +53,25 @@ def plan(
     def wants(path: Path, before: bytes | None, after: bytes, reason: str) -> None:
         if before == after:
             return
-        writes.append(Write(path, None if before is None else atomic.digest(before), after))
+        writes.append(Write(path, None if before is None else disk.digest(before), after))
         steps.append(Step("create" if before is None else "change", workspace.relative(path), reason))
 
-    if atomic.read_bytes(workspace.longterm) is None:
+    if disk.read_bytes(workspace.longterm) is None:
         fresh = longterm.template(config.memory).encode()
         wants(workspace.longterm, None, fresh, say("long-term memory", "长期记忆"))
     ignore, agents = root / ".gitignore", root / "AGENTS.md"
-    before = atomic.read_bytes(ignore)
+    before = disk.read_bytes(ignore)
     wants(ignore, before, _ignoring(before or b""), say("keeps our files out of git", "避免将内部文件提交到 git"))
-    before = atomic.read_bytes(agents)
+    before = disk.read_bytes(agents)
     told = rules.with_block(document(agents, before or b""), language)
     wants(agents, before, told, say("rules for the agent", "给代理的规则"))
     trusts = not is_trusted(root, trust_folder)
     return InitPlan(workspace, folders, tuple(writes), trusts, Plan(tuple(steps)))
 
 
-def apply(made: InitPlan, clock: Clock, config: Config | None = None, trust_folder: Path | None = None) -> Workspace:
+def apply_init(
+    made: InitPlan, clock: Clock, config: Config | None = None, trust_folder: Path | None = None
+) -> Workspace:
     """Make what the plan names and trust the place."""
     workspace = made.workspace
     try:
@@ -78,7 +79,7 @@ def apply(made: InitPlan, clock: Clock, config: Config | None = None, trust_fold
             if folder == workspace.machine:
                 private_folder(folder)
             else:
-                atomic.make_folder(folder)
+                disk.make_folder(folder)
     except OSError as trouble:
         raise cannot_write(workspace.root, trouble) from trouble
     if made.writes:
@@ -86,7 +87,7 @@ def apply(made: InitPlan, clock: Clock, config: Config | None = None, trust_fold
             for one in made.writes:
                 rewrite(op, one.path, one.data, read=one.read)
     if made.trusts:
-        trust(workspace.root, trust_folder)
+        trust_workspace(workspace.root, trust_folder)
     return workspace
 
 
@@ -99,8 +100,8 @@ def init(
     trust_folder: Path | None = None,
 ) -> Workspace:
     """Make the folder a workspace, or complete it."""
-    made = plan(root, language=language, config=config, trust_folder=trust_folder)
-    return apply(made, clock, config, trust_folder)
+    made = plan_init(root, language=language, config=config, trust_folder=trust_folder)
+    return apply_init(made, clock, config, trust_folder)
 
 
 def _ignoring(data: bytes) -> bytes:

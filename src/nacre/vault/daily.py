@@ -8,18 +8,18 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from nacre.clock import Clock
-from nacre.config import Config
+from nacre.config.settings import Config
 from nacre.errors import BadInput, CannotWrite
+from nacre.i18n import say
 from nacre.model.entry import TYPES, Entry
+from nacre.model.workspace import Workspace
 from nacre.text.blocks import HEADING, unclosed_fences
 from nacre.text.stamps import stamp_of
-from nacre.vault import atomic
-from nacre.vault.append import REDACT, REFUSE, OnSecret, append, guarded
+from nacre.vault import disk
 from nacre.vault.files import LARGEST_LOG
+from nacre.vault.history import Operation, operation
 from nacre.vault.markdown import Document, document
-from nacre.vault.operation import Operation, operation
-from nacre.vault.workspace import Workspace
-from nacre.words import say
+from nacre.vault.writing import REDACT, REFUSE, OnSecret, append, guarded
 
 LONGEST = 4000
 _INTRICATE = (
@@ -35,7 +35,7 @@ _TYPE = re.compile(rf"\[({'|'.join(TYPES)})\]\s+")
 _MARKER = re.compile(r"\A[-*+](?:\s+|$)")
 
 
-def note(
+def append_note(
     workspace: Workspace,
     clock: Clock,
     text: str,
@@ -47,13 +47,13 @@ def note(
 ) -> Entry:
     """Write a line into today's log at once, stamped with a project or for all of them. What already stands there today, and is
     given where this would be, is not written again; but what an agent noted is, when the person says it."""
-    kind, words = checked(text, type)
+    kind, words = checked_note(text, type)
     bullet = f"[{kind}] {words}" if kind else words
     now = clock.now()
     path = workspace.day(now.date())
     shown = workspace.relative(path)
     with operation(workspace, clock, "remember", config) as op:
-        doc = document(path, atomic.read_bytes(path) or b"")
+        doc = document(path, disk.read_bytes(path) or b"")
         if line := _line_of(doc, bullet, project, of_agents=by_agent):
             return Entry(words, shown, line, kind, already=True, project=project)
         heading = _note_heading(now, project, by_agent=by_agent)
@@ -62,7 +62,7 @@ def note(
     return Entry(words, shown, line, kind, project=project)
 
 
-def notes(
+def append_notes(
     workspace: Workspace,
     clock: Clock,
     command: str,
@@ -76,9 +76,9 @@ def notes(
     from nacre.guard.sanitise import one_line
 
     now = clock.now()
-    path = place(workspace, now.date())
+    path = log_path(workspace, now.date())
     with operation(workspace, clock, command, config) as op:
-        doc = document(path, atomic.read_bytes(path) or b"")
+        doc = document(path, disk.read_bytes(path) or b"")
         safe = dict.fromkeys(guarded(one_line(bullet), REDACT).strip() for bullet in bullets)
         new = [bullet for bullet in safe if bullet and not _line_of(doc, bullet, project, of_agents=by_agent)]
         if not new:
@@ -91,7 +91,7 @@ def notes(
     return tuple(_entry(bullet, shown, number) for bullet, number in zip(new, numbers, strict=True))
 
 
-def checked(text: str, type: str | None) -> tuple[str | None, str]:  # noqa: A002
+def checked_note(text: str, type: str | None) -> tuple[str | None, str]:  # noqa: A002
     """The type and the words of a note, on one line, or an error that says what is wrong with them."""
     from nacre.guard.sanitise import one_line
 
@@ -125,7 +125,7 @@ def _too_long(size: int) -> BadInput:
     )
 
 
-def place(workspace: Workspace, day: dt.date) -> Path:
+def log_path(workspace: Workspace, day: dt.date) -> Path:
     """Where the log of a day lies: among the living ones, or where it was archived."""
     path = workspace.day(day)
     if path.exists():
@@ -134,7 +134,7 @@ def place(workspace: Workspace, day: dt.date) -> Path:
     return archived[0] if archived else path
 
 
-def section(
+def append_section(
     workspace: Workspace,
     clock: Clock,
     heading: str,
@@ -148,11 +148,11 @@ def section(
     from nacre.guard.sanitise import one_line
 
     day = day or clock.today()
-    path = place(workspace, day)
+    path = log_path(workspace, day)
     safe = [guarded(one_line(bullet), on_secret).strip() for bullet in bullets]
     lines = [f"## {one_line(heading).strip()}", *(f"- {bullet}" for bullet in safe)]
     with operation(workspace, clock, "sync", config) as op:
-        doc = document(path, atomic.read_bytes(path) or b"")
+        doc = document(path, disk.read_bytes(path) or b"")
         numbers = _write(op, path, day, doc, lines, on_secret)
     shown = workspace.relative(path)
     return tuple(_entry(bullet, shown, number) for bullet, number in zip(safe, numbers[1:], strict=True))

@@ -10,16 +10,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from nacre.config import Config
+from nacre.config.settings import Config
 from nacre.errors import raise_unless_absent
-from nacre.vault.workspace import DAY_NAME, Workspace
+from nacre.model.workspace import DAY_NAME, Workspace
 
 LARGEST = 10_000_000  # bytes; a larger Markdown file is not a note, and doctor says so
 LARGEST_LOG = 50_000_000  # bytes; what we wrote into the log of a day is searched, however much it is, up to this
 TIERS = ("hot", "warm", "gist", "forgotten")
 
 
-class Found(NamedTuple):
+class MemoryFile(NamedTuple):
     """A file as the walk saw it. Two equal signatures mean that nothing was written in between."""
 
     path: str  # as users see it
@@ -31,7 +31,7 @@ class Found(NamedTuple):
     inode: int
 
 
-def memory_files(workspace: Workspace, config: Config, folders: set[str] | None = None) -> Iterator[Found]:
+def memory_files(workspace: Workspace, config: Config, folders: set[str] | None = None) -> Iterator[MemoryFile]:
     """Every file that search covers: long-term memory, logs, notes, digests, checkpoints and extra paths.
 
     `folders` is given every folder whose change could add, alter or remove one of them, and every file that has a second
@@ -39,22 +39,22 @@ def memory_files(workspace: Workspace, config: Config, folders: set[str] | None 
     """
     folders = set() if folders is None else folders
     if not config.index.extra_paths:
-        yield from _own(workspace, config, folders)
+        yield from _own_files(workspace, config, folders)
         return
     taken: set[str] = set()
-    for one in itertools.chain(_own(workspace, config, folders), _extra(workspace, config, folders)):
+    for one in itertools.chain(_own_files(workspace, config, folders), _extra_files(workspace, config, folders)):
         if one.path not in taken:  # an extra path may lie where memory lies anyway
             taken.add(one.path)
             yield one
 
 
-def _own(workspace: Workspace, config: Config, folders: set[str]) -> Iterator[Found]:
+def _own_files(workspace: Workspace, config: Config, folders: set[str]) -> Iterator[MemoryFile]:
     root = str(workspace.root)
     folders.add(root)
     for name in ("MEMORY.md", "USER.md"):
-        yield from _one(root, name, "longterm", folders)
+        yield from _single(root, name, "longterm", folders)
     for folder in _folders(root, os.path.join(root, "projects"), folders):
-        yield from _one(root, f"projects/{folder}/MEMORY.md", "longterm", folders)
+        yield from _single(root, f"projects/{folder}/MEMORY.md", "longterm", folders)
     yield from _walk(root, os.path.join(root, "memory"), "memory/", None, folders)
     tiers = str(workspace.tiers(config.tiers.path))
     shown = _shown(root, tiers)
@@ -111,7 +111,7 @@ def _folders(root: str, place: str, folders: set[str]) -> list[str]:
     return sorted(names)
 
 
-def _one(root: str, path: str, layer: str, folders: set[str]) -> Iterator[Found]:
+def _single(root: str, path: str, layer: str, folders: set[str]) -> Iterator[MemoryFile]:
     full = os.path.join(root, path)
     try:
         about = os.lstat(full)
@@ -121,7 +121,9 @@ def _one(root: str, path: str, layer: str, folders: set[str]) -> Iterator[Found]
     yield from _usable(root, path, full, layer, about, folders)
 
 
-def _usable(root: str, path: str, full: str, layer: str, about: os.stat_result, folders: set[str]) -> Iterator[Found]:
+def _usable(
+    root: str, path: str, full: str, layer: str, about: os.stat_result, folders: set[str]
+) -> Iterator[MemoryFile]:
     """The file, unless it is a folder, too large, or a link that leads out of its root."""
     if stat.S_ISLNK(about.st_mode):
         folders.update(_ways(full))
@@ -136,7 +138,7 @@ def _usable(root: str, path: str, full: str, layer: str, about: os.stat_result, 
         if about.st_nlink > 1:
             folders.add(full)
         path = path if path.isascii() else _readable(path)
-        yield Found(path, full, layer, about.st_size, about.st_mtime_ns, about.st_ctime_ns, about.st_ino)
+        yield MemoryFile(path, full, layer, about.st_size, about.st_mtime_ns, about.st_ctime_ns, about.st_ino)
 
 
 def _readable(path: str) -> str:
@@ -168,9 +170,9 @@ def _ways(link: str) -> set[str]:
 
 def _walk(
     root: str, folder: str, shown: str, layer: str | None, folders: set[str], pattern: str = "*.md"
-) -> list[Found]:
+) -> list[MemoryFile]:
     """The files below a folder; `layer` None means that the place and name of each decide."""
-    found: list[Found] = []
+    found: list[MemoryFile] = []
     seen: set[str] = set()
     if os.path.islink(folder):
         folders.update(_ways(folder))
@@ -212,7 +214,7 @@ def _walk(
                     where = layer or layer_of(path)
                     if about.st_size <= largest(where) and path != "memory/review.md":
                         found.append(
-                            Found(
+                            MemoryFile(
                                 path,
                                 entry.path,
                                 where,
@@ -266,7 +268,7 @@ def _matches(path: str, shown: str, pattern: str) -> bool:
     return fnmatch.fnmatch(below, pattern) or ("**/" in pattern and fnmatch.fnmatch(below, pattern.replace("**/", "")))
 
 
-def _extra(workspace: Workspace, config: Config, folders: set[str]) -> Iterator[Found]:
+def _extra_files(workspace: Workspace, config: Config, folders: set[str]) -> Iterator[MemoryFile]:
     root = str(workspace.root)
     for given in config.index.extra_paths:
         if not given.get("path"):

@@ -1,28 +1,217 @@
-"""What was changed, when and by which command; whether it was really carried out is read off the files' hashes.
+"""Operations: changes that belong together, under one lock, recorded before each file is touched.
 
-A change is recorded before its file is touched. A process killed in between leaves a record whose file is still as
-before: shown as "not carried out", and nothing to undo.
-"""
+Whether a change was carried out is read off the hashes of the files: a process killed between the record and the write leaves a
+record whose file is still as before, which is shown as "not carried out" and is nothing to undo."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+import threading
+import zlib
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from nacre.errors import BadInput, NacreError, NotFound
-from nacre.model.problem import Problem
-from nacre.vault import atomic, blobs, jsonl
-from nacre.vault.merge import merge
-from nacre.vault.workspace import DAY_NAME, Workspace
-from nacre.words import say
+from nacre.clock import Clock
+from nacre.config.settings import Config
+from nacre.errors import BadInput, NacreError, NotFound, PathEscape, cannot_write
+from nacre.i18n import say
+from nacre.model.report import Problem
+from nacre.model.workspace import DAY_NAME, Workspace
+from nacre.vault import disk, jsonl
+from nacre.vault.disk import append_bytes, lines_for, tail_of
+from nacre.vault.lock import TIMEOUT, lock
+
+
+def split_lines(data: bytes) -> list[bytes]:
+    """Lines with their ends; only a newline ends one."""
+    parts = data.split(b"\n")
+    lines = [part + b"\n" for part in parts[:-1]]
+    return [*lines, parts[-1]] if parts[-1] else lines
+
+
+def merge(base: bytes, ours: bytes, theirs: bytes, *, log: bool = False, earlier: Sequence[bytes] = ()) -> bytes | None:
+    """`ours` with what leads from `base` to `theirs`; None when both touched the same lines.
+
+    In a log, lines are only added: what comes back goes behind the nearest line before it that is still there. Where other lines
+    came between, `earlier` contents of the file tell which of them stood before it.
+    """
+    from difflib import SequenceMatcher
+
+    if ours == base:
+        return theirs
+    old, mine = split_lines(base), split_lines(ours)
+    wanted = split_lines(theirs)
+    image, orders = _image(old, mine), _orders(earlier)
+    result: list[bytes] = []
+    at = 0
+    for action, start, end, new_start, new_end in SequenceMatcher(None, old, wanted, autojunk=False).get_opcodes():
+        if action == "equal":
+            continue
+        if start < end:
+            place = _place(image, start, end)
+        else:
+            place = _gap(image, old, start, mine, wanted[new_start:new_end], orders, log=log)
+        if place is None or place[0] < at:
+            return None
+        result += mine[at : place[0]] + wanted[new_start:new_end]
+        at = place[1]
+    merged = result + mine[at:]
+    if any(not line.endswith(b"\n") for line in merged[:-1]):
+        return None
+    return b"".join(merged)
+
+
+def merge_records(base: bytes, ours: bytes, theirs: bytes, *, earlier: Sequence[bytes] = ()) -> bytes:
+    """The same for files of one record a line, where no line depends on its neighbours: it always succeeds."""
+    from difflib import SequenceMatcher
+
+    old, mine, wanted = split_lines(base), split_lines(ours), split_lines(theirs)
+    if mine and not mine[-1].endswith(b"\n"):
+        mine[-1] += b"\n"
+    image, orders = _image(old, mine), _orders(earlier)
+    gone: set[int] = set()
+    new: dict[int, list[bytes]] = {}
+    for action, start, end, new_start, new_end in SequenceMatcher(None, old, wanted, autojunk=False).get_opcodes():
+        if action == "equal":
+            continue
+        gone.update(image[step] for step in range(start, end) if step in image)
+        low = next((image[step] + 1 for step in reversed(range(start)) if step in image), 0)
+        high = next((image[step] for step in range(end, len(old)) if step in image), len(mine))
+        block = wanted[new_start:new_end]
+        new.setdefault(_behind(mine, low, high, block, orders), []).extend(block)
+    parts = ([*new.get(at, []), *([] if at in gone else mine[at : at + 1])] for at in range(len(mine) + 1))
+    return b"".join(line for part in parts for line in part)
+
+
+def _image(old: list[bytes], mine: list[bytes]) -> dict[int, int]:
+    """Where each untouched line of the base stands in ours."""
+    from difflib import SequenceMatcher
+
+    image: dict[int, int] = {}
+    for start, there, size in SequenceMatcher(None, old, mine, autojunk=False).get_matching_blocks():
+        image |= {start + step: there + step for step in range(size)}
+    return image
+
+
+def _place(image: dict[int, int], start: int, end: int) -> tuple[int, int] | None:
+    """Where lines `start` to `end` of the base stand in ours, in one piece."""
+    first = image.get(start)
+    if first is None or any(image.get(start + step) != first + step for step in range(end - start)):
+        return None
+    return first, first + end - start
+
+
+def _gap(
+    image: dict[int, int],
+    old: list[bytes],
+    start: int,
+    mine: list[bytes],
+    block: list[bytes],
+    orders: list[dict[bytes, int]],
+    *,
+    log: bool,
+) -> tuple[int, int] | None:
+    """Where lines that stood before line `start` of the base go in ours.
+
+    Lines next to them may be gone, but then nothing else may stand there, except in a log. What has no heading of its own never
+    comes under another one.
+    """
+    before = next((step for step in reversed(range(start)) if step in image), -1)
+    after = next((step for step in range(start, len(old)) if step in image), len(old))
+    if any(line.lstrip().startswith(b"#") for line in old[before + 1 : start]) and not _first(block).startswith(b"#"):
+        return None
+    low, high = image.get(before, -1) + 1, image.get(after, len(mine))
+    if low != high and not log and (before, after) != (start - 1, start):
+        return None
+    place = _behind(mine, low, high, block, orders)
+    return place, place
+
+
+def _orders(contents: Sequence[bytes]) -> list[dict[bytes, int]]:
+    return [{line: place for place, line in enumerate(split_lines(content))} for content in contents]
+
+
+def _behind(mine: list[bytes], low: int, high: int, block: list[bytes], orders: list[dict[bytes, int]]) -> int:
+    """The place for a block between two lines of ours: behind those that stood before it in an earlier content."""
+    first = next(filter(bytes.strip, block), b"")
+    places = [order for order in orders if first in order]
+    return next(
+        (
+            at + 1
+            for at in reversed(range(low, high))
+            if mine[at].strip()  # a blank line is everywhere
+            and any(order.get(mine[at], order[first]) < order[first] for order in places)
+        ),
+        low,
+    )
+
+
+def _first(lines: list[bytes]) -> bytes:
+    """The first line that is not blank."""
+    return next(filter(bytes.strip, lines), b"").lstrip()
+
+
+# Contents by their hash, compressed: what history keeps of files as they were.
+
+_PRIVATE_FOLDER = 0o700
+_LARGEST_BLOB = 200_000_000  # bytes; more than any note, and little enough to hold
+
+
+def store_blob(history: Path, data: bytes) -> str:
+    """Keep the bytes and return their hash; what is already kept is not written again."""
+    name = disk.digest(data)
+    path = _blob_path(history, name)
+    if not path.exists():
+        private_folder(path.parent.parent.parent)
+        private_folder(path.parent.parent)
+        private_folder(path.parent)
+        disk.write(path, zlib.compress(data))
+    return name
+
+
+def load_blob(history: Path, name: str) -> bytes:
+    """The bytes of a hash; `NotFound` when they are gone or damaged."""
+    data: bytes | None
+    try:
+        unpacker = zlib.decompressobj()
+        data = unpacker.decompress(_blob_path(history, name).read_bytes(), _LARGEST_BLOB)
+        if unpacker.unconsumed_tail:
+            data = None  # no file of ours is that large
+    except (OSError, zlib.error):
+        data = None
+    if data is None or disk.digest(data) != name:
+        raise NotFound(
+            say(
+                f"History has lost the content {name[:12]}; this change can be neither shown nor undone.",
+                f"历史中缺少内容 {name[:12]}；无法显示或撤销此更改。",
+            )
+        )
+    return data
+
+
+def private_folder(folder: Path) -> None:
+    if not folder.is_dir():
+        disk.make_folder(folder.parent)
+        folder.mkdir(mode=_PRIVATE_FOLDER, exist_ok=True)
+        disk.sync_folder(folder.parent)
+    elif os.name != "nt" and folder.stat().st_mode & 0o077:
+        folder.chmod(_PRIVATE_FOLDER)
+
+
+def _blob_path(history: Path, name: str) -> Path:
+    return history / "blobs" / name[:2] / name[2:]
+
+
+# What was changed, when and by which command; whether it was really carried out is read off the files' hashes.
 
 REWRITE, APPEND, CREATE, DELETE, MOVE = "rewrite", "append", "create", "delete", "move"
-EMPTY = atomic.digest(b"")
+EMPTY = disk.digest(b"")
 _HASH = re.compile(r"[0-9a-f]{64}")
 # What would break a line of a terminal, turn its direction, or is no text at all. Other spaces and joiners are parts of names.
 _UNNAMEABLE = re.compile(
@@ -99,7 +288,7 @@ def last_id(workspace: Workspace) -> int:
             reach = 8192
             while True:
                 file.seek(max(0, size - reach))
-                numbers = [row.value.get("id") for row in jsonl.parse(file.read(), "").rows]
+                numbers = [row.value.get("id") for row in jsonl.parse_rows(file.read(), "").rows]
                 whole = [number for number in numbers if isinstance(number, int)]
                 if whole or reach >= size:
                     return max(whole, default=0)
@@ -118,12 +307,12 @@ def unfinished(workspace: Workspace) -> Change | None:
         return None
     if b'"done":true' in last:
         return None
-    rows = jsonl.parse(last, "").rows
+    rows = jsonl.parse_rows(last, "").rows
     changes = _list(rows[-1].value.get("changes")) if rows else []
     return _change(changes[-1]) if changes else None
 
 
-def history(workspace: Workspace) -> History:
+def read_history(workspace: Workspace) -> History:
     """Every operation with its state as the files show it."""
     recorded, problems = _read(workspace)
     return History(_with_states(workspace, recorded), problems)
@@ -131,7 +320,7 @@ def history(workspace: Workspace) -> History:
 
 def _read(workspace: Workspace) -> tuple[list[Recorded], tuple[Problem, ...]]:
     path = operations_file(workspace)
-    rows, problems = jsonl.read(path, workspace.relative(path))
+    rows, problems = jsonl.read_rows(path, workspace.relative(path))
     found: dict[int, Recorded] = {}
     for _, value in rows:
         number = value.get("id")
@@ -160,7 +349,7 @@ def can_be_named(text: str) -> bool:
     return not _UNNAMEABLE.search(text)
 
 
-def must_be_kept(changes: Iterable[Change]) -> None:
+def refuse_unnameable(changes: Iterable[Change]) -> None:
     """What history could not read again could not be undone: it must not be done."""
     for one in changes:
         if _change(one.as_json()) is None:
@@ -204,7 +393,7 @@ def _with_states(workspace: Workspace, recorded: list[Recorded]) -> tuple[Record
     def next_hash(path: str) -> str | None:
         if path not in following:
             data = now(path)
-            following[path] = None if data is None else atomic.digest(data)
+            following[path] = None if data is None else disk.digest(data)
         return following[path]
 
     undone: dict[int, int] = {}
@@ -268,7 +457,7 @@ def _shows_in(workspace: Workspace, change: Change, content: bytes | None) -> bo
     if content is None or change.before is None or change.after is None:
         return False
     try:
-        before, after = blobs.load(workspace.history, change.before), blobs.load(workspace.history, change.after)
+        before, after = load_blob(workspace.history, change.before), load_blob(workspace.history, change.after)
     except NacreError:
         return False
     return merge(after, content, before) is not None and merge(before, content, after) is None
@@ -284,7 +473,7 @@ def content_now(workspace: Workspace, path: str) -> bytes | None:
     """A file that a record names, as it is now; nothing when it is no ordinary file of ours, or a log that was emptied."""
     try:
         full = workspace.root / path
-        data = atomic.read_bytes(full) if full.is_file() else None
+        data = disk.read_bytes(full) if full.is_file() else None
         return None if is_daily(path) and not data else data
     except (OSError, ValueError, NacreError):
         return None
@@ -293,7 +482,7 @@ def content_now(workspace: Workspace, path: str) -> bytes | None:
 def places_of(workspace: Workspace, change: Change, content: bytes) -> list[int]:
     """Where the appended bytes stand now, the place nearest to their own first."""
     length, offset = change.length or 0, change.offset or 0
-    if atomic.digest(content[offset : offset + length]) == change.bytes:
+    if disk.digest(content[offset : offset + length]) == change.bytes:
         return [offset]
     return sorted(_everywhere(workspace, change, content), key=lambda place: abs(place - offset))
 
@@ -301,7 +490,7 @@ def places_of(workspace: Workspace, change: Change, content: bytes) -> list[int]
 def _everywhere(workspace: Workspace, change: Change, content: bytes) -> list[int]:
     """Every place where the bytes stand as lines of their own."""
     try:
-        data = blobs.load(workspace.history, change.bytes or "")
+        data = load_blob(workspace.history, change.bytes or "")
     except NotFound:
         return []
     found = []
@@ -313,30 +502,178 @@ def _everywhere(workspace: Workspace, change: Change, content: bytes) -> list[in
     return found
 
 
-def diff(workspace: Workspace, number: int) -> str:
+def diff_operation(workspace: Workspace, number: int) -> str:
     """What an operation changed, as a unified diff, from what history kept."""
-    one = history(workspace).find(number)
-    return "".join(_diff(workspace, change) for change in one.changes)
+    one = read_history(workspace).find(number)
+    return "".join(_diff_change(workspace, change) for change in one.changes)
 
 
-def _diff(workspace: Workspace, change: Change) -> str:
+def _diff_change(workspace: Workspace, change: Change) -> str:
     import difflib
 
     if change.kind == MOVE:
         return f"rename from {change.path}\nrename to {change.to}\n"
     if change.bytes is not None:
-        added = _lines(blobs.load(workspace.history, change.bytes))
+        added = _text_lines(load_blob(workspace.history, change.bytes))
         head = f"--- {change.path}\n+++ {change.path}\n@@ {change.offset}+{change.length} @@\n"
         return head + "".join(f"+{line}\n" for line in added)
     before, after = (
-        _lines(blobs.load(workspace.history, name)) if name else [] for name in (change.before, change.after)
+        _text_lines(load_blob(workspace.history, name)) if name else [] for name in (change.before, change.after)
     )
     names = (change.path if change.before else "/dev/null", change.path if change.after else "/dev/null")
     return "".join(f"{line}\n" for line in difflib.unified_diff(before, after, *names, lineterm=""))
 
 
-def _lines(data: bytes) -> list[str]:
+def _text_lines(data: bytes) -> list[str]:
     lines = data.decode("utf-8", "replace").split("\n")
     if lines and not lines[-1]:
         lines.pop()
     return [line.rstrip("\r") for line in lines]
+
+
+# A group of changes that belong together: under one lock, recorded before each file is touched, undone as one.
+
+
+class Operation:
+    """One command at work. Its number is taken when the first change is recorded."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        clock: Clock,
+        command: str,
+        config: Config,
+        undoes: tuple[int, ...],
+        number: int | None,
+    ) -> None:
+        self.workspace = workspace
+        self.clock = clock
+        self.command = command
+        self.config = config
+        self.undoes = undoes
+        self.id = number
+        self.is_whole = True  # False when something that was recorded was not done after all
+
+    def record(self, changes: Sequence[Change], contents: Iterable[bytes]) -> None:
+        """Put on disk what is about to change, and every content needed to show it or take it back."""
+        if not self.config.history.enabled:
+            return
+        refuse_unnameable(changes)
+        keep_contents(self.workspace, self.config, contents)
+        try:
+            if self.id is None:
+                self.id = last_id(self.workspace) + 1
+        except OSError as trouble:
+            raise cannot_write(self.workspace.history, trouble) from trouble
+        line: dict[str, Any] = {"id": self.id, "at": self.clock.now().isoformat(timespec="seconds")}
+        line |= {"command": self.command, "changes": [change.as_json() for change in changes]}
+        if self.undoes:
+            line["undoes"] = list(self.undoes)
+        self._append(line, durable=True)
+
+    def finish(self) -> None:
+        """Say that it went through: evidence for the rare case that the hashes of the files no longer tell."""
+        if self.id is not None and self.is_whole:
+            with contextlib.suppress(NacreError):
+                self._append({"id": self.id, "done": True}, durable=False)
+
+    def _append(self, line: dict[str, Any], *, durable: bool) -> None:
+        path = operations_file(self.workspace)
+        append_bytes(path, lines_for(tail_of(path), jsonl.dump_row(line)), durable=durable)
+
+    @cached_property
+    def _roots(self) -> frozenset[Path]:
+        tiers = self.workspace.tiers(self.config.tiers.path)
+        return frozenset((disk.real(self.workspace.root), disk.real(tiers)))
+
+    def place(self, path: Path) -> Path:
+        """The file that a path really names; `PathEscape` when it is none of the workspace or its checkpoint layers."""
+        real = disk.real(path)
+        if not self._roots.isdisjoint(real.parents):
+            return real
+        counts = self.workspace.refcount(self.config.tiers.path)
+        if real == disk.real(counts.parent) / counts.name:  # a link in its place is not followed
+            return real
+        raise PathEscape(
+            say(
+                f"{path} leads out of the workspace; Nacre does not write there.",
+                f"{path} 指向工作区之外；Nacre 不会写入。",
+            )
+        )
+
+
+def keep_contents(workspace: Workspace, config: Config, contents: Iterable[bytes]) -> None:
+    """Let history have contents, on disk. Needs no lock: what is about to be written may be kept before one is taken."""
+    if not config.history.enabled:
+        return
+    try:
+        private_folder(workspace.machine)
+        private_folder(workspace.history)
+        with disk.folders_once():
+            for content in contents:
+                store_blob(workspace.history, content)
+    except OSError as trouble:
+        raise cannot_write(workspace.history, trouble) from trouble
+
+
+def _complete_torn_append(workspace: Workspace) -> None:
+    """A crash in the middle of an append leaves half a line at the end of the file: the rest, which history has, is written.
+
+    A record may have come with a clone, so only the files that are appended to are completed. What ends with a whole line is left
+    as it is: somebody may have taken the lines after it out by hand.
+    """
+    change = unfinished(workspace)
+    if change is None or change.bytes is None or not _is_appended_to(change.path):
+        return
+    path = workspace.root / change.path
+    written = (content_now(workspace, change.path) or b"")[change.offset :]
+    try:
+        wanted = load_blob(workspace.history, change.bytes) if written else b""
+    except NotFound:
+        return
+    if len(written) < len(wanted) and wanted.startswith(written) and not written.endswith(b"\n"):
+        append_bytes(path, wanted[len(written) :], root=workspace.root)
+
+
+def _is_appended_to(path: str) -> bool:
+    """Whether a path is that of a log, the ledger, provenance or recalls."""
+    folder, *rest = path.split("/")
+    return folder == "memory" and path.endswith((".md", ".jsonl")) and not any(part[:1] in ("", ".") for part in rest)
+
+
+class _Current(threading.local):
+    def __init__(self) -> None:
+        self.operations: dict[tuple[int, str], Operation] = {}
+
+
+_current = _Current()
+
+
+@contextlib.contextmanager
+def operation(
+    workspace: Workspace,
+    clock: Clock,
+    command: str,
+    config: Config | None = None,
+    *,
+    undoes: tuple[int, ...] = (),
+    number: int | None = None,
+    timeout: float = TIMEOUT,
+) -> Iterator[Operation]:
+    """Hold the workspace and collect changes. Inside another operation of this thread, its changes join that one.
+
+    `number` is that of an operation which was stopped and goes on.
+    """
+    key = (os.getpid(), os.path.realpath(workspace.root))
+    if outer := _current.operations.get(key):
+        yield outer
+        return
+    with lock(workspace, timeout=timeout):
+        _complete_torn_append(workspace)
+        begun = Operation(workspace, clock, command, config or Config(), undoes, number)
+        _current.operations[key] = begun
+        try:
+            yield begun
+            begun.finish()
+        finally:
+            del _current.operations[key]

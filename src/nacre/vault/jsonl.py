@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from nacre.model.problem import Problem
-from nacre.words import say
+from nacre.i18n import say
+from nacre.model.report import Problem
 
 LARGEST = 500_000_000  # bytes; no file of ours grows so long
 
@@ -27,11 +27,11 @@ class Rows(NamedTuple):
     problems: tuple[Problem, ...]
 
 
-def dump(value: Mapping[str, Any]) -> str:
+def dump_row(value: Mapping[str, Any]) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")) + "\n"
 
 
-def read(path: Path, shown: str) -> Rows:
+def read_rows(path: Path, shown: str) -> Rows:
     """All objects of the file; a broken line is a problem with its number. `shown` is the path as users know it."""
     try:
         if path.is_symlink() and not _stays_near(path):
@@ -56,7 +56,7 @@ def read(path: Path, shown: str) -> Rows:
     except OSError as trouble:
         reason = trouble.strerror or str(trouble)
         return _unreadable(shown, say(f"{shown} cannot be read: {reason}.", f"{shown} 无法读取：{reason}。"))
-    return parse(data, shown)
+    return parse_rows(data, shown)
 
 
 def _stays_near(link: Path) -> bool:
@@ -70,7 +70,7 @@ def _unreadable(shown: str, sentence: str) -> Rows:
     return Rows((), (Problem("unreadable", sentence, shown, remedy=remedy, severity="error"),))
 
 
-def parse(data: bytes, shown: str) -> Rows:
+def parse_rows(data: bytes, shown: str) -> Rows:
     lines = data.split(b"\n")
     if found := _all_at_once(lines):
         return Rows(tuple(found), ())

@@ -1,19 +1,23 @@
-"""The ledger of long-term memory: what was offered, admitted or refused, by which test, superseding what."""
+"""The ledger of long-term memory: what was offered, admitted or refused, by which test, superseding what; and which entries it closed."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import os
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, NamedTuple
 
 from nacre.errors import BadInput
-from nacre.model.problem import Problem
-from nacre.vault import jsonl
-from nacre.vault.append import REFUSE, OnSecret, append, guarded
-from nacre.vault.operation import Operation
-from nacre.vault.workspace import Workspace
-from nacre.words import say
+from nacre.i18n import say
+from nacre.model.report import Problem
+from nacre.model.workspace import Workspace
+from nacre.text.stamps import bare_words
+from nacre.vault import jsonl, spool
+from nacre.vault.history import Operation
+from nacre.vault.writing import REFUSE, OnSecret, append, guarded
 
 VERDICTS = ("admitted", "adopted", "refused", "superseded", "merged", "demoted", "forgotten", "restored")
 
@@ -46,16 +50,16 @@ _TEXTS = _KNOWN - {"tests", "source", "confidence"}
 _ALWAYS = ("id", "at", "verdict", "text", "valid_to", "supersedes")
 
 
-def identity(text: str) -> str:
+def entry_id(text: str) -> str:
     """The id of an entry: the hash of its words, so that a line of MEMORY.md needs no mark of ours."""
     return hashlib.sha256(" ".join(text.split()).casefold().encode("utf-8", "replace")).hexdigest()[:10]
 
 
-def write(op: Operation, *records: Record, on_secret: OnSecret = REFUSE) -> None:
+def write_records(op: Operation, *records: Record, on_secret: OnSecret = REFUSE) -> None:
     """Append records in one write; part of the operation, so that undoing it takes the lines back as well."""
     if not records:
         return
-    lines = [jsonl.dump(_guarded(as_json(record), on_secret)) for record in records]
+    lines = [jsonl.dump_row(_guarded(as_json(record), on_secret)) for record in records]
     append(op, op.workspace.ledger, "".join(lines), on_secret=on_secret)
 
 
@@ -91,13 +95,13 @@ class Ledger:
 
 def admitted(data: bytes) -> set[str]:
     """The ids of the entries that were put into a MEMORY.md, as far as these bytes of a ledger know; not those found there."""
-    records = (record for row in jsonl.parse(data, "").rows if (record := _record(row.value)))
-    return {known for known, one in standing(records).items() if one.in_memory and one.verdict != "adopted"}
+    records = (record for row in jsonl.parse_rows(data, "").rows if (record := _record(row.value)))
+    return {known for known, one in entry_states(records).items() if one.in_memory and one.verdict != "adopted"}
 
 
-def read(workspace: Workspace) -> Ledger:
+def read_ledger(workspace: Workspace) -> Ledger:
     shown = workspace.relative(workspace.ledger)
-    rows, problems = jsonl.read(workspace.ledger, shown)
+    rows, problems = jsonl.read_rows(workspace.ledger, shown)
     records: list[Record] = []
     troubles = list(problems)
     for line, value in rows:
@@ -154,7 +158,7 @@ IN_MEMORY = ("admitted", "adopted", "restored")
 
 
 @dataclass(frozen=True)
-class Standing:
+class EntryState:
     """What the ledger says of one entry or candidate, all its lines taken together."""
 
     id: str
@@ -203,15 +207,15 @@ class Standing:
         return next((str(one.more[name]) for one in reversed(self.records) if one.more.get(name)), None)
 
 
-def standing(records: Iterable[Record]) -> dict[str, Standing]:
+def entry_states(records: Iterable[Record]) -> dict[str, EntryState]:
     """What became of every entry and candidate, by its id."""
     by_id: dict[str, list[Record]] = {}
     for record in records:
         by_id.setdefault(record.id, []).append(record)
     return {
-        known: Standing(
+        known: EntryState(
             known,
-            next((one.verdict for one in reversed(told) if not _said_again(one)), told[-1].verdict),
+            next((one.verdict for one in reversed(told) if not _is_repetition(one)), told[-1].verdict),
             next((one.text for one in reversed(told) if one.text), None),
             tuple(told),
             next((bool(one.more["pinned"]) for one in reversed(told) if "pinned" in one.more), False),
@@ -220,6 +224,139 @@ def standing(records: Iterable[Record]) -> dict[str, Standing]:
     }
 
 
-def _said_again(record: Record) -> bool:
+def _is_repetition(record: Record) -> bool:
     """Whether a line only tells that the same words came up once more, which changes nothing of what became of them."""
     return record.verdict == "merged" and record.more.get("into") == record.id
+
+
+# What the ledger closed: words that still stand in a log or a digest, where they were said, and no longer hold.
+
+CLOSED_FILE = "overtaken.json"
+_FORM = 1
+_MARK = 8  # hexadecimal digits: so many has the mark of a bullet, which is the beginning of the id of the same words
+_TIME = re.compile(r"\A\[\d{1,2}:\d{2}\]\s*")  # before a decision in working memory
+_PASSED = "faded"  # the review of what seems to be out of date
+
+
+class Closed(NamedTuple):
+    """When an entry ceased to hold, and the entry that holds instead; none where nothing took its place."""
+
+    until: str
+    by: str | None = None
+
+
+class ClosedEntries(NamedTuple):
+    """What no longer holds at a day, by the marks of its words."""
+
+    today: str = ""
+    marks: Mapping[str, Closed] = {}
+
+    def of(self, line: str, said: str | None = None) -> Closed | None:
+        """What the ledger says against a line that was said on a day; nothing where it was said again later."""
+        if not self.marks or not (words := _state_words(line)):
+            return None
+        closed = self.marks.get(_mark_of(words))
+        if closed is None or closed.until > self.today or (said and said > closed.until):
+            return None
+        return closed
+
+
+NONE_CLOSED = ClosedEntries()
+
+
+def _mark_of(words: str) -> str:
+    """The beginning of the id that the ledger knows these words by."""
+    told = " ".join(words.split()).casefold()
+    return hashlib.sha256(told.encode("utf-8", "replace")).hexdigest()[:_MARK]
+
+
+def _state_words(line: str) -> str:
+    return bare_words(_TIME.sub("", bare_words(line)))
+
+
+def load_closed(workspace: Workspace, today: str) -> ClosedEntries:
+    """What the ledger closed up to a day."""
+    state = _state(workspace)
+    if state is None:
+        return ClosedEntries(today)
+    told = spool.read_json(os.path.join(_folder(workspace), CLOSED_FILE))
+    rows = told.get("marks")
+    if told.get("of") == state and isinstance(rows, dict):
+        return ClosedEntries(today, {mark: found for mark, row in rows.items() if (found := _closed(row))})
+    return ClosedEntries(today, save_closed(workspace))
+
+
+def save_closed(workspace: Workspace) -> Mapping[str, Closed]:
+    """Make it from the ledger and keep it. Where it cannot be written, it is made again next time."""
+
+    state = _state(workspace)  # before it is read: what is added meanwhile makes it old
+    marks = closed_entries(entry_states(read_ledger(workspace).records))
+    if state is not None:
+        with contextlib.suppress(OSError):
+            spool.put_json(_folder(workspace), CLOSED_FILE, {"of": state, "marks": marks})
+    return marks
+
+
+def closed_entries(known: Mapping[str, EntryState]) -> dict[str, Closed]:
+    """The marks of what was superseded, or put away as out of date, with those of the lines in the logs that it came from."""
+    after = {one.supersedes: one.id for one in known.values() if one.supersedes}
+    found: dict[str, Closed] = {}
+    kept: set[str] = set()  # lines of which something else still holds
+    for one in known.values():
+        marks = {one.id[:_MARK], *([one.source["bullet"]] if "bullet" in one.source else [])}
+        if one.in_memory:
+            kept |= marks
+        elif closed := _end(one, known, after):
+            found |= dict.fromkeys(marks, closed)
+    return {mark: closed for mark, closed in found.items() if mark not in kept}
+
+
+def successor(workspace: Workspace, one: Closed) -> str | None:
+    """The words that hold instead, from the ledger itself: they are kept nowhere else."""
+    from nacre.vault import jsonl
+
+    if one.by is None or (data := spool.read(str(workspace.ledger))) is None:
+        return None
+    own = b"\n".join(line for line in data.split(b"\n") if one.by.encode() in line)
+    rows = jsonl.parse_rows(own, workspace.ledger.name).rows
+    records = [record for row in rows if (record := record_from(row.value))]
+    stands = entry_states(records).get(one.by)
+    return stands.text if stands and stands.in_memory else None
+
+
+def _end(one: EntryState, known: Mapping[str, EntryState], after: Mapping[str, str]) -> Closed | None:
+    """How an entry ended, followed through what it was merged into; None where it may still hold."""
+    passed: set[str] = set()
+    until = by = None
+    while one.id not in passed and not one.in_memory:
+        passed.add(one.id)
+        last = next(record for record in reversed(one.records) if record.verdict == one.verdict)
+        doer, into = last.more.get("by"), last.more.get("into")
+        if (one.verdict == "superseded" and (doer or not into)) or last.more.get("answer") == _PASSED:
+            until = until or last.valid_to or last.at[:10]
+        elif one.verdict not in ("merged", "superseded"):  # those were put in other words, which may hold
+            break
+        by = str(doer if doer and doer != "hand" else into or after.get(one.id) or "") or None
+        if by is None or by not in known:
+            break
+        one = known[by]
+    return Closed(until, by) if until else None
+
+
+def _closed(row: object) -> Closed | None:
+    if not isinstance(row, list) or len(row) != 2 or not isinstance(row[0], str):
+        return None
+    return Closed(row[0], row[1] if isinstance(row[1], str) else None)
+
+
+def _state(workspace: Workspace) -> list[int] | None:
+    """By what a ledger is told from what it was: undoing and forgetting make it anew, everything else longer."""
+    try:
+        about = os.stat(workspace.ledger)
+    except OSError:
+        return None
+    return [_FORM, about.st_size, about.st_mtime_ns, about.st_ino]
+
+
+def _folder(workspace: Workspace) -> str:
+    return str(workspace.index)

@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from nacre.errors import NoWorkspace, cannot_write
-from nacre.model.problem import Problem
-from nacre.vault import atomic, lockfile, logfile
-from nacre.vault.workspace import Workspace
-from nacre.words import say
+from nacre.i18n import say
+from nacre.model.report import Problem
+from nacre.model.workspace import Workspace
+from nacre.vault import disk
 
 TIMEOUT = 30.0
 NO_LOCKS = frozenset({errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
@@ -90,7 +90,7 @@ def lock(workspace: Workspace, *, timeout: float = TIMEOUT, flock: Flock = syste
             )
         )
     with hold(workspace.lock, timeout=timeout, flock=flock):
-        logfile.repair(workspace)
+        disk.repair_log(workspace)
         yield
 
 
@@ -98,14 +98,14 @@ def lock(workspace: Workspace, *, timeout: float = TIMEOUT, flock: Flock = syste
 def hold(path: Path, *, timeout: float = TIMEOUT, flock: Flock = system_flock) -> Iterator[None]:
     """Hold the lock that a file stands for."""
     try:
-        atomic.make_folder(path.parent)
+        disk.make_folder(path.parent)
     except OSError as trouble:
         raise cannot_write(path.parent, trouble) from trouble
     with _registry:
         held = _held.setdefault(os.path.realpath(path), _Held())
     deadline = time.monotonic() + timeout
     if not held.thread_lock.acquire(timeout=max(timeout, 0)):
-        raise lockfile.locked(path, os.getpid())
+        raise disk.locked_error(path, os.getpid())
     try:
         if held.depth == 0:
             _take(held, path, deadline, flock)
@@ -132,7 +132,7 @@ def _take(held: _Held, path: Path, deadline: float, flock: Flock) -> None:
             os.close(descriptor)
             if trouble.errno not in NO_LOCKS:
                 raise cannot_write(path, trouble) from trouble
-            held.token = lockfile.take(path, deadline)
+            held.token = disk.take_lock_file(path, deadline)
             return
         if taken and _still_there(descriptor, path):
             held.descriptor = descriptor
@@ -141,7 +141,7 @@ def _take(held: _Held, path: Path, deadline: float, flock: Flock) -> None:
         os.close(descriptor)
         if not taken:
             if time.monotonic() >= deadline:
-                raise lockfile.locked(path, _holder(path))
+                raise disk.locked_error(path, _holder(path))
             # Short and uneven: who has waited long must not lose to who has just come.
             time.sleep(random.uniform(0.0005, 0.005))
 
@@ -177,7 +177,7 @@ def _give(held: _Held, path: Path) -> None:
             os.close(descriptor)
     if held.token is not None:
         token, held.token = held.token, None
-        lockfile.give(path, token)
+        disk.remove_lock_file(path, token)
 
 
 def lock_problem(workspace: Workspace, *, flock: Flock = system_flock) -> Problem | None:

@@ -1,7 +1,8 @@
-"""MEMORY.md, the global one and each project's: what it holds, and additions planned first and applied through one door."""
+"""MEMORY.md, the global one and each project's: its entries, and additions planned first and applied through one door; lessons of skills."""
 
 from __future__ import annotations
 
+import os
 import re
 import stat
 from collections.abc import Mapping
@@ -9,17 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nacre.clock import Clock
-from nacre.config import Config, MemorySettings
-from nacre.errors import BadInput
-from nacre.model.plan import Plan, Step
-from nacre.vault import atomic, limits
-from nacre.vault.append import guarded
-from nacre.vault.history import CREATE, Change
-from nacre.vault.markdown import Document, Item, Section, add_bullet, add_section, document, open_document
-from nacre.vault.operation import Operation, operation
-from nacre.vault.rewrite import expect, rewrite
-from nacre.vault.workspace import Workspace
-from nacre.words import say
+from nacre.config.settings import Config, MemorySettings
+from nacre.errors import BadInput, PathEscape
+from nacre.i18n import say
+from nacre.model.report import Plan, Step
+from nacre.model.workspace import Workspace
+from nacre.vault import disk, writing
+from nacre.vault.history import CREATE, Change, Operation, operation
+from nacre.vault.markdown import Document, Item, Section, add_bullet, add_section, document, open_document, words_of
+from nacre.vault.writing import expect, guarded, rewrite
 
 SECTIONS = ("User Preferences", "Active Projects", "Key Decisions", "Important Contacts")
 
@@ -43,7 +42,7 @@ _MARK = re.compile(r"<!--\s{0,8}([\w-]{1,60})\s{0,8}:((?:(?!<!--|-->).)*)-->")
 
 
 @dataclass(frozen=True)
-class Kept:
+class MemoryEntry:
     """One entry of a MEMORY.md: its words, its exact lines, and the marks that OpenClaw put on it."""
 
     words: str
@@ -59,8 +58,8 @@ class LongTerm:
 
     document: Document
     sections: tuple[Section, ...]
-    entries: tuple[Kept, ...]
-    size: limits.Size
+    entries: tuple[MemoryEntry, ...]
+    size: writing.Size
     over: bool
 
 
@@ -102,19 +101,19 @@ def _template(settings: MemorySettings | None, title: str, named: list[str]) -> 
     return "\n".join(lines) + "\n"
 
 
-def read(path: Path, settings: MemorySettings | None = None) -> LongTerm | None:
+def read_longterm(path: Path, settings: MemorySettings | None = None) -> LongTerm | None:
     """The file's sections and entries with their exact lines; None when there is no file."""
     doc = open_document(path)
     if doc is None:
         return None
-    size = limits.size_of(doc.data)
-    return LongTerm(doc, doc.sections, entries(doc), size, size.over(settings or MemorySettings()))
+    size = writing.size_of(doc.data)
+    return LongTerm(doc, doc.sections, memory_entries(doc), size, size.over(settings or MemorySettings()))
 
 
-def entries(doc: Document) -> tuple[Kept, ...]:
+def memory_entries(doc: Document) -> tuple[MemoryEntry, ...]:
     """The entries of a MEMORY.md: its outermost list items that say something."""
     return tuple(
-        Kept(
+        MemoryEntry(
             item.words,
             item.start,
             item.end,
@@ -174,7 +173,7 @@ def plan_add(
         return Edit(path, doc.hash, doc.data, Plan(), known.section, known.start)
     found = next((one for one in begun.sections if one.level and _plain(one.title) == _plain(title)), None)
     data = add_bullet(begun, found, words) if found else add_section(begun, title, [words])
-    limits.check(workspace, path, doc.data if doc else None, data, settings)
+    writing.check_limits(workspace, path, doc.data if doc else None, data, settings)
     added = _same(document(path, data), words)
     reason = say(f"new entry under “{title}”", f"在“{title}”下新增条目")
     return Edit(
@@ -187,12 +186,14 @@ def plan_add(
     )
 
 
-def apply(workspace: Workspace, clock: Clock, edit: Edit, config: Config | None = None, command: str = "admit") -> str:
+def apply_edit(
+    workspace: Workspace, clock: Clock, edit: Edit, config: Config | None = None, command: str = "admit"
+) -> str:
     """Back the file up for the day, then write it; returns the new hash. Does nothing for an empty plan."""
     with operation(workspace, clock, command, config) as op:
         before = expect(workspace, edit.path, edit.read)
         if before == edit.data:
-            return atomic.digest(edit.data)
+            return disk.digest(edit.data)
         if before is not None:
             _back_up(op, edit.path, before)
         return rewrite(op, edit.path, edit.data, read=edit.read)
@@ -209,13 +210,13 @@ def backup_path(workspace: Workspace, path: Path, clock: Clock, *, second: bool 
 def _back_up(op: Operation, path: Path, before: bytes) -> None:
     for second in (False, True):
         place = backup_path(op.workspace, path, op.clock, second=second)
-        stored = atomic.read_bytes(place)
+        stored = disk.read_bytes(place)
         if stored == before:
             return
         if stored is None:
             op.place(place)
-            op.record([Change(op.workspace.relative(place), CREATE, None, atomic.digest(before))], [before])
-            atomic.write(place, before, mode=stat.S_IMODE(path.stat().st_mode))
+            op.record([Change(op.workspace.relative(place), CREATE, None, disk.digest(before))], [before])
+            disk.write(place, before, mode=stat.S_IMODE(path.stat().st_mode))
             return
 
 
@@ -228,3 +229,70 @@ def _same(doc: Document, words: str) -> Item | None:
 
 def _plain(title: str) -> str:
     return " ".join(re.sub(r"[\W_]+", " ", title).casefold().split())
+
+
+# Lessons of a skill: `skills/<skill>/docs/retrospect.md` in the workspace, where the agent that uses the skill looks.
+
+_SHORTEST = 3  # characters of a name that can be looked for in a text
+
+
+def list_skills(workspace: Workspace) -> list[str]:
+    """The skills of a workspace by their folders: those that have a SKILL.md. Links that lead elsewhere are none of it."""
+    root, names = disk.real(workspace.root), []
+    try:
+        with os.scandir(workspace.root / "skills") as entries:
+            for entry in entries:
+                place = Path(entry.path)
+                if entry.name[0] != "." and (place / "SKILL.md").is_file() and root in disk.real(place).parents:
+                    names.append(entry.name)
+    except OSError:
+        return []
+    return sorted(names)
+
+
+def skill_named_in(text: str, known: list[str]) -> str | None:
+    """The skill that a text names, "-" and "_" being as good as a space; of several the one with the longest name."""
+    folded = re.sub(r"[-_\s]+", " ", text.casefold())
+    for name in sorted(known, key=len, reverse=True):
+        words = re.sub(r"[-_\s]+", " ", name.casefold()).strip()
+        if len(words) < _SHORTEST and words.isascii():
+            continue
+        if re.search(rf"(?<![a-z0-9]){re.escape(words)}(?![a-z0-9])", folded):
+            return name
+    return None
+
+
+def retrospect_path(workspace: Workspace, skill: str) -> Path:
+    return workspace.root / "skills" / skill / "docs" / "retrospect.md"
+
+
+def refuse_link(workspace: Workspace, path: Path) -> None:
+    """A link in the place of a file that we write would let us write into another one."""
+    if disk.real(path) != disk.real(workspace.root) / path.relative_to(workspace.root):
+        raise PathEscape(
+            say(
+                f"{workspace.relative(path)} is a link, or lies below one; put the real file in its place.",
+                f"{workspace.relative(path)} 是链接或位于链接之下；请换回真正的文件。",
+            )
+        )
+
+
+def has_lesson(workspace: Workspace, skill: str, text: str) -> bool:
+    doc = open_document(retrospect_path(workspace, skill))
+    lines = (item.words for item in doc.items) if doc else ()
+    return any(words_of(text).casefold() in line.casefold() for line in lines)
+
+
+def add_lesson(op: Operation, skill: str, day: str, text: str, source: str) -> bool:
+    """Write a lesson down once; whether it was new. What stands in the file stays as it is."""
+    path = retrospect_path(op.workspace, skill)
+    refuse_link(op.workspace, path)
+    if has_lesson(op.workspace, skill, text):
+        return False
+    before = disk.read_bytes(path)
+    line = f"- {day} {words_of(text)} ({say('from', '来自')} {source})\n"
+    head = f"# {say('Retrospect', '复盘')}: {skill}\n\n" if before is None else ""
+    old = before or b""
+    gap = b"" if not old or old.endswith(b"\n") else b"\n"
+    rewrite(op, path, old + gap + (head + line).encode(), read=None if before is None else disk.digest(before))
+    return True

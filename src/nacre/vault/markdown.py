@@ -9,9 +9,9 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 
 from nacre.errors import BadInput, NotFound
+from nacre.i18n import say
 from nacre.text.blocks import FRONT, HEADING, ITEM, Block, blocks
-from nacre.vault.atomic import digest, read_bytes
-from nacre.words import say
+from nacre.vault.disk import digest, read_bytes
 
 _BULLET = re.compile(r"([ \t]*)([-*+]|\d{1,9}[.)])([ \t]+)(?=\S)")
 _SMALL = 16_384  # bytes

@@ -1,9 +1,10 @@
-"""refcount.json: how often and when each checkpoint was recalled. What other tools wrote into it is kept as it is."""
+"""How often and when each memory was recalled: memory/recalls.jsonl, which every reader appends to without a lock, and refcount.json."""
 
 from __future__ import annotations
 
 import datetime as dt
 import json
+import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,18 +12,126 @@ from pathlib import Path
 from typing import Any
 
 from nacre.clock import Clock
-from nacre.config import Config
+from nacre.config.settings import Config
 from nacre.errors import BadInput
-from nacre.vault import atomic
-from nacre.vault.append import guarded
+from nacre.i18n import say
+from nacre.model.report import Problem
+from nacre.model.workspace import Workspace
+from nacre.vault import disk, jsonl
+from nacre.vault.disk import append_bytes, lines_for, open_regular, tail_of
 from nacre.vault.files import TIERS
-from nacre.vault.operation import Operation
-from nacre.vault.rewrite import expect
-from nacre.vault.rewrite import put as put_bytes
-from nacre.vault.workspace import Workspace
-from nacre.words import say
+from nacre.vault.history import Operation
+from nacre.vault.writing import expect, guarded
+from nacre.vault.writing import write_recorded as put_bytes
 
-NAME = "refcount.json"
+_END_BYTES = 65_536  # of the file, in which hundreds of the last readings stand
+
+
+ROTATED = "recall"  # the way of `nacre recall`, which lets a checkpoint rise by itself
+UNMOVED = "recall, not moved"  # the same, where it had to stay: another held the workspace
+
+
+@dataclass(frozen=True)
+class Recall:
+    """A passage that was given out: its lines, both counted from 1, and the way it went (search, get, mcp, hook)."""
+
+    at: str
+    path: str
+    id: str
+    lines: tuple[int, int]
+    via: str
+    query_hash: str | None = None
+
+
+def new_recall(
+    clock: Clock,
+    path: str,
+    id: str,  # noqa: A002 - the word users know
+    lines: tuple[int, int],
+    via: str,
+    query_hash: str | None = None,
+) -> Recall:
+    return Recall(clock.now().isoformat(timespec="seconds"), path, id, lines, via, query_hash)
+
+
+def write_recalls(workspace: Workspace, recalls: list[Recall], *, durable: bool = True) -> None:
+    """Append them in one write. Not an operation: reading is nothing to undo, and must not wait for what operations need."""
+    from nacre.guard.sanitise import clean
+    from nacre.guard.secrets import redact
+
+    if not recalls:
+        return
+    text = "".join(jsonl.dump_row(_recall_json(one)) for one in recalls)
+    path = workspace.recalls
+    append_bytes(path, lines_for(tail_of(path), redact(clean(text)).text), root=workspace.root, durable=durable)
+
+
+def _recall_json(one: Recall) -> dict[str, Any]:
+    line: dict[str, Any] = {"at": one.at, "path": one.path, "id": one.id, "lines": list(one.lines)}
+    if one.query_hash:
+        line["query_hash"] = one.query_hash
+    return line | {"via": one.via}
+
+
+def was_read(workspace: Workspace, path: str, now: dt.datetime, within: dt.timedelta) -> bool:
+    """Whether the file was given out so shortly before. Only the end of the log is looked at: a reader must not wait."""
+    try:
+        with os.fdopen(open_regular(workspace.recalls, os.O_RDONLY), "rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - _END_BYTES))
+            lines = file.read(_END_BYTES).split(b"\n")
+    except OSError:
+        return False
+    named = json.dumps(path, ensure_ascii=False).encode("utf-8", "replace")
+    return any(_is_of(line, path, now, within) for line in reversed(lines) if named in line)
+
+
+def _is_of(line: bytes, path: str, now: dt.datetime, within: dt.timedelta) -> bool:
+    try:
+        told = json.loads(line)
+        return bool(told["path"] == path and abs(now - dt.datetime.fromisoformat(told["at"])) < within)
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return False
+
+
+@dataclass(frozen=True)
+class Recalls:
+    """Every good line in order, and trouble with the others."""
+
+    recalls: tuple[Recall, ...]
+    problems: tuple[Problem, ...]
+
+
+def read_recalls(workspace: Workspace) -> Recalls:
+    shown = workspace.relative(workspace.recalls)
+    rows, problems = jsonl.read_rows(workspace.recalls, shown)
+    found: list[Recall] = []
+    troubles = list(problems)
+    for line, value in rows:
+        if one := _recall_from(value):
+            found.append(one)
+        else:
+            sentence = say(
+                f"Line {line} of {shown} is no recall; it is skipped.", f"{shown} 第 {line} 行不是有效记录，已跳过。"
+            )
+            troubles.append(Problem("broken line", sentence, shown, line))
+    return Recalls(tuple(found), tuple(sorted(troubles, key=lambda one: one.line or 0)))
+
+
+def _recall_from(value: dict[str, Any]) -> Recall | None:
+    at, path, known, lines = (value.get(name) for name in ("at", "path", "id", "lines"))
+    if not (isinstance(at, str) and isinstance(path, str) and isinstance(known, str)):
+        return None
+    if not (isinstance(lines, list) and len(lines) == 2 and all(isinstance(one, int) for one in lines)):
+        return None
+    query = value.get("query_hash")
+    return Recall(
+        at, path, known, (lines[0], lines[1]), str(value.get("via", "")), query if isinstance(query, str) else None
+    )
+
+
+# refcount.json: how often and when each checkpoint was recalled. What other tools wrote into it is kept as it is.
+
+REFCOUNT_NAME = "refcount.json"
 COUNTS = ("total", "7d")
 FLAGS = ("user_marked", "summarized", "promoted")
 FIELDS = frozenset({*COUNTS, *FLAGS, "timestamps", "created"})
@@ -31,7 +140,7 @@ SUMMARY_OF = "summary_of"  # the beginning of the hash of the text that the summ
 WEEK = 7 * 86400
 LARGEST = 100_000_000  # bytes
 
-Entry = dict[str, Any]
+Count = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -42,10 +151,10 @@ class Counts:
     hash: str | None
 
 
-def read(workspace: Workspace, config: Config) -> Counts:
+def read_counts(workspace: Workspace, config: Config) -> Counts:
     """The counts of a workspace; `BadInput` where they cannot be understood: then nobody may write over them."""
     path = workspace.refcount(config.tiers.path)
-    if path.is_symlink() and atomic.real(workspace.root) not in atomic.real(path).parents:
+    if path.is_symlink() and disk.real(workspace.root) not in disk.real(path).parents:
         raise BadInput(
             say(
                 f"{path} is a link that leads elsewhere; put the real file in its place.",
@@ -54,13 +163,13 @@ def read(workspace: Workspace, config: Config) -> Counts:
         )
     if path.is_file() and path.stat().st_size > LARGEST:
         raise BadInput(say(f"{path} is too large to be read; move it away.", f"{path} 过大，无法读取；请将其移走。"))
-    data = atomic.read_bytes(path)
+    data = disk.read_bytes(path)
     if data is None:
         return Counts({}, None)
-    return Counts(understood(path, data), atomic.digest(data))
+    return Counts(parse_counts(path, data), disk.digest(data))
 
 
-def write(op: Operation, counts: Counts, entries: Mapping[str, Any]) -> None:
+def write_counts(op: Operation, counts: Counts, entries: Mapping[str, Any]) -> None:
     """Put other entries in the place of those that were read; the file is left alone where they are the same.
 
     Only what is new in it is guarded, string by string: how the file was laid out before does not make its words new ones.
@@ -73,7 +182,7 @@ def write(op: Operation, counts: Counts, entries: Mapping[str, Any]) -> None:
     known = set(_strings(counts.entries))
     for one in suspects([one for one in _strings(entries) if one not in known]):
         guarded(one)
-    put_bytes(op, path, before, written(entries))
+    put_bytes(op, path, before, dump_counts(entries))
 
 
 def suspects(strings: Sequence[str]) -> list[str]:
@@ -85,7 +194,7 @@ def suspects(strings: Sequence[str]) -> list[str]:
     return [one for one in strings if redact(one).findings]
 
 
-def name_of(place: str) -> str:
+def checkpoint_name(place: str) -> str:
     """The name of a checkpoint without its layer: under another one it is no new name."""
     layer, _, name = place.partition("/")
     return name if layer in TIERS else place
@@ -93,17 +202,17 @@ def name_of(place: str) -> str:
 
 def _strings(value: Any) -> Iterator[str]:
     if isinstance(value, str):
-        yield name_of(value)
+        yield checkpoint_name(value)
     elif isinstance(value, Mapping):
         for key, held in value.items():
-            yield name_of(key)
+            yield checkpoint_name(key)
             yield from _strings(held)
     elif isinstance(value, list):
         for one in value:
             yield from _strings(one)
 
 
-def understood(path: Path, data: bytes) -> dict[str, Any]:
+def parse_counts(path: Path, data: bytes) -> dict[str, Any]:
     try:
         told = json.loads(data.decode("utf-8-sig"))
         json.dumps(told, indent=1)  # what nests too deep to be read may still be too deep to be written
@@ -119,21 +228,21 @@ def understood(path: Path, data: bytes) -> dict[str, Any]:
     return told
 
 
-def written(entries: Mapping[str, Any]) -> bytes:
+def dump_counts(entries: Mapping[str, Any]) -> bytes:
     text = json.dumps(entries, ensure_ascii=False, indent=1)
     plain = text.isascii() or text.encode("utf-8", "ignore").decode() == text
     return ((text if plain else json.dumps(entries, indent=1)) + "\n").encode()
 
 
-def new(created: int) -> Entry:
+def new_count(created: int) -> Count:
     """The entry of a checkpoint that was never recalled."""
     return {"total": 0, "7d": 0, "timestamps": [], **dict.fromkeys(FLAGS, False), "created": created}
 
 
-def whole(entry: Mapping[str, Any], created: int) -> Entry:
+def complete_count(entry: Mapping[str, Any], created: int) -> Count:
     """The entry with every field that it lacks."""
     listed = entry.get("timestamps")
-    return {**new(created), "total": len(listed) if isinstance(listed, list) else 0, **entry}
+    return {**new_count(created), "total": len(listed) if isinstance(listed, list) else 0, **entry}
 
 
 def is_number(value: object) -> bool:
@@ -162,7 +271,7 @@ def moments(entry: Mapping[str, Any], clock: Clock) -> list[float]:
     return [one for one in found if one is not None]
 
 
-def with_recalls(entry: Mapping[str, Any], seconds: Counter[int], clock: Clock) -> tuple[Entry, list[int]]:
+def with_recalls(entry: Mapping[str, Any], seconds: Counter[int], clock: Clock) -> tuple[Count, list[int]]:
     """The entry with every recall that it did not know, and which these were. The same again adds nothing.
 
     `seconds` tells how many recalls each second had: two of the same second are two.
@@ -181,14 +290,14 @@ def with_recalls(entry: Mapping[str, Any], seconds: Counter[int], clock: Clock) 
     return after, added
 
 
-def with_week(entry: Mapping[str, Any], now: float, clock: Clock) -> Entry:
+def with_week(entry: Mapping[str, Any], now: float, clock: Clock) -> Count:
     """The entry with its recalls of the last seven days counted anew."""
     return {**entry, "7d": sum(now - WEEK < one <= now for one in moments(entry, clock))}
 
 
-def together(first: Mapping[str, Any], second: Mapping[str, Any]) -> Entry:
+def merge_count(first: Mapping[str, Any], second: Mapping[str, Any]) -> Count:
     """Two entries that turn out to be about one checkpoint: each counted recalls of its own."""
-    both: Entry = {**second, **first}
+    both: Count = {**second, **first}
     for name in COUNTS:
         if is_number(first.get(name)) and is_number(second.get(name)):
             both[name] = first[name] + second[name]
@@ -204,36 +313,36 @@ def together(first: Mapping[str, Any], second: Mapping[str, Any]) -> Entry:
     return both
 
 
-def put(entries: dict[str, Any], key: str, entry: Any) -> None:
+def put_count(entries: dict[str, Any], key: str, entry: Any) -> None:
     """Add an entry; where one stands already, two checkpoints turned out to be the same."""
     known = entries.get(key)
     if isinstance(known, dict) and isinstance(entry, Mapping):
-        entries[key] = together(known, entry)
+        entries[key] = merge_count(known, entry)
     elif entry is not None and key not in entries:
         entries[key] = entry
 
 
-def moved(entries: Mapping[str, Any], keys: Sequence[str], key: str, entry: Mapping[str, Any]) -> dict[str, Any]:
+def move_counts(entries: Mapping[str, Any], keys: Sequence[str], key: str, entry: Mapping[str, Any]) -> dict[str, Any]:
     """The entries with one in the place of those under some keys."""
     after: dict[str, Any] = {}
     for known, value in entries.items():
         if known not in keys:
-            put(after, known, value)
+            put_count(after, known, value)
         elif known == keys[0]:
-            put(after, key, entry)
+            put_count(after, key, entry)
     if not keys:
-        put(after, key, entry)
+        put_count(after, key, entry)
     return after
 
 
-def merge(path: Path, base: bytes | None, ours: bytes | None, theirs: bytes | None) -> bytes | None:
+def merge_counts(path: Path, base: bytes | None, ours: bytes | None, theirs: bytes | None) -> bytes | None:
     """`ours` with what leads from `base` to `theirs`, entry by entry and field by field; a field that both changed stays as it is now."""
-    old, now, wanted = ({} if data is None else understood(path, data) for data in (base, ours, theirs))
+    old, now, wanted = ({} if data is None else parse_counts(path, data) for data in (base, ours, theirs))
     merged = _merged(old, now, wanted)
     for key in merged.keys() & old.keys() & now.keys() & wanted.keys():
         if all(isinstance(one[key], dict) for one in (old, now, wanted)):
             merged[key] = _merged(old[key], now[key], wanted[key])
-    return written(merged) if merged or theirs is not None else None
+    return dump_counts(merged) if merged or theirs is not None else None
 
 
 def _merged(old: Mapping[str, Any], now: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,13 +9,12 @@ from typing import Any
 
 from nacre.errors import NacreError
 from nacre.guard.sanitise import one_line
-from nacre.vault.append import REDACT, guarded
-from nacre.vault.atomic import digest, read_bytes
+from nacre.i18n import say
+from nacre.model.workspace import Workspace
+from nacre.vault.disk import digest, read_bytes
+from nacre.vault.history import Operation
 from nacre.vault.markdown import Document, document, without_comments, words_of
-from nacre.vault.operation import Operation
-from nacre.vault.rewrite import rewrite
-from nacre.vault.workspace import Workspace
-from nacre.words import say
+from nacre.vault.writing import REDACT, guarded, rewrite
 
 CLASH, DOUBT, FULL, ADOPTED, FADED = "clash", "doubt", "full", "adopted", "faded"
 KINDS = (CLASH, DOUBT, FULL, ADOPTED, FADED)
@@ -27,7 +26,7 @@ _HEAD = """# Review
 
 
 @dataclass(frozen=True)
-class Item:
+class Question:
     """One question: an offered text or an entry, why it is asked, and what belongs to it."""
 
     id: str
@@ -47,13 +46,13 @@ class Item:
         return str(source.get("day", "")), str(source["bullet"])
 
 
-def read(workspace: Workspace) -> list[Item]:
+def read_review(workspace: Workspace) -> list[Question]:
     """The questions that are open, in the order of the file."""
     try:
         data = read_bytes(workspace.review)
     except NacreError:
         return []  # a folder or a pipe stands there: `change` says so when there is something to write
-    return _items(_readable(workspace, data)) if data else []
+    return _questions(_readable(workspace, data)) if data else []
 
 
 def _readable(workspace: Workspace, data: bytes) -> Document:
@@ -61,19 +60,19 @@ def _readable(workspace: Workspace, data: bytes) -> Document:
     return document(workspace.review, data.decode("utf-8", "replace").encode())
 
 
-def _items(doc: Document) -> list[Item]:
-    found: list[Item] = []
+def _questions(doc: Document) -> list[Question]:
+    found: list[Question] = []
     for item in doc.items:
         about = _about(item.text)
         if isinstance(about.get("id"), str) and about.get("kind") in KINDS:
             why = " ".join(line.strip(" -") for line in item.text.split("\n")[1:] if line.strip())
             words = without_comments(item.text.split("\n")[0], _OPENING, _CLOSING, "").strip()
             known = about.pop("id"), about.pop("kind")
-            found.append(Item(*known, words, why, about))
+            found.append(Question(*known, words, why, about))
     return found
 
 
-def change(op: Operation, *, add: Sequence[Item] = (), drop: Iterable[str] = ()) -> None:
+def change_review(op: Operation, *, add: Sequence[Question] = (), drop: Iterable[str] = ()) -> None:
     """Put questions in and take answered ones out, by id; everything else in the file stays as it is."""
     workspace = op.workspace
     gone = set(drop)
@@ -118,14 +117,14 @@ def _about(text: str) -> dict[str, Any]:
     return {}
 
 
-def _written(item: Item) -> str:
+def _written(item: Question) -> str:
     about = json.dumps({"id": item.id, "kind": item.kind, **item.about}, ensure_ascii=False, separators=(",", ":"))
     about = about.replace("-->", "--\\u003e")
     text, why = (words_of(one_line(guarded(words, REDACT))) for words in (item.text, item.why))
     return f"- {text} <!-- nacre:{about} -->\n  - {why}\n"
 
 
-def title(kind: str) -> str:
+def kind_title(kind: str) -> str:
     """What a kind of question is called."""
     return {
         CLASH: say("clash", "冲突"),

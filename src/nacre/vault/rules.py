@@ -1,24 +1,165 @@
-"""The rules that an agent finds in AGENTS.md: how to search memory and what to write into it."""
+"""The rules about memory that an agent is given, in English and Chinese: one text behind AGENTS.md, MCP, plugins and skills, and its block in AGENTS.md."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from nacre.errors import BadInput
+from nacre.i18n import say
 from nacre.vault.markdown import Document
-from nacre.vault.rulewords import BOTH, COMMANDS, TITLE, section
-from nacre.words import say
+
+TITLE = {"en": "## Memory", "zh": "## 记忆"}
+
+# How each deed is called where an agent has the tools, and where it has only the command line.
+TOOLS: Mapping[str, str] = {
+    "search": "`memory_search`",
+    "get": "`memory_get`",
+    "write": "`memory_write`",
+    "state": "`memory_state`",
+    "layers": "`memory_search(query, layer=…)`",
+}
+COMMANDS: Mapping[str, Mapping[str, str]] = {
+    "en": {
+        "search": '`nacre search "what you need"`',
+        "get": "`nacre get FILE:LINE -l 20`",
+        "write": '`nacre remember "…" --type PREF`',
+        "state": "`nacre wal task|decide|context|pending|done|blocker|get`",
+        "layers": '`nacre recall "what you need"`',
+    },
+    "zh": {
+        "search": '`nacre search "要找的内容"`',
+        "get": "`nacre get 文件:行号 -l 20`",
+        "write": '`nacre remember "……" --type PREF`',
+        "state": "`nacre wal task|decide|context|pending|done|blocker|get`",
+        "layers": '`nacre recall "要找的内容"`',
+    },
+}
+
+OPENING = {
+    "en": "Your memory is kept by Nacre: `MEMORY.md` for what must never be got wrong, `memory/YYYY-MM-DD.md` for each day.",
+    "zh": "你的记忆由 Nacre 保管：`MEMORY.md` 存放绝不能弄错的事，`memory/YYYY-MM-DD.md` 是每天的日志。",
+}
+BOTH = {
+    "en": "Where you have the tools `memory_search`, `memory_get`, `memory_write` and `memory_state`, use them in place of the commands.",
+    "zh": "如果有 `memory_search`、`memory_get`、`memory_write` 和 `memory_state` 这些工具，就用工具代替命令。",
+}
+HEADS = {
+    "en": {"reading": "Reading:", "writing": "Writing:", "working": "Working memory:"},
+    "zh": {"reading": "读取：", "writing": "写入：", "working": "工作记忆："},
+}
+
+READING = {
+    "en": (
+        "Search before you answer about prior work, decisions, dates, people, preferences or todos: {search}. Search in the user's own words.",
+        (
+            "Four signs that a memory is wanted: the user comes back to something you talked about, asks what was concluded or agreed, says that it "
+            "was said or written before, or you notice yourself that what you need is not in front of you."
+        ),
+        "Never read whole memory files. A search names file and lines; take only the lines you need: {get}.",
+        (
+            "Whole conversations fade in layers: hot and warm hold every word, gist only a summary, forgotten is about to go. {layers} looks there; "
+            "rely less on the wording the older the layer."
+        ),
+        (
+            "Say where it stands (`path#L3-L9`) when you build on a memory. When nothing is found, say that you looked and found nothing. Do not guess what was "
+            "agreed earlier."
+        ),
+    ),
+    "zh": (
+        "回答有关以往的工作、决定、日期、人物、偏好或待办之前，先搜索：{search}，并使用用户自己的说法。",
+        "需要回忆的四种信号：用户又提起谈过的话题；问起当时的结论或约定；明说以前说过、写过；或者你自己发现所需的内容不在眼前。",
+        "不要通读记忆文件。搜索会给出文件和行号，只取需要的几行：{get}。",
+        "完整的对话按层淡去：hot 和 warm 保留原文，gist 只有摘要，forgotten 即将删除。{layers} 可在其中查找；层越旧，越不能照搬字句。",
+        "引用记忆时注明出处（`path#L3-L9`）。没有找到就直说查过但没有，不要猜测以前的约定。",
+    ),
+}
+WRITING = {
+    "en": (
+        (
+            "Write it down in the moment: decisions, preferences, corrections, lessons and finished work, with {write}. Do not wait for the end of the session; "
+            "what is captured by itself later is only the safety net."
+        ),
+        "One fact, one line, with names, dates and reasons, so that it can be understood without this conversation.",
+        "`MEMORY.md` is only for what prevents a concrete mistake later. Everything else belongs in the day's log.",
+        "Daily logs are only added to. Never edit or remove what stands there.",
+        "Never write passwords, keys, tokens or other secrets, nor what was said in private into a group.",
+    ),
+    "zh": (
+        "当场写下：决定、偏好、纠正、教训和完成的工作，用 {write}。不要等到会话结束；之后的自动采集只是最后一道保险。",
+        "一件事写一行，带上名称、日期和原因，脱离本次对话也能看懂。",
+        "只有能避免具体错误的内容才进 `MEMORY.md`，其余写入当天的日志。",
+        "每日日志只追加，不修改、不删除已有内容。",
+        "绝不写入密码、密钥、令牌等机密，也不要把私下谈话写进群组。",
+    ),
+}
+WORKING = {
+    "en": (
+        (
+            "Keep what is going on now on disk, before you reply, with {state}: the task, decisions, deadlines and other context, what is pending, what blocks. It outlives "
+            "compaction and restarts; read it when a session begins."
+        ),
+    ),
+    "zh": (
+        "回复之前，先用 {state} 把正在进行的事存到磁盘：任务、决定、期限等上下文、待办和阻碍。它不受压缩和重启影响；会话开始时先读它。",
+    ),
+}
+
+ELSEWHERE = {
+    "en": (
+        "The rules for memory stand in `AGENTS.md`, in the section that Nacre keeps there. In this session {search}, {get}, {write} and {state} take the place of "
+        "the commands that it names: search first, take only the lines you need, write it down in the moment."
+    ),
+    "zh": (
+        "记忆的规则写在 `AGENTS.md` 中由 Nacre 维护的那一节。本会话中用 {search}、{get}、{write} 和 {state} 代替其中的命令："
+        "先搜索，只取需要的几行，当场写下。"
+    ),
+}
+
+
+def reading_rules(language: str, names: Mapping[str, str] = TOOLS) -> list[str]:
+    """The rules of recall, a line each."""
+    return [one.format_map(names) for one in READING[language]]
+
+
+def writing_rules(language: str, names: Mapping[str, str] = TOOLS) -> list[str]:
+    """The rules of writing, a line each."""
+    return [one.format_map(names) for one in WRITING[language]]
+
+
+def working_rules(language: str, names: Mapping[str, str] = TOOLS) -> list[str]:
+    """What is told of working memory, a line each."""
+    return [one.format_map(names) for one in WORKING[language]]
+
+
+def rules_pointer(language: str, names: Mapping[str, str] = TOOLS) -> str:
+    """The section for a prompt that holds the rules already, in AGENTS.md: they are not told twice."""
+    return f"{TITLE[language]}\n\n{ELSEWHERE[language].format_map(names)}\n"
+
+
+def rules_section(language: str, names: Mapping[str, str], *, note: str = "", writes: bool = True) -> str:
+    """The rules as Markdown, from their heading on, ending in a newline. Who may not write is not told how."""
+    parts = [("reading", reading_rules(language, names))]
+    if writes:
+        parts += [("writing", writing_rules(language, names)), ("working", working_rules(language, names))]
+    told = [TITLE[language], "", " ".join(one for one in (OPENING[language], note) if one)]
+    for head, lines in parts:
+        told += ["", HEADS[language][head], *(f"- {one}" for one in lines)]
+    return "\n".join(told) + "\n"
+
+
+# The rules that an agent finds in AGENTS.md: how to search memory and what to write into it.
 
 BEGIN, END = "<!-- nacre:begin -->", "<!-- nacre:end -->"
 
 
-def block(language: str = "en") -> str:
+def rules_block(language: str = "en") -> str:
     """The rules between their markers, ending in a newline."""
     if language not in ("en", "zh"):
         raise BadInput(
             say(f'The rules exist in "en" and "zh", not in "{language}".', f"规则只有“en”和“zh”，没有“{language}”。")
         )
-    return f"{BEGIN}\n{section(language, COMMANDS[language], note=BOTH[language])}{END}\n"
+    return f"{BEGIN}\n{rules_section(language, COMMANDS[language], note=BOTH[language])}{END}\n"
 
 
 def has_block(text: str) -> bool:
@@ -33,7 +174,7 @@ def with_block(doc: Document, language: str = "en") -> bytes:
         language = "zh"  # the block that is there keeps its language, whatever locale the command runs in
     elif found:
         language = "en"
-    wanted = block(language).replace("\n", doc.newline)
+    wanted = rules_block(language).replace("\n", doc.newline)
     if found:
         start, end = found
         return (text[:start] + wanted.removesuffix(doc.newline) + text[end:]).encode()

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from nacre.errors import BadSetting
-from nacre.vault import atomic
+from nacre.i18n import say
+from nacre.vault import disk
 from nacre.vault.lock import hold
-from nacre.words import say
 
 _TABLE = re.compile(r"^\s*\[([^\[\]]+)\]\s*(?:#.*)?$")
 
@@ -47,7 +47,7 @@ def changed(path: Path, key: str, value: Any) -> str:
 def set_key(path: Path, key: str, value: Any) -> None:
     """Set the key while nobody else does."""
     with hold(path.with_name("config.lock")):
-        atomic.write(path, changed(path, key, value).encode())
+        disk.write(path, changed(path, key, value).encode())
 
 
 def _section(lines: list[str], table: str) -> tuple[int, int]:
@@ -93,7 +93,7 @@ def _with_end_of(line: str, wanted: str) -> str:
 
 def _text(path: Path) -> str:
     try:
-        return (atomic.read_bytes(path) or b"").decode("utf-8")
+        return (disk.read_bytes(path) or b"").decode("utf-8")
     except UnicodeDecodeError as trouble:
         raise _by_hand(path, str(trouble)) from trouble
 

@@ -17,14 +17,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nacre.model.workspace import Workspace
 from nacre.text.sentences import sentences
 from nacre.text.stamps import bare_words
-from nacre.vault import atomic, ledger
-from nacre.vault.blobs import private_folder
-from nacre.vault.ledger import Record, identity
+from nacre.vault import disk, ledger
+from nacre.vault.history import Operation, private_folder
+from nacre.vault.ledger import Record, entry_id
 from nacre.vault.markdown import words_of
-from nacre.vault.operation import Operation
-from nacre.vault.workspace import Workspace
 
 if TYPE_CHECKING:
     import numpy as np
@@ -55,7 +54,7 @@ class Tombstone:
     apart: bool = False  # another statement, forgotten together with the fact
 
 
-def normal(text: str) -> str:
+def normal_words(text: str) -> str:
     """What a line says, whatever its mark, label, source note, case, width of letters and closing punctuation."""
     words = unicodedata.normalize("NFKC", bare_words(words_of(text))).casefold()
     return " ".join(words.split()).strip(_ENDS)
@@ -99,7 +98,7 @@ class Tombstones:
     def known(self, text: str) -> str | None:
         """The id of the tombstone of these very words."""
         words = bare_words(words_of(text))
-        return self._known(normal(words)) or self._known(words)
+        return self._known(normal_words(words)) or self._known(words)
 
     def only(self, ids: Container[str]) -> Tombstones:
         """Those of these ids, and of the same things in other words."""
@@ -113,7 +112,7 @@ class Tombstones:
     def _known(self, words: str) -> str | None:
         if self._key and (found := self._by_hash.get(_hash(self._key, words))):
             return found
-        known = identity(words)
+        known = entry_id(words)
         return known if known in self._ids else None
 
     def _near(self, vectors: Vectors) -> str | None:
@@ -157,21 +156,21 @@ def _parts(text: str) -> Iterator[str]:
     whole = bare_words(words_of(text))
     seen = {""}
     for part in (whole, *sentences(whole), *_JOINTS.split(whole)):
-        for form in (normal(part), part):
+        for form in (normal_words(part), part):
             if form not in seen:
                 seen.add(form)
                 yield form
 
 
-def load(workspace: Workspace) -> Tombstones:
+def load_tombstones(workspace: Workspace) -> Tombstones:
     """The tombstones of a workspace. Where nothing was ever forgotten this is one look at the ledger's bytes."""
-    data = atomic.read_bytes(workspace.ledger)
+    data = disk.read_bytes(workspace.ledger)
     if not data or f'"{FIELD}"'.encode() not in data:
         return Tombstones()
-    return of(ledger.read(workspace).records, _read_key(workspace))
+    return tombstones_in(ledger.read_ledger(workspace).records, _read_key(workspace))
 
 
-def of(records: Iterable[Record], key: bytes | None) -> Tombstones:
+def tombstones_in(records: Iterable[Record], key: bytes | None) -> Tombstones:
     """The tombstones among the ledger's lines: a later line that brings the words back lifts one."""
     standing: dict[str, Tombstone] = {}
     for record in records:
@@ -193,39 +192,39 @@ def _stone(record: Record) -> Tombstone | None:
     )
 
 
-def carve(
+def new_tombstone(
     key: bytes, words: str, *, known: str, fact: str, apart: bool = False, vectors: Vectors | None = None
 ) -> dict[str, Any]:
     """The tombstone of a wording, as the ledger keeps it under the id by which the wording is known."""
     signs = {model: _signs_of(key, known, model, vector) for model, vector in (vectors or {}).items()}
-    stone: dict[str, Any] = {"fact": fact, "words": _hash(key, normal(words))}
+    stone: dict[str, Any] = {"fact": fact, "words": _hash(key, normal_words(words))}
     return stone | ({"apart": True} if apart else {}) | ({"signs": signs} if signs else {})
 
 
-def lift(op: Operation, text: str) -> tuple[str, ...]:
+def lift_tombstones(op: Operation, text: str) -> tuple[str, ...]:
     """Take away the tombstone of these very words, with those of the same thing in other words; their ids.
 
     Who says a thing again wants it known. Words that only resemble it, or mention it, may be what replaces it.
     """
-    stones = load(op.workspace)
+    stones = load_tombstones(op.workspace)
     met = next((stone for stone in stones.stones if stone.id == stones.known(text)), None)
     if met is None:
         return ()
     same = [] if met.apart else [stone for stone in stones.stones if stone.fact == met.fact and not stone.apart]
     lifted = tuple(stone.id for stone in same or [met])
     at = op.clock.now().isoformat(timespec="seconds")
-    ledger.write(op, *(Record(one, at, "restored", more={"lifted": True}) for one in lifted))
+    ledger.write_records(op, *(Record(one, at, "restored", more={"lifted": True}) for one in lifted))
     return lifted
 
 
-def key_of(op: Operation) -> bytes:
+def workspace_key(op: Operation) -> bytes:
     """The key of the workspace, made when there is none. Losing it loses no memory: what was forgotten is then known by its
     exact words alone."""
     if key := _read_key(op.workspace):
         return key
     made = secrets.token_bytes(_BYTES)
     private_folder(op.workspace.machine)
-    atomic.write(key_file(op.workspace), made.hex().encode() + b"\n", root=op.workspace.root)
+    disk.write(key_file(op.workspace), made.hex().encode() + b"\n", root=op.workspace.root)
     return made
 
 
@@ -235,7 +234,7 @@ def key_file(workspace: Workspace) -> Path:
 
 def _read_key(workspace: Workspace) -> bytes | None:
     try:
-        key = bytes.fromhex((atomic.read_bytes(key_file(workspace)) or b"").decode("ascii").strip())
+        key = bytes.fromhex((disk.read_bytes(key_file(workspace)) or b"").decode("ascii").strip())
     except ValueError:
         return None
     return key if len(key) == _BYTES else None

@@ -12,11 +12,11 @@ from pathlib import Path
 
 from nacre.clock import monday
 from nacre.errors import BadInput, raise_unless_absent
+from nacre.i18n import say
+from nacre.model.workspace import Workspace
 from nacre.text.blocks import HEADING, ITEM, TEXT, Block
 from nacre.text.stamps import date_in, label_of, project_named, real_day, source_day, stamp_of
 from nacre.vault.markdown import Document, document, insert_lines, words_of
-from nacre.vault.workspace import Workspace
-from nacre.words import say
 
 _NAME = re.compile(r"(\d{4}-\d{2}-\d{2})\.md")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -24,7 +24,7 @@ _LEVEL = 3  # of a day's heading, where the file shows no other
 
 
 @dataclass(frozen=True)
-class Line:
+class DigestLine:
     """One thing that a digest says: as it stands there on one line, the day it is from, and its project."""
 
     text: str
@@ -45,12 +45,12 @@ class _Head:
     project: str | None
 
 
-def place(workspace: Workspace, day: dt.date) -> Path:
+def digest_path(workspace: Workspace, day: dt.date) -> Path:
     """Where the digest of the week that holds a day is to be, when there is none yet."""
     return workspace.weekly / f"{monday(day).isoformat()}.md"
 
 
-def files(workspace: Workspace) -> dict[dt.date, Path]:
+def digest_files(workspace: Workspace) -> dict[dt.date, Path]:
     """The digests by their Mondays. One named for another weekday is that week's, unless there is one named for Monday."""
     try:
         names = sorted(os.listdir(workspace.weekly))
@@ -64,21 +64,21 @@ def files(workspace: Workspace) -> dict[dt.date, Path]:
     return found
 
 
-def lines(doc: Document) -> tuple[Line, ...]:
+def digest_lines(doc: Document) -> tuple[DigestLine, ...]:
     """Everything that the digest says, whoever wrote it: labelled lines, list items, paragraphs."""
     heads = _heads(doc)
-    found: list[Line] = []
+    found: list[DigestLine] = []
     for block in doc.blocks:
         if block.kind not in (ITEM, TEXT):
             continue
         day = next((head.day for head in reversed(heads) if head.day and head.last < block.start <= head.end), None)
         project = _above(heads, block.start)
         told = (words for text in _texts(doc, block) if (words := words_of(text)))
-        found += [Line(words, source_day(words) or day, project) for words in told]
+        found += [DigestLine(words, source_day(words) or day, project) for words in told]
     return tuple(found)
 
 
-def add(doc: Document, day: str, project: str | None, new: Sequence[str]) -> bytes:
+def add_lines(doc: Document, day: str, project: str | None, new: Sequence[str]) -> bytes:
     """New lines in the section of their day, and there below the sub-heading of their project; both are made where missing.
 
     Raises `BadInput` where the lines would become part of something else, such as a code fence that is never closed.

@@ -1,11 +1,11 @@
-"""SESSION-STATE.md, working memory, as it stands: five sections, whatever language their headings are in."""
+"""SESSION-STATE.md, working memory: its five sections, whatever language their headings are in, and slice edits of them."""
 
 from __future__ import annotations
 
 import datetime as dt
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 from nacre.clock import Clock
 from nacre.errors import BadInput, PathEscape
 from nacre.guard.finding import pattern
-from nacre.vault import atomic
-from nacre.vault.markdown import Document, Item, Section, document, words_of
-from nacre.vault.workspace import Workspace
-from nacre.words import language, say
+from nacre.i18n import language, say
+from nacre.model.workspace import Workspace
+from nacre.text.blocks import unclosed_fences
+from nacre.vault import disk
+from nacre.vault.markdown import Document, Item, Section, add_bullet, add_section, document, insert_lines, words_of
 
 TASK, CONTEXT, DECISIONS, PENDING, BLOCKERS = SECTIONS = ("task", "context", "decisions", "pending", "blockers")
 LARGEST = 1_000_000  # bytes; what is longer is no working memory
@@ -48,7 +49,7 @@ _NUMBER = r"\A(\d{1,9})(\\*)([.)])(?=\s|\Z)"
 _WRITTEN_COMMENT = "&((?:amp;)*)lt;!--"
 
 
-class Line(NamedTuple):
+class StateEntry(NamedTuple):
     """An entry of a section. It goes from line `start` to `end`, both counted from 1."""
 
     words: str  # what it says, without its time, its box or its key
@@ -88,7 +89,7 @@ def writable(workspace: Workspace) -> Path:
     return path_of(workspace)
 
 
-def read(workspace: Workspace, clock: Clock) -> State:
+def read_state(workspace: Workspace, clock: Clock) -> State:
     """The file as it stands. One that cannot be edited is left alone with a sentence that says why."""
     path = path_of(workspace)
     try:
@@ -102,9 +103,9 @@ def read(workspace: Workspace, clock: Clock) -> State:
                 f"{path.name} 超过 {LARGEST // 1_000_000} MB，Nacre 不会改动它。请精简，或将其移走。",
             )
         )
-    data = atomic.read_bytes(path)
+    data = disk.read_bytes(path)
     if data is None or not data.strip():
-        return State(document(path, template()), None if data is None else atomic.digest(data))
+        return State(document(path, template()), None if data is None else disk.digest(data))
     doc = document(path, data)
     assert doc.text  # a file that is no UTF-8 says so here
     moment = dt.datetime.fromtimestamp(about.st_mtime, dt.UTC) if about else None
@@ -125,7 +126,7 @@ def name_of(wanted: str) -> str | None:
     return None
 
 
-def section(doc: Document, name: str) -> Section | None:
+def find_section(doc: Document, name: str) -> Section | None:
     """The section of the file, by the best of the headings that it may have."""
     titles = {_plain(one.title): one for one in reversed(doc.sections) if one.level}
     for wanted in (*map(_plain, HEADINGS[name]), *_CALLED[name]):
@@ -141,9 +142,9 @@ def heading_for(doc: Document, name: str) -> str:
     return HEADINGS[name][known[0] if known else language() == "zh"]
 
 
-def lines(doc: Document, name: str) -> tuple[Line, ...]:
+def section_entries(doc: Document, name: str) -> tuple[StateEntry, ...]:
     """The entries of a section, oldest first."""
-    found = section(doc, name)
+    found = find_section(doc, name)
     if not found:
         return ()
     items = [_without_foreign(item) for item in doc.items if found.start <= item.start <= found.end]
@@ -153,13 +154,13 @@ def lines(doc: Document, name: str) -> tuple[Line, ...]:
 class Nested(NamedTuple):
     """An entry at any depth: as a whole, and what it says before the first entry that is nested in it."""
 
-    line: Line
-    own: Line
+    line: StateEntry
+    own: StateEntry
 
 
-def every(doc: Document, name: str) -> list[Nested]:
+def nested_entries(doc: Document, name: str) -> list[Nested]:
     """The entries of a section with those that are nested in them, each before its own."""
-    outermost = {one.start for one in lines(doc, name)}
+    outermost = {one.start for one in section_entries(doc, name)}
     todo = [_without_foreign(item) for item in doc.items if item.start in outermost][::-1]
     found: list[Nested] = []
     while todo:
@@ -186,20 +187,22 @@ def _until(item: Item, line: int) -> Item:
     return replace(item, end=item.start + len(kept) - 1, text=text, words=words_of(text))
 
 
-def _line(name: str, item: Item) -> Line:
+def _line(name: str, item: Item) -> StateEntry:
     words = words_of(item.text)
     if name == DECISIONS and (timed := _TIMED.match(words)):
-        return Line(plain(words[timed.end() :], first=False), item.start, item.end, time=timed[2], day=timed[1] or "")
+        return StateEntry(
+            plain(words[timed.end() :], first=False), item.start, item.end, time=timed[2], day=timed[1] or ""
+        )
     if name == PENDING and (box := pattern(_BOX).match(words)):
-        return Line(plain(words[box.end() :], first=False), item.start, item.end, done=box[1] != " ")
+        return StateEntry(plain(words[box.end() :], first=False), item.start, item.end, done=box[1] != " ")
     if name == CONTEXT and (pair := pattern(_KEY).fullmatch(plain(words))):
-        return Line(pair[2].strip(), item.start, item.end, key=pair[1].strip())
-    return Line(plain(words), item.start, item.end)
+        return StateEntry(pair[2].strip(), item.start, item.end, key=pair[1].strip())
+    return StateEntry(plain(words), item.start, item.end)
 
 
 def task_lines(doc: Document) -> tuple[int, ...]:
     """The numbers of the lines that say what the task is; comments and blank lines are not among them."""
-    found = section(doc, TASK)
+    found = find_section(doc, TASK)
     if not found:
         return ()
     numbers: list[int] = []
@@ -210,7 +213,7 @@ def task_lines(doc: Document) -> tuple[int, ...]:
     return tuple(numbers)
 
 
-def task(doc: Document) -> str:
+def current_task(doc: Document) -> str:
     """What is being done now; empty when nothing is."""
     said = (doc.bare[number - 1].strip() for number in task_lines(doc))
     first, *rest = list(said) or [""]
@@ -239,21 +242,21 @@ def as_plain(state: State) -> dict[str, Any]:
     of_mark = mark[1].isoformat() if mark else None
     decisions = [
         {"at": f"{day} {one.time}" if (day := one.day or of_mark) and one.time else one.time or None, "text": one.words}
-        for one in lines(doc, DECISIONS)
+        for one in section_entries(doc, DECISIONS)
     ]
     return {
-        TASK: task(doc) or None,
-        CONTEXT: [{"key": one.key, "value": one.words} for one in lines(doc, CONTEXT)],
+        TASK: current_task(doc) or None,
+        CONTEXT: [{"key": one.key, "value": one.words} for one in section_entries(doc, CONTEXT)],
         DECISIONS: decisions,
-        PENDING: [one.words for one in lines(doc, PENDING) if not one.done],
-        BLOCKERS: [one.words for one in lines(doc, BLOCKERS)],
+        PENDING: [one.words for one in section_entries(doc, PENDING) if not one.done],
+        BLOCKERS: [one.words for one in section_entries(doc, BLOCKERS)],
     }
 
 
-def body(doc: Document, wanted: str) -> str | None:
+def section_body(doc: Document, wanted: str) -> str | None:
     """What stands in a section, by one of our names for it or by its own heading; None when there is none."""
     name = name_of(wanted)
-    found = section(doc, name) if name else _titled(doc, wanted)
+    found = find_section(doc, name) if name else _titled(doc, wanted)
     if not found:
         return "" if name else None
     inside = [line for line in doc.bare[found.start + found.headings - 1 : found.end] if line.strip()]
@@ -311,3 +314,130 @@ def stuck(doc: Document, title: str) -> BadInput:
 
 def _plain(title: str) -> str:
     return " ".join(re.sub(r"[\W_]+", " ", title).casefold().split())
+
+
+# Slice edits of SESSION-STATE.md: an entry added or taken out, a task set, times of earlier days given their date.
+
+
+def dated(state: State, today: dt.date, *, marked: bool = False) -> Document:
+    """The file with the date before every time of an earlier day, and the mark that says whose times have none.
+
+    A file of another tool has no mark: there the times are of the day when it was last written.
+    """
+    doc = state.document
+    mark = day_mark(doc)
+    if not mark and not marked:
+        return doc
+    day = mark[1] if mark else state.written
+    new: dict[int, str | None] = {}
+    if day and (day != today if mark else day < today):
+        bare = [one for one in section_entries(doc, DECISIONS) if one.time and not one.day]
+        told = {
+            one.start: doc.bare[one.start - 1].replace(f"[{one.time}]", f"[{day.isoformat()} {one.time}]", 1)
+            for one in bare
+        }
+        new |= _without_secrets(told)
+    if mark:
+        return _with_lines(doc, {**new, mark[0]: day_line(today)})
+    doc = _with_lines(doc, new)
+    title = next((one for one in doc.sections if one.level == 1), None)
+    place = title.start + title.headings - 1 if title else _before_decisions(doc)
+    made = document(doc.path, insert_lines(doc, place, [day_line(today)]))
+    if hides_nothing(doc, made):
+        return made
+    # A comment that the user never closed would end at our mark, and hide what stands between: the top is above it.
+    top = 0 if doc.frontmatter is None else doc.blocks[0].end
+    return document(doc.path, insert_lines(doc, top, [day_line(today)]))
+
+
+def _without_secrets(told: Mapping[int, str]) -> dict[int, str]:
+    """The lines that may be written anew: what the user wrote long ago must not stop today's decision from being written."""
+    from nacre.guard.secrets import redact
+
+    text = "\n".join(told.values())
+    found = redact(text).findings
+    numbers = list(told)
+    secret = {
+        numbers[at]
+        for one in found
+        for at in range(text.count("\n", 0, one.start), text.count("\n", 0, max(one.start, one.end - 1)) + 1)
+    }
+    return {number: line for number, line in told.items() if number not in secret}
+
+
+def _with_lines(doc: Document, new: Mapping[int, str | None]) -> Document:
+    """The file with other words in the lines of these numbers, each ending as it did; without the line where there are none."""
+    if not new:
+        return doc
+    made: list[str] = []
+    for number, (line, bare) in enumerate(zip(doc.lines, doc.bare, strict=True), start=1):
+        words = new.get(number, bare)
+        mark = "\ufeff" if line.startswith("\ufeff") else ""
+        made.append(mark if words is None else mark + words + line[len(mark) + len(bare) :])
+    return document(doc.path, "".join(made).encode())
+
+
+def _before_decisions(doc: Document) -> int:
+    found = find_section(doc, DECISIONS)
+    return found.start - 1 if found else len(doc.lines)
+
+
+def with_section(doc: Document, name: str) -> Document:
+    if find_section(doc, name):
+        return doc
+    return document(doc.path, add_section(doc, heading_for(doc, name), []))
+
+
+def hides_nothing(old: Document, new: Document, *, but: str | None = None) -> bool:
+    """Whether every heading and entry of the old file is still one in the new, those of one section set aside."""
+    return _seen(old, but) == _seen(new, but)
+
+
+def _seen(doc: Document, but: str | None) -> tuple[list[str], list[str], str | None]:
+    aside = find_section(doc, but) if but else None
+    items = [item.text for item in doc.items if not aside or not aside.start <= item.start <= aside.end]
+    return [one.title for one in doc.sections if one.level], items, doc.frontmatter
+
+
+def added(doc: Document, name: str, line: str) -> Document:
+    doc = with_section(doc, name)
+    found = find_section(doc, name)
+    if found is None:
+        raise stuck(doc, heading_for(doc, name))  # a fence or comment that is never closed hides it
+    return document(doc.path, add_bullet(doc, found, line))
+
+
+def without(doc: Document, gone: Iterable[StateEntry]) -> Document:
+    return _with_lines(doc, {number: None for one in gone for number in range(one.start, one.end + 1)})
+
+
+def oldest(doc: Document, name: str, most: int) -> tuple[Document, list[StateEntry]]:
+    """The file with no more than so many entries in the section, and the oldest, which leave it."""
+    known = section_entries(doc, name)
+    gone = list(known[: max(0, len(known) - most)])
+    return without(doc, gone), gone
+
+
+def with_task(doc: Document, line: str | None) -> Document:
+    """The file with this as its task, or none."""
+    found = find_section(doc, TASK)
+    numbers = task_lines(doc)
+    if found is None:
+        raise stuck(doc, heading_for(doc, TASK))
+    if _never_closed(doc, numbers):
+        raise stuck(doc, found.title)  # what follows is hidden in it, and is not the task
+    marker = "- " if numbers and doc.bare[numbers[0] - 1].startswith("- ") else ""
+    bare = _with_lines(doc, dict.fromkeys(numbers))
+    if line is None:
+        return bare
+    top = (numbers[0] if numbers else found.start + found.headings) - 1
+    for lines_ in ([marker + line], [marker + line, ""], ["", marker + line, ""]):
+        made = document(doc.path, insert_lines(bare, top, lines_))
+        if current_task(made) == plain(line) and hides_nothing(doc, made, but=TASK):
+            return made
+    raise stuck(doc, found.title)
+
+
+def _never_closed(doc: Document, numbers: Sequence[int]) -> bool:
+    """Whether a code fence among these lines goes on to the end of the file because nothing closes it."""
+    return max(numbers, default=0) == len(doc.lines) and not unclosed_fences(list(doc.bare)).isdisjoint(numbers)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from nacre.brain.local.consequence import without_it
 from nacre.brain.local.judge import Judge
+from nacre.brain.local.wording import without_it
 
 JUDGE = Judge(None)
 

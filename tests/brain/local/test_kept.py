@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from nacre.brain.local.kept import KeptVectors
+from nacre.brain.local.judge import VectorCache
 from nacre.embed.protocol import ModelId
 
 MODEL = ModelId("little", "0123abcd", 4)
@@ -38,12 +38,12 @@ class Counting:
         return np.array([[len(text), ord(text[0]), int(model.hash[:2], 16), 1] for text in texts], np.float32)
 
 
-def kept_from(path: Path, *texts: str) -> KeptVectors:
-    kept = KeptVectors(path)
+def kept_from(path: Path, *texts: str) -> VectorCache:
+    kept = VectorCache(path)
     rows = kept.embed(Counting(), MODEL, texts)
     kept.want(MODEL.hash, zip(texts, rows, strict=True))
     kept.save()
-    return KeptVectors(path)
+    return VectorCache(path)
 
 
 def test_what_was_kept_is_not_made_again(tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ def test_what_nobody_wants_any_more_is_dropped(tmp_path: Path) -> None:
     second.want(MODEL.hash, [("two", second.embed(Counting(), MODEL, ["two"])[0])])
     second.save()
     embedder = Counting()
-    KeptVectors(path).embed(embedder, MODEL, ["one", "two"])
+    VectorCache(path).embed(embedder, MODEL, ["one", "two"])
     assert embedder.asked == ["one"]
 
 
@@ -73,7 +73,7 @@ def test_a_night_that_read_nothing_leaves_the_file_as_it_is(tmp_path: Path) -> N
     path = tmp_path / "v.npz"
     kept_from(path, "one")
     before = path.read_bytes()
-    KeptVectors(path).save()
+    VectorCache(path).save()
     assert path.read_bytes() == before
 
 
@@ -83,7 +83,7 @@ def test_a_damaged_or_missing_file_costs_only_time(tmp_path: Path, damage: bytes
     kept_from(path, "one")
     path.write_bytes(path.read_bytes()[:100] if damage is None else damage)
     embedder = Counting()
-    assert KeptVectors(path).embed(embedder, MODEL, ["one"]).shape == (1, 4)
+    assert VectorCache(path).embed(embedder, MODEL, ["one"]).shape == (1, 4)
     assert embedder.asked == ["one"]
 
 
@@ -93,5 +93,5 @@ def test_rows_of_another_form_are_not_believed(tmp_path: Path) -> None:
     rows["0123abcd.rows"] = np.full((2, 4), np.nan, np.float32)
     np.savez(path, **rows)
     embedder = Counting()
-    KeptVectors(path).embed(embedder, MODEL, ["one"])
+    VectorCache(path).embed(embedder, MODEL, ["one"])
     assert embedder.asked == ["one"]

@@ -22,7 +22,7 @@ from nacre.brain.local.likeness import (
     tells_a_change,
     tells_a_move,
 )
-from nacre.text.language import language_of
+from nacre.text.tokens import language_of
 
 
 def read(text: str) -> Statement:

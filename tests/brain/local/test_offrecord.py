@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from nacre.brain.local.dialogue import sentences_of
+from nacre.brain.local.dialogue import off_record, sentences_of
 from nacre.brain.local.extract import extract
 from nacre.brain.local.judge import Judge
-from nacre.brain.local.offrecord import hidden
 from nacre.model.session import Message, Speaker
 
 START = dt.datetime(2026, 5, 4, 9, tzinfo=dt.UTC)
@@ -36,7 +35,7 @@ def hidden_of(texts: list[str], language: str, judge: Judge) -> list[tuple[int, 
     more, answer = NEWS[language]
     for text in texts:
         sentences = sentences_of(talk(text + more, answer))
-        found.append((len(hidden(sentences, judge.read([one.text for one in sentences]))), len(sentences)))
+        found.append((len(off_record(sentences, judge.read([one.text for one in sentences]))), len(sentences)))
     return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nacre.brain.local.pieces import Piece, pieces
+from nacre.brain.local.wording import Piece, pieces
 
 
 def texts(line: str) -> list[str]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nacre.brain.local.likeness import statement
-from nacre.brain.local.reversal import turns_round
+from nacre.brain.local.likeness import is_reversed, statement
 
 
 @pytest.mark.parametrize(
@@ -21,8 +20,8 @@ from nacre.brain.local.reversal import turns_round
     ],
 )
 def test_the_opposite_in_the_same_words_turns_it_round(old: str, new: str, language: str) -> None:
-    assert turns_round(statement(old, language), statement(new, language))
-    assert turns_round(statement(new, language), statement(old, language))
+    assert is_reversed(statement(old, language), statement(new, language))
+    assert is_reversed(statement(new, language), statement(old, language))
 
 
 @pytest.mark.parametrize(
@@ -38,5 +37,5 @@ def test_the_opposite_in_the_same_words_turns_it_round(old: str, new: str, langu
     ],
 )
 def test_the_same_in_another_order_or_about_something_else_does_not(old: str, new: str, language: str) -> None:
-    assert not turns_round(statement(old, language), statement(new, language))
-    assert not turns_round(statement(new, language), statement(old, language))
+    assert not is_reversed(statement(old, language), statement(new, language))
+    assert not is_reversed(statement(new, language), statement(old, language))

@@ -9,8 +9,8 @@ from typing import Any
 from tests.capture.talks import Desk
 
 from nacre.brain.local.judge import Judge
-from nacre.capture.imports.plan import ImportReport
-from nacre.capture.imports.run import import_
+from nacre.capture.importing import import_
+from nacre.capture.importing_notes import ImportReport
 
 
 def bare_judge() -> Judge:

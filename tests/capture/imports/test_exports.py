@@ -11,13 +11,12 @@ import pytest
 from tests.capture.imports.elsewhere import key, run
 from tests.capture.talks import Desk, Said, at, zulu
 
-from nacre.capture import cursors
-from nacre.capture.imports import exports
-from nacre.capture.imports.plan import ImportReport
+from nacre.capture import cursors, importing_exports
+from nacre.capture.importing_notes import ImportReport
 from nacre.capture.sync import sync
 from nacre.errors import BadInput
 from nacre.sources.consent import begin_pause
-from nacre.vault.history import history
+from nacre.vault.history import read_history
 from nacre.vault.undo import undo
 
 FIRST: tuple[Said, ...] = (
@@ -66,7 +65,7 @@ def write(path: Path, *conversations: dict[str, Any]) -> Path:
 
 
 def take(desk: Desk, path: Path, **more: Any) -> ImportReport:
-    return exports.take(path, desk.setting("2026-03-09"), **more)
+    return importing_exports.import_export(path, desk.setting("2026-03-09"), **more)
 
 
 @pytest.fixture
@@ -139,7 +138,7 @@ def test_a_dry_run_tells_and_writes_nothing(desk: Desk, export: Path) -> None:
 def test_many_batches_are_one_step_to_undo_and_can_be_imported_again(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(exports, "BATCH", 3)
+    monkeypatch.setattr(importing_exports, "BATCH", 3)
     talks = [
         claude_ai(("2024-05-01 09:00", "user", f"one {n}"), ("2024-05-02 09:00", "user", f"two {n}"), name=f"{n:08}-x")
         for n in range(10)
@@ -150,7 +149,7 @@ def test_many_batches_are_one_step_to_undo_and_can_be_imported_again(
     assert seen[0] == (3, 20)
     assert seen[-1] == (20, 20)
     first = desk.logs()
-    operations = history(desk.workspace).operations
+    operations = read_history(desk.workspace).operations
     assert [one.command for one in operations] == ["import"]
     undo(desk.workspace, desk.setting().clock, desk.config)
     assert desk.logs() == {}
@@ -167,7 +166,7 @@ def test_since_leaves_out_conversations_that_ended_before(desk: Desk, export: Pa
 def test_an_import_does_not_count_as_a_sync_nor_widen_the_next_one(desk: Desk, export: Path) -> None:
     desk.claude(("2024-02-01 09:00", "user", "old"), ("2024-02-01 09:05", "user", "talk"), session="cccccccc-3")
     take(desk, export)
-    known = cursors.load(desk.workspace)
+    known = cursors.load_cursors(desk.workspace)
     assert (known.synced, known.since) == (None, None)
     report = desk.sync("2026-03-09 12:00")
     assert report.first
@@ -203,7 +202,7 @@ def test_an_export_without_conversations_gets_a_sentence(desk: Desk) -> None:
 def test_a_run_that_breaks_off_is_completed_by_the_next(
     desk: Desk, export: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(exports, "BATCH", 1)
+    monkeypatch.setattr(importing_exports, "BATCH", 1)
     calls = 0
 
     def breaking(*given: Any, **more: Any) -> Any:
@@ -213,11 +212,11 @@ def test_a_run_that_breaks_off_is_completed_by_the_next(
             raise KeyboardInterrupt
         return sync(*given, **more)
 
-    monkeypatch.setattr(exports, "sync", breaking)
+    monkeypatch.setattr(importing_exports, "sync", breaking)
     with pytest.raises(KeyboardInterrupt):
         take(desk, export)
     assert len(desk.headings()) == 1
-    monkeypatch.setattr(exports, "sync", sync)
+    monkeypatch.setattr(importing_exports, "sync", sync)
     take(desk, export)
     assert len(desk.headings()) == 3
     assert take(desk, export).changed == 0

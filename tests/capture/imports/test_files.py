@@ -7,8 +7,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.capture.imports.elsewhere import key
 
-from nacre.capture.imports.files import safe, with_number
-from nacre.vault.rewrite import guard_added
+from nacre.capture.importing_notes import safe_bytes, with_number
+from nacre.vault.writing import guard_added
 
 pieces = st.sampled_from(
     (
@@ -21,7 +21,7 @@ pieces = st.sampled_from(
 @given(st.lists(pieces, max_size=12).map(b"".join) | st.binary(max_size=60))
 @example(b"password:\n\n\nhunter2Xk9$\n")
 def test_what_is_safe_is_written_as_it_is_and_stays_safe(data: bytes) -> None:
-    once = safe(data)
+    once = safe_bytes(data)
     assert guard_added(b"", once) == once
     assert key().encode() not in once
 
@@ -30,7 +30,7 @@ def test_what_is_safe_is_written_as_it_is_and_stays_safe(data: bytes) -> None:
     "data", [b"# A\r\n\r\n- plain\r\n", b"\xef\xbb\xbf# A\n", b"caf\xe9\n", "下周二评审\n".encode(), b"no end of line"]
 )
 def test_text_without_secrets_keeps_its_bytes(data: bytes) -> None:
-    assert safe(data) == data
+    assert safe_bytes(data) == data
 
 
 def test_numbers_stand_before_the_ending() -> None:

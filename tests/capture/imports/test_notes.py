@@ -12,7 +12,7 @@ import pytest
 from tests.capture.imports.elsewhere import key, run
 from tests.capture.talks import Desk
 
-from nacre.config import SourceSettings, SourcesSettings
+from nacre.config.settings import SourceSettings, SourcesSettings
 from nacre.errors import BadInput, NotFound
 from nacre.vault.files import layer_of, memory_files
 from nacre.vault.undo import undo
@@ -227,7 +227,7 @@ def test_a_file_that_cannot_be_read_is_named_and_the_others_come(desk: Desk, mon
 
 
 def test_a_library_of_notes_is_better_searched_where_it_lies(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nacre.capture.imports.files.MOST", 2)
+    monkeypatch.setattr("nacre.capture.importing_notes.MOST", 2)
     for name in "abc":
         put(desk.home / "library" / f"{name}.md", name)
     with pytest.raises(BadInput, match=r"index\.extra_paths"):

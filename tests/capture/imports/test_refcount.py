@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tests.capture.imports.elsewhere import run
 from tests.capture.talks import Desk
 
-from nacre.capture.imports.refcount import merged
-from nacre.config import Config, TierSettings
+from nacre.capture.importing_refcount import merge_counts
+from nacre.config.settings import Config, TierSettings
 from nacre.errors import BadInput, PathEscape
 
 
@@ -91,9 +91,9 @@ files = st.dictionaries(st.sampled_from(["warm/a.md", "hot/b.md", "_version"]), 
 
 @given(files, files)
 def test_merging_again_changes_nothing_and_loses_no_recall(ours: dict[str, Any], theirs: dict[str, Any]) -> None:
-    once = merged(ours, theirs)
-    assert merged(once, theirs) == once
-    assert merged(ours, {}) == ours
+    once = merge_counts(ours, theirs)
+    assert merge_counts(once, theirs) == once
+    assert merge_counts(ours, {}) == ours
     for key, entry in ours.items():
         if isinstance(entry, dict):
             assert entry.keys() <= once[key].keys()

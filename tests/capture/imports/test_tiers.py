@@ -11,7 +11,7 @@ import pytest
 from tests.capture.imports.elsewhere import key, run
 from tests.capture.talks import Desk
 
-from nacre.config import Config, TierSettings
+from nacre.config.settings import Config, TierSettings
 from nacre.errors import BadInput
 from nacre.vault.undo import undo
 

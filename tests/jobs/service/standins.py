@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from nacre.clock import Clock, zone
-from nacre.config import Config
-from nacre.jobs.service.common import Machine, Setup
-from nacre.vault.workspace import Workspace
+from nacre.config.settings import Config
+from nacre.jobs.installer import Machine, Setup
+from nacre.model.workspace import Workspace
 
 _SHELL = """\
 #!/bin/sh

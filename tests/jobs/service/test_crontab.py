@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tests.jobs.service.standins import World
 
 from nacre.errors import BadInput, ChangedOutside, NacreError
-from nacre.jobs.service.manage import apply, plan_install, plan_remove
-from nacre.vault.workspace import Workspace
+from nacre.jobs.services import apply_plan, plan_install, plan_remove
+from nacre.model.workspace import Workspace
 
 lines = st.lists(
     st.sampled_from(
@@ -52,18 +52,18 @@ def test_whatever_stands_in_a_crontab_comes_back_byte_for_byte(
     tab = tab.configured(timezone="Asia/Shanghai") if cronie else tab
     data = b"\n".join(above) + (b"\n" if ended and above else b"")
     put(tab, data)
-    apply(plan_install(tab.setup, "cron"))
+    apply_plan(plan_install(tab.setup, "cron"))
     more = b"".join(one + b"\n" for one in below)
     put(tab, (tab.crontab() or b"") + more)
-    apply(plan_remove(tab.setup))
+    apply_plan(plan_remove(tab.setup))
     newline = b"\n" if more and data and not data.endswith(b"\n") else b""
     assert tab.crontab() == data + newline + more
 
 
 def test_where_there_was_no_crontab_there_is_none_again(tab: World) -> None:
-    apply(plan_install(tab.setup, "cron"))
+    apply_plan(plan_install(tab.setup, "cron"))
     assert tab.crontab() is not None
-    apply(plan_remove(tab.setup))
+    apply_plan(plan_remove(tab.setup))
     assert tab.crontab() is None
 
 
@@ -72,7 +72,7 @@ def test_a_cron_that_knows_zones_is_told_the_users_and_other_lines_keep_theirs(t
     put(tab, b"CRON_TZ=Europe/Paris\n5 4 * * * backup\n")
     tab = tab.configured(timezone="Asia/Shanghai")
     made = plan_install(tab.setup, "cron")
-    apply(made)
+    apply_plan(made)
     told = (tab.crontab() or b"").decode().splitlines()
     assert told[2:4] == [f"# nacre {tab.setup.mark} begin", "CRON_TZ=Asia/Shanghai"]
     assert told[4].startswith("0 10,14,18,22 * * * ")
@@ -83,7 +83,7 @@ def test_a_cron_that_knows_zones_is_told_the_users_and_other_lines_keep_theirs(t
 @pytest.mark.usefixtures("_in_new_york")
 def test_for_a_cron_without_zones_times_are_converted_and_it_is_said(tab: World) -> None:
     made = plan_install(tab.configured(timezone="Asia/Shanghai").setup, "cron")
-    apply(made)
+    apply_plan(made)
     told = (tab.crontab() or b"").decode()
     assert "CRON_TZ" not in told
     assert "\n0 2,6,10,22 * * * " in told  # in March New York is twelve hours behind Shanghai
@@ -94,10 +94,10 @@ def test_for_a_cron_without_zones_times_are_converted_and_it_is_said(tab: World)
 
 def test_lines_that_the_user_put_between_our_markers_stay(tab: World) -> None:
     put(tab, b"5 4 * * * backup\n")
-    apply(plan_install(tab.setup, "cron"))
+    apply_plan(plan_install(tab.setup, "cron"))
     end = f"# nacre {tab.setup.mark} end".encode()
     put(tab, (tab.crontab() or b"").replace(end, b"1 1 * * * mine\n" + end))
-    apply(plan_remove(tab.setup))
+    apply_plan(plan_remove(tab.setup))
     assert tab.crontab() == b"5 4 * * * backup\n1 1 * * * mine\n"
 
 
@@ -105,13 +105,13 @@ def test_two_workspaces_share_a_crontab(tab: World) -> None:
     root = tab.folder / "other workspace"
     (root / ".nacre").mkdir(parents=True)
     other = replace(tab.setup, workspace=Workspace(root))
-    apply(plan_install(tab.setup, "cron"))
+    apply_plan(plan_install(tab.setup, "cron"))
     alone = tab.crontab()
-    apply(plan_install(other, "cron"))
-    apply(plan_remove(other))
+    apply_plan(plan_install(other, "cron"))
+    apply_plan(plan_remove(other))
     assert tab.crontab() == alone
-    apply(plan_install(other, "cron"))
-    apply(plan_remove(tab.setup))
+    apply_plan(plan_install(other, "cron"))
+    apply_plan(plan_remove(tab.setup))
     assert str(root) in (tab.crontab() or b"").decode()
     assert tab.setup.mark not in (tab.crontab() or b"").decode()
 
@@ -126,7 +126,7 @@ def test_a_crontab_that_changed_meanwhile_is_not_overwritten(tab: World) -> None
     made = plan_install(tab.setup, "cron")
     put(tab, b"1 1 * * * mine\n")
     with pytest.raises(ChangedOutside):
-        apply(made)
+        apply_plan(made)
     assert tab.crontab() == b"1 1 * * * mine\n"
 
 

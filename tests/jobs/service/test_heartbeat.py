@@ -8,8 +8,8 @@ import pytest
 from tests.jobs.service.standins import World
 
 from nacre.errors import BadInput, PathEscape
-from nacre.jobs.service.manage import apply, plan_install, plan_remove
-from nacre.jobs.service.words import BEGIN, END
+from nacre.jobs.openclaw import BEGIN, END
+from nacre.jobs.services import apply_plan, plan_install, plan_remove
 from nacre.vault.undo import undo
 
 
@@ -26,10 +26,10 @@ def file(here: World) -> Path:
 def test_the_file_comes_back_byte_for_byte(here: World, file: Path, before: bytes | None, below: bytes) -> None:
     if before is not None:
         file.write_bytes(before)
-    apply(plan_install(here.setup, with_heartbeat=True))
+    apply_plan(plan_install(here.setup, with_heartbeat=True))
     assert BEGIN.encode() in file.read_bytes()
     file.write_bytes(file.read_bytes() + below)
-    apply(plan_remove(here.setup))
+    apply_plan(plan_remove(here.setup))
     if before is None and not below:
         assert not file.exists()
         return
@@ -39,13 +39,13 @@ def test_the_file_comes_back_byte_for_byte(here: World, file: Path, before: byte
 
 
 def test_without_being_asked_nothing_is_written_there(here: World, file: Path) -> None:
-    apply(plan_install(here.has("crontab").setup))
+    apply_plan(plan_install(here.has("crontab").setup))
     assert not file.exists()
 
 
 @pytest.mark.parametrize(("language", "word"), [("en", "otherwise say nothing"), ("zh", "否则不要提及")])
 def test_it_names_one_command_and_asks_for_silence(here: World, file: Path, language: str, word: str) -> None:
-    apply(plan_install(here.configured(language=language).setup, with_heartbeat=True))
+    apply_plan(plan_install(here.configured(language=language).setup, with_heartbeat=True))
     text = file.read_text("utf-8")
     assert f"nacre jobs run --due --workspace {here.setup.root}`" in text
     assert word in text.lower()
@@ -54,17 +54,17 @@ def test_it_names_one_command_and_asks_for_silence(here: World, file: Path, lang
 
 def test_it_can_be_undone_like_any_change_of_the_workspace(here: World, file: Path) -> None:
     file.write_bytes(b"# Mine\n")
-    apply(plan_install(here.setup, with_heartbeat=True))
+    apply_plan(plan_install(here.setup, with_heartbeat=True))
     undo(here.setup.workspace, here.setup.clock, here.setup.config)
     assert file.read_bytes() == b"# Mine\n"
-    apply(plan_remove(here.setup))
+    apply_plan(plan_remove(here.setup))
     assert file.read_bytes() == b"# Mine\n"
 
 
 def test_markers_that_the_user_quotes_are_the_users(here: World, file: Path) -> None:
     file.write_text(f"Never remove `{BEGIN}`\n{END}\n", "utf-8")
     before = file.read_bytes()
-    apply(plan_remove(here.setup))
+    apply_plan(plan_remove(here.setup))
     assert file.read_bytes() == before
 
 
@@ -78,5 +78,5 @@ def test_a_file_that_is_not_text_or_leads_elsewhere_is_left_alone(here: World, f
     outside.write_bytes(b"# Somebody's\n")
     file.symlink_to(outside)
     with pytest.raises(PathEscape):
-        apply(plan_install(here.setup, with_heartbeat=True))
+        apply_plan(plan_install(here.setup, with_heartbeat=True))
     assert outside.read_bytes() == b"# Somebody's\n"

@@ -18,12 +18,11 @@ from tests.jobs.service.conftest import NOW
 from tests.jobs.service.standins import World
 from tests.vault.conftest import run_in_child
 
-from nacre.config import JobsSettings, SyncSettings
+from nacre.config.settings import JobsSettings, SyncSettings
 from nacre.errors import BadInput, ChangedOutside, NacreError
-from nacre.jobs import installed, journal
-from nacre.jobs.service import manage
-from nacre.jobs.service.common import Machine, Step
-from nacre.jobs.service.manage import ServicePlan, apply, choose, plan_install, plan_remove
+from nacre.jobs import installer, journal, services
+from nacre.jobs.installer import Machine, Step
+from nacre.jobs.services import ServicePlan, apply_plan, choose_scheduler, plan_install, plan_remove
 
 KINDS = ["systemd", "launchd", "cron", "openclaw"]
 
@@ -42,13 +41,13 @@ def ready(here: World, kind: str) -> World:
 
 def install(here: World, kind: str = "auto", **how: Any) -> ServicePlan:
     made = plan_install(here.setup, kind, **how)
-    apply(made)
+    apply_plan(made)
     return made
 
 
 def remove(here: World) -> ServicePlan:
     made = plan_remove(here.setup)
-    apply(made)
+    apply_plan(made)
     return made
 
 
@@ -59,10 +58,10 @@ def test_removing_leaves_the_machine_byte_for_byte_as_it_was(here: World, kind: 
     made = install(here, kind, with_heartbeat=True)
     assert made.kind == kind
     assert here.everything() != before
-    assert installed.kinds(here.setup.workspace) == (kind,)
+    assert installer.installed_kinds(here.setup.workspace) == (kind,)
     remove(here)
     assert here.everything() == before
-    assert installed.read(here.setup.workspace) == {}
+    assert installer.read_installed(here.setup.workspace) == {}
     assert not remove(here).changed
 
 
@@ -85,7 +84,7 @@ def test_what_a_timer_calls_runs_a_time_once_whoever_else_ran_it(here: World) ->
     env = {**os.environ, "NACRE_NOW": NOW.isoformat(), "NACRE_JOBS_JITTER": "0s", "TZ": "UTC"}
 
     def runs() -> list[str]:
-        return [one.job for one in journal.read(here.setup.workspace).runs]
+        return [one.job for one in journal.read_journal(here.setup.workspace).runs]
 
     for job in ("organise", "organise", "heartbeat", "heartbeat", "organise", "memory-sync"):
         subprocess.run(here.setup.command(job), env=env, check=True, stdout=subprocess.DEVNULL)
@@ -100,7 +99,7 @@ def test_installing_twice_equals_installing_once(here: World, kind: str) -> None
     again = plan_install(here.setup, kind, with_heartbeat=True)
     assert not again.changed
     assert again.shown == ()
-    apply(again)
+    apply_plan(again)
     assert here.everything() == after
 
 
@@ -151,7 +150,7 @@ def test_a_command_that_fails_is_told_with_its_words_and_nothing_half_done_remai
     remove(here)
     assert here.everything() == before
     install(here, kind)
-    assert installed.is_complete(here.setup.workspace, kind)
+    assert installer.is_complete(here.setup.workspace, kind)
 
 
 @pytest.mark.parametrize(("kind", "broken"), [("systemd", "restart"), ("cron", "-"), ("openclaw", "30 9 * * *")])
@@ -214,7 +213,7 @@ def killed(here: World, kind: str, survived: int) -> None:
         os._exit(9)
 
     def work() -> None:
-        manage.carry_out = cut_short  # type: ignore[attr-defined]
+        services.carry_out = cut_short  # type: ignore[attr-defined]
         install(here, kind)
 
     assert run_in_child(work) == 9
@@ -225,9 +224,9 @@ def test_another_scheduler_takes_over_and_the_first_is_taken_back(here: World) -
     before = here.everything()
     install(here, "systemd")
     install(here, "cron")
-    assert installed.kinds(here.setup.workspace) == ("cron",)
+    assert installer.installed_kinds(here.setup.workspace) == ("cron",)
     assert not list((here.home / ".config/systemd/user").glob("nacre-*"))
-    assert choose(here.setup) == "cron"  # what is in use stays in use
+    assert choose_scheduler(here.setup) == "cron"  # what is in use stays in use
     remove(here)
     assert here.everything() == before
 
@@ -235,7 +234,7 @@ def test_another_scheduler_takes_over_and_the_first_is_taken_back(here: World) -
 def test_the_record_is_the_users_alone_and_what_came_with_a_clone_names_no_files(here: World) -> None:
     here = ready(here, "systemd")
     install(here, "systemd")
-    record = installed.file_of(here.setup.workspace)
+    record = installer.installed_path(here.setup.workspace)
     assert stat.S_IMODE(record.stat().st_mode) == 0o600
     mine = here.home / "precious"
     mine.write_bytes(b"mine")
@@ -254,7 +253,7 @@ def test_without_its_record_it_is_taken_back_by_its_name(here: World, kind: str,
     (here.kept / "crontab").write_bytes(b"5 4 * * * backup\n")
     before = here.everything()
     install(here, kind)
-    file = installed.file_of(here.setup.workspace)
+    file = installer.installed_path(here.setup.workspace)
     file.unlink() if record is None else file.write_bytes(record)
     assert remove(here).changed
     file.unlink(missing_ok=True)
@@ -298,19 +297,19 @@ def test_systemd_that_does_not_answer_any_more_does_not_hinder_removing(here: Wo
 
 def test_the_machine_decides_what_runs_the_jobs(here: World) -> None:
     here = ready(here, "systemd").has("systemctl", "launchctl", "crontab", "openclaw")
-    assert choose(here.setup) == "systemd"
+    assert choose_scheduler(here.setup) == "systemd"
     here.fails("show-environment")  # no session bus, as in a container
-    assert choose(here.setup) == "cron"
-    assert choose(here.on(platform="darwin").setup) == "launchd"
-    assert choose(here.has("openclaw").setup) == "openclaw"
+    assert choose_scheduler(here.setup) == "cron"
+    assert choose_scheduler(here.on(platform="darwin").setup) == "launchd"
+    assert choose_scheduler(here.has("openclaw").setup) == "openclaw"
     (here.home / ".openclaw" / "workspace").unlink()
-    assert choose(here.setup) is None
+    assert choose_scheduler(here.setup) is None
 
 
 def test_where_nothing_can_run_jobs_nothing_is_written(here: World) -> None:
     made = install(here)
     assert (made.kind, made.changed) == (None, False)
-    assert installed.read(here.setup.workspace) == {}
+    assert installer.read_installed(here.setup.workspace) == {}
 
 
 @pytest.mark.parametrize(
@@ -329,7 +328,7 @@ def test_openclaw_is_not_asked_to_run_the_jobs_of_a_workspace_that_is_not_its_ow
 
 def test_a_link_in_the_place_of_the_record_is_refused(here: World, tmp_path: Path) -> None:
     here = ready(here, "cron")
-    installed.file_of(here.setup.workspace).symlink_to(tmp_path / "elsewhere")
+    installer.installed_path(here.setup.workspace).symlink_to(tmp_path / "elsewhere")
     with pytest.raises(NacreError, match="is a link"):
         install(here, "cron")
     assert here.crontab() == b"MAILTO=me\n5 4 * * * backup"

@@ -10,10 +10,9 @@ import pytest
 from tests.jobs.service.standins import World
 
 from nacre.errors import NacreError
-from nacre.jobs import installed
-from nacre.jobs.service import openclaw
-from nacre.jobs.service.manage import apply, plan_install, plan_remove
-from nacre.jobs.service.words import prompt
+from nacre.jobs import installer, openclaw
+from nacre.jobs.openclaw import job_prompt
+from nacre.jobs.services import apply_plan, plan_install, plan_remove
 
 CURRENT = "--announce Fallback-deliver --deliver Deprecated --no-deliver Disable --session <target>"
 
@@ -42,7 +41,7 @@ def test_a_current_version_is_told_in_its_own_options(claw: World) -> None:
     sync, tidy = commands(claw)
     assert sync[-3] == "--no-deliver"
     assert tidy[-3] == "--announce"
-    apply(plan_install(claw.setup, "openclaw"))
+    apply_plan(plan_install(claw.setup, "openclaw"))
     assert [one["delivery"]["mode"] for one in claw.openclaw_jobs()] == ["none", "announce"]
 
 
@@ -81,7 +80,7 @@ def test_a_job_of_the_user_keeps_its_name_and_stays(claw: World) -> None:
     mine = {"id": "mine", "name": "memory-sync", "payload": {"message": "Run nacre jobs run memory-sync by hand"}}
     others(claw, mine)
     made = plan_install(claw.setup, "openclaw")
-    apply(made)
+    apply_plan(made)
     assert [one["name"] for one in claw.openclaw_jobs()] == [
         "memory-sync",
         f"memory-sync-{claw.setup.mark}",
@@ -89,51 +88,53 @@ def test_a_job_of_the_user_keeps_its_name_and_stays(claw: World) -> None:
     ]
     assert "is not ours" in made.notes[0]
     assert not plan_install(claw.setup, "openclaw").changed
-    apply(plan_remove(claw.setup))
+    apply_plan(plan_remove(claw.setup))
     assert claw.openclaw_jobs() == [mine]
 
 
 def test_a_job_that_the_user_renamed_is_still_taken_back(claw: World) -> None:
-    apply(plan_install(claw.setup, "openclaw"))
+    apply_plan(plan_install(claw.setup, "openclaw"))
     others(claw, *({**one, "name": f"my {one['name']}"} for one in claw.openclaw_jobs()))
-    apply(plan_remove(claw.setup))
+    apply_plan(plan_remove(claw.setup))
     assert claw.openclaw_jobs() == []
 
 
 def test_a_job_as_earlier_versions_wrote_it_is_known_for_ours_and_brought_up_to_date(claw: World) -> None:
-    apply(plan_install(claw.setup, "openclaw"))
+    apply_plan(plan_install(claw.setup, "openclaw"))
     wanted = [one["payload"]["message"] for one in claw.openclaw_jobs()]
     old = json.loads(json.dumps(claw.openclaw_jobs()).replace(" --due ", " "))
     others(claw, *old)
-    apply(plan_install(claw.setup, "openclaw"))
+    apply_plan(plan_install(claw.setup, "openclaw"))
     assert [(one["name"], one["payload"]["message"]) for one in claw.openclaw_jobs()] == [
         ("memory-sync", wanted[0]),
         ("memory-tidy", wanted[1]),
     ]
     others(claw, *old)
-    apply(plan_remove(claw.setup))
+    apply_plan(plan_remove(claw.setup))
     assert claw.openclaw_jobs() == []
 
 
 def test_a_gateway_that_is_down_is_told_and_the_record_stays(claw: World) -> None:
-    apply(plan_install(claw.setup, "openclaw", with_heartbeat=True))
+    apply_plan(plan_install(claw.setup, "openclaw", with_heartbeat=True))
     claw.fails("list")
     with pytest.raises(NacreError, match="something broke"):
-        apply(plan_remove(claw.setup))
-    assert [*installed.read(claw.setup.workspace)] == ["openclaw"]  # the heartbeat did not have to wait for it
+        apply_plan(plan_remove(claw.setup))
+    assert [*installer.read_installed(claw.setup.workspace)] == [
+        "openclaw"
+    ]  # the heartbeat did not have to wait for it
     (claw.kept / "failing").unlink()
-    apply(plan_remove(claw.setup))
+    apply_plan(plan_remove(claw.setup))
     assert claw.openclaw_jobs() == []
 
 
 def test_an_openclaw_that_is_gone_does_not_hinder_another_scheduler(claw: World) -> None:
-    apply(plan_install(claw.setup, "openclaw"))
+    apply_plan(plan_install(claw.setup, "openclaw"))
     claw.has("crontab")
     made = plan_install(claw.setup)
     assert made.kind == "cron"
     assert any("not here any more" in one for one in made.notes)
-    apply(made)
-    assert installed.kinds(claw.setup.workspace) == ("cron",)
+    apply_plan(made)
+    assert installer.installed_kinds(claw.setup.workspace) == ("cron",)
 
 
 @pytest.mark.parametrize("answer", ["", "nonsense", "[1]", '{"jobs": 3}', '{"jobs": [1, {"payload": 2}]}', "{broken"])
@@ -141,7 +142,7 @@ def test_an_answer_that_makes_no_sense_never_crashes(claw: World, answer: str) -
     program = claw.folder / "bin" / "openclaw"
     program.write_text(f"#!/bin/sh\nprintf '%s' '{answer}'\n", "utf-8")
     try:
-        assert openclaw.listed(claw.machine) in ([], [{"payload": 2}])
+        assert openclaw.list_jobs(claw.machine) in ([], [{"payload": 2}])
         plan_install(claw.setup, "openclaw")
     except NacreError as trouble:
         assert "did not answer with JSON" in str(trouble)  # noqa: PT017 - both ends are right
@@ -149,7 +150,7 @@ def test_an_answer_that_makes_no_sense_never_crashes(claw: World, answer: str) -
 
 def test_both_languages_say_the_same_things() -> None:
     for job in ("memory-sync", "memory-tidy"):
-        english, chinese = (prompt(job, "THE COMMAND", language) for language in ("en", "zh"))
+        english, chinese = (job_prompt(job, "THE COMMAND", language) for language in ("en", "zh"))
         assert all(text.count("THE COMMAND") == 1 for text in (english, chinese))
         assert english.count("ANNOUNCE_SKIP") == chinese.count("ANNOUNCE_SKIP") == 1
         assert len(english.splitlines()) == len(chinese.splitlines())

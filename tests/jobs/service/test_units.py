@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 from tests.jobs.service.standins import World
 
 from nacre.clock import Clock
-from nacre.config import Config, JobsSettings
+from nacre.config.settings import Config, JobsSettings
 from nacre.errors import BadInput, SecretRefused
-from nacre.jobs.service import crontab, launchd, systemd
-from nacre.jobs.service.common import Machine, Setup, check_paths
-from nacre.vault.workspace import Workspace
+from nacre.jobs import crontab, launchd, systemd
+from nacre.jobs.installer import Machine, Setup, check_paths
+from nacre.model.workspace import Workspace
 
 ODD = 'it\'s 100% "mine" $HOME ${x} \\n `date` 记忆 ;&|#~'
 words = st.text(st.characters(exclude_categories=("C", "Zl", "Zp", "Zs")) | st.just(" "), min_size=1, max_size=30)

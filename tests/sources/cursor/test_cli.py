@@ -16,7 +16,7 @@ from tests.sources.steps import NOON, cut, in_steps, lines, read, said, write
 from nacre.model.session import Kind
 from nacre.sources.cursor.cli import SOURCE
 from nacre.sources.cursor.words import sent_at
-from nacre.sources.transcript import Places
+from nacre.sources.reading import Places
 
 
 def entry(role: str, *blocks: object, **more: Any) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from tests.sources.steps import NOON, as_kept, stamp
 
 from nacre.sources.openclaw.database import SOURCE
 from nacre.sources.openclaw.payload import zstandard
-from nacre.sources.transcript import Places, Reading, Transcript
+from nacre.sources.reading import Places, Reading, Transcript
 
 zstd = zstandard()
 TABLES = """

@@ -10,7 +10,7 @@ from tests.sources.steps import said
 
 from nacre.sources.openclaw import cold
 from nacre.sources.openclaw.database import SOURCE
-from nacre.sources.transcript import Transcript
+from nacre.sources.reading import Transcript
 
 from .store import Store, agent, head, put_aside, user, zstd
 

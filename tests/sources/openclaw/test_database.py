@@ -19,8 +19,7 @@ from tests.sources.steps import said
 from nacre.model.session import Kind
 from nacre.sources.openclaw import about, database, payload
 from nacre.sources.openclaw.database import SOURCE
-from nacre.sources.readonly import looking_into
-from nacre.sources.transcript import Mark, Places, Transcript
+from nacre.sources.reading import Mark, Places, Transcript, open_readonly
 
 from .store import Store, agent, head, says, user, zstd
 
@@ -329,7 +328,7 @@ def test_a_writer_that_goes_on_is_followed_without_loss_or_repetition(store: Sto
 def test_a_reader_does_not_hold_up_the_writer(store: Store) -> None:
     store.session("s")
     store.add("s", head("s"), user("one", 1))
-    with looking_into(store.path) as connection:
+    with open_readonly(store.path) as connection:
         connection.execute("BEGIN")
         connection.execute("SELECT * FROM transcript_events").fetchone()
         store.add("s", user("two", 2))
@@ -428,7 +427,7 @@ def test_only_the_four_tables_are_ever_read(store: Store, monkeypatch: pytest.Mo
 
     @contextmanager
     def watched(path: Path) -> Iterator[sqlite3.Connection]:
-        with looking_into(path) as connection:
+        with open_readonly(path) as connection:
             connection.set_authorizer(authorize)
             yield connection
 

@@ -10,9 +10,8 @@ import pytest
 from tests.sources.steps import NOON, stamp
 
 from nacre.model.session import Kind, Message, Session, Speaker
-from nacre.sources.follow import Notes
 from nacre.sources.openclaw.events import Taker, kind_of_key, owner_ids, session_of
-from nacre.sources.transcript import moment
+from nacre.sources.reading import Notes, parse_time
 
 OWNER = {"senderIsOwner": True}
 
@@ -29,7 +28,7 @@ def event(role: str, content: object, at: float = 1, **more: Any) -> dict[str, A
 def taken(*events: dict[str, Any], known: Mapping[str, Any] | None = None) -> Session:
     notes, take = Notes(), Taker(known or {})
     for number, one in enumerate(events):
-        assert take(one, moment(one.get("timestamp")), number, notes)
+        assert take(one, parse_time(one.get("timestamp")), number, notes)
     return session_of(notes, "s", known or {})
 
 
@@ -220,4 +219,4 @@ def test_blocks_are_joined_and_a_message_keeps_its_entrys_id() -> None:
     ],
 )
 def test_forms_that_are_not_known_are_said_to_be_so(entry: dict[str, Any]) -> None:
-    assert not Taker({})(entry, moment(entry.get("timestamp")), 0, Notes())
+    assert not Taker({})(entry, parse_time(entry.get("timestamp")), 0, Notes())

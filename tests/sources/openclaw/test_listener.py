@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from nacre.capture.headings import heading
-from nacre.sources.chats import sign_of
+from nacre.capture.sections import session_heading
 from nacre.sources.openclaw.listener import database, scope_of
-from nacre.sources.transcript import Places
+from nacre.sources.reading import Places
+from nacre.sources.registry import sign_of
 
 from .store import Store, agent, head, says, user
 
@@ -57,7 +57,7 @@ def test_a_group_is_called_as_the_headings_of_its_talks_have_it(store: Store) ->
     session = store.read("g1").session
     assert session is not None
     assert session.group == "Garden Club"
-    (*_, stamp) = heading("g1", session.messages[0].at, 1, group=session.group, chat=session.chat).split(" | ")
+    (*_, stamp) = session_heading("g1", session.messages[0].at, 1, group=session.group, chat=session.chat).split(" | ")
     assert scope_of(store.places, key) == stamp == "group:garden-club-5fb96b"
 
 

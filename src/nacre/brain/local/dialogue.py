@@ -1,4 +1,4 @@
-"""A talk as a row of sentences, each with what stands around it: who says it, where, in answer to what, and what follows."""
+"""A session as sentences: what surrounds each, what each is worth, and which must not be used because the user asked so."""
 
 from __future__ import annotations
 
@@ -6,14 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from nacre.brain.local import classifier
 from nacre.brain.local.judge import Judged
+from nacre.guard.privacy import asks_for_privacy, forbids_things, means_what_was_said, reach
 from nacre.model.session import Message, Speaker
 from nacre.text.quoting import own_words
 from nacre.text.sentences import sentences
+from nacre.text.tokens import tokens
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+
 
 NEAR = 120  # sentences within which one may repeat another
 
@@ -120,3 +124,110 @@ def _likeness(place: int, judged: Sequence[Judged]) -> float:
         if one.vector is not None and one.language == judged[place].language
     ]
     return max((float(mine @ other) for other in earlier), default=0.0)
+
+
+# Whether a sentence of a talk is worth a line in the day's log.
+
+VECTOR_SCALE = 2.0
+
+
+def inputs(judged: Judged, around: npt.NDArray[np.float32], center: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """One sentence as numbers: embedding, structure, the odds of every label, what stands around it, and 1."""
+    import numpy as np
+
+    odds = np.concatenate([np.log(np.clip(one, 1e-3, 1.0)) * 0.3 for one in judged.odds.values()])
+    vector = np.zeros(0, np.float32) if judged.vector is None else (judged.vector - center) * VECTOR_SCALE
+    # Whose words they are changes what everything else means, so the odds count once for each speaker.
+    mine = odds * around[0]
+    return np.concatenate([vector, judged.features, odds, mine, around, np.ones(1, np.float32)]).astype(np.float32)
+
+
+def worth(talk: Sequence[Sentence], judged: Sequence[Judged]) -> list[float]:
+    """The chance of each sentence that a good minute-taker would have written it down."""
+    import numpy as np
+
+    around = context(talk, judged)
+    found: list[float] = []
+    for place, one in enumerate(judged):
+        weights = classifier.load(one.language, "bare" if one.vector is None else "full")
+        assert weights.worth is not None
+        score = float(inputs(one, around[place], weights.center) @ weights.worth)
+        found.append(float(1 / (1 + np.exp(-score))))
+    return found
+
+
+# What must be written nowhere: what the user asks not to keep, and everything that repeats it.
+
+# By feeling alone, without the plain words: to cover a whole message with its answers, and to pass one sentence over.
+CERTAIN, SURE = 0.7, 0.6
+ENOUGH = 2  # how much of a hidden matter a sentence may not tell
+
+
+def off_record(talk: Sequence[Sentence], judged: Sequence[Judged]) -> set[int]:
+    """The sentences that must not be used.
+
+    A remark that asks for silence covers its whole message; one that stands alone covers what the owner said just before. What
+    the agent answers to it, and whatever repeats its telling words anywhere in the talk, goes too.
+    """
+    asked = [place for place, one in enumerate(talk) if one.speaker is Speaker.OWNER and _asks(judged[place])]
+    found: set[int] = set()
+    turns: set[int] = set()
+    for place in asked:
+        turns |= _scope(place, talk, judged)
+    for place, one in enumerate(talk):
+        if one.turn in turns:
+            found.add(place)
+    secret = _telling([talk[place].text for place in found if talk[place].speaker is Speaker.OWNER], talk, found)
+    for place, one in enumerate(talk):
+        if place not in found and sum(map(_weight, secret & set(tokens(one.text)))) >= ENOUGH:
+            found.add(place)
+    private = {
+        place
+        for place, one in enumerate(judged)
+        if one.chance("act", "offrecord") > SURE and not forbids_things(one.text)
+    }
+    return found | private
+
+
+def _asks(judged: Judged) -> bool:
+    chance = judged.chance("act", "offrecord")
+    return asks_for_privacy(judged.text) or (chance > CERTAIN and not forbids_things(judged.text))
+
+
+def _scope(place: int, talk: Sequence[Sentence], judged: Sequence[Judged]) -> set[int]:
+    """The turns that a wish for silence covers: its own, those that it means before and after it, and their answers."""
+    turn = talk[place].turn
+    owner = sorted({one.turn for one in talk if one.speaker is Speaker.OWNER})
+    mine = owner.index(turn)
+    back, forward = reach(judged[place].text)
+    if back == 1 and not means_what_was_said(judged[place].text) and not _only_asks(place, talk, judged):
+        back = 0
+    begin = owner[max(mine - back, 0)]
+    end = owner[mine + 1 + forward] if mine + 1 + forward < len(owner) else 10**9
+    return {one.turn for one in talk if begin <= one.turn < end}
+
+
+def _only_asks(place: int, talk: Sequence[Sentence], judged: Sequence[Judged]) -> bool:
+    """Whether the rest of its message tells nothing either."""
+    others = [one for one, sentence in enumerate(talk) if sentence.turn == talk[place].turn and one != place]
+    return all(judged[one].best("act") in ("social", "agree", "question", "offrecord") for one in others)
+
+
+def _telling(texts: Sequence[str], talk: Sequence[Sentence], found: set[int]) -> set[str]:
+    """Words of what was hidden that hardly occur in the rest of the talk: names, numbers, the matter itself."""
+    elsewhere: dict[str, int] = {}
+    for place, one in enumerate(talk):
+        if place not in found:
+            for token in set(tokens(one.text)):
+                elsewhere[token] = elsewhere.get(token, 0) + 1
+    mine = {token for text in texts for token in tokens(text)}
+    return {token for token in mine if _weight(token) and elsewhere.get(token, 0) <= 3}
+
+
+def _weight(token: str) -> int:
+    """How much a shared word gives away: a longer number is enough by itself, other words only with company."""
+    if token.isdigit():
+        return 2 if len(token) >= 3 else 1
+    if token.isascii():
+        return 1 if len(token) >= 5 else 0
+    return 1 if len(token) >= 2 else 0

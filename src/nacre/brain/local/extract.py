@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from nacre.brain.local import offrecord
-from nacre.brain.local.dialogue import NEAR, Sentence, sentences_of
+from nacre.brain.local import dialogue
+from nacre.brain.local.dialogue import NEAR, Sentence, sentences_of, worth
 from nacre.brain.local.judge import Judge, Judged
 from nacre.brain.local.settled import affirms
 from nacre.brain.local.wording import (
@@ -21,8 +21,7 @@ from nacre.brain.local.wording import (
     starts_with_pronoun,
     tidy,
 )
-from nacre.brain.local.worth import worth
-from nacre.model.bullet import Bullet
+from nacre.model.entry import Bullet
 from nacre.model.session import Message, Speaker
 from nacre.text.quoting import demands, reports
 from nacre.text.tokens import tokens
@@ -54,7 +53,7 @@ class _Line:
 
 
 @dataclass(frozen=True)
-class _Talk:
+class _Session:
     sentences: Sequence[Sentence]
     judged: Sequence[Judged]
     worth: Sequence[float]
@@ -69,13 +68,13 @@ def extract(messages: Sequence[Message], judge: Judge, *, least: int = 3, most: 
     if not sentences:
         return []
     judged = judge.read([one.text for one in sentences])
-    hidden = offrecord.hidden(sentences, judged)
+    hidden = dialogue.off_record(sentences, judged)
     usable = frozenset(
         place
         for place, one in enumerate(sentences)
         if place not in hidden and not only_blacked_out(one.text) and (one.speaker is Speaker.OWNER or one.to_owner)
     )
-    talk = _Talk(sentences, judged, worth(sentences, judged), usable)
+    talk = _Session(sentences, judged, worth(sentences, judged), usable)
     best = sorted(_of_owner(talk) + _of_agent(talk), key=lambda one: -one.score)[: 6 * most]
     lines = sorted(_distinct(best, talk), key=lambda one: -one.score)[:most]
     lines = _filled_up(lines, talk, least)
@@ -83,7 +82,7 @@ def extract(messages: Sequence[Message], judge: Judge, *, least: int = 3, most: 
     return [_bullet(one, talk) for one in ordered]
 
 
-def _of_owner(talk: _Talk) -> list[_Line]:
+def _of_owner(talk: _Session) -> list[_Line]:
     """The owner's sentences, neighbours that belong together on one line, requests with what came of them."""
     made: list[_Line] = []
     run: list[int] = []
@@ -105,7 +104,7 @@ def _of_owner(talk: _Talk) -> list[_Line]:
     return made
 
 
-def _counts(place: int, talk: _Talk) -> bool:
+def _counts(place: int, talk: _Session) -> bool:
     """Whether a sentence of the owner is told: by its own worth, or with a neighbour in its message that surely is."""
     if talk.worth[place] >= FAIR or _is_lasting_statement(place, talk):
         return True
@@ -118,7 +117,7 @@ def _counts(place: int, talk: _Talk) -> bool:
     return any(talk.sentences[other].turn == turn and talk.worth[other] >= GOOD for other in beside)
 
 
-def _is_lasting_statement(place: int, talk: _Talk) -> bool:
+def _is_lasting_statement(place: int, talk: _Session) -> bool:
     """Whether the owner plainly says how something is, for long: "Karim signs off releases" is said in order to be known."""
     judged = talk.judged[place]
     return (
@@ -130,7 +129,7 @@ def _is_lasting_statement(place: int, talk: _Talk) -> bool:
     )
 
 
-def _belongs(run: Sequence[int], place: int, talk: _Talk) -> bool:
+def _belongs(run: Sequence[int], place: int, talk: _Session) -> bool:
     """Whether a sentence goes on with what the sentences before it say."""
     last, this = talk.sentences[run[-1]], talk.sentences[place]
     if last.turn != this.turn or this.place != last.place + 1:
@@ -152,14 +151,14 @@ def _asks_for(judged: Judged) -> bool:
     return judged.best("act") in _ASKS
 
 
-def _asks(place: int, talk: _Talk) -> bool:
+def _asks(place: int, talk: _Session) -> bool:
     """Whether a sentence is a question, and not work that is asked for."""
     judged = talk.judged[place]
     act = judged.best("act")
     return act == "question" or (act not in ("request", "instruct") and is_question(judged.text, judged.language))
 
 
-def _nods(place: int, talk: _Talk) -> bool:
+def _nods(place: int, talk: _Session) -> bool:
     """Whether a sentence only says yes, thanks or well done. A yes to a question of the agent is told with it."""
     judged = talk.judged[place]
     text = judged.text.strip()
@@ -169,13 +168,13 @@ def _nods(place: int, talk: _Talk) -> bool:
     return not _SPECIFIC.search(text) and _question_before(place, talk) is None
 
 
-def _leans(place: int, talk: _Talk) -> bool:
+def _leans(place: int, talk: _Session) -> bool:
     """Whether a sentence says nothing without what stands before it."""
     judged = talk.judged[place]
     return judged.chance("c", "yes") >= _LEANS or is_only_when(judged.text)
 
 
-def _question_before(place: int, talk: _Talk) -> int | None:
+def _question_before(place: int, talk: _Session) -> int | None:
     """The question that a sentence may answer: the last one of the other speaker's turn just before. It is that of its whole turn."""
     turn = talk.sentences[place].turn
     if turn not in talk.questions:
@@ -183,7 +182,7 @@ def _question_before(place: int, talk: _Talk) -> int | None:
     return talk.questions[turn]
 
 
-def _find_question(place: int, talk: _Talk) -> int | None:
+def _find_question(place: int, talk: _Session) -> int | None:
     mine = talk.sentences[place]
     other = place
     while other >= 0 and talk.sentences[other].speaker is mine.speaker:
@@ -198,12 +197,12 @@ def _find_question(place: int, talk: _Talk) -> int | None:
     return None
 
 
-def _is_answer(place: int, talk: _Talk) -> bool:
+def _is_answer(place: int, talk: _Session) -> bool:
     """Whether a sentence of the agent says nothing without the owner's question before it."""
     return _leans(place, talk) and _question_before(place, talk) is not None
 
 
-def _with_question(place: int, talk: _Talk) -> list[_Line]:
+def _with_question(place: int, talk: _Session) -> list[_Line]:
     """An answer of the agent with its question, on one line; nothing where the question may not be told, or is told already."""
     question = _question_before(place, talk)
     if question is None or question not in talk.usable or question in talk.spent:
@@ -212,13 +211,13 @@ def _with_question(place: int, talk: _Talk) -> list[_Line]:
     return [_Line((question,), (place,), talk.worth[place])]
 
 
-def _lacks_question(place: int, talk: _Talk) -> bool:
+def _lacks_question(place: int, talk: _Session) -> bool:
     """Whether a sentence answers a question that must not be told, and says nothing without it."""
     question = _question_before(place, talk)
     return question is not None and question not in talk.usable and _leans(place, talk)
 
 
-def _with_outcome(run: tuple[int, ...], talk: _Talk) -> _Line | None:
+def _with_outcome(run: tuple[int, ...], talk: _Session) -> _Line | None:
     """The line of what the owner said, a request or question with what came of it; none for a question without its answer."""
     score = max(talk.worth[place] for place in run)
     only_asks = all(_asks(place, talk) for place in run)
@@ -238,12 +237,12 @@ def _with_outcome(run: tuple[int, ...], talk: _Talk) -> _Line | None:
     return _Line(run, tuple(best), max([score, *(talk.worth[place] for place in best)]))
 
 
-def _is_request(run: Sequence[int], talk: _Talk) -> bool:
+def _is_request(run: Sequence[int], talk: _Session) -> bool:
     odds = [sum(talk.judged[place].chance("act", act) for act in _ASKS) for place in run]
     return max(odds) > 0.5 and talk.judged[run[-1]].best("act") not in ("decide", "instruct")
 
 
-def _answers(place: int, talk: _Talk) -> list[int]:
+def _answers(place: int, talk: _Session) -> list[int]:
     """The agent's sentences between the owner's and his next."""
     found: list[int] = []
     turn = talk.sentences[place].turn
@@ -260,7 +259,7 @@ def _tells(judged: Judged) -> bool:
     return sum(judged.chance("act", act) for act in (*_EMPTY, *_ASKS)) < 0.6
 
 
-def _of_agent(talk: _Talk) -> list[_Line]:
+def _of_agent(talk: _Session) -> list[_Line]:
     """What the agent found or did, where no request of the owner carries it."""
     made: list[_Line] = []
     for place, one in enumerate(talk.sentences):
@@ -285,7 +284,7 @@ def _of_agent(talk: _Talk) -> list[_Line]:
     return [replace(one, score=one.score * 0.8) for one in made]
 
 
-def _is_echo(place: int, talk: _Talk) -> bool:
+def _is_echo(place: int, talk: _Session) -> bool:
     """Whether the agent only says again what the owner said."""
     mine = talk.judged[place]
     if mine.vector is None:
@@ -307,7 +306,7 @@ def _figures(text: str) -> set[str]:
     return {token for token in tokens(text) if any(character.isdigit() for character in token)}
 
 
-def _rejected(place: int, talk: _Talk) -> bool:
+def _rejected(place: int, talk: _Session) -> bool:
     """Whether it is a proposal that the owner turns down at once."""
     if talk.judged[place].best("act") == "report":
         return False
@@ -318,13 +317,13 @@ def _rejected(place: int, talk: _Talk) -> bool:
     return answer is not None and talk.judged[answer].chance("act", "correct") > 0.5
 
 
-def _fits(line: _Line, place: int, talk: _Talk) -> bool:
+def _fits(line: _Line, place: int, talk: _Session) -> bool:
     same_turn = talk.sentences[line.places[-1]].turn == talk.sentences[place].turn
     size = sum(len(talk.sentences[one].text) for one in (*line.places, place))
     return same_turn and size <= LONGEST[talk.judged[place].language]
 
 
-def _distinct(lines: Sequence[_Line], talk: _Talk) -> list[_Line]:
+def _distinct(lines: Sequence[_Line], talk: _Session) -> list[_Line]:
     """The lines without those that only repeat another: the owner's words stay, the agent's echo goes."""
     kept: list[tuple[_Line, set[str]]] = []
     for line in sorted(lines, key=lambda one: (talk.sentences[one.places[0]].speaker is Speaker.AGENT, one.places[0])):
@@ -335,7 +334,7 @@ def _distinct(lines: Sequence[_Line], talk: _Talk) -> list[_Line]:
     return [line for line, _ in kept]
 
 
-def _filled_up(lines: list[_Line], talk: _Talk, least: int) -> list[_Line]:
+def _filled_up(lines: list[_Line], talk: _Session, least: int) -> list[_Line]:
     """Enough lines, where the talk has them: outcomes on lines of their own, then the next best sentences."""
     while lines and len(lines) < least:
         splittable = next((one for one in lines if one.outcome and _may_be_split(one, talk)), None)
@@ -368,13 +367,13 @@ def _filled_up(lines: list[_Line], talk: _Talk, least: int) -> list[_Line]:
     return lines
 
 
-def _may_be_split(line: _Line, talk: _Talk) -> bool:
+def _may_be_split(line: _Line, talk: _Session) -> bool:
     """Whether a request and what came of it can each stand alone: no question can, nor an answer that needs it."""
     alone = (*line.places, *line.outcome)
     return not any(_asks(place, talk) for place in alone) and not any(_leans(place, talk) for place in line.outcome)
 
 
-def _fills(place: int, talk: _Talk) -> bool:
+def _fills(place: int, talk: _Session) -> bool:
     """Whether a sentence tells something, if little. That the agent took note, or what it says after the owner, does not; nor
     a question, a yes, or an answer whose question may not be told."""
     if _asks(place, talk) or _nods(place, talk) or _lacks_question(place, talk):
@@ -386,7 +385,7 @@ def _fills(place: int, talk: _Talk) -> bool:
     return talk.worth[place] >= 2 * POOR and not _is_echo(place, talk) and not _only_assents(place, talk)
 
 
-def _only_assents(place: int, talk: _Talk) -> bool:
+def _only_assents(place: int, talk: _Session) -> bool:
     """Whether the agent says yes and repeats words of the owner, as in "Got it, squash merge only"."""
     if talk.judged[place].best("act") != "agree":
         return False
@@ -396,7 +395,7 @@ def _only_assents(place: int, talk: _Talk) -> bool:
     return len(words & said) >= len(words) / 2
 
 
-def _bullet(line: _Line, talk: _Talk) -> Bullet:
+def _bullet(line: _Line, talk: _Session) -> Bullet:
     first = talk.sentences[line.places[0]]
     language = talk.judged[line.places[0]].language
     told = [*_antecedent(line, talk), *line.places]
@@ -418,7 +417,7 @@ def _bullet(line: _Line, talk: _Talk) -> Bullet:
     return Bullet(text, None if request else _type(line, talk), sources, by_agent)
 
 
-def _affirmed(line: _Line, talk: _Talk) -> list[int]:
+def _affirmed(line: _Line, talk: _Session) -> list[int]:
     """The owner's sentence by which a proposal of the agent becomes the owner's word: said next, and more than a nod."""
     last = line.places[-1]
     if talk.sentences[last].speaker is not Speaker.AGENT:
@@ -428,7 +427,7 @@ def _affirmed(line: _Line, talk: _Talk) -> list[int]:
     return [answer] if answer is not None and affirms(talk.sentences[answer].text) else []
 
 
-def _antecedent(line: _Line, talk: _Talk) -> list[int]:
+def _antecedent(line: _Line, talk: _Session) -> list[int]:
     """The sentence just before in the same message, where the line begins with "she" or "it" and that one says who."""
     place = line.places[0]
     one = talk.sentences[place]
@@ -440,7 +439,7 @@ def _antecedent(line: _Line, talk: _Talk) -> list[int]:
     return [place - 1] if len(before.text) >= (5 if before.language == "zh" else 15) else []
 
 
-def _type(line: _Line, talk: _Talk) -> str | None:
+def _type(line: _Line, talk: _Session) -> str | None:
     """The kind of memory; none for work that was asked for or done, which is told and over."""
     best = max(line.places, key=lambda place: talk.worth[place])
     judged = talk.judged[best]
@@ -454,7 +453,7 @@ def _type(line: _Line, talk: _Talk) -> str | None:
     return kind
 
 
-def _in_context(text: str, line: _Line, talk: _Talk) -> str:
+def _in_context(text: str, line: _Line, talk: _Session) -> str:
     """The line with the agent's question before it, where it cannot be understood without."""
     place = line.places[0]
     one, judged = talk.sentences[place], talk.judged[place]

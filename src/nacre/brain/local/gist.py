@@ -7,15 +7,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from nacre.brain.local.settled import SETTLED, THANKS, Said, offered, settlements
-from nacre.brain.local.spoken import is_mark, turns, without_speakers
+from nacre.brain.local.settled import (
+    SETTLED,
+    THANKS,
+    Utterance,
+    decisions,
+    is_mark,
+    list_items,
+    split_turns,
+    without_speakers,
+)
 from nacre.brain.local.wording import LONGEST, only_blacked_out
 from nacre.guard.sanitise import clean, one_line
 from nacre.model.session import Speaker
-from nacre.text.language import language_of
 from nacre.text.quoting import demands, own_words, reports
 from nacre.text.sentences import sentences
-from nacre.text.tokens import tokens
+from nacre.text.tokens import language_of, tokens
 
 if TYPE_CHECKING:
     from nacre.brain.local.judge import Judge
@@ -94,9 +101,9 @@ def _bare(text: str) -> str:
     return _ABOUT.sub("", _FRONT.sub("", clean(text).lstrip("\ufeff"), count=1), count=1)
 
 
-def _of_substance(said: Sequence[Said]) -> list[Said]:
+def _of_substance(said: Sequence[Utterance]) -> list[Utterance]:
     """Without thanks, and without the few words that settle nothing."""
-    settled = settlements(said)
+    settled = decisions(said)
     telling = (one for one in said if _size(one.text) >= (2 * _FEW_WORDS if THANKS.search(one.text) else _FEW_WORDS))
     return sorted({*telling, *settled}, key=lambda one: one.place) or list(said)
 
@@ -142,20 +149,20 @@ def _shortened(body: str) -> str:
     return "\n".join([head, *kept, tail])
 
 
-def _said(body: str) -> list[Said]:
+def _said(body: str) -> list[Utterance]:
     """The sentences of a talk with who says them; of any other text as if one person did."""
-    talk = turns(body)
+    talk = split_turns(body)
     if not talk:
         texts = sentences(_unwrapped(_HEADING.sub("", _NOT_PROSE.sub("", body))))
-        return [Said(one, Speaker.OWNER, place, place) for place, one in enumerate(_worthy(texts))]
-    found: list[Said] = []
+        return [Utterance(one, Speaker.OWNER, place, place) for place, one in enumerate(_worthy(texts))]
+    found: list[Utterance] = []
     for number, turn in enumerate(talk):
         words = own_words(turn.text, typed=turn.speaker is Speaker.OWNER)
-        items = offered(words)
+        items = list_items(words)
         for one in _worthy(sentences(_HEADING.sub("", words)), turn.speaker):
             if turn.speaker is not Speaker.OWNER and demands(one) and reports(one):
                 continue  # a rule that stands elsewhere
-            found.append(Said(one, turn.speaker, number, len(found), items.get(one, "")))
+            found.append(Utterance(one, turn.speaker, number, len(found), items.get(one, "")))
     return found
 
 
@@ -199,33 +206,32 @@ def _cut(text: str, language: str) -> str:
     return text[: ends[-1] if ends else limit - 1].rstrip() + "…"
 
 
-def _weights(said: Sequence[Said], judge: Judge | None) -> dict[int, float]:
+def _weights(said: Sequence[Utterance], judge: Judge | None) -> dict[int, float]:
     """How much each sentence tells: by its cues, and for the likeliest ones by the classifiers."""
     found = {one.place: _cued(one, said) for one in said}
     if judge is None:
         return found
-    from nacre.brain.local import offrecord
-    from nacre.brain.local.dialogue import Sentence
-    from nacre.brain.local.worth import worth
-    from nacre.guard.silence import asks_for_silence
+    from nacre.brain.local import dialogue
+    from nacre.brain.local.dialogue import Sentence, worth
+    from nacre.guard.privacy import asks_for_privacy
 
     # A wish for silence is always among them: what it covers must not be told.
-    settled = {one.place for one in settlements(said)}
+    settled = {one.place for one in decisions(said)}
     best = sorted(
         found,
-        key=lambda place: (not asks_for_silence(said[place].text), place > 0 and place not in settled, -found[place]),
+        key=lambda place: (not asks_for_privacy(said[place].text), place > 0 and place not in settled, -found[place]),
     )
     distinct = list({said[place].text: place for place in reversed(best)}.values())[::-1]
     likely = [said[place] for place in sorted(distinct[:_JUDGED])]
     talk = [Sentence(one.text, one.speaker, one.turn, 0, 1, str(one.turn), to_owner=True) for one in likely]
     judged = judge.read([one.text for one in talk])
-    hidden = offrecord.hidden(talk, judged)
+    hidden = dialogue.off_record(talk, judged)
     told = zip(likely, worth(talk, judged), strict=True)
     weights = {one.place: found[one.place] + 2 * chance for at, (one, chance) in enumerate(told) if at not in hidden}
     return {place: weights.get(place, _NEVER) for place in found}
 
 
-def _cued(one: Said, said: Sequence[Said]) -> float:
+def _cued(one: Utterance, said: Sequence[Utterance]) -> float:
     weight = sum(1.0 for cue in _CUES if cue.search(one.text))
     weight += min(len(_FIGURE.findall(one.text)), 3) * 0.3
     weight += 0.5 if one.speaker is Speaker.OWNER else 0.0
@@ -236,9 +242,9 @@ def _cued(one: Said, said: Sequence[Said]) -> float:
     return weight + (0.3 if one.place in (0, len(said) - 1) else 0.0)
 
 
-def _chosen(said: Sequence[Said], weights: dict[int, float]) -> list[Said]:
+def _chosen(said: Sequence[Utterance], weights: dict[int, float]) -> list[Utterance]:
     """The beginning, the best of what was settled, found and left open, then the best of the rest; in the text's order."""
-    settled = settlements(said)
+    settled = decisions(said)
     wanted = min(MOST, max(1 + len(_CUES), len(said) // _SENTENCES_A_LINE + 1, 1 + len(settled) + len(_CUES)))
     ranked = sorted(_of_substance(said), key=lambda one: (-weights[one.place], one.place))
     first = next((one for one in said if one.speaker is Speaker.OWNER and weights[one.place] > _NEVER), said[0])
@@ -247,7 +253,7 @@ def _chosen(said: Sequence[Said], weights: dict[int, float]) -> list[Said]:
         with_cue = [one for one in ranked if cue.search(one.text) and weights[one.place] >= 0]
         # Of what is left open the last word counts: the rest may have been done since.
         leading += sorted(with_cue[:3], key=lambda one: -one.place)[:1] if cue is _LEFT else with_cue[:1]
-    kept: list[tuple[Said, set[str]]] = []
+    kept: list[tuple[Utterance, set[str]]] = []
     for one in (*leading, *ranked):
         words = set(tokens(one.text))
         if len(kept) >= wanted:

@@ -9,14 +9,13 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING
 
-from nacre.brain.local.likeness import Statement, adds_a_value, compare, shares_a_value, statement
-from nacre.brain.local.reversal import turns_round
+from nacre.brain.local.likeness import Statement, adds_a_value, compare, is_reversed, shares_a_value, statement
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from nacre.brain.local.judge import Judged, Meant
+    from nacre.brain.local.judge import Embedded, Judged
 
     Array = npt.NDArray[np.float32]
 
@@ -68,7 +67,7 @@ def load(language: str, variant: str) -> Weights:
     return Weights(**arrays, rarity=about["rarity"], rarest=about["rarest"], corpus=about["corpus"])
 
 
-def as_statement(judged: Judged | Meant) -> Statement:
+def as_statement(judged: Judged | Embedded) -> Statement:
     return statement(judged.text, judged.language, judged.vector)
 
 
@@ -106,7 +105,7 @@ SAME, SAME_VALUE, NEW_VALUE = (
 
 def says_the_same(old: Statement, new: Statement, near: Relation) -> bool:
     """Whether a statement tells nothing that the remembered one does not. A value of its own must be outweighed."""
-    if _swapped(old, new) or turns_round(old, new):
+    if _swapped(old, new) or is_reversed(old, new):
         return False
     needed = NEW_VALUE if adds_a_value(old, new) else SAME_VALUE if shares_a_value(old, new) else SAME
     return near.same >= needed and near.same >= near.clash

@@ -1,4 +1,4 @@
-"""What a talk came to: the last words by which its owner settled something, and what these words agree to."""
+"""The turns of a written session, and the decisions it ended with."""
 
 from __future__ import annotations
 
@@ -6,12 +6,56 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from nacre.brain.local.spoken import turns
 from nacre.model.session import Speaker
 from nacre.text.quoting import demands, own_words, reports
 from nacre.text.sentences import sentences
 
-MOST = 3  # settlements that are told, the last ones
+_DATED = re.compile(r"(?m)^\*\*(User|Agent|Other|用户|助手|他人)(?: \([^)\n]*\))?\*\* \d{4}-\d\d-\d\d \d\d:\d\d[ \t]*$")
+# In a talk that Nacre did not write: "**User:** …", "用户：…", "## Assistant".
+_NAMED = re.compile(
+    r"(?mi)^(?:#{1,6}[ \t]+|\*\*)?(User|Human|Agent|Assistant|AI|Other|用户|助手|我|他人)(?: \([^)\n]{0,60}\))?"
+    r"(?:(?:\*\*)?[ \t]*[:：](?:\*\*)?|(?<=\w)\*\*[ \t]*$|(?<=\w)[ \t]*$)[ \t]*"
+)
+_SPEAKERS = {
+    **dict.fromkeys(("user", "human", "用户", "我"), Speaker.OWNER),
+    **dict.fromkeys(("agent", "assistant", "ai", "助手"), Speaker.AGENT),
+}
+
+
+class Turn(NamedTuple):
+    """What one speaker says at once."""
+
+    speaker: Speaker
+    text: str
+
+
+def split_turns(body: str) -> list[Turn]:
+    """The talk, turn by turn; none where nobody is said to speak."""
+    marks = list(_marking(body).finditer(body))
+    ends = [*(mark.start() for mark in marks[1:]), len(body)]
+    return [
+        Turn(_SPEAKERS.get(mark[1].lower(), Speaker.OTHER), body[mark.end() : end])
+        for mark, end in zip(marks, ends, strict=False)  # a text may have no turns at all
+    ]
+
+
+def without_speakers(body: str) -> str:
+    return _marking(body).sub("", body)
+
+
+def is_mark(line: str) -> bool:
+    """Whether a line says that somebody begins to speak, as Nacre writes it."""
+    return _DATED.match(line) is not None
+
+
+def _marking(body: str) -> re.Pattern[str]:
+    """How the text says who speaks. In a talk that Nacre wrote down nobody can put words into another's mouth."""
+    return _NAMED if not _DATED.search(body) and len(_NAMED.findall(body)) > 1 else _DATED
+
+
+# What a talk came to: the last words by which its owner settled something, and what these words agree to.
+
+MAX_DECISIONS = 3  # settlements that are told, the last ones
 _BRIEF = 40  # characters up to which words are only understood with what they answer
 _DISTANCE = 8  # turns back in which a list may stand that is chosen from
 _LOOKED_BACK = 60  # sentences back
@@ -75,7 +119,7 @@ def affirms(text: str) -> bool:
     return bool(_AGREES.match(text)) and bool(_ADOPTS.search(text))
 
 
-class Said(NamedTuple):
+class Utterance(NamedTuple):
     """A sentence of a talk."""
 
     text: str
@@ -89,9 +133,9 @@ class Said(NamedTuple):
         return self.text.rstrip().endswith(("?", "？"))
 
 
-def settlements(said: Sequence[Said]) -> list[Said]:
+def decisions(said: Sequence[Utterance]) -> list[Utterance]:
     """The last settlements of the owner, newest first, each followed by what it agrees to or chooses where it needs that."""
-    told: list[Said] = []
+    told: list[Utterance] = []
     count = 0
     for one in reversed(said):
         if one.speaker is not Speaker.OWNER or one.asks or one in told:
@@ -103,16 +147,16 @@ def settlements(said: Sequence[Said]) -> list[Said]:
             continue
         told += [one, *(other for other in _agreed_to(one, before) if other not in told)]
         count += 1
-        if count == MOST:
+        if count == MAX_DECISIONS:
             break
     return told
 
 
-def _may_be_meant(other: Said, one: Said) -> bool:
+def _may_be_meant(other: Utterance, one: Utterance) -> bool:
     return other.speaker is Speaker.AGENT and one.turn - _DISTANCE <= other.turn < one.turn
 
 
-def _settles(one: Said, before: Sequence[Said], after: Said | None, follows: Said | None) -> bool:
+def _settles(one: Utterance, before: Sequence[Utterance], after: Utterance | None, follows: Utterance | None) -> bool:
     """Whether the owner settles something with this sentence, by its words or by what it answers."""
     nods = len(one.text) <= _NOD and bool(_AGREES.match(one.text))
     if nods and not _FIRMLY.search(one.text):
@@ -129,12 +173,12 @@ def _settles(one: Said, before: Sequence[Said], after: Said | None, follows: Sai
     return bool(is_first and (_picked(one, before) or _answers_a_choice(one, before))) or (nods and after is None)
 
 
-def _answers_a_choice(one: Said, before: Sequence[Said]) -> bool:
+def _answers_a_choice(one: Utterance, before: Sequence[Utterance]) -> bool:
     last = before[-1]
     return last.turn == one.turn - 1 and last.asks and bool(_EITHER.search(last.text))
 
 
-def _picked(one: Said, before: Sequence[Said]) -> list[Said]:
+def _picked(one: Utterance, before: Sequence[Utterance]) -> list[Utterance]:
     """The items of a list that the words choose: by their number, or by a word that stands in one of them alone."""
     listed = [other for other in before if other.number]
     items = [other for other in listed if other.turn == listed[-1].turn]
@@ -156,7 +200,7 @@ def _picked(one: Said, before: Sequence[Said]) -> list[Said]:
     return alone if len(alone) == 1 and len(one.text) <= 2 * _BRIEF else []
 
 
-def _agreed_to(one: Said, before: Sequence[Said]) -> list[Said]:
+def _agreed_to(one: Utterance, before: Sequence[Utterance]) -> list[Utterance]:
     """What a settlement cannot be understood without: the items that it picks, else what was proposed or asked last."""
     if chosen := _picked(one, before):
         return chosen
@@ -181,7 +225,7 @@ def _words(text: str) -> set[str]:
     return {*_WORDS.findall(text.lower()), *pairs}
 
 
-def offered(words: str) -> dict[str, str]:
+def list_items(words: str) -> dict[str, str]:
     """The items of a list, of which an answer may choose: what each says first → its number, or "-"."""
     items = ((match, sentences(match[2])) for match in _NUMBERED.finditer(words))
     return {said[0]: match[1].upper() if match[1].isalnum() else "-" for match, said in items if said}
@@ -192,11 +236,11 @@ def outcome(text: str, most: int) -> list[str]:
 
     Quicker than a summary: of a long talk only the end is looked at.
     """
-    said: list[Said] = []
-    for number, turn in enumerate(turns(text)[-_LAST_TURNS:]):
+    said: list[Utterance] = []
+    for number, turn in enumerate(split_turns(text)[-_LAST_TURNS:]):
         words = own_words(turn.text, typed=turn.speaker is Speaker.OWNER)
-        items = offered(words) if turn.speaker is Speaker.AGENT else {}
+        items = list_items(words) if turn.speaker is Speaker.AGENT else {}
         for one in sentences(words)[:_LOOKED_BACK]:
-            said.append(Said(one, turn.speaker, number, len(said), items.get(one, "")))
-    chosen = sorted(settlements(said)[:most], key=lambda one: one.place)
+            said.append(Utterance(one, turn.speaker, number, len(said), items.get(one, "")))
+    chosen = sorted(decisions(said)[:most], key=lambda one: one.place)
     return [one.text for one in chosen]

@@ -9,8 +9,7 @@ from typing import Any
 from nacre.model.session import Kind, Message, Session, Speaker
 from nacre.sources.cursor.ide import told_by_the_ide
 from nacre.sources.cursor.words import AGENT, answer, own_words, sent_at
-from nacre.sources.follow import Notes, follow
-from nacre.sources.transcript import Mark, Places, Reading, Source, Transcript, listed, moment
+from nacre.sources.reading import Mark, Notes, Places, Reading, Source, Transcript, follow, list_files, parse_time
 
 _NOT_TALK = frozenset({"turn_ended", "turn_started", "error", "status", "metadata"})
 
@@ -22,7 +21,7 @@ def find(places: Places) -> Iterator[Transcript]:
         return  # it is being written to: better none now than everything twice
     root = places.root(AGENT, None, ".cursor") / "projects"
     files = (path for path in sorted(root.glob("*/agent-transcripts/**/*.jsonl")) if path.stem not in told)
-    yield from listed(AGENT, files)
+    yield from list_files(AGENT, files)
 
 
 def read(transcript: Transcript, mark: Mark | None, until: dt.datetime | None) -> Reading:
@@ -32,11 +31,11 @@ def read(transcript: Transcript, mark: Mark | None, until: dt.datetime | None) -
         """The time a prompt tells, which holds for what follows too; else that of the file."""
         if entry.get("role") == "user" and (at := sent_at(_text(entry))):
             notes.facts["at"] = at.isoformat()
-        return moment(notes.facts.get("at")) or moment(transcript.changed)
+        return parse_time(notes.facts.get("at")) or parse_time(transcript.changed)
 
     def session(notes: Notes) -> Session:
         kind = Kind.ISOLATED if "subagents" in transcript.path.parts else Kind.MAIN
-        started = moment(notes.facts.get("started"))
+        started = parse_time(notes.facts.get("started"))
         return Session(transcript.path.stem, AGENT, kind, started, tuple(notes.messages))
 
     return follow(transcript.path, mark, until, _take, session, uninteresting=_tool_output, time=when)

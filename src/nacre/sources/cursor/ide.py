@@ -11,10 +11,21 @@ from urllib.parse import unquote, urlsplit
 
 from nacre.model.session import Kind, Message, Session, Speaker
 from nacre.sources.cursor.words import AGENT, answer, own_words
-from nacre.sources.entries import digest, read_before
-from nacre.sources.lines import LONGEST, parsed
-from nacre.sources.readonly import looking_into, written
-from nacre.sources.transcript import Mark, Places, Reading, Source, Transcript, moment, word
+from nacre.sources.reading import (
+    LONGEST,
+    Mark,
+    Places,
+    Reading,
+    Source,
+    Transcript,
+    as_text,
+    digest_of,
+    last_written,
+    open_readonly,
+    parse_json,
+    parse_time,
+    resume_at,
+)
 
 _FILE = ("User", "globalStorage", "state.vscdb")
 _BUBBLES = """
@@ -43,15 +54,15 @@ def find(places: Places) -> Iterator[Transcript]:
     if path is None:
         return
     try:
-        with looking_into(path) as connection:
+        with open_readonly(path) as connection:
             bubbles = {composer: (count, last) for composer, count, last in connection.execute(_BUBBLES)}
             composers = [(name, row) for name, row in connection.execute(_COMPOSERS) if isinstance(name, str)]
             changes = _changes(connection)
     except sqlite3.Error:
         return
-    latest = written(path)
+    latest = last_written(path)
     for name, row in sorted(composers):
-        changed = moment(changes.get(name))
+        changed = parse_time(changes.get(name))
         yield Transcript(
             AGENT,
             path,
@@ -68,7 +79,7 @@ def told_by_the_ide(places: Places) -> frozenset[str] | None:
     if path is None:
         return frozenset()
     try:
-        with looking_into(path) as connection:
+        with open_readonly(path) as connection:
             return frozenset(str(row[0]) for row in connection.execute(_BUBBLES))
     except sqlite3.OperationalError as error:
         # Busy passes; a database without the table, or a file that is none, will never tell.
@@ -81,7 +92,7 @@ def read(transcript: Transcript, mark: Mark | None, until: dt.datetime | None) -
     """What was said after the mark and not after the moment. A busy database is asked again the next time."""
     composer = str(transcript.facts.get("composer") or transcript.key.rpartition("#")[2])
     try:
-        with looking_into(transcript.path) as connection:
+        with open_readonly(transcript.path) as connection:
             told = _value(connection, f"composerData:{composer}")
             if told is None:
                 return Reading(None, Mark(), rewritten=bool(mark and mark.offset))
@@ -98,12 +109,12 @@ class _Composer:
         headers = told.get("fullConversationHeadersOnly")
         inside = told.get("conversation")
         listed = headers if isinstance(headers, list) and headers else inside if isinstance(inside, list) else []
-        named = [(name, one) for one in listed if isinstance(one, dict) and (name := word(one.get("bubbleId")))]
+        named = [(name, one) for one in listed if isinstance(one, dict) and (name := as_text(one.get("bubbleId")))]
         self.ids = [name for name, _ in named]
         self.inside = {name: one for name, one in named if "text" in one}
 
     def read(self, connection: sqlite3.Connection, mark: Mark | None, until: dt.datetime | None) -> Reading:
-        begin, rewritten = read_before(self.ids, mark)
+        begin, rewritten = resume_at(self.ids, mark)
         facts = dict(mark.facts) if mark and begin else {}
         messages: list[Message] = []
         unknown, end = 0, begin
@@ -129,11 +140,11 @@ class _Composer:
             self.name,
             AGENT,
             Kind.ISOLATED if self._is_isolated() else Kind.MAIN,
-            moment(self.told.get("createdAt")),
+            parse_time(self.told.get("createdAt")),
             tuple(messages),
             cwd=str(facts.get("cwd", "")),
         )
-        reached = Mark(end, digest(self.ids[:end]), facts)
+        reached = Mark(end, digest_of(self.ids[:end]), facts)
         return Reading(session, reached, end == len(self.ids), unknown, rewritten)
 
     def _time(self, bubble: Mapping[str, Any], facts: Mapping[str, Any]) -> dt.datetime:
@@ -141,7 +152,7 @@ class _Composer:
         timing = bubble.get("timingInfo")
         started = timing.get("clientStartTime") if isinstance(timing, dict) else None
         told = (bubble.get("createdAt"), started, facts.get("at"), self.told.get("createdAt"), self.changed)
-        return next((at for value in told if (at := moment(value))), dt.datetime.fromtimestamp(0, dt.UTC))
+        return next((at for value in told if (at := parse_time(value))), dt.datetime.fromtimestamp(0, dt.UTC))
 
     def _unfinished(self) -> frozenset[str]:
         names = self.told.get("generatingBubbleIds")
@@ -170,7 +181,7 @@ def _value(connection: sqlite3.Connection, key: str) -> dict[str, Any] | None:
     row = connection.execute(_VALUE, (key, LONGEST)).fetchone()
     if row is None or not isinstance(row[0], str | bytes):
         return None
-    return parsed(row[0].encode("utf-8", errors="replace") if isinstance(row[0], str) else row[0])
+    return parse_json(row[0].encode("utf-8", errors="replace") if isinstance(row[0], str) else row[0])
 
 
 def _changes(connection: sqlite3.Connection) -> dict[str, object]:
@@ -184,10 +195,10 @@ def _changes(connection: sqlite3.Connection) -> dict[str, object]:
     except sqlite3.OperationalError:
         return {}  # older still
     raw = row[0] if row else b""
-    told = parsed(raw.encode("utf-8", errors="replace") if isinstance(raw, str) else raw or b"") or {}
+    told = parse_json(raw.encode("utf-8", errors="replace") if isinstance(raw, str) else raw or b"") or {}
     known = told.get("allComposers")
     return {
-        word(one.get("composerId")): one.get("lastUpdatedAt") or one.get("createdAt")
+        as_text(one.get("composerId")): one.get("lastUpdatedAt") or one.get("createdAt")
         for one in (known if isinstance(known, list) else ())
         if isinstance(one, dict)
     }

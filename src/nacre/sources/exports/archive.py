@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
-from nacre.sources.lines import LONGEST, parsed
+from nacre.sources.reading import LONGEST, parse_json
 
 _NAME = re.compile(r"conversations(?:-\d+)?\.json")
 _BLOCK = 1 << 18
@@ -50,10 +50,10 @@ def _listed(file: IO[bytes]) -> Iterator[dict[str, Any]]:
     first = file.read(_BLOCK).lstrip(b"\xef\xbb\xbf \t\r\n")
     if first.startswith(b"["):
         for raw in _objects(file, first[1:]):
-            if told := parsed(raw):
+            if told := parse_json(raw):
                 yield told
     elif first.startswith(b"{"):
-        told = parsed(first + file.read(LONGEST)) or {}
+        told = parse_json(first + file.read(LONGEST)) or {}
         inside = told.get("conversations")
         yield from (one for one in (inside if isinstance(inside, list) else [told]) if isinstance(one, dict))
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from nacre.model.session import Kind, Message, Session, Speaker
 from nacre.sources.exports.archive import conversations_in
-from nacre.sources.transcript import moment, word
+from nacre.sources.reading import as_text, parse_time
 
 AGENT = "chatgpt"
 _SPEAKERS = {"user": Speaker.OWNER, "assistant": Speaker.AGENT}
@@ -30,14 +30,14 @@ def conversations(path: Path) -> Iterator[Session]:
 
 
 def _session(told: dict[str, Any]) -> Session:
-    started = moment(told.get("create_time"))
-    last = started or moment(told.get("update_time"))
+    started = parse_time(told.get("create_time"))
+    last = started or parse_time(told.get("update_time"))
     messages: list[Message] = []
     for name, message in _branch(told):
-        last = moment(message.get("create_time")) or last
+        last = parse_time(message.get("create_time")) or last
         if last and (said := _message(name, message, last)):
             messages.append(said)
-    name = word(told.get("conversation_id")) or word(told.get("id")) or (messages[0].id if messages else "")
+    name = as_text(told.get("conversation_id")) or as_text(told.get("id")) or (messages[0].id if messages else "")
     return Session(name, AGENT, Kind.MAIN, started, tuple(messages))
 
 
@@ -60,7 +60,7 @@ def _branch(told: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
 def _newest_leaf(nodes: dict[str, Any]) -> str | None:
     def written(name: str) -> dt.datetime:
         message = nodes[name].get("message")
-        at = moment(message.get("create_time")) if isinstance(message, dict) else None
+        at = parse_time(message.get("create_time")) if isinstance(message, dict) else None
         return at or dt.datetime.fromtimestamp(0, dt.UTC)
 
     leaves = [name for name, node in nodes.items() if isinstance(node, dict) and not node.get("children")]
@@ -69,7 +69,7 @@ def _newest_leaf(nodes: dict[str, Any]) -> str | None:
 
 def _message(name: str, told: dict[str, Any], at: dt.datetime) -> Message | None:
     author, content, about = (_object(told.get(key)) for key in ("author", "content", "metadata"))
-    speaker = _SPEAKERS.get(word(author.get("role")))
+    speaker = _SPEAKERS.get(as_text(author.get("role")))
     hidden = about.get("is_visually_hidden_from_conversation") or about.get("is_user_system_message")
     if speaker is None or hidden or content.get("content_type") not in ("text", "multimodal_text"):
         return None
@@ -80,7 +80,7 @@ def _message(name: str, told: dict[str, Any], at: dt.datetime) -> Message | None
     words = "\n".join(text for text in texts if text.strip()).strip()
     if speaker is Speaker.AGENT:
         words = _CITATION.sub("", words).strip()
-    return Message(word(told.get("id")) or name, at, speaker, words) if words else None
+    return Message(as_text(told.get("id")) or name, at, speaker, words) if words else None
 
 
 def _text(part: object) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from nacre.model.session import Kind, Message, Session, Speaker
 from nacre.sources.exports.archive import conversations_in
-from nacre.sources.transcript import moment, word
+from nacre.sources.reading import as_text, parse_time
 
 AGENT = "claude-ai"
 _SPEAKERS = {"human": Speaker.OWNER, "assistant": Speaker.AGENT}
@@ -27,17 +27,17 @@ def conversations(path: Path) -> Iterator[Session]:
 
 
 def _session(told: dict[str, Any]) -> Session:
-    started = moment(told.get("created_at"))
-    last = started or moment(told.get("updated_at"))
+    started = parse_time(told.get("created_at"))
+    last = started or parse_time(told.get("updated_at"))
     messages: list[Message] = []
     for place, one in enumerate(told["chat_messages"]):
         if not isinstance(one, dict):
             continue
-        last = moment(one.get("created_at")) or last
-        speaker, words = _SPEAKERS.get(word(one.get("sender"))), _words(one)
+        last = parse_time(one.get("created_at")) or last
+        speaker, words = _SPEAKERS.get(as_text(one.get("sender"))), _words(one)
         if speaker and words and last:
-            messages.append(Message(word(one.get("uuid")) or str(place), last, speaker, words))
-    name = word(told.get("uuid")) or (messages[0].id if messages else "")
+            messages.append(Message(as_text(one.get("uuid")) or str(place), last, speaker, words))
+    name = as_text(told.get("uuid")) or (messages[0].id if messages else "")
     return Session(name, AGENT, Kind.MAIN, started, tuple(messages))
 
 

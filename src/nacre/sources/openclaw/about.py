@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from nacre.model.session import Kind
-from nacre.sources.chats import sign_of
-from nacre.sources.lines import parsed
 from nacre.sources.openclaw.envelope import called
 from nacre.sources.openclaw.events import kind_of_key, owner_ids
-from nacre.sources.transcript import word
+from nacre.sources.reading import as_text, parse_json
+from nacre.sources.registry import sign_of
 
 EVENTS, WINDOWS, NODES, REWRITES = TABLES = (
     "transcript_events",
@@ -45,7 +44,7 @@ class About:
 def tables(connection: sqlite3.Connection) -> frozenset[str]:
     """Those of our tables that this database has."""
     found = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-    return frozenset(word(name) for (name,) in found) & frozenset(TABLES)
+    return frozenset(as_text(name) for (name,) in found) & frozenset(TABLES)
 
 
 def about(connection: sqlite3.Connection, session: str, there: frozenset[str]) -> About | None:
@@ -53,14 +52,14 @@ def about(connection: sqlite3.Connection, session: str, there: frozenset[str]) -
     window = _row(connection, _WINDOW, session) if WINDOWS in there else {}
     if not window:
         return None
-    node = _row(connection, _NODE, word(window.get("session_key"))) if NODES in there else {}
+    node = _row(connection, _NODE, as_text(window.get("session_key"))) if NODES in there else {}
     rewrite = _row(connection, _REWRITE, session) if REWRITES in there else {}
     kind = _kind(window, node)
-    known: dict[str, Any] = {"kind": kind, "chat": sign_of(word(window.get("session_key")))}
+    known: dict[str, Any] = {"kind": kind, "chat": sign_of(as_text(window.get("session_key")))}
     if kind is Kind.GROUP:
         known |= {"group": _group(window, node), "owners": _owners(connection, there)}
-    sources = (word(window.get("previous_session_id")), word(node.get("fork_source_session_id")))
-    return About(known, word(rewrite.get("generation")), tuple(one for one in sources if one and one != session))
+    sources = (as_text(window.get("previous_session_id")), as_text(node.get("fork_source_session_id")))
+    return About(known, as_text(rewrite.get("generation")), tuple(one for one in sources if one and one != session))
 
 
 @dataclass(frozen=True)
@@ -79,13 +78,15 @@ def standing(connection: sqlite3.Connection, key: str) -> Standing | None:
     node = _row(connection, _NODE, key) if NODES in there else {}
     if not node:
         return None
-    window = _row(connection, _WINDOW, word(node.get("current_session_id"))) if WINDOWS in there else {}
+    window = _row(connection, _WINDOW, as_text(node.get("current_session_id"))) if WINDOWS in there else {}
     row = {**window, "session_key": key}
-    shared = {word(window.get("chat_type")), word(window.get("session_scope"))} & _SHARED
+    shared = {as_text(window.get("chat_type")), as_text(window.get("session_scope"))} & _SHARED
     kind = Kind.GROUP if shared or kind_of_key(key) is Kind.GROUP else _kind(row, node)
-    above = word(node.get("parent_session_key")) or word(window.get("spawned_by")) or word(node.get("spawned_by"))
+    above = (
+        as_text(node.get("parent_session_key")) or as_text(window.get("spawned_by")) or as_text(node.get("spawned_by"))
+    )
     group = _group(window, node) if kind is Kind.GROUP else ""
-    return Standing(kind, group, above if above != key else "", word(node.get("created_via")) == "operator")
+    return Standing(kind, group, above if above != key else "", as_text(node.get("created_via")) == "operator")
 
 
 def _row(connection: sqlite3.Connection, query: str, value: str) -> dict[str, Any]:
@@ -95,22 +96,22 @@ def _row(connection: sqlite3.Connection, query: str, value: str) -> dict[str, An
 
 
 def _kind(window: Mapping[str, Any], node: Mapping[str, Any]) -> Kind:
-    by_key = kind_of_key(word(window.get("session_key")))
-    made_by_nobody = word(node.get("created_via")) in _NOBODYS or any(
-        word(row.get(name))
+    by_key = kind_of_key(as_text(window.get("session_key")))
+    made_by_nobody = as_text(node.get("created_via")) in _NOBODYS or any(
+        as_text(row.get(name))
         for row in (window, node)
         for name in ("spawned_by", "plugin_owner_id", "hook_external_content_source")
     )
     if made_by_nobody or by_key is Kind.ISOLATED:
         return Kind.ISOLATED
-    shared = {word(window.get("chat_type")), word(window.get("session_scope"))} & _SHARED
+    shared = {as_text(window.get("chat_type")), as_text(window.get("session_scope"))} & _SHARED
     return Kind.GROUP if shared else by_key
 
 
 def _group(window: Mapping[str, Any], node: Mapping[str, Any]) -> str:
     """What a group is called: by its people, else by OpenClaw, never its id."""
-    entry = parsed(word(node.get("entry_json")).encode("utf-8", errors="replace")) or {}
-    label = _LABEL.sub("", word(node.get("display_name")) or word(window.get("display_name")), count=1)
+    entry = parse_json(as_text(node.get("entry_json")).encode("utf-8", errors="replace")) or {}
+    label = _LABEL.sub("", as_text(node.get("display_name")) or as_text(window.get("display_name")), count=1)
     return called(entry.get("subject")) or called(entry.get("groupChannel")) or called(label)
 
 
@@ -120,4 +121,4 @@ def _owners(connection: sqlite3.Connection, there: frozenset[str]) -> tuple[str,
 
 def direct_keys(connection: sqlite3.Connection) -> list[str]:
     """The keys of the chats in which one person talks to the agent."""
-    return [word(key) for (key,) in connection.execute(_DIRECT)]
+    return [as_text(key) for (key,) in connection.execute(_DIRECT)]

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from nacre.model.session import Session
-from nacre.sources.chats import sign_of
-from nacre.sources.follow import Notes, follow
 from nacre.sources.openclaw.events import AGENT, Taker, kind_of_key, owner_ids, session_of, tool_output
-from nacre.sources.transcript import Mark, Places, Reading, Source, Transcript, listed
+from nacre.sources.reading import Mark, Notes, Places, Reading, Source, Transcript, follow, list_files
+from nacre.sources.registry import sign_of
 
 _COPIES = (".trajectory.", ".checkpoint.", ".reset.", ".deleted.", ".bak", ".lock")
 
@@ -25,7 +24,7 @@ def find(places: Places) -> Iterator[Transcript]:
         keys = _session_keys(folder / "sessions.json")
         owners = owner_ids(keys.values())
         files = (path for path in sorted(folder.glob("*.jsonl")) if not any(sign in path.name for sign in _COPIES))
-        for transcript in listed(AGENT, files):
+        for transcript in list_files(AGENT, files):
             key = keys.get(_session_id(transcript.path))
             facts = {"owners": owners} | ({"kind": kind_of_key(key), "chat": sign_of(key)} if key else {})
             yield replace(transcript, facts=facts)

@@ -12,9 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from nacre.sources.lines import LONGEST, parsed
 from nacre.sources.openclaw.payload import zstandard
-from nacre.sources.transcript import word
+from nacre.sources.reading import LONGEST, as_text, parse_json
 
 _NAME = re.compile(r"(?P<digest>[0-9a-f]{64})\.jsonl\.zst")
 _FIRST = 4096  # bytes; the first line is short
@@ -54,7 +53,7 @@ def rows(path: Path, begin: int) -> Iterator[dict[str, Any]]:
         if name is None or hashlib.file_digest(file, "sha256").hexdigest() != name["digest"]:
             raise OSError(f"{path} was damaged in cold storage")
     for line in _lines(path):
-        told = parsed(line)
+        told = parse_json(line)
         row = told.get("row") if told and told.get("kind") == "event" else None
         if isinstance(row, dict) and isinstance(seq := row.get("seq"), int) and seq >= begin:
             yield row
@@ -66,11 +65,11 @@ def _look(path: Path) -> Cold | None:
         line = next(_lines(path, _FIRST), b"")
     except OSError:
         return None  # vanished meanwhile, or not what its name says
-    told = parsed(line) or {}
-    session = word(told.get("sessionId"))
+    told = parse_json(line) or {}
+    session = as_text(told.get("sessionId"))
     if told.get("kind") != "header" or told.get("version") != 1 or not session:
         return None
-    return Cold(path, session, word(told.get("generation")), about.st_size, about.st_mtime_ns)
+    return Cold(path, session, as_text(told.get("generation")), about.st_size, about.st_mtime_ns)
 
 
 def _lines(path: Path, longest: int = LONGEST) -> Iterator[bytes]:

@@ -14,13 +14,22 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from nacre.sources.follow import Notes
 from nacre.sources.openclaw import cold
 from nacre.sources.openclaw.about import EVENTS, REWRITES, WINDOWS, About, about, tables
 from nacre.sources.openclaw.events import AGENT, Taker, session_of
 from nacre.sources.openclaw.payload import event
-from nacre.sources.readonly import looking_into, written
-from nacre.sources.transcript import Mark, Places, Reading, Source, Transcript, moment, word
+from nacre.sources.reading import (
+    Mark,
+    Notes,
+    Places,
+    Reading,
+    Source,
+    Transcript,
+    as_text,
+    last_written,
+    open_readonly,
+    parse_time,
+)
 
 # By the primary key of the events alone: one step down the index for each session, whatever its length. The time stands
 # in the last row, so that row is the only one touched.
@@ -48,7 +57,7 @@ def find(places: Places) -> Iterator[Transcript]:
 
 def _sessions(path: Path) -> Iterator[Transcript]:
     try:
-        with looking_into(path) as connection:
+        with open_readonly(path) as connection:
             there = tables(connection)
             if not {EVENTS, WINDOWS} <= there:
                 return
@@ -58,17 +67,17 @@ def _sessions(path: Path) -> Iterator[Transcript]:
         return  # busy, or of another form: nothing to tell this time
     aside = cold.stored(path) if any(last is None for *_, last, _newest in rows) else {}
     for name, key, updated, last, newest in rows:
-        if not isinstance(name, str) or _PRIVATE_KEY.search(word(key)):
+        if not isinstance(name, str) or _PRIVATE_KEY.search(as_text(key)):
             continue
         if isinstance(last, int):
-            stamp, place = (_number(word(generations.get(name))), last), path
-            changed = moment(newest)
+            stamp, place = (_number(as_text(generations.get(name))), last), path
+            changed = parse_time(newest)
         elif one := aside.get(name):
             stamp, place = (one.size, one.changed_ns), one.path
-            changed = moment(updated)
+            changed = parse_time(updated)
         else:
             continue  # nothing was said yet
-        seconds = changed.timestamp() if changed else written(path)
+        seconds = changed.timestamp() if changed else last_written(path)
         yield Transcript(AGENT, place, f"{path}#{name}", stamp, seconds, {"session": name})
 
 
@@ -78,7 +87,7 @@ def read(transcript: Transcript, mark: Mark | None, until: dt.datetime | None) -
     aside = transcript.path if transcript.path.suffix == ".zst" else None
     path = cold.database_of(aside) if aside else transcript.path
     try:
-        with looking_into(path) as connection:
+        with open_readonly(path) as connection:
             connection.execute("BEGIN")  # everything below is seen as it stood at one moment
             return _reading(connection, name, aside, mark, until)
     except _FAILED as error:
@@ -105,7 +114,7 @@ def _reading(
             continue
         entry = event(row)
         if entry:
-            at = moment(entry.get("timestamp")) or moment(row.get("created_at"))
+            at = parse_time(entry.get("timestamp")) or parse_time(row.get("created_at"))
             if until and at and at > until:
                 whole = False
                 break
@@ -154,18 +163,18 @@ class _Copies:
     def hold(self, entry: dict[str, Any], at: dt.datetime | None, notes: Notes) -> bool:
         if not self.sources or entry.get("type") == "session":
             return False
-        born = moment(notes.facts.get("started"))
+        born = parse_time(notes.facts.get("started"))
         if born is None or at is None or at > born:
             return False
         if self.ids is None:
             self.ids = frozenset(self._of_the_sources())
-        return word(entry.get("id")) in self.ids if self.ids else at < born - _BIRTH
+        return as_text(entry.get("id")) in self.ids if self.ids else at < born - _BIRTH
 
     def _of_the_sources(self) -> Iterable[str]:
         for name in self.sources:
             for row in _rows(self.connection, name, 0):
                 if one := event(row):
-                    yield word(one.get("id"))
+                    yield as_text(one.get("id"))
 
 
 def _number(generation: str) -> int:

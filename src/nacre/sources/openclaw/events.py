@@ -8,9 +8,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from nacre.model.session import Kind, Message, Session, Speaker
-from nacre.sources.follow import Notes
 from nacre.sources.openclaw.envelope import answer, called, is_isolated, is_silence, opened
-from nacre.sources.transcript import moment, word
+from nacre.sources.reading import Notes, as_text, parse_time
 
 AGENT = "openclaw"
 _NOT_TALK = frozenset(
@@ -81,7 +80,7 @@ class Taker:
             return False
         marks = message.get("__openclaw")
         marks = marks if isinstance(marks, dict) else {}
-        if word(marks.get("mirrorOrigin")).endswith(_BROUGHT_OVER):
+        if as_text(marks.get("mirrorOrigin")).endswith(_BROUGHT_OVER):
             return True
         text = words(message.get("content"))
         entry_id = str(entry.get("id") or start)
@@ -110,7 +109,7 @@ class Taker:
         is_owner = flag if isinstance(flag, bool) else None
         if is_owner is None and in_group:
             # What the program itself says of the sender goes before what stands in the text, where anybody can write.
-            is_owner = (word(marks.get("senderId")) or said.sender_id) in self.owners
+            is_owner = (as_text(marks.get("senderId")) or said.sender_id) in self.owners
         self.doubtful = None if said.sent or "senderIsOwner" in marks or "transport" in marks else entry_id
         if not said.words:
             return
@@ -132,7 +131,7 @@ class Taker:
 
 def _written(told: object, stored: dt.datetime | None) -> dt.datetime | None:
     """When somebody wrote a message: it may have waited long before it was stored, but was never written after that."""
-    at = moment(told)
+    at = parse_time(told)
     if stored is None or at is None:
         return stored or at
     return at if _EARLIEST <= at <= stored else stored
@@ -179,7 +178,7 @@ def session_of(notes: Notes, session_id: str, known: Mapping[str, Any]) -> Sessi
         session_id,
         AGENT,
         kind,
-        moment(facts.get("started")),
+        parse_time(facts.get("started")),
         tuple(notes.messages),
         cwd=str(facts.get("cwd", "")),
         group=group,

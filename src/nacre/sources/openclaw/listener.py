@@ -11,12 +11,11 @@ import sqlite3
 from pathlib import Path
 
 from nacre.model.session import Kind
-from nacre.sources.chats import GROUP, group_stamp, sign_of
 from nacre.sources.openclaw.about import standing
 from nacre.sources.openclaw.events import AGENT, kind_of_key
 from nacre.sources.openclaw.owner import is_direct, is_owners
-from nacre.sources.readonly import looking_into
-from nacre.sources.transcript import Places
+from nacre.sources.reading import Places, open_readonly
+from nacre.sources.registry import GROUP, group_stamp, sign_of
 
 MAIN = "main"
 _AGENT = re.compile(r"agent:([^:/\\]+):")
@@ -44,7 +43,7 @@ def scope_of(places: Places, key: str) -> str | None:
         return None
     path = database(places, key)
     try:
-        with looking_into(path) as connection:
+        with open_readonly(path) as connection:
             return _scope(connection, key)
     except (sqlite3.Error, UnicodeDecodeError):
         # Busy, or made with the first turn: then nobody but who talks now has ever talked to the agent.

@@ -6,8 +6,8 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from nacre.sources.lines import LONGEST, parsed
 from nacre.sources.openclaw.events import tool_output
+from nacre.sources.reading import LONGEST, parse_json
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -20,13 +20,13 @@ def event(row: Mapping[str, Any]) -> dict[str, Any] | None:
     plain, packed = row.get("event_json"), row.get("event_zstd")
     if isinstance(plain, str) and len(plain) <= LONGEST:
         raw = plain.encode("utf-8", errors="replace")
-        return {} if tool_output(raw) else parsed(raw)
+        return {} if tool_output(raw) else parse_json(raw)
     if isinstance(packed, bytes):
         navigation = row.get("navigation_json")
         if isinstance(navigation, str) and '"role":"toolResult"' in navigation:  # it holds no text: this is the role
             return {}
         unpacked = _unpacked(packed)
-        return parsed(unpacked) if unpacked is not None else None
+        return parse_json(unpacked) if unpacked is not None else None
     return None
 
 

@@ -1,0 +1,107 @@
+"""Claude Code: its MCP servers in ~/.claude.json, its hooks in ~/.claude/settings.json (CLAUDE_CONFIG_DIR moves both)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from nacre.agents.edits import JSON, MARKDOWN, Put, RulesBlock
+from nacre.agents.registry import (
+    OURS,
+    READ,
+    STAYS,
+    Agent,
+    Call,
+    ConnectOptions,
+    Ownership,
+    Requirements,
+    Target,
+    hook_edits,
+    settings_folder,
+    settings_values,
+    value_at_path,
+)
+from nacre.i18n import say
+from nacre.jobs.installer import Machine
+
+NAME = "claude-code"
+# The matcher leaves out "fork": a fork has been given everything already. Limits are for a machine that is busy; a hook takes far less.
+EVENTS = {
+    "SessionStart": ("startup|resume|clear|compact", 10),
+    "UserPromptSubmit": ("", 5),
+    "PreCompact": ("", 10),
+    "Stop": ("", 5),
+    "SessionEnd": ("", 5),
+}
+
+
+def _home(machine: Machine) -> Path:
+    return settings_folder(machine, "CLAUDE_CONFIG_DIR", ".claude")
+
+
+def _servers(machine: Machine) -> Path:
+    return (_home(machine) if machine.env.get("CLAUDE_CONFIG_DIR") else machine.home) / ".claude.json"
+
+
+def _signs(machine: Machine) -> tuple[Path, ...]:
+    return (_home(machine), _servers(machine))
+
+
+def _wanted(machine: Machine, call: Call, wishes: ConnectOptions) -> Requirements:
+    settings = _home(machine) / "settings.json"
+    told = settings_values(settings)
+    if plugin := _plugin(told):
+        note = say(
+            f"Claude Code has the plugin {plugin} switched on, which brings the same server and hooks; nothing is written beside it.",
+            f"Claude Code 已启用插件 {plugin}，它带来同样的服务和钩子；不再另外写入。",
+        )
+        return Requirements((), _owned(), notes=(note,))
+    targets = [
+        Target(_servers(machine), JSON, (Put(("mcpServers", "nacre"), {"type": "stdio", **call.server()}),)),
+        Target(settings, JSON, hook_edits(call, NAME, EVENTS)),
+    ]
+    if wishes.rules:
+        targets.append(Target(_home(machine) / "CLAUDE.md", MARKDOWN, (RulesBlock(wishes.language),)))
+    notes = [say("Sessions that run already see it after a restart.", "已在运行的会话需重新启动后才能使用。")]
+    if told.get("disableAllHooks") is True:
+        notes.append(
+            say(
+                f"{settings} says disableAllHooks, so Claude Code runs no hook until that is taken out.",
+                f"{settings} 设置了 disableAllHooks，去掉之前 Claude Code 不会运行任何钩子。",
+            )
+        )
+    return Requirements(tuple(targets), _owned(), notes=tuple(notes))
+
+
+def _plugin(told: object) -> str:
+    switched = value_at_path(told, "enabledPlugins")
+    names = switched.items() if isinstance(switched, dict) else ()
+    return next((name for name, on in names if on is True and name.startswith("nacre@")), "")
+
+
+def _owned() -> tuple[Ownership, ...]:
+    return (
+        Ownership(
+            STAYS,
+            say(
+                "CLAUDE.md and Claude Code's own notes: they stay as they are and Claude Code goes on reading them.",
+                "CLAUDE.md 和 Claude Code 自己的笔记：保持原样，仍由 Claude Code 读取。",
+            ),
+        ),
+        Ownership(
+            READ,
+            say(
+                'Both can be taken in once: "nacre import claude-code". What you said is captured from its transcripts.',
+                "两者都可以一次性导入：“nacre import claude-code”。您说过的话从其会话记录中采集。",
+            ),
+        ),
+        Ownership(
+            OURS,
+            say(
+                "Memory at the start of a session and beside a question, search, and what is written down: Nacre.",
+                "会话开始和提问时附带的记忆、搜索以及写入：由 Nacre 负责。",
+            ),
+        ),
+    )
+
+
+AGENT = Agent(NAME, "Claude Code", ("claude",), _signs, _wanted)

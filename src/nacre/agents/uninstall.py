@@ -1,0 +1,103 @@
+"""Everything that Nacre wrote outside of memory: workspaces with their jobs and daemons, caches, lines in shell files."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from nacre.agents.connection import RulesPlan, plan_rules
+from nacre.errors import NacreError, cannot_write
+from nacre.jobs.installer import Machine, Setup
+from nacre.jobs.services import ServicePlan, plan_remove
+from nacre.memory import Memory
+from nacre.vault.discover import is_workspace, trusted_workspaces
+
+_SHELL_FILES = (".bashrc", ".bash_profile", ".profile", ".zshrc", ".zprofile", ".config/fish/config.fish")
+_COMPLETIONS = (
+    ".config/fish/completions/nacre.fish",
+    ".local/share/bash-completion/completions/nacre",
+    ".zfunc/_nacre",
+)
+
+
+@dataclass(frozen=True)
+class InstalledWorkspace:
+    """A workspace on this machine: what runs its jobs, the daemon that serves it, our rules in its AGENTS.md."""
+
+    memory: Memory
+    jobs: ServicePlan
+    daemon: int | None
+    rules: RulesPlan | None
+
+    @property
+    def changed(self) -> bool:
+        return bool(self.jobs.changed or self.daemon or self.rules)
+
+
+@dataclass(frozen=True)
+class Cache:
+    """A folder that can be fetched or made again."""
+
+    path: Path
+    bytes: int
+
+
+def installed_workspaces(memory: Memory | None, machine: Machine) -> list[InstalledWorkspace]:
+    """Every workspace that Nacre was ever told to trust, and the one at hand."""
+    from nacre.daemon.process import daemon_process
+
+    roots = dict.fromkeys([*([os.path.realpath(memory.workspace.root)] if memory else ()), *trusted_workspaces()])
+    found = []
+    for root in roots:
+        if not is_workspace(Path(root)):
+            continue
+        try:
+            one = Memory.open(root)
+            jobs = plan_remove(Setup(one.workspace, one.config, one.clock, machine))
+            daemon = daemon_process(one.workspace) if hasattr(os, "getuid") else None
+            found.append(InstalledWorkspace(one, jobs, daemon, plan_rules(one.workspace, "en", out=True)))
+        except NacreError:  # a workspace that cannot even be opened has nothing of ours running
+            continue
+    return found
+
+
+def caches() -> list[Cache]:
+    """The models, and the indexes of workspaces that could not be written to."""
+    import platformdirs
+
+    from nacre.embed.models import models_folder
+
+    folders = (models_folder(), Path(platformdirs.user_cache_dir("nacre", appauthor=False)) / "indexes")
+    return [Cache(one, _folder_size(one)) for one in dict.fromkeys(folders) if one.is_dir()]
+
+
+def remove_cache(cache: Cache) -> None:
+    try:
+        shutil.rmtree(cache.path)
+    except OSError as trouble:
+        raise cannot_write(cache.path, trouble) from trouble
+
+
+def completions(home: Path) -> list[str]:
+    """Where the user made a shell know our completion: files, or lines of files. They are the user's, so they are only named."""
+    found = [str(home / name) for name in _COMPLETIONS if (home / name).is_file()]
+    for name in _SHELL_FILES:
+        try:
+            lines = (home / name).read_text("utf-8", errors="replace").splitlines()
+        except OSError:
+            continue
+        found += [f"{home / name}:{at}" for at, line in enumerate(lines, 1) if "nacre completion" in line]
+    return found
+
+
+def _folder_size(folder: Path) -> int:
+    total = 0
+    for root, _, names in os.walk(folder):
+        for name in names:
+            try:
+                total += os.lstat(os.path.join(root, name)).st_size
+            except OSError:
+                continue
+    return total

@@ -1,0 +1,158 @@
+"""What there is: files by layer, sizes against limits, the index, the vectors, jobs, the daemon, problems."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections import Counter
+from typing import Any
+
+from nacre.errors import BadSetting, NacreError
+from nacre.memory import Memory
+
+_SCRIPTS = {"en": "Latin", "zh": "Han"}  # the languages that are judged with an embedding model, and its script
+
+
+def status_facts(memory: Memory, *, deep: bool = False) -> dict[str, Any]:
+    """Everything `nacre status` shows, as plain values."""
+    from nacre.vault.files import memory_files
+    from nacre.vault.history import read_history
+    from nacre.vault.problems import file_problems
+    from nacre.vault.writing import size_of
+
+    workspace, config = memory.workspace, memory.config
+    longterm = workspace.longterm
+    files = list(memory_files(workspace, config))
+    changed, unembedded = memory.waiting(files)
+    size = size_of(longterm.read_bytes() if longterm.is_file() else None)
+    return {
+        "workspace": str(workspace.root),
+        "agent": memory.agent,
+        "longterm": {
+            "lines": size.lines,
+            "maxLines": config.memory.max_lines,
+            "bytes": size.bytes,
+            "maxBytes": config.memory.max_bytes,
+            "share": round(
+                max(size.lines / (config.memory.max_lines or 1), size.bytes / (config.memory.max_bytes or 1)), 3
+            ),
+        },
+        "files": dict(Counter(found.layer for found in files)),
+        "index": _index(memory, changed, deep=deep),
+        "sessions": _sessions(memory),
+        "embedding": _embedding(memory, unembedded, deep=deep),
+        "capture": _capture(memory),
+        "jobs": _jobs(memory),
+        "daemon": daemon_status(memory),
+        "review": len(memory.questions()),
+        "history": len(read_history(workspace).operations),
+        "problems": [dataclasses.asdict(one) for one in (*memory.problems, *file_problems(workspace, config))],
+    }
+
+
+def _capture(memory: Memory) -> dict[str, Any]:
+    """How far what was said has been captured, and by what it is judged."""
+    from nacre.capture.cursors import load_cursors
+    from nacre.embed.models import list_models
+    from nacre.sources.consent import paused_at, pauses
+
+    known = load_cursors(memory.workspace)
+    # The models on disk, not the judge itself: that would load its classifiers, for a third of what status may cost.
+    there = {one.script for one in list_models() if one.state == "installed"}
+    pause = paused_at(pauses(memory.workspace), memory.clock.now())
+    return {
+        "synced": known.synced.isoformat(timespec="minutes") if known.synced else None,
+        "sessions": sum(cursor.reached is not None for cursor in known.transcripts.values()),
+        "paused": pause is not None,
+        "pausedUntil": pause.end.isoformat(timespec="minutes") if pause and pause.end else None,
+        "meaning": [language for language, script in _SCRIPTS.items() if script in there],
+    }
+
+
+def _jobs(memory: Memory) -> dict[str, Any]:
+    """By whom the jobs are run, and how each stands; a setting that cannot be understood is told instead."""
+    from nacre.jobs import installer, state
+    from nacre.jobs.run import job_state_as_plain
+
+    by = list(installer.installed_kinds(memory.workspace))
+    try:
+        states = state(memory)
+    except BadSetting as trouble:
+        return {"by": by, "states": [], "trouble": str(trouble)}
+    begun = [memory.clock.local(one.last.started).isoformat(timespec="seconds") if one.last else None for one in states]
+    told = [{**job_state_as_plain(one), "last": last} for one, last in zip(states, begun, strict=True)]
+    return {"by": by, "states": told, "trouble": None}
+
+
+def daemon_status(memory: Memory) -> dict[str, Any] | None:
+    """What the daemon says of itself; none when there is none, or when the moment is not the machine's."""
+    from nacre.daemon.process import daemon_process
+
+    if memory.clock.fixed is not None or not hasattr(os, "getuid"):
+        return None
+    process = daemon_process(memory.workspace)
+    if process is None:
+        return None
+    from nacre.daemon import client
+
+    try:
+        with client.Connection(str(memory.workspace.root), within=2.0, any_version=True) as connection:
+            return {**connection.ask("status"), "skew": connection.daemon.get("skew"), "answers": True}
+    except (client.NoDaemon, NacreError) as trouble:
+        return {"process": process, "answers": False, "trouble": str(trouble)}
+
+
+def count_passages(memory: Memory) -> int:
+    """How many passages can be searched."""
+    store = memory.keeper.store
+    live = store.safely(store.live)
+    asked = "select count(*) from chunks where generation = ?"
+    return int(store.db.execute(asked, (live.id,)).fetchone()[0]) if live else 0
+
+
+def _index(memory: Memory, changed: int, *, deep: bool) -> dict[str, Any]:
+    store = memory.keeper.store
+    live = store.safely(store.live)
+    rows = store.db.execute
+    check = None
+    if deep:
+        check = rows("pragma quick_check(1)").fetchone()[0]
+    return {
+        "path": str(store.path),
+        "bytes": store.path.stat().st_size if store.path.exists() else 0,
+        "files": rows("select count(*) from files where generation = ?", (live.id,)).fetchone()[0] if live else 0,
+        "chunks": count_passages(memory),
+        "changed": changed,
+        "outdated": memory.keeper.outdated(),
+        "recovered": store.recovered,
+        "check": check,
+    }
+
+
+def _sessions(memory: Memory) -> dict[str, int] | None:
+    """What of the transcripts themselves is indexed; none where the user does not want it."""
+    keeper = memory.sessions
+    if keeper is None:
+        return None
+    sessions, messages = keeper.store.safely(keeper.counts)
+    return {"sessions": sessions, "messages": messages}
+
+
+def _embedding(memory: Memory, unembedded: int, *, deep: bool) -> dict[str, Any]:
+    embedder, reason = memory.embedder()
+    works: bool | str | None = None
+    if deep and embedder:
+        try:
+            for model in embedder.models():
+                embedder.embed(model, ["works"], query=True)
+            works = True
+        except NacreError as trouble:
+            works = str(trouble)
+    return {
+        "provider": embedder.provider if embedder else None,
+        "models": [model.name for model in embedder.models()] if embedder else [],
+        "vectors": memory.keeper.store.db.execute("select count(*) from vectors").fetchone()[0],
+        "waiting": unembedded,
+        "reason": reason,
+        "works": works,
+    }

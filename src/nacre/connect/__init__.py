@@ -1,1 +1,0 @@
-"""Connects agents: writes what they need into their settings, and takes exactly that back."""

@@ -1,0 +1,268 @@
+"""Packs pieces into a token budget: the most important first, cut at whole lines, with a reason for what is left out."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from nacre.i18n import say
+from nacre.text.blocks import CODE, HEADING, blocks
+from nacre.text.stamps import AROUND, SAYING_NOTHING, words_in
+from nacre.text.tokens import CJK
+
+_STARTS, _ENDS = CJK[::3], CJK[2::3]  # of the ranges, which are in order
+_TELLING = 3  # words below which a line says too little to be a repetition
+QUARTERS = 4  # of a token: what is neither Han, kana nor hangul weighs one a character
+
+
+class PieceLine(NamedTuple):
+    """A line with its number in the file; 0 for one that stands in no file."""
+
+    number: int
+    text: str
+
+
+class Piece(NamedTuple):
+    """What one source has to give, in the order in which it should be read.
+
+    Of a passage that was looked for (`cited`) the title names the lines that are really shown, and no words are given again.
+    Of a log (`once`) no line is given that stands in the pack already, word for word.
+    """
+
+    path: str
+    title: str
+    lines: tuple[PieceLine, ...]
+    cited: bool = False
+    note: str = ""  # behind the title
+    once: bool = False
+
+
+class PackedPart(NamedTuple):
+    """What a pack holds of one source: its first and last line, and about how many tokens."""
+
+    path: str
+    first: int
+    last: int
+    tokens: int
+
+
+class Omitted(NamedTuple):
+    """What a pack does not hold, and why. What is `needless` stands in the pack anyway, or no longer holds."""
+
+    path: str
+    first: int
+    last: int
+    tokens: int
+    reason: str
+    needless: bool = False
+
+
+class ContextPack(NamedTuple):
+    """Markdown to put in front of an agent, what it is made of, and what was left out."""
+
+    text: str
+    budget: int
+    scope: str = "main"
+    parts: tuple[PackedPart, ...] = ()
+    left: tuple[Omitted, ...] = ()
+    project: str | None = None
+    disabled: bool = False
+
+    @property
+    def tokens(self) -> int:
+        return tokens(weight(self.text))
+
+
+def weight(text: str) -> int:
+    """The weight of a text in quarters of a token: unlike whole tokens these add up exactly."""
+    return len(text) if text.isascii() else len(text) + (QUARTERS - 1) * sum(map(is_wide, text))
+
+
+@lru_cache(maxsize=16384)
+def is_wide(character: str) -> bool:
+    """Whether a character counts as a token. The expression for it takes longer to compile than most packs to weigh."""
+    at = bisect_right(_STARTS, character) - 1
+    return at >= 0 and character <= _ENDS[at]
+
+
+def tokens(quarters: int) -> int:
+    return -(-quarters // QUARTERS)
+
+
+class Packed(NamedTuple):
+    """The text, what was given of each source, what was not, every line of a file that stands in it, and which pieces were cut."""
+
+    text: str
+    parts: tuple[PackedPart, ...]
+    left: tuple[Omitted, ...]
+    known: frozenset[tuple[str, int]]
+    cut: frozenset[Piece] = frozenset()
+
+
+def pack(pieces: Sequence[Piece], budget: int, *, lead: str) -> Packed:
+    """The pieces in order behind the lead, within the budget.
+
+    A piece may take what the later ones do not need, and half of what remains in any case: an overgrown file pushes out
+    neither itself nor everything else. What was looked for shares three quarters, and the best of it may have all that remains.
+    A line that stands in the pack already is not given again.
+    """
+    room = budget * QUARTERS - weight(lead)
+    needs = [weight(_head(piece, piece.lines)) + _weight_of(piece.lines) for piece in pieces]
+    later = sum(needs)
+    found = sum(need for piece, need in zip(pieces, needs, strict=True) if piece.cited)
+    shared: int | None = None  # what is left of the part of what was looked for
+    texts: list[str] = []
+    given: list[PackedPart] = []
+    left: list[Omitted] = []
+    known: set[tuple[str, int]] = set()
+    cut: set[Piece] = set()
+    for piece, need in zip(pieces, needs, strict=True):
+        later -= need
+        found -= need if piece.cited else 0
+        lines = [line for line in piece.lines if not line.number or (piece.path, line.number) not in known]
+        if piece.cited and len(lines) == len(piece.lines):
+            lines = not_said(lines, "".join(texts))
+        if piece.once and (again := frozenset(_again(lines, texts))):
+            left.append(left_out(piece._replace(lines=tuple(again)), _given_already())._replace(needless=True))
+            lines = [line for line in lines if line not in again]
+        if not has_content(lines):
+            continue
+        if len(lines) < len(piece.lines):
+            lines = list(without_empty_sections(lines))
+        head = _head(piece, lines)
+        may_take = max(room // 2, room - later)
+        if piece.cited and shared is None:
+            shared = max(room * 3 // 4, room - later + found)
+            may_take = room if need > shared else shared
+        elif piece.cited and shared is not None:
+            may_take = shared
+        kept, closing = _fitting(lines, may_take - weight(head))
+        if kept:
+            body = "".join(f"{line.text}\n" for line in kept)
+            texts.append(_head(piece, kept) + body + closing)
+            room -= weight(texts[-1])
+            shared = max(0, shared - weight(texts[-1])) if shared is not None and piece.cited else shared
+            known |= {(piece.path, line.number) for line in kept}
+            given.append(PackedPart(piece.path, *_span(kept), tokens(weight(texts[-1]))))
+        if has_content(rest := lines[len(kept) :]):
+            cut.add(piece)
+            left.append(Omitted(piece.path, *_span(rest), tokens(_weight_of(rest)), no_room(budget)))
+    return Packed(lead + "".join(texts) if texts else "", tuple(given), tuple(left), frozenset(known), frozenset(cut))
+
+
+def not_said(lines: Sequence[PieceLine], text: str) -> list[PieceLine]:
+    """The lines without those whose words all stand in one line of a text already, in whatever order and marked however."""
+    from nacre.text.tokens import tokens as words_of
+
+    said = [words for line in text.split("\n") if (words := frozenset(words_of(line)))]
+    kept: list[PieceLine] = []
+    for line in lines:
+        words = frozenset(words_of(AROUND.sub("", line.text)))
+        if len(words) < _TELLING or not any(words <= other for other in said):
+            kept.append(line)
+    return kept
+
+
+def _again(lines: Sequence[PieceLine], texts: Sequence[str]) -> list[PieceLine]:
+    """The lines that were given already. One with more lines below it that belong to it is given all the same."""
+    said = {words for text in texts for line in text.split("\n") if (words := words_in(line))}
+    after = (*(line.text for line in lines[1:]), "")
+    return [
+        line
+        for line, following in zip(lines, after, strict=True)
+        if words_in(line.text) in said and not (following.strip() and following[0] in " \t")
+    ]
+
+
+def has_content(lines: Iterable[PieceLine]) -> bool:
+    """Whether anything is said: headings, comments and the rules quoted at the head of a file say nothing of their own."""
+    return any(text and not text.startswith(SAYING_NOTHING) for line in lines if (text := line.text.strip()))
+
+
+def without_empty_sections(lines: Sequence[PieceLine]) -> Iterator[PieceLine]:
+    """The lines without headings below which nothing stands, and without more than one blank line in a row."""
+    found = blocks([line.text for line in lines])
+    heads = [at for at, block in enumerate(found) if block.kind == HEADING]
+    full = {at: at + 1 < len(found) and found[at + 1].kind != HEADING for at in heads}
+    for place in range(len(heads) - 1, -1, -1):
+        outer = heads[place]
+        for after in range(place + 1, len(heads)):
+            inner = heads[after]
+            if full[outer] or found[inner].level <= found[outer].level:
+                break
+            full[outer] = full[inner]
+    empty = {number for at in heads if not full[at] for number in range(found[at].start, found[at].end + 1)}
+    blank = True
+    for place, line in enumerate(lines, 1):
+        if place in empty or (blank and not line.text.strip()):
+            continue
+        blank = not line.text.strip()
+        yield line
+
+
+def _fitting(lines: Sequence[PieceLine], room: int) -> tuple[list[PieceLine], str]:
+    """As many whole lines as there is room for, and the line that closes a code fence which they leave open."""
+    count = used = 0
+    while count < len(lines) and (used := used + weight(lines[count].text) + 1) <= room:
+        count += 1
+    kept = list(lines[:count])
+    fence, closing = _open_fence(kept)
+    used = _weight_of(kept) + weight(closing)
+    while closing and len(kept) >= fence and used > room:
+        used -= weight(kept.pop().text) + 1
+    if len(kept) < fence:
+        closing = ""
+    if not closing and len(kept) < len(lines):
+        _drop_what_leads_nowhere(kept)
+    return (kept, closing) if has_content(kept) else ([], "")
+
+
+def _drop_what_leads_nowhere(kept: list[PieceLine]) -> None:
+    """Headings and blank lines at a cut: what stood below them was left out."""
+    found = blocks([line.text for line in kept])
+    headings = {number for block in found if block.kind == HEADING for number in range(block.start, block.end + 1)}
+    while kept and (len(kept) in headings or not kept[-1].text.strip()):
+        kept.pop()
+
+
+def _open_fence(kept: Sequence[PieceLine]) -> tuple[int, str]:
+    """Where a code fence begins that the lines leave open, counted from 1, and the line that closes it: without that
+    the sources which follow would be read as code."""
+    texts = [line.text for line in kept]
+    if not any("```" in text or "~~~" in text for text in texts):
+        return 0, ""
+    last = blocks([*texts, "# probe"], strict=True)[-1]
+    if last.kind != CODE:
+        return 0, ""
+    opening = texts[last.start - 1].strip()
+    return last.start, opening[: len(opening) - len(opening.lstrip(opening[0]))] + "\n"
+
+
+def _head(piece: Piece, lines: Sequence[PieceLine]) -> str:
+    first, last = _span(lines)
+    place = f"#L{first}-L{last}" if piece.cited and first else ""
+    return f"\n# {piece.title}{place}{piece.note}\n\n"
+
+
+def _weight_of(lines: Iterable[PieceLine]) -> int:
+    return sum(weight(line.text) + 1 for line in lines)
+
+
+def _span(lines: Sequence[PieceLine]) -> tuple[int, int]:
+    numbers = [line.number for line in lines if line.number] or [0]
+    return min(numbers), max(numbers)
+
+
+def left_out(piece: Piece, reason: str) -> Omitted:
+    """A piece that is not given."""
+    return Omitted(piece.path, *_span(piece.lines), tokens(_weight_of(piece.lines)), reason)
+
+
+def _given_already() -> str:
+    return say("already given", "上文已给出")
+
+
+def no_room(budget: int) -> str:
+    return say(f"over the budget of {budget} tokens", f"超出 {budget} 个 token 的预算")

@@ -1,0 +1,418 @@
+"""Every line of memory with its place and words, and which of them an id, a place or a query means."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+from nacre.clock import Clock
+from nacre.config.settings import Config
+from nacre.errors import BadInput, ChangedOutside, NacreError, NotFound
+from nacre.guard.secrets import excerpt
+from nacre.i18n import say
+from nacre.index.freshness import MemoryIndex
+from nacre.model.hit import Hit
+from nacre.model.workspace import DAY_NAME, Workspace
+from nacre.search.read import parse_place
+from nacre.text.blocks import HEADING, ITEM, TEXT
+from nacre.text.stamps import bare_words, is_structural, label_of, stamp_of
+from nacre.text.tokens import query_tokens, tokens
+from nacre.vault import disk, ledger, longterm
+from nacre.vault.files import memory_files
+from nacre.vault.history import Operation
+from nacre.vault.ledger import entry_id
+from nacre.vault.markdown import Document, Item, document, words_of
+from nacre.vault.provenance import bullet_id
+from nacre.vault.tombstones import normal_words
+from nacre.vault.writing import changed_outside, rewrite, write_recorded
+
+_QUOTE = re.compile(r"\A\s*(?:>\s*)+")
+_CLOCK = re.compile(r"\A\[(?:\d{4}-\d{2}-\d{2}[ T])?\d{1,2}:\d{2}\]\s+")  # before a decision in SESSION-STATE.md
+_BREAK = re.compile(r"\n[^\S\n]*(?:[-*+]|\d{1,9}[.)])\s")
+_HAN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+_WORD = re.compile(r"\w+")
+ENOUGH_WORDS, ENOUGH_HAN = 3, 6  # from which on words stand for one thing wherever they are met
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True)
+class MemoryLine:
+    """A line of memory. It goes from `start` to `end`, both counted from 1, with everything nested in it."""
+
+    path: str  # as users see it
+    full: Path
+    layer: str
+    start: int
+    end: int
+    section: str  # the heading it stands under
+    text: str  # as it stands there with everything nested in it, on one line, without its marker
+    words: str  # what it says itself
+    whole: str  # what it says with that
+    title: str | None = None  # of a heading: the signs before its words, which stay when these go
+
+    @cached_property
+    def marks(self) -> frozenset[str]:
+        """Its marks in the trail."""
+        return frozenset({bullet_id(f"- {self.whole}")} if self.whole else ())
+
+    @cached_property
+    def ids(self) -> frozenset[str]:
+        """Its ids in the ledger."""
+        return frozenset(entry_id(form) for form in {self.whole, self.text} if form)
+
+    @cached_property
+    def normal(self) -> str:
+        """What it says with what is nested in it, as tombstones know it."""
+        return normal_words(self.whole)
+
+    @cached_property
+    def own(self) -> str:
+        """What it says itself, as tombstones know it."""
+        return normal_words(self.words)
+
+    @cached_property
+    def is_telling(self) -> bool:
+        """Whether its words stand for one thing; "Done" is said of many."""
+        return is_telling(self.whole)
+
+    @property
+    def id(self) -> str:
+        """The id by which the ledger knows it, or would."""
+        return entry_id(self.text if self.layer == "longterm" else self.whole)
+
+    @property
+    def day(self) -> str | None:
+        """The day of the log that it stands in."""
+        found = DAY_NAME.fullmatch(self.path.rpartition("/")[2].removesuffix(disk.COMPRESSED))
+        return found[1] if found and self.layer in ("daily", "archive") else None
+
+    @property
+    def place(self) -> str:
+        return f"{self.path}:{self.start}"
+
+
+def is_telling(words: str) -> bool:
+    """Whether these are words enough to be known again by: three, or six Chinese characters, or some of both."""
+    han = len(_HAN.findall(words))
+    return len(_WORD.findall(_HAN.sub(" ", words))) / ENOUGH_WORDS + han / ENOUGH_HAN >= 1
+
+
+def memory_lines(workspace: Workspace, config: Config) -> Iterator[MemoryLine]:
+    """The lines of every file that Nacre keeps memory in. Extra paths are the user's library: they are not among them."""
+    for path, full, layer in kept_files(workspace, config):
+        yield from lines_of(path, full, layer, read_memory(full))
+
+
+def kept_files(workspace: Workspace, config: Config) -> Iterator[tuple[str, Path, str]]:
+    """Every file of memory: its path as users see it, where it lies, its layer."""
+    for found in memory_files(workspace, config):
+        if found.layer != "extra":
+            yield found.path, Path(found.full), found.layer
+    lessons = (longterm.retrospect_path(workspace, name) for name in longterm.list_skills(workspace))
+    for path in (workspace.review, workspace.state, workspace.root / "promote_report.md", *lessons):
+        if path.is_file():
+            yield workspace.relative(path), path, "working"
+
+
+def read_memory(path: Path) -> bytes:
+    """A file's bytes, those of a compressed log unpacked; nothing where it is gone or cannot be read, which doctor says."""
+    try:
+        return disk.read_log(path, path.name)
+    except (OSError, NacreError):
+        return b""
+
+
+def write_memory(op: Operation, path: Path, before: bytes, after: bytes) -> None:
+    """Put other content into a file that still holds what `read` gave; a compressed log stays one."""
+    if path.suffix != disk.COMPRESSED:
+        rewrite(op, path, after, read=disk.digest(before), log=True)
+        return
+    op.place(path)
+    stored = disk.read_bytes(path) or b""
+    if read_memory(path) != before:
+        raise changed_outside(op.workspace.relative(path))
+    write_recorded(op, path, stored, disk.compress(after))
+
+
+def lines_of(path: str, full: Path, layer: str, data: bytes) -> Iterator[MemoryLine]:
+    """The lines of one file. Bytes that are no UTF-8 are read as far as they can be; they end no line."""
+    readable = data.decode("utf-8", "replace").removeprefix("\ufeff")
+    doc = document(full, readable.encode())
+
+    items = {item.start: item for item in doc.items}
+
+    def line(start: int, end: int, own: str, whole: str) -> MemoryLine:
+        words = _bare(own)
+        said = words if own == whole else _bare(whole) or words
+        return MemoryLine(path, full, layer, start, end, section, words_of(whole), words, said)
+
+    section = ""
+    for block in doc.blocks:
+        if block.kind == HEADING:
+            section = block.text
+            if (
+                layer != "longterm"
+                and full.name != "SESSION-STATE.md"
+                and not stamp_of(section).time
+                and not is_structural(section)
+            ):
+                signs = f"{'#' * block.level} " if block.start == block.end else ""
+                end = block.end if signs else block.end - 1  # a line under it marks the other kind
+                yield replace(line(block.start, end, section, section), title=signs)
+        elif block.kind == ITEM:
+            for one in _with_nested(doc, items[block.start]):
+                yield line(one.start, one.end, _own(one), one.text)
+        elif block.kind == TEXT:
+            for start, end in _spans(doc, block.start, block.end):
+                text = "\n".join(doc.bare[start - 1 : end])
+                yield line(start, end, text, text)
+        else:
+            for number in range(block.start, block.end + 1):
+                yield line(number, number, doc.bare[number - 1], doc.bare[number - 1])
+
+
+def _bare(text: str) -> str:
+    """What a line says, without the signs of a list, a quote, a label, a box, a time or a source note."""
+    words = _CLOCK.sub("", words_of(_QUOTE.sub("", text)))
+    return bare_words(f"- {words}") if words else ""
+
+
+def _own(item: Item) -> str:
+    """What an item says itself, before what is nested in it."""
+    return _BREAK.split(item.text, maxsplit=1)[0]
+
+
+def _with_nested(doc: Document, item: Item) -> Iterator[Item]:
+    yield item
+    if item.end > item.start:
+        for inner in doc.nested(item):
+            yield from _with_nested(doc, inner)
+
+
+def _spans(doc: Document, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """The lines of a paragraph: in a digest each label begins one; elsewhere every line is one, and so is the whole."""
+    begins = [number for number in range(start, end + 1) if label_of(doc.bare[number - 1])]
+    if begins and begins[0] == start:
+        yield from zip(begins, [*(number - 1 for number in begins[1:]), end], strict=True)
+        return
+    if end > start:
+        yield start, end
+    yield from ((number, number) for number in range(start, end + 1))
+
+
+def without_lines(data: bytes, gone: Iterable[MemoryLine], instead: Mapping[int, str] | None = None) -> bytes:
+    """The file's bytes without these lines, with something `instead` of those that begin at a number; no other byte changes."""
+    numbers = {number for line in gone for number in range(line.start, line.end + 1)}
+    parts = data.split(b"\n")
+    lines = [part + b"\n" for part in parts[:-1]] + ([parts[-1]] if parts[-1] else [])
+    for number, text in (instead or {}).items():
+        ending = lines[number - 1][len(lines[number - 1].rstrip(b"\r\n")) :]
+        lines[number - 1] = text.encode() + ending
+        numbers.discard(number)
+    kept = b"".join(line for number, line in enumerate(lines, start=1) if number not in numbers)
+    return _BYTE_ORDER_MARK + kept if 1 in numbers and data.startswith(_BYTE_ORDER_MARK) else kept
+
+
+# What the user means by an id, a place or a query: lines of memory, or an entry that only the ledger knows.
+
+_ID = re.compile(r"[0-9a-f]{10}")
+_MARK = re.compile(r"[0-9a-f]{8}")
+_PLACE = re.compile(r"(.+?\.md(?:\.gz)?(?::\d{1,9}(?::\d{1,9})?|#L\d{1,9}(?:-L?\d{1,9})?))(?:\s+(\S.*))?", re.DOTALL)
+MOST = 10  # candidates of a query
+QUOTED = 100  # characters of what may be meant
+
+
+@dataclass(frozen=True)
+class ForgetContext:
+    """What forgetting, pinning and asking why work with."""
+
+    workspace: Workspace
+    clock: Clock
+    config: Config
+    keeper: Callable[[], MemoryIndex]  # the index, opened when first asked for
+    search: Callable[[str, int], Sequence[Hit]]
+
+
+@dataclass(frozen=True)
+class Target:
+    """One thing that may be meant. Without a line it is known to the ledger alone; without words it was forgotten before."""
+
+    id: str
+    words: str
+    line: MemoryLine | None = None
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What a wish names. `certain` when it names it by id or by its words: a search may find something else next time, and
+    another line may stand at the same number."""
+
+    targets: tuple[Target, ...]
+    certain: bool = True
+
+
+def find_targets(room: ForgetContext, wanted: str, lines: Sequence[MemoryLine]) -> Selection:
+    """What is meant; `NotFound` when that is nothing. `lines` are all lines of memory."""
+    wanted = wanted.strip()
+    if not wanted:
+        raise BadInput(
+            say("Say what you mean: an id, FILE:LINE, or some words.", "请说明所指：id、文件:行号，或几个词。")
+        )
+    if _ID.fullmatch(wanted) or _MARK.fullmatch(wanted):
+        return Selection(_by_id(room, wanted, lines))
+    if at := _by_place(room, wanted, lines):
+        return at
+    asked = normal_words(wanted)
+    if same := [line for line in lines if line.words and line.normal == asked]:
+        return Selection(_distinct(same))
+    return Selection(_by_query(room, wanted, lines), certain=False)
+
+
+def _by_id(room: ForgetContext, wanted: str, lines: Sequence[MemoryLine]) -> tuple[Target, ...]:
+    """By the id of a search hit, of a ledger entry, or the mark of a bullet in the trail."""
+    if hit := _hit(room, wanted):
+        path, first, last = hit
+        if inside := lines_at(lines, path, first, last):
+            return _distinct(inside)
+        _must_be_ours(room, path)
+        raise _no_line(f"{path}:{first}")
+    if standing := [line for line in lines if wanted in line.ids or wanted in line.marks]:
+        return _distinct(standing if all(line.normal == standing[0].normal for line in standing) else standing[:1])
+    known = ledger.entry_states(ledger.read_ledger(room.workspace).records).get(wanted)
+    if known:
+        return (Target(known.id, known.text or ""),)
+    raise NotFound(
+        say(
+            f'Nothing in memory has the id {wanted}. Ids change when lines do: "nacre search" shows the ones of today.',
+            f"记忆中没有 id 为 {wanted} 的内容。行变动后 id 也会变：可用“nacre search”查看当前的 id。",
+        )
+    )
+
+
+def _hit(room: ForgetContext, wanted: str) -> tuple[str, int, int] | None:
+    keeper = room.keeper()
+
+    def look() -> tuple[str, int, int] | None:
+        query = (
+            "select f.path, c.first, c.last from chunks c join files f on f.id = c.file"
+            " where c.key = ? and c.generation = ?"
+        )
+        row = keeper.store.db.execute(query, (wanted, keeper.current().id)).fetchone()
+        return (str(row[0]), int(row[1]), int(row[2])) if row else None
+
+    return keeper.store.safely(look)
+
+
+def _by_place(room: ForgetContext, wanted: str, lines: Sequence[MemoryLine]) -> Selection | None:
+    """By FILE:LINE. A number alone is not certain: with the words of the line behind it, it is."""
+    named = _PLACE.fullmatch(wanted)
+    if named is None:
+        return None
+    words = named[2]
+    path, first, count = parse_place(named[1])
+    shown = room.workspace.relative(Path(path).expanduser()) if Path(path).expanduser().is_absolute() else path
+    if words and not any(shown == known for known, _, _ in kept_files(room.workspace, room.config)):
+        return None  # words that only mention a file
+    _must_be_ours(room, shown)
+    first = first or 0
+    inside = lines_at(lines, shown, first, first + (count or 1) - 1)
+    if words is None:
+        if not inside:
+            raise _no_line(wanted)
+        return Selection(_distinct(inside), certain=False)
+    said = [line for line in inside if normal_words(words) in (line.normal, line.own)]
+    if not said:
+        raise _says_otherwise(named[1], words, inside, lines)
+    return Selection(_distinct(said))
+
+
+def _says_otherwise(
+    where: str, words: str, inside: Sequence[MemoryLine], lines: Sequence[MemoryLine]
+) -> ChangedOutside:
+    """The line at a place is not, or no longer, the one that is meant."""
+    now = f"“{excerpt(inside[0].whole, QUOTED)}”" if inside else say("nothing", "空")
+    elsewhere = next((line.place for line in lines if normal_words(words) in (line.normal, line.own)), None)
+    english = f"They stand in {elsewhere}." if elsewhere else "They stand in no line of memory."
+    chinese = f"该文字位于 {elsewhere}。" if elsewhere else "记忆中没有任何一行是该文字。"
+    return ChangedOutside(
+        say(
+            f"{where} does not say these words but {now}, so nothing was changed. {english}",
+            f"{where} 处并非所引文字，而是{now}，因此未作任何改动。{chinese}",
+        )
+    )
+
+
+def _no_line(place: str) -> NotFound:
+    return NotFound(
+        say(f"No memory stands at {place}: it is empty, or a heading.", f"{place} 处没有记忆：为空行或标题。")
+    )
+
+
+def lines_at(lines: Sequence[MemoryLine], path: str, first: int, last: int) -> list[MemoryLine]:
+    """The lines that a span of a file means: those that lie in it, outermost ones; else the innermost around it; else its title."""
+    every = [line for line in lines if line.path == path and line.words]
+    here = [line for line in every if line.title is None]
+    inside = [line for line in here if first <= line.start and line.end <= last]
+    outer = [line for line in inside if not any(_holds(other, line) for other in inside)]
+    if outer:
+        return outer
+    around = [line for line in here if line.start <= first and last <= line.end]
+    titles = [line for line in every if line.title is not None and first <= line.start <= last]
+    return sorted(around, key=lambda line: line.end - line.start)[:1] or titles[:1]
+
+
+def _holds(outer: MemoryLine, inner: MemoryLine) -> bool:
+    return outer is not inner and outer.start <= inner.start and inner.end <= outer.end
+
+
+def _by_query(room: ForgetContext, wanted: str, lines: Sequence[MemoryLine]) -> tuple[Target, ...]:
+    found: list[MemoryLine] = []
+    asked = set(tokens(wanted))
+    for hit in room.search(wanted, MOST):
+        if hit.layer not in ("session", "extra"):
+            here = lines_at(lines, hit.path, hit.start_line, hit.end_line)
+            found += [line for line in here if asked & set(tokens(line.whole))] or here
+    if not found:
+        raise NotFound(
+            say(
+                f'Nothing in memory seems to be about "{wanted}". Name a line by its id, as "nacre search" shows it.',
+                f"记忆中似乎没有关于“{wanted}”的内容。请用“nacre search”显示的 id 指定某一行。",
+            )
+        )
+    return _distinct(found)
+
+
+def holding(targets: Iterable[Target], wanted: str) -> list[Target]:
+    """The targets that hold every word of a query. Taking these twice takes nothing else the second time."""
+    asked = set(query_tokens(wanted))
+    return [target for target in targets if asked and asked <= set(tokens(target.words))]
+
+
+def _distinct(lines: Iterable[MemoryLine]) -> tuple[Target, ...]:
+    """The lines as targets, each wording once; one of few words is meant in each place by itself."""
+    found: dict[str, Target] = {}
+    for line in lines:
+        found.setdefault(line.normal if line.is_telling else line.place, Target(line.id, line.whole, line))
+    return tuple(found.values())
+
+
+def _must_be_ours(room: ForgetContext, path: str) -> None:
+    """What stands in a transcript or in the user's own library is searched, but not ours to change."""
+    if any(path == known for known, _, _ in kept_files(room.workspace, room.config)):
+        return
+    if path.startswith("sessions/"):
+        raise BadInput(
+            say(
+                f"{path} is a transcript of your agent, which Nacre only reads. Delete it there; memory is named by its own id.",
+                f"{path} 是代理的对话记录，Nacre 只读取它。请在代理处删除；记忆请用其自身的 id 指定。",
+            )
+        )
+    raise BadInput(
+        say(
+            f"{path} is no memory that Nacre keeps, so it changes nothing there. Edit the file yourself.",
+            f"{path} 不是 Nacre 保管的记忆，因此不会改动。请自行编辑该文件。",
+        )
+    )

@@ -1,0 +1,1 @@
+"""The layers of checkpoints, promotion, and the turn before compaction."""

@@ -1,0 +1,247 @@
+"""What a client reads without calling a tool: resources, prompts, and the instructions of the server."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from nacre.errors import NotFound
+from nacre.i18n import language, say
+from nacre.vault import rules
+from nacre.vault.rules import TOOLS
+
+if TYPE_CHECKING:
+    from nacre.memory import Memory
+
+
+MEMORY, TODAY, CONTEXT = "nacre://memory", "nacre://today", "nacre://context"
+MARKDOWN = "text/markdown"
+_ALL = 10_000  # lines; the characters of one answer are bounded by reading itself
+
+
+@dataclass(frozen=True)
+class Resource:
+    """A resource as it is listed."""
+
+    uri: str
+    name: str
+    title: str
+    description: str
+
+
+def resources(*, group: bool = False) -> tuple[Resource, ...]:
+    """Every resource; a group has only its own context."""
+    every = (
+        Resource(
+            MEMORY,
+            "MEMORY.md",
+            say("Long-term memory", "长期记忆"),
+            say("What must never be got wrong, at most 80 lines.", "绝不能弄错的事，最多 80 行。"),
+        ),
+        Resource(
+            TODAY,
+            "today",
+            say("Today's log", "今天的日志"),
+            say("What was written down and captured today.", "今天写下和采集到的内容。"),
+        ),
+        Resource(
+            CONTEXT,
+            "context",
+            say("Context of a new session", "新会话的上下文"),
+            say(
+                "Working state, long-term memory, today and yesterday, within a budget of tokens.",
+                "工作状态、长期记忆、今天和昨天的日志，按 token 预算裁剪。",
+            ),
+        ),
+    )
+    return tuple(one for one in every if not group or one.uri == CONTEXT)
+
+
+def read_resource(memory: Memory, uri: str) -> str:
+    """The text of a resource. Reading it counts as given, not as recalled."""
+    wanted = uri.rstrip("/").lower()
+    if wanted == CONTEXT:
+        return memory.context().text
+    if memory.scope.group is None and wanted == MEMORY:
+        return _file(memory, memory.workspace.relative(memory.workspace.longterm))
+    if memory.scope.group is None and wanted == TODAY:
+        return _file(memory, memory.workspace.relative(memory.workspace.day(memory.clock.today())))
+    known = ", ".join(one.uri for one in resources(group=memory.scope.group is not None))
+    raise NotFound(say(f"There is no such resource; there are {known}.", f"没有这个资源；可用：{known}。"))
+
+
+def _file(memory: Memory, path: str) -> str:
+    """A file as an agent may read it; nothing where it is not there yet."""
+    from nacre.search.read import read_lines as lines_of
+
+    try:
+        excerpt = lines_of(memory.workspace, memory.config, memory.scope, path, 1, _ALL, None)
+    except NotFound:
+        return ""
+    if not excerpt.more:
+        return f"{excerpt.text}\n" if excerpt.text else ""
+    going_on = say(
+        f"(The file goes on at line {excerpt.end_line + 1}; memory_get reads it.)",
+        f"（文件从第 {excerpt.end_line + 1} 行起还有内容；可用 memory_get 读取。）",
+    )
+    return f"{excerpt.text}\n\n{going_on}\n"
+
+
+# Prompts that a person or a client may start: the turn before compaction, distilling, the weekly review.
+
+_RECENT = 7  # days
+_MOST_QUESTIONS = 20
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A prompt as it is listed."""
+
+    name: str
+    title: str
+    description: str
+
+
+def prompts(*, group: bool = False) -> tuple[Prompt, ...]:
+    """Every prompt. All of them lead to writing, so a group has none."""
+    if group:
+        return ()
+    return (
+        Prompt(
+            "flush",
+            say("Flush before compaction", "压缩前落盘"),
+            say("Write down what should outlive this talk.", "写下对话之后仍有用的内容。"),
+        ),
+        Prompt(
+            "distil",
+            say("Distil recent days", "提炼近日内容"),
+            say("Find what of the last days belongs into long-term memory.", "找出近日内容中应进入长期记忆的部分。"),
+        ),
+        Prompt(
+            "weekly_review",
+            say("Weekly review", "每周回顾"),
+            say("Go through what waits for a person's eye.", "逐一查看需要本人过目的事项。"),
+        ),
+    )
+
+
+def get_prompt(memory: Memory, name: str) -> str:
+    """The words of a prompt, for the state that memory is in now."""
+    known = {one.name: one for one in prompts(group=memory.scope.group is not None)}
+    if name not in known:
+        names = ", ".join(known) or "-"
+        raise NotFound(
+            say(f'There is no prompt "{name[:40]}"; there are {names}.', f"没有“{name[:40]}”这个提示；可用：{names}。")
+        )
+    return {"flush": _flush, "distil": _distil, "weekly_review": _review}[name](memory)
+
+
+def _flush(memory: Memory) -> str:
+    made = memory.flush()
+    return f"{made.prompts.system}\n\n{made.prompts.user}" if made.prompts else made.reason
+
+
+def _distil(memory: Memory) -> str:
+    tongue = language()
+    listed = "\n".join(f"- {path}" for path in _logs(memory)) or say("- none yet", "- 暂无")
+    return _DISTIL[tongue].format(days=_RECENT, logs=listed, size=_size(memory))
+
+
+def _review(memory: Memory) -> str:
+    tongue = language()
+    return _REVIEW[tongue].format(
+        size=_size(memory), questions=_questions(memory), state=_open_ends(memory), days=_RECENT
+    )
+
+
+def _logs(memory: Memory) -> list[str]:
+    today = memory.clock.today()
+    days = [memory.workspace.day(today - dt.timedelta(days=back)) for back in range(_RECENT)]
+    return [memory.workspace.relative(path) for path in days if path.is_file()]
+
+
+def _size(memory: Memory) -> str:
+    from nacre.vault import disk
+    from nacre.vault.writing import size_of
+
+    size, limits = size_of(disk.read_bytes(memory.workspace.longterm)), memory.config.memory
+    return say(
+        f"{size.lines} of {limits.max_lines} lines, {size.bytes} of {limits.max_bytes} bytes",
+        f"{size.lines}/{limits.max_lines} 行，{size.bytes}/{limits.max_bytes} 字节",
+    )
+
+
+def _questions(memory: Memory) -> str:
+    waiting = memory.questions()
+    if not waiting:
+        return say("nothing waits", "没有等待处理的问题")
+    listed = "".join(f"\n   - {one.text}" for one in waiting[:_MOST_QUESTIONS])
+    more = len(waiting) - _MOST_QUESTIONS
+    return f"{len(waiting)}{listed}" + (say(f"\n   - and {more} more", f"\n   - 另有 {more} 项") if more > 0 else "")
+
+
+def _open_ends(memory: Memory) -> str:
+    state = memory.state.get()
+    pending, blockers = len(state["pending"]), len(state["blockers"])
+    return say(f"{pending} pending, {blockers} blocking", f"待办 {pending} 项，阻碍 {blockers} 项")
+
+
+_DISTIL = {
+    "en": (
+        "Go through the logs of the last {days} days and find what belongs into long-term memory (now {size}). Read them with memory_get, a few lines at a time:\n\n"
+        "{logs}\n\n"
+        "A candidate must pass all four tests:\n"
+        "1. It prevents a mistake: without it, a specific thing would go wrong. Name that thing; if you cannot, drop the candidate.\n"
+        "2. It is broad: it holds for many talks to come, not for one task.\n"
+        "3. It stands alone: who reads only this line understands it.\n"
+        "4. It is new: memory_search finds nothing that says the same. If it changes what is known, say what it replaces.\n\n"
+        "Show the user the candidates, each with the mistake that it prevents, and what you dropped with the test that failed. Write those that the user agrees to with memory_write, "
+        "with their type. Do not edit MEMORY.md yourself: the nightly tidying puts every line to the same tests, and keeps the limits."
+    ),
+    "zh": (
+        "通读最近 {days} 天的日志，找出应进入长期记忆的内容（目前 {size}）。用 memory_get 分段读取：\n\n"
+        "{logs}\n\n"
+        "每条候选都必须通过四项检验：\n"
+        "1. 防错：没有它，会出一个具体的错。说出是什么错；说不出就放弃。\n"
+        "2. 广泛：适用于今后的许多对话，而不只是某一个任务。\n"
+        "3. 自足：只看这一行就能明白。\n"
+        "4. 新：memory_search 找不到同样的内容。如果它改变了已知的事，说明取代了什么。\n\n"
+        "把候选连同各自能避免的错误列给用户，也列出放弃的及其未通过的检验。用户同意的用 memory_write 写入，并注明类型。"
+        "不要自己修改 MEMORY.md：夜间整理会对每一行做同样的检验，并守住上限。"
+    ),
+}
+_REVIEW = {
+    "en": (
+        "Take the user through this week's review of memory, one point at a time, and wait for the answer to each:\n\n"
+        "1. Questions that tidying left open: {questions}\n   `nacre review` lists them and takes the answers.\n"
+        "2. MEMORY.md: {size}. Read nacre://memory and ask what is no longer true; memory_forget takes it out.\n"
+        "3. Working memory: {state}. memory_state get shows it; close what is done.\n"
+        "4. The last {days} days: name the decisions and lessons that came up, with their citations, and ask whether one is missing or wrong.\n"
+        "5. promote_report.md, if it is there: what was recalled often. `nacre promote --apply` carries it out.\n\n"
+        "Change nothing without the user's yes. At the end say in three lines what changed."
+    ),
+    "zh": (
+        "带用户完成本周的记忆回顾，一次一项，每项等到答复再继续：\n\n"
+        "1. 整理时留下的问题：{questions}\n   `nacre review` 会列出并接受答复。\n"
+        "2. MEMORY.md：{size}。读取 nacre://memory，问哪些已不成立；用 memory_forget 移除。\n"
+        "3. 工作记忆：{state}。用 memory_state get 查看，了结已完成的事项。\n"
+        "4. 最近 {days} 天：列出其中的决定和教训及出处，问有没有遗漏或错误。\n"
+        "5. promote_report.md（如果有）：经常被回忆的内容。`nacre promote --apply` 可执行。\n\n"
+        "未经用户同意不作任何改动。最后用三行说明改了什么。"
+    ),
+}
+
+
+# The rules of recall and writing for an agent that has the tools: one text for MCP, plugins, hooks and skills.
+
+
+def instructions(tongue: str | None = None, *, group: bool = False) -> str:
+    """What a client tells its model about this server. A group reads, and is told nothing of writing."""
+    return section(tongue, group=group).partition("\n\n")[2]
+
+
+def section(tongue: str | None = None, *, group: bool = False, names: Mapping[str, str] = TOOLS) -> str:
+    """The same with its heading, as a section of a prompt. `names` says how each deed is called there."""
+    return rules.rules_section(tongue or language(), names, writes=not group)

@@ -1,1 +1,0 @@
-"""From a question to the passages that answer it."""

@@ -1,0 +1,92 @@
+"""The SQL condition of what a search may see: the caller's filters and the scope."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from nacre.errors import BadInput
+from nacre.i18n import say
+from nacre.model.hit import LAYERS
+
+
+class Scope(NamedTuple):
+    """Who listens: the owner alone, or a group, for which only its own sections and public files exist."""
+
+    group: str | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> Scope:
+        if text == "main":
+            return cls()
+        kind, _, name = text.partition(":")
+        if kind == "group" and name.strip():
+            return cls(name.strip())
+        raise BadInput(
+            say(f'"{text}" is not a scope; use main or group:NAME.', f"“{text}”不是有效范围；请用 main 或 group:名称。")
+        )
+
+
+class Filters(NamedTuple):
+    """What the caller narrows the search to. Dates are ISO days, both included."""
+
+    since: str | None = None
+    until: str | None = None
+    layers: tuple[str, ...] = ()
+    type: str | None = None
+    tag: str | None = None
+    path: str | None = None
+    project: str | None = None  # this project and what belongs to none; None: every project
+
+
+def checked(filters: Filters) -> Filters:
+    """The filters if they can be used, else an error that names what there is."""
+    for layer in filters.layers:
+        if layer not in LAYERS:
+            known = ", ".join(LAYERS)
+            raise BadInput(
+                say(f'"{layer}" is not a layer; there are {known}.', f"“{layer}”不是有效的层；可用：{known}。")
+            )
+    if filters.since and filters.until and filters.since > filters.until:
+        raise BadInput(
+            say(
+                f"No day lies between {filters.since} and {filters.until}; turn them round.",
+                f"{filters.since} 到 {filters.until} 之间没有日期；请调换顺序。",
+            )
+        )
+    return filters
+
+
+def condition(scope: Scope, filters: Filters, today: str | None, moment: str | None = None) -> tuple[str, list[str]]:
+    """The SQL condition over `chunks c`, and its values. Empty when everything may be seen.
+
+    `today` hides what was written later: a question put as of a day knows nothing of the days after it. `moment` does the same
+    to the second, for messages of sessions: of them the time is known as an ISO time, of entries in logs at best the minute.
+    """
+    parts: list[str] = []
+    values: list[str] = []
+
+    def need(sql: str, *given: str) -> None:
+        parts.append(sql)
+        values.extend(given)
+
+    if scope.group is not None:
+        need("(c.audience = '*' or c.audience = ?)", scope.group)
+    if today:
+        need("(c.date is null or c.date <= ?)", today)
+    if moment:
+        need("julianday(c.time) <= julianday(?)", moment)
+    if filters.since:
+        need("c.date >= ?", filters.since)
+    if filters.until:
+        need("c.date <= ?", filters.until)
+    if filters.layers:
+        need(f"c.layer in ({','.join('?' * len(filters.layers))})", *filters.layers)
+    if filters.type:
+        need("c.label = ? collate nocase", filters.type)
+    if filters.tag:
+        need("exists(select 1 from json_each(c.tags) t where t.value = ? collate nocase)", filters.tag.lstrip("#"))
+    if filters.path:
+        need("exists(select 1 from files f where f.id = c.file and f.path glob ?)", filters.path)
+    if filters.project:
+        need("(c.project is null or c.project = ?)", filters.project)
+    return " and ".join(parts), values

@@ -1,0 +1,318 @@
+"""What every source is made of: transcripts, how far they were read, and readers of JSON lines and databases."""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import json
+import os
+import sqlite3
+import stat
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+from nacre.model.session import Message, Session
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where to look: the home folder, the environment, and for each agent the path that the settings give."""
+
+    home: Path
+    env: Mapping[str, str] = field(default_factory=dict)
+    paths: Mapping[str, str] = field(default_factory=dict)
+
+    def root(self, agent: str, variable: str | None, *default: str) -> Path:
+        """An agent's folder: the one in the settings, else in its own variable, else the usual one."""
+        if chosen := self.paths.get(agent):
+            return Path(os.path.expanduser(chosen))
+        if variable and (named := self.env.get(variable)):
+            return Path(os.path.expanduser(named))
+        return self.home.joinpath(*default)
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """A transcript as the listing found it. The same stamp as before means that nothing was written since."""
+
+    agent: str
+    path: Path
+    key: str  # names it in the cursors: the path, and the session where one file holds many; no ids of people
+    stamp: tuple[int, ...]  # size and time of change, or what a database offers
+    changed: float  # seconds since 1970: no message can be younger
+    facts: Mapping[str, Any] = field(default_factory=dict)  # what the listing knows of it: its kind, its owner's ids
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """How far a transcript was read. Its fingerprint tells whether what was read is still what stands there."""
+
+    offset: int = 0  # bytes of a file, or entries of a database
+    fingerprint: str = ""
+    facts: Mapping[str, Any] = field(default_factory=dict)  # what only the part before the offset tells (plain JSON)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What stood in a transcript after a mark and not after a moment."""
+
+    session: Session | None  # None where there is nothing that could be a talk
+    mark: Mark
+    whole: bool = True  # False when entries younger than the moment asked for, or a torn last line, remain
+    unknown: int = 0  # entries that were passed over because nothing is known of their form
+    rewritten: bool = False  # what was read before is no longer there, so all was read again from its beginning
+
+
+@dataclass(frozen=True)
+class Source:
+    """One agent: how its transcripts are found and read."""
+
+    agent: str
+    find: Callable[[Places], Iterator[Transcript]]
+    read: Callable[[Transcript, Mark | None, dt.datetime | None], Reading]
+
+
+def parse_time(value: object) -> dt.datetime | None:
+    """A time as transcripts write it: ISO 8601, or milliseconds or seconds since 1970; None for anything else."""
+    if isinstance(value, bool):
+        return None
+    try:
+        if isinstance(value, str):
+            at = dt.datetime.fromisoformat(value.strip())
+            at = (at if at.tzinfo else at.replace(tzinfo=dt.UTC)).astimezone(dt.UTC)
+        elif isinstance(value, int | float):
+            at = dt.datetime.fromtimestamp(value / 1000 if abs(value) > 1e11 else value, dt.UTC)
+        else:
+            return None
+    except (ValueError, OverflowError, OSError):
+        return None
+    return at if dt.MINYEAR < at.year < dt.MAXYEAR else None  # those at the ends do not exist in every time zone
+
+
+def as_text(value: object) -> str:
+    """A value that should be a word: an id, a role; empty for anything else, which may nest too deep to be written out."""
+    return value if isinstance(value, str) else ""
+
+
+def list_files(agent: str, paths: Iterator[Path]) -> Iterator[Transcript]:
+    """Files as transcripts; those that vanish meanwhile are passed over."""
+    for path in paths:
+        try:
+            about = path.stat()
+        except OSError:
+            continue
+        if not (stat.S_ISREG(about.st_mode) or stat.S_ISDIR(about.st_mode)):
+            continue  # a pipe or a device would keep us waiting for ever
+        yield Transcript(agent, path, str(path), (about.st_size, about.st_mtime_ns), about.st_mtime)
+
+
+# Reading a JSONL file that grows: from where it was left, one line in memory at a time, never past a torn last line.
+
+LONGEST = 32_000_000  # bytes of one line; a longer one is a dump, not talk
+_EDGE = 512  # bytes at the beginning and before the mark that the fingerprint covers
+_BLOCK = 1 << 20
+
+Uninteresting = Callable[[bytes], bool]
+
+
+class Line(NamedTuple):
+    """One whole line: what it holds (None: no JSON object; empty: nothing of interest), and where the next begins."""
+
+    entry: dict[str, Any] | None
+    start: int
+    end: int
+
+
+def still_there(path: Path, mark: Mark | None) -> bool:
+    """Whether the part that was read before is unchanged; a file cut shorter or written anew is read from its start."""
+    if mark is None or mark.offset == 0:
+        return True
+    with path.open("rb") as file:
+        return fingerprint(file, mark.offset) == mark.fingerprint
+
+
+def fingerprint(file: IO[bytes], offset: int) -> str:
+    """A short digest of a file's first bytes and of the last ones before an offset; empty when it is shorter than that."""
+    if offset == 0:
+        return ""
+    file.seek(0, 2)
+    if file.tell() < offset:
+        return ""
+    file.seek(0)
+    head = file.read(min(_EDGE, offset))
+    file.seek(max(0, offset - _EDGE))
+    tail = file.read(min(_EDGE, offset))
+    return hashlib.blake2b(head + b"\0" + tail, digest_size=8).hexdigest()
+
+
+def read_lines(file: IO[bytes], offset: int, uninteresting: Uninteresting | None = None) -> Iterator[Line]:
+    """The whole lines from an offset on. A last line without its end is left for the next time.
+
+    `uninteresting` looks at the first bytes of a line and says that it need not be parsed (tool output of megabytes).
+    """
+    file.seek(offset)
+    start = offset
+    while True:
+        raw = file.readline(LONGEST)
+        if not raw:
+            return
+        if not raw.endswith(b"\n"):
+            if len(raw) < LONGEST:
+                return
+            end = _skip_line(file, start + len(raw))
+            if end is None:
+                return
+            yield Line(None, start, end)
+            start = end
+            continue
+        end = start + len(raw)
+        passed_over = not raw.strip() or (uninteresting is not None and uninteresting(raw[:2048]))
+        yield Line({} if passed_over else parse_json(raw), start, end)
+        start = end
+
+
+def parse_json(raw: bytes) -> dict[str, Any] | None:
+    """The object on a line; None when it is something else, or nothing at all."""
+    try:
+        value = json.loads(raw.decode("utf-8", errors="replace"))
+        if b"\\ud" in raw or b"\\uD" in raw:  # half of a character, cut off by a tool, could never be written again
+            value = json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", errors="replace"))
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _skip_line(file: IO[bytes], offset: int) -> int | None:
+    """Where the line after an over-long one begins; None when that has no end yet."""
+    while block := file.read(_BLOCK):
+        found = block.find(b"\n")
+        if found >= 0:
+            end = offset + found + 1
+            file.seek(end)
+            return end
+        offset += len(block)
+    return None
+
+
+# Following a transcript of lines: from its mark to a moment, entry by entry.
+
+
+@dataclass
+class Notes:
+    """What is gathered on the way: facts about the session (plain JSON, kept in the mark) and what was said."""
+
+    facts: dict[str, Any] = field(default_factory=dict)
+    messages: list[Message] = field(default_factory=list)
+    taken_back: bool = False  # an entry takes back what an earlier reading gave out: all is to be read again
+
+
+Take = Callable[[dict[str, Any], dt.datetime | None, int, Notes], bool]
+"""Takes one entry in, given its time and where it begins; False when its form is not known."""
+
+When = Callable[[dict[str, Any], Notes], dt.datetime | None]
+"""The time of an entry, where it takes more than one field to tell it."""
+
+
+def time_field(*fields: str) -> When:
+    """The time in the first field that tells one, else that of the entry before: words are not lost for want of it."""
+
+    def when(entry: dict[str, Any], notes: Notes) -> dt.datetime | None:
+        for name in fields:
+            if found := parse_time(entry.get(name)):
+                notes.facts["at"] = found.isoformat()
+                return found
+        return parse_time(notes.facts.get("at"))
+
+    return when
+
+
+def follow(
+    path: Path,
+    mark: Mark | None,
+    until: dt.datetime | None,
+    take: Take,
+    session: Callable[[Notes], Session | None],
+    *,
+    uninteresting: Uninteresting | None = None,
+    time: str | When = "timestamp",
+) -> Reading:
+    """Read the entries after the mark and not after the moment, and make a session of them."""
+    rewritten = not still_there(path, mark)
+    begin = Mark() if mark is None or rewritten else mark
+    notes = Notes(dict(begin.facts))
+    unknown, offset, whole = 0, begin.offset, True
+    with path.open("rb") as file:
+        for line in read_lines(file, begin.offset, uninteresting):
+            if line.entry is None:
+                unknown += 1
+            elif line.entry:
+                at = parse_time(line.entry.get(time)) if isinstance(time, str) else time(line.entry, notes)
+                if until and at and at > until:
+                    whole = False
+                    break
+                unknown += not (_has_a_form(line.entry) and take(line.entry, at, line.start, notes))
+            offset = line.end
+            if notes.taken_back and begin.offset:
+                break
+        file.seek(0, 2)
+        whole = whole and offset >= file.tell()
+        unchanged = fingerprint(file, offset)
+    if notes.taken_back and begin.offset:
+        again = follow(path, None, until, take, session, uninteresting=uninteresting, time=time)
+        return replace(again, rewritten=True)
+    said = session(notes)  # before the mark: it may still note a fact
+    return Reading(said, Mark(offset, unchanged, notes.facts), whole, unknown, rewritten)
+
+
+def _has_a_form(entry: dict[str, Any]) -> bool:
+    """Whether what says its kind is a word at all: no reader need ask before it looks a kind up."""
+    return all(isinstance(entry.get(name), str | None) for name in ("type", "role"))
+
+
+# Transcripts that are lists, not files that grow: how many of their entries were read, and whether those still stand.
+
+
+def digest_of(ids: Sequence[str]) -> str:
+    """A short digest of the entries that were read, by their ids; empty for none."""
+    if not ids:
+        return ""
+    return hashlib.blake2b("\0".join(ids).encode("utf-8", errors="replace"), digest_size=8).hexdigest()
+
+
+def resume_at(ids: Sequence[str], mark: Mark | None) -> tuple[int, bool]:
+    """How many of the entries an earlier reading gave out, and whether they were rewritten since (then: none)."""
+    if mark is None or mark.offset == 0:
+        return 0, False
+    if mark.offset <= len(ids) and digest_of(ids[: mark.offset]) == mark.fingerprint:
+        return mark.offset, False
+    return 0, True
+
+
+# Databases of programs that run meanwhile: looked into, never written, never waited for.
+
+_PATIENCE = 0.25  # seconds; who holds the database longer than that is asked again the next time
+
+
+@contextmanager
+def open_readonly(path: Path) -> Iterator[sqlite3.Connection]:
+    """A connection that can only read. Not `immutable`: that would miss what the program has not yet moved into the file."""
+    connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=_PATIENCE)
+    connection.text_factory = lambda raw: raw.decode("utf-8", errors="replace")
+    try:
+        yield connection
+    finally:
+        connection.close()
+
+
+def last_written(path: Path) -> float:
+    """When a database was last written to, in seconds since 1970, its log included; 0 when there is none."""
+    moments = [0.0]
+    for place in (path, path.with_name(f"{path.name}-wal")):
+        try:
+            moments.append(place.stat().st_mtime)
+        except OSError:
+            continue  # no log, or no database at all
+    return max(moments)

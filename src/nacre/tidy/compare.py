@@ -1,0 +1,176 @@
+"""How a candidate relates to an entry in memory: a duplicate, a successor, in conflict, or unrelated."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from nacre.brain.local.likeness import (
+    Statement,
+    fills_otherwise,
+    holds_once,
+    is_reversed,
+    is_unsure,
+    left_behind,
+    lifts_a_ban,
+    other_value,
+    parts_ways,
+    said_to_change,
+    tells_a_change,
+)
+from nacre.brain.local.relation import Relation, load, relations, says_the_same
+from nacre.text.tokens import tokens
+
+CONFLICT = 0.5  # odds above which two statements cannot both hold
+LIKELY = 0.03  # odds above which they cannot, when the new one says goodbye to what the old one turns on
+ALIKE = 0.5  # likeness by which one shared name is enough
+_IDENTIFIER = re.compile(r"(?<!\w)\w+(?:[-_./]\w+)+")
+FILLED = 0.3  # odds above which another number in the same place is one
+SLOT = 0.015  # odds above which they cannot, when the new one says that what both speak of has another value now
+NEAR = {"en": 0.25, "zh": 0.4}  # likeness under which two statements are not of one matter, whatever words they share
+_FUNCTION = frozenset(
+    "的了是在我你他她它们有和与及也都就还吗呢吧啊个为之而或被把给对从到要会能可以不没很再又这那上下里后前先一二两三用做说看次时候"
+)
+_TELLING = 0.45  # and to tell what it is about, where both share much else
+_RARE = 0.55  # how rare a word must be, beside one that we do not know at all, to be what a statement turns on
+SURE = 0.75  # odds above which another value alone is enough
+
+
+@dataclass(frozen=True)
+class EntryParts:
+    """A remembered entry taken apart: the whole first, then its statements where it holds several."""
+
+    whole: Statement
+    parts: tuple[Statement, ...] = ()
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How a candidate stands to one entry. `part` is the statement of the entry that is meant, where it holds several."""
+
+    kind: str  # "same", "overtakes", "unclear"
+    place: int
+    odds: float
+    part: int | None = None
+    why: str = ""
+
+
+def compare_with(
+    new: Statement, known: Sequence[EntryParts], core: Statement | None = None
+) -> tuple[list[Comparison], float]:
+    """The entries that a candidate repeats, overtakes or clashes with, the most certain first, and the odds that it says
+    nothing that is not there. An entry that it neither repeats nor touches is not named."""
+    flat: list[tuple[int, int | None, Statement]] = []
+    for place, one in enumerate(known):
+        flat.append((place, None, one.whole))
+        flat += [(place, number, part) for number, part in enumerate(one.parts)]
+    found: dict[int, list[Comparison]] = {}
+    near = relations([one for _, _, one in flat], new)
+    for relation in near:
+        place, part, old = flat[relation.place]
+        if told := _told(old, new, relation, place, part):
+            found.setdefault(place, []).append(told)
+    if core is not None and core.text != new.text:  # the rule itself may be known, whatever was told beside it
+        for relation in relations([one for _, _, one in flat], core):
+            place, part, old = flat[relation.place]
+            if says_the_same(old, core, relation):
+                found.setdefault(place, []).append(Comparison("same", place, relation.same, part))
+    same = max((relation.same for relation in near), default=0.0)
+    return sorted(map(_surest, found.values()), key=lambda one: -one.odds), same
+
+
+def _surest(told: Sequence[Comparison]) -> Comparison:
+    """The surest reading of an entry; where that is that part of it is stale, the part that is meant."""
+    best = max(told, key=lambda one: one.odds)
+    parts = [one for one in told if one.kind == best.kind and one.part is not None]
+    if best.kind == "same" or best.part is not None or not parts:
+        return best
+    return max(parts, key=lambda one: one.odds)
+
+
+def _told(old: Statement, new: Statement, near: Relation, place: int, part: int | None) -> Comparison | None:
+    differs = parts_ways(old, new)
+    leaves = _turns_on(old, new, left_behind(old, new))
+    if says_the_same(old, new, near) and not (leaves and differs):
+        return Comparison("same", place, near.same, part)
+    passing = holds_once(new.text, new.language)
+    if is_reversed(old, new) and not passing:
+        kind = "unclear" if is_unsure(new.text, new.language) else "overtakes"
+        return Comparison(kind, place, max(near.clash, SURE), part, "unsure" if kind == "unclear" else "slot")
+    slot = differs and not passing and _of_one_matter(old, new) and _has_slot(old, new, near)
+    why = _why(old, new, leaves=leaves, slot=slot)
+    if why in ("change", "value", "clash") and len(_in_common(old, new)) < 2:
+        return None
+    if near.clash < {"goodbye": LIKELY, "slot": SLOT, "change": CONFLICT, "value": SURE, "clash": SURE}[why]:
+        return None
+    if is_unsure(new.text, new.language):
+        return Comparison("unclear", place, near.clash, part, "unsure") if near.clash >= CONFLICT else None
+    return Comparison("unclear" if why == "clash" else "overtakes", place, near.clash, part, why)
+
+
+def _why(old: Statement, new: Statement, *, leaves: bool, slot: bool) -> str:
+    """What says that the new statement takes the place of the old."""
+    if leaves or slot:
+        return "goodbye" if leaves else "slot"
+    if tells_a_change(new.text, new.language) and parts_ways(old, new):
+        return "change"
+    return "value" if other_value(old, new) else "clash"
+
+
+def _has_slot(old: Statement, new: Statement, near: Relation) -> bool:
+    """Whether both speak of the same thing and the new statement gives it another value: it says that it changed, puts another
+    number in the same place, or permits what was forbidden."""
+    common = _in_common(old, new)
+    changed = said_to_change(old, new) & common
+    if changed and len(common) > 1 and _has_name(common, new):
+        return True
+    if changed and near.clash >= CONFLICT and _has_name(changed - _parts(old, new), new):
+        return True
+    if fills_otherwise(old, new) and len(common) > 2 and near.clash >= FILLED:
+        return True
+    return lifts_a_ban(old, new) and (len(common) > 1 or (_has_name(common, new) and _meaning(old, new) >= ALIKE))
+
+
+def _turns_on(old: Statement, new: Statement, words: frozenset[str]) -> bool:
+    """Whether the old statement turns on one of these words: a name, a number, a rare word; and both are of one matter."""
+    if not words or holds_once(new.text, new.language) or not _of_one_matter(old, new):
+        return False
+    weights = load(new.language, "bare")
+    if any(word not in weights.rarity or any(sign.isdigit() for sign in word) for word in words - _parts(old, new)):
+        return True  # a name or a number
+    common = _in_common(old, new)
+    telling = any(weights.rarity.get(word, weights.rarest) >= _TELLING * weights.rarest for word in words)
+    return (len(common) > 2 and telling) or (len(common) > 1 and _has_name(words, new))
+
+
+def _has_name(words: Collection[str], new: Statement) -> bool:
+    weights = load(new.language, "bare")
+    return any(weights.rarity.get(word, weights.rarest) >= _RARE * weights.rarest for word in words)
+
+
+def _of_one_matter(old: Statement, new: Statement) -> bool:
+    comparable = old.language == new.language and old.vector is not None and new.vector is not None
+    return not comparable or _meaning(old, new) >= NEAR[new.language]
+
+
+def _meaning(old: Statement, new: Statement) -> float:
+    if old.language != new.language or old.vector is None or new.vector is None:
+        return 0.0
+    return float(old.vector @ new.vector)
+
+
+def _parts(old: Statement, new: Statement) -> set[str]:
+    """The parts of names such as "shop-api" that both statements hold: naming the same project is not being of one matter."""
+    both = set(_IDENTIFIER.findall(old.text.lower())) & set(_IDENTIFIER.findall(new.text.lower()))
+    return {part for name in both for part in tokens(name)}
+
+
+def _in_common(old: Statement, new: Statement) -> set[str]:
+    """The words that both statements hold. A name of several parts counts once; in Chinese a lone character is no word, nor is a
+    pair of function characters."""
+    shared = set(old.words) & set(new.words)
+    if new.language == "zh":
+        shared = {word for word in shared if len(word) > 1 and not set(word) <= _FUNCTION}
+    parts = shared & _parts(old, new)
+    return shared - parts | set(sorted(parts)[:1])

@@ -1,0 +1,299 @@
+"""Candidates from the lines of the logs, and the four-way test that decides what is kept."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from nacre.brain.local.likeness import (
+    Statement,
+    holds_once,
+    is_passing,
+    is_unsure,
+    recurs,
+    tells_a_change,
+    tells_a_move,
+)
+from nacre.brain.local.relation import as_statement, relations, says_the_same
+from nacre.brain.local.wording import Piece, joined, pieces, shorten, starts_with_pronoun, without_it
+from nacre.model.entry import TYPES
+from nacre.model.verdict import Verdict
+from nacre.text.tokens import language_of
+from nacre.tidy.collect import LogLine
+from nacre.vault.ledger import entry_id
+
+if TYPE_CHECKING:
+    from nacre.brain.local.judge import Judge, Judged
+    from nacre.brain.local.likeness import Statement
+
+
+LASTING = 0.4  # odds above which a statement passes the first three tests
+_CLEAR = 0.3  # odds under which the type is a guess, and what kind of event it was says more
+_HEADS = {"a": "prevents_error", "b": "broad", "c": "self_contained"}
+
+
+@dataclass(frozen=True)
+class Tested:
+    """A statement with what the classifiers say of it."""
+
+    judged: Judged
+    statement: Statement
+    kind: str  # its type; never TEMP: what is admitted lasts
+    without_it: str | None
+
+    @property
+    def text(self) -> str:
+        return self.judged.text
+
+
+def assess_all(judge: Judge, texts: Sequence[str]) -> list[Tested]:
+    """Statements as the classifiers see them, all in one go."""
+    return [assess(judged) for judged in judge.read(texts)]
+
+
+def assess(judged: Judged) -> Tested:
+    kind = _lasting_kind(judged)
+    return Tested(judged, as_statement(judged), kind, without_it(judged, kind))
+
+
+def _lasting_kind(judged: Judged) -> str:
+    from nacre.brain.local.classifier import TYPES
+
+    kinds = [kind for kind in TYPES if kind != "TEMP"]
+    best = max(kinds, key=lambda kind: judged.chance("type", kind))
+    if judged.chance("type", best) >= _CLEAR:
+        return best
+    return "PREF" if judged.best("category") == "preference" else "TECH"
+
+
+def four_way_test(
+    one: Tested, existing: Sequence[Statement] = (), *, support: float = 0.0, lasting: float | None = None
+) -> Verdict:
+    """What the test says. `support` speaks for keeping it: it was announced as a rule, or came up in several talks.
+    `lasting` are odds known better than from the text alone."""
+    scores = {name: round(1 - one.judged.chance(head, "yes"), 3) for head, name in _HEADS.items()}
+    near = relations(existing, one.statement)
+    same = max((relation.same for relation in near), default=0.0)
+    scores["novel"] = round(1 - same, 3)
+    lasts = _raised(one.judged.lasting if lasting is None else lasting, support)
+    failed: list[str] = []
+    if lasts < LASTING:
+        weak = sorted(_HEADS.values(), key=lambda name: scores[name])
+        failed = [name for name in weak if scores[name] < 0.5] or weak[:1]
+    if one.without_it is None and "prevents_error" not in failed:
+        failed.insert(0, "prevents_error")
+    if any(says_the_same(existing[relation.place], one.statement, relation) for relation in near):
+        failed.append("novel")
+    return Verdict(not failed, tuple(failed), one.without_it, scores)
+
+
+def _raised(odds: float, support: float) -> float:
+    """Odds with something that speaks for it, on the scale on which evidence adds up."""
+    import math
+
+    odds = min(max(odds, 1e-6), 1 - 1e-6)
+    return 1 / (1 + math.exp(-(math.log(odds / (1 - odds)) + support)))
+
+
+def test_one_text(judge: Judge, text: str, existing: Sequence[str]) -> Verdict:
+    """The test of one text against what a memory holds already; writes nothing."""
+    first, *others = assess_all(judge, [text, *existing])
+    return four_way_test(first, [one.statement for one in others])
+
+
+# What of the logs is offered to long-term memory: each line taken apart, the chatter beside a lasting statement left
+# out.
+
+LONGEST = {"en": 240, "zh": 110}  # characters of an entry: MEMORY.md has 5 KB for everything
+_CHATTER = 0.12  # odds under which a piece of a line is left out
+_SMALL_TALK = ("social", "question", "agree", "offrecord", "speculate")
+_LINKED = {
+    "en": 0.3,
+    "zh": 0.5,
+}  # likeness above which two pieces of a line speak of the same; the models' scales differ
+UNSURE = 1.0  # what speaks against a statement that is asked, guessed or hearsay
+PASSING = 0.7  # and against one of today, or for this once
+RECURRING = 0.6  # what speaks for one of what comes again and again
+_LIKELY_TYPE = 0.25  # odds above which the type that a log gives is believed
+_LEANS = 0.4  # odds above which a piece cannot be understood without the one before it
+_BLACKED_OUT = re.compile(r"\[redacted: [^\]\n]+\]")
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A statement that is offered, and where it was said."""
+
+    id: str
+    tested: Tested
+    said: LogLine
+    lasting: float  # the odds of its best piece: what stands around a rule does not make it less of one
+    core: Statement  # that piece, by itself
+    support: float = 0.0  # what speaks for it besides its words
+    agents: bool = False  # not the owner's word: it is never kept unasked, and corrects nothing that the owner said
+
+    @property
+    def text(self) -> str:
+        return self.tested.text
+
+
+def make_candidates(said: Sequence[LogLine], judge: Judge, agents: Container[tuple[str, str]] = ()) -> list[Candidate]:
+    """One or more for each line; a line in which nothing lasts is offered whole, so that its refusal can be told.
+
+    `agents` are the lines, by day and mark, that are the agent's word alone. What is said to stand elsewhere is nobody's word,
+    unless the owner wrote it down as a memory.
+    """
+    split = [_by(one, (one.day, one.mark) in agents) for one in said]
+    judged = iter(judge.read([piece.text for parts in split for piece in parts]))
+    offered: list[tuple[LogLine, str, list[Piece], Judged | None]] = []
+    for one, parts in zip(said, split, strict=True):
+        read = [(piece, next(judged)) for piece in parts]
+        runs = list(_runs(one, read))
+        if not runs:
+            language = language_of(one.words)
+            own = [piece for piece in parts if not piece.agents]
+            words = one.words if len(own) in (0, len(parts)) else joined([piece.text for piece in own], language)
+            offered.append((one, shorten(words, language, LONGEST[language]), own or parts, None))
+        for run in runs:
+            language = run[0][0].language
+            text = joined([piece.text for piece, _ in run], language)
+            best = max((judged for _, judged in run), key=lambda judged: judged.lasting)
+            offered.append((one, shorten(text, language, LONGEST[language]), [piece for piece, _ in run], best))
+    tested = assess_all(judge, [text for _, text, _, _ in offered])
+    return [
+        Candidate(
+            entry_id(text),
+            _of_type(test, one),
+            one,
+            max(best.lasting, test.judged.lasting) if best else 0.0,
+            as_statement(best) if best else test.statement,
+            _support(one, run, test),
+            one.by_agent or all(piece.agents for piece in run),
+        )
+        for (one, text, run, best), test in zip(offered, tested, strict=True)
+        if text.strip()
+    ]
+
+
+def _of_type(tested: Tested, said: LogLine) -> Tested:
+    """The type that somebody gave a line counts, unless the classifiers are sure of another."""
+    given = said.label if said.label in TYPES and said.label != "TEMP" else None
+    if given and (said.session is None or tested.judged.chance("type", given) >= _LIKELY_TYPE):
+        return replace(tested, kind=given)
+    return tested
+
+
+def _by(said: LogLine, agents: bool) -> list[Piece]:
+    """The pieces of a line; those that are not the owner's word are counted as the agent's, who may have brought them."""
+    noted = said.session is None and not said.by_agent
+    agents = agents or said.by_agent
+    return [one._replace(agents=one.agents or agents or (one.reported and not noted)) for one in pieces(said.words)]
+
+
+def _runs(said: LogLine, read: Sequence[tuple[Piece, Judged]]) -> Iterator[list[tuple[Piece, Judged]]]:
+    """The pieces that last, those of one matter together."""
+    if said.label == "TEMP" and said.session is None:
+        return  # the user or an agent wrote by hand that it is passing
+    if said.by_agent:  # the person is asked about it
+        read = [(piece._replace(agents=False), judged) for piece, judged in read]
+    if said.session is None and said.label in TYPES and any(_lasts(piece, judged) for piece, judged in read):
+        yield [one for one in read if not _BLACKED_OUT.search(one[0].text)]  # written down on purpose: it stays whole
+        return
+    run: list[tuple[Piece, Judged]] = []
+    aside: tuple[Piece, Judged] | None = None
+    for piece, judged in read:
+        if not _lasts(piece, judged):
+            aside = (piece, judged) if not piece.agents and not _BLACKED_OUT.search(piece.text) else None
+            continue
+        if aside and (starts_with_pronoun(piece.text, piece.language) or _is_context(judged, *aside)):
+            run.append(aside)  # "the cracks came from the brine": what the rule after it is about
+        aside = None
+        if run and not _belongs(judged, run[-1][1]):
+            yield run
+            run = []
+        run.append((piece, judged))
+    if run and any(judged.chance("c", "yes") < 0.7 for _, judged in run):
+        yield run
+
+
+def _lasts(piece: Piece, judged: Judged) -> bool:
+    if _BLACKED_OUT.search(piece.text):
+        return False  # what leans on a secret is of no use without it
+    if piece.agents:
+        return False  # only the owner's words become long-term memory
+    if judged.best("act") in _SMALL_TALK:
+        return False
+    if tells_a_move(piece.text, piece.language) or recurs(piece.text, piece.language):
+        return True  # standing dates, and what was given up is what an entry may have to be corrected by
+    odds = (1 - judged.chance("a", "yes")) * (1 - judged.chance("b", "yes")) * (1 - judged.chance("type", "TEMP"))
+    return odds >= _CHATTER
+
+
+def _is_context(judged: Judged, piece: Piece, before: Judged) -> bool:
+    """Whether a piece that would not be kept for itself tells what the next one is about."""
+    small = before.best("act") in (*_SMALL_TALK, "request")
+    return not (small or piece.asked) and _of_one_matter(judged, before)
+
+
+def _of_one_matter(judged: Judged, before: Judged) -> bool:
+    if judged.language != before.language or judged.vector is None or before.vector is None:
+        return False
+    return float(judged.vector @ before.vector) >= _LINKED[judged.language]
+
+
+def _belongs(judged: Judged, before: Judged) -> bool:
+    """Whether a piece goes on with what the one before it said. Two that would each be kept alone may part."""
+    if judged.language != before.language or judged.chance("c", "yes") > _LEANS:
+        return True
+    if min(judged.lasting, before.lasting) < LASTING or tells_a_change(before.text, before.language):
+        return True
+    return judged.vector is None or before.vector is None or _of_one_matter(judged, before)
+
+
+def _support(said: LogLine, run: Sequence[Piece], tested: Tested) -> float:
+    """Directness: a rule that was announced as one, or written down on purpose, counts more; a request or the agent's word less."""
+    found = 0.0
+    if any(piece.announced for piece in run):
+        found += 0.8
+    if said.session is None and said.label in TYPES:
+        found += 1.0  # somebody wrote it into the log as a memory of this type
+    if any(piece.asked for piece in run) and tested.judged.best("act") in ("request", "question"):
+        found -= 0.5
+    language = tested.judged.language
+    if is_unsure(tested.text, language):
+        found -= UNSURE
+    if holds_once(tested.text, language) or (
+        is_passing(tested.text, language) and not tells_a_change(tested.text, language)
+    ):
+        found -= PASSING
+    elif recurs(tested.text, language):
+        found += RECURRING
+    return found
+
+
+# Where a fact belongs: to everybody's memory or to one project's.
+
+_SELF = {
+    "en": re.compile(
+        r"\b(?:i|i'm|i've|i'd|i'll|my|me|mine|the user)\b|\b(?:answers?|repl(?:y|ies)|explanations?|tone|summar(?:y|ies))\b",
+        re.IGNORECASE,
+    ),
+    "zh": re.compile(r"我(?!们)|回答|回复|解释|语气|称呼|总结"),
+}
+
+
+_EVERYWHERE = {
+    "en": re.compile(
+        r"\b(?:every|all|any|each)\s(?:\w+\s)?(?:repo\w*|projects?|codebases?)\b|\beverywhere\b", re.IGNORECASE
+    ),
+    "zh": re.compile(r"(?:所有|每个|每一个|全部|任何|哪个)(?:的)?(?:项目|仓库|工程|代码库)"),
+}
+
+
+def about_the_user(one: Candidate) -> bool:
+    """Whether a statement made in a project holds everywhere: a person, the owner's own wish, or a rule for every project."""
+    kind, judged = one.tested.kind, one.tested.judged
+    if kind == "PEOPLE" or _EVERYWHERE[judged.language].search(one.text):
+        return True
+    return kind == "PREF" and bool(_SELF[judged.language].search(one.text))

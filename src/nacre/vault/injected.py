@@ -1,0 +1,116 @@
+"""The context packs that sessions were given: the last packs with their parts, the words of the newest, and why a prompt was given nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import math
+import os
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from nacre.errors import NacreError
+from nacre.model.workspace import Workspace
+from nacre.text.stamps import words_in
+from nacre.vault import disk, spool
+
+KEPT = 20
+LARGEST = 4_000_000  # bytes; twenty packs and the words of one are far less
+
+
+class Log(NamedTuple):
+    """The packs, newest last, the words of the newest, none where these were taken out, and the last prompt that was given nothing."""
+
+    packs: tuple[Mapping[str, Any], ...] = ()
+    text: str = ""
+    silence: Mapping[str, Any] | None = None
+
+
+def read_injected(workspace: Workspace) -> Log:
+    """The log as far as it can be understood: it is a convenience, and never a reason to stop."""
+    path = workspace.given
+    try:
+        if path.stat().st_size > LARGEST:
+            return Log()
+        told = json.loads(disk.read_bytes(path) or b"{}")
+    except (OSError, NacreError, ValueError, RecursionError):
+        return Log()
+    packs = told.get("packs") if isinstance(told, dict) else None
+    if not isinstance(packs, list):
+        return Log()
+    text, silence = told.get("text"), told.get("silence")
+    known = tuple(one for one in packs if _is_noted(one))
+    return Log(known, text if isinstance(text, str) else "", silence if _is_noted(silence) else None)
+
+
+def session_file(workspace: Workspace, session: str) -> tuple[str, str]:
+    """The folder and the name of the file in which a session's hooks note, by digests, which lines they gave it."""
+    name = hashlib.blake2b(session.encode("utf-8", "replace"), digest_size=12).hexdigest()
+    return str(workspace.machine / "hooks"), f"{name}.json"
+
+
+def line_digest(line: str) -> str:
+    """A line by its words; empty for one that says nothing, such as a heading."""
+    words = words_in(line)
+    return hashlib.blake2b(words.encode("utf-8", "replace"), digest_size=6).hexdigest() if words else ""
+
+
+def lines_given_to(workspace: Workspace, session: str, texts: Callable[[], Iterable[str]]) -> list[str]:
+    """Those lines of some texts that a session was given by its hooks."""
+    noted = spool.read_json(os.path.join(*session_file(workspace, session))).get("lines")
+    known = {one for one in noted if isinstance(one, str)} if isinstance(noted, list) else set()
+    return [line for text in texts() for line in text.splitlines() if line_digest(line) in known] if known else []
+
+
+def _is_noted(one: object) -> bool:
+    return isinstance(one, dict) and isinstance(one.get("scope"), str)
+
+
+def last_pack(workspace: Workspace, scope: str) -> tuple[Mapping[str, Any], str] | None:
+    """The newest pack, with its words. A group is told of its own alone, and of those words only that it was given."""
+    packs, text, _ = read_injected(workspace)
+    if scope == "main":
+        return (packs[-1], text) if packs else None
+    own = [one for one in packs if one["scope"] == scope]
+    return (own[-1], text if own[-1] is packs[-1] else "") if own else None
+
+
+def write_pack(workspace: Workspace, pack: Mapping[str, Any], text: str) -> None:
+    """Add a pack to the log. A workspace that cannot be written to keeps none: giving is what counts."""
+    log = read_injected(workspace)
+    _write_log(workspace, log._replace(packs=(*log.packs, dict(pack))[-KEPT:], text=text))
+
+
+def write_silence(workspace: Workspace, prompt: Mapping[str, Any]) -> None:
+    """Note that a prompt was given nothing, and why; no word of the prompt."""
+    _write_log(workspace, read_injected(workspace)._replace(silence=dict(prompt)))
+
+
+def _write_log(workspace: Workspace, log: Log) -> None:
+    with contextlib.suppress(NacreError, OSError):  # nor does anybody wait for the disk: an agent waits for us
+        spool.put(str(workspace.machine), workspace.given.name, _log_bytes(log))
+
+
+def redact_injected(workspace: Workspace, held: Callable[[str], bool]) -> None:
+    """Take out the words of the newest pack where they hold what is to be gone, and the words that prompts shared with memories."""
+    log = read_injected(workspace)
+    holds = bool(log.text) and held(log.text)
+    bare = log._replace(packs=tuple(map(_without_terms, log.packs)), text="" if holds else log.text)
+    if bare != log:
+        disk.write(workspace.given, _log_bytes(bare), root=workspace.root)
+    # What sessions know goes too, by whose digests a line could still be recognised.
+    spool.sweep(str(workspace.machine / "hooks"), older_than=0, most=0, now=math.inf)
+
+
+def _without_terms(pack: Mapping[str, Any]) -> Mapping[str, Any]:
+    hits = pack.get("hits")
+    if not isinstance(hits, list):
+        return pack
+    bare = [{name: one for name, one in hit.items() if name != "terms"} for hit in hits if isinstance(hit, dict)]
+    return {**pack, "hits": bare}
+
+
+def _log_bytes(log: Log) -> bytes:
+    told = {"packs": log.packs, "text": log.text} | ({"silence": log.silence} if log.silence else {})
+    return json.dumps(told, ensure_ascii=False).encode("utf-8", "replace")

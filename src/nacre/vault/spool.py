@@ -1,0 +1,320 @@
+"""Small files that hooks write while an agent waits: the inbox of sessions to capture (paths and offsets, never a word that was said),
+and scratch files that a power cut may take.
+
+Nothing but the standard library is imported, and little of that."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+
+TYPE_CHECKING = False  # as in typing, without its cost
+
+if TYPE_CHECKING:
+    from typing import Any
+
+
+_LARGEST = 4_000_000  # bytes; what is larger was not written by us
+_A_DAY = 86_400.0
+
+
+def put(folder: str, name: str, data: bytes) -> None:
+    """Put a file into a folder of ours, readable by its owner alone. A link in the place of the folder is refused."""
+    own_folder(folder)
+    from _thread import get_ident
+
+    temporary = os.path.join(folder, f".{name}-{os.getpid()}-{get_ident()}.tmp")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _no_link(), 0o600)
+    try:
+        with open(descriptor, "wb") as file:
+            file.write(data)
+        os.replace(temporary, os.path.join(folder, name))
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def put_json(folder: str, name: str, value: Any) -> None:
+    import json
+
+    put(folder, name, json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace"))
+
+
+def read(path: str) -> bytes | None:
+    """The bytes of such a file; None when it is missing, a link, or no file of ours."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | _no_link() | getattr(os, "O_NONBLOCK", 0))
+    except OSError:
+        return None
+    about = os.fstat(descriptor)
+    if not stat.S_ISREG(about.st_mode) or about.st_size > _LARGEST:
+        os.close(descriptor)
+        return None
+    with open(descriptor, "rb") as file:
+        return file.read(_LARGEST)
+
+
+def read_json(path: str) -> dict[str, Any]:
+    """The table in such a file; an empty one when it cannot be understood."""
+    import json
+
+    try:
+        told = json.loads(read(path) or b"{}")
+    except (ValueError, RecursionError):
+        return {}
+    return told if isinstance(told, dict) else {}
+
+
+def add_line(folder: str, name: str, line: str, most: int) -> None:
+    """Append a line to a log, which begins anew when it has become larger than so many bytes."""
+    own_folder(folder)
+    path = os.path.join(folder, name)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | _no_link(), 0o600)
+    try:
+        if os.fstat(descriptor).st_size > most:
+            os.ftruncate(descriptor, 0)
+        os.write(descriptor, f"{line}\n".encode("utf-8", "replace"))
+    finally:
+        os.close(descriptor)
+
+
+def own_folder(folder: str) -> None:
+    """Make a folder of ours where it is missing; an error when a link or something else stands there."""
+    above = os.path.dirname(folder)
+    for place in (above, folder) if os.path.basename(above) == ".nacre" else (folder,):
+        try:
+            mode = os.lstat(place).st_mode
+        except FileNotFoundError:
+            os.mkdir(place, 0o700)
+            continue
+        if not stat.S_ISDIR(mode):
+            raise NotADirectoryError(20, "a link or a special file", place)
+
+
+def sweep(folder: str, *, older_than: float, most: int, now: float) -> int:
+    """Take away files that nobody touched for so many seconds, and the oldest above a number; how many went."""
+    found: list[tuple[float, str]] = []
+    gone = 0
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                changed = entry.stat(follow_symlinks=False).st_mtime
+                limit = _A_DAY if entry.name.endswith(".tmp") else older_than
+                if now - changed > limit:
+                    gone += _removed(entry.path)
+                elif entry.name.endswith(".json"):
+                    found.append((changed, entry.path))
+    except OSError:
+        return gone
+    for _, path in sorted(found)[: max(0, len(found) - most)]:
+        gone += _removed(path)
+    return gone
+
+
+def thin(folder: str, most: int) -> int:
+    """Take away the oldest files above a number, however young they are; how many went."""
+    try:
+        if len(os.listdir(folder)) <= most:
+            return 0
+    except OSError:
+        return 0
+    return sweep(folder, older_than=0.0, most=most, now=0.0)  # at the beginning of time no file is old
+
+
+def _removed(path: str) -> int:
+    try:
+        os.unlink(path)
+    except OSError:
+        return 0
+    return 1
+
+
+def _no_link() -> int:
+    return getattr(os, "O_NOFOLLOW", 0) | (getattr(os, "O_BINARY", 0) if sys.platform == "win32" else 0)
+
+
+# What is to be captured: one small file for each talk that an agent's hook named. Paths and offsets, never a word
+# that was said.
+
+INBOX_VERSION = 1
+OLDEST_QUEUED = 30 * 86_400.0  # seconds, after which nobody waits for a talk any more
+MOST_QUEUED = 1000  # talks; hooks of that many sessions without one capture are a fault somewhere
+_LONGEST = 4096  # characters of a path or an id
+_FARTHEST = 1 << 53  # a number beyond it was not written by us
+_AT_ONCE = b"true}"
+
+
+class Queued:
+    """A talk that waits: whose, which, where, how long its transcript was then, and whether it is wanted at once."""
+
+    __slots__ = ("agent", "at", "now", "path", "session", "size", "stamp", "transcript")
+
+    def __init__(
+        self,
+        path: str,
+        stamp: tuple[int, int],
+        agent: str,
+        session: str,
+        transcript: str,
+        size: int,
+        at: float,
+        now: bool,
+    ) -> None:
+        self.path = path  # of the file in the inbox
+        self.stamp = stamp  # of that file, as it was read
+        self.agent = agent
+        self.session = session
+        self.transcript = transcript
+        self.size = size
+        self.at = at
+        self.now = now
+
+
+def inbox_folder(root: str) -> str:
+    return os.path.join(root, ".nacre", "inbox")
+
+
+def queue(root: str, agent: str, session: str, transcript: str, *, at: float, now: bool = False) -> bool:
+    """Note that a talk went on, in the one file of its session. `now` asks for it to be captured soon: it ended, or its agent is about
+    to forget the beginning. False where there is no transcript to read."""
+    if not agent or not transcript or len(transcript) > _LONGEST or len(session) > _LONGEST:
+        return False
+    transcript = os.path.abspath(os.path.expanduser(transcript))
+    session = session or os.path.basename(transcript)
+    if "\0" in transcript or not all(map(_is_sound, (agent, session, transcript))):
+        return False
+    try:
+        about = os.stat(transcript)
+    except (OSError, ValueError):
+        return False
+    if not stat.S_ISREG(about.st_mode):
+        return False
+    name = f"{_queue_name(agent, session)}.json"
+    before = read(os.path.join(inbox_folder(root), name))
+    at_once = now or (before is not None and before.endswith(_AT_ONCE))
+    told = f'{{"version":{INBOX_VERSION},"agent":{_quoted(agent)},"session":{_quoted(session)}'
+    told += f',"transcript":{_quoted(transcript)},"size":{about.st_size},"at":{int(at)},"now":'
+    put(inbox_folder(root), name, told.encode("ascii") + (_AT_ONCE if at_once else b"false}"))
+    if before is None:  # once a session: where nothing is ever captured, nothing else would make room
+        thin(inbox_folder(root), MOST_QUEUED)
+    return True
+
+
+def waiting(root: str) -> list[Queued]:
+    """The talks that wait, the oldest first. What cannot be understood is passed over."""
+    found: list[Queued] = []
+    try:
+        names = sorted(name for name in os.listdir(inbox_folder(root)) if name.endswith(".json"))
+    except OSError:
+        return []
+    for name in names:
+        if len(found) < MOST_QUEUED and (one := _read_queued(os.path.join(inbox_folder(root), name))):
+            found.append(one)
+    return sorted(found, key=lambda one: (one.at, one.path))
+
+
+def remove_queued(one: Queued) -> bool:
+    """Take a talk away that was captured; False when its hook has written again meanwhile, or it cannot be taken away."""
+    try:
+        if _file_stamp(one.path) != one.stamp:
+            return False
+        os.unlink(one.path)
+    except OSError:
+        return False
+    return True
+
+
+def clean_inbox(root: str, now: float) -> int:
+    """Take away what nobody waits for any more, what a killed hook left half written, and what can never be captured."""
+    return _without_hopeless(root) + sweep(inbox_folder(root), older_than=OLDEST_QUEUED, most=MOST_QUEUED, now=now)
+
+
+def _without_hopeless(root: str) -> int:
+    """Take away files of this user's that cannot be understood; one of another version waits for that version."""
+    gone = 0
+    try:
+        paths = [
+            os.path.join(inbox_folder(root), name) for name in os.listdir(inbox_folder(root)) if name.endswith(".json")
+        ]
+    except OSError:
+        return 0
+    for path in paths:
+        try:
+            about = os.lstat(path)
+            if (
+                stat.S_ISREG(about.st_mode)
+                and _is_of_user(about)
+                and _read_queued(path) is None
+                and not _is_newer(path)
+            ):
+                os.unlink(path)
+                gone += 1
+        except OSError:
+            continue
+    return gone
+
+
+def _read_queued(path: str) -> Queued | None:
+    """What a file tells; None for one that is not understood, or that another user could have written."""
+    try:
+        about = os.lstat(path)
+    except OSError:
+        return None
+    if not _is_of_user(about):
+        return None
+    told: dict[str, Any] = read_json(path)
+    words = [told.get(name) for name in ("agent", "session", "transcript")]
+    numbers = [told.get(name) for name in ("size", "at")]
+    if told.get("version") != INBOX_VERSION or not all(isinstance(one, str) and _is_sound(one) for one in words):
+        return None
+    if not all(isinstance(one, int) and 0 <= one < _FARTHEST for one in numbers):
+        return None
+    agent, session, transcript = map(str, words)
+    if not os.path.isabs(transcript) or "\0" in transcript:
+        return None
+    try:
+        if not _is_of_user(os.stat(transcript)):
+            return None
+    except OSError:  # it is gone, which sync finds out
+        pass
+    size, at = (int(one or 0) for one in numbers)
+    stamp = (about.st_ino, about.st_mtime_ns)
+    return Queued(path, stamp, agent, session, transcript, size, at, told.get("now") is True)
+
+
+def _is_sound(text: str) -> bool:
+    """Whether a text can be written down: half a character cannot, nor a path of bytes that are no UTF-8."""
+    return 0 < len(text) <= _LONGEST and not any("\ud800" <= sign <= "\udfff" for sign in text)
+
+
+def _is_of_user(about: os.stat_result) -> bool:
+    """Whether a file is this user's own, or root's: words that anybody else put there are not this user's talk."""
+    return not hasattr(os, "geteuid") or about.st_uid in (os.geteuid(), 0)
+
+
+def _is_newer(path: str) -> bool:
+    version = read_json(path).get("version")
+    return isinstance(version, int) and version > INBOX_VERSION
+
+
+def _file_stamp(path: str) -> tuple[int, int]:
+    about = os.lstat(path)
+    return about.st_ino, about.st_mtime_ns
+
+
+def _queue_name(agent: str, session: str) -> str:
+    """A file name for a session: an id may hold anything."""
+    from _blake2 import blake2b
+
+    return blake2b(f"{agent}\0{session}".encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+
+
+def _quoted(text: str) -> str:
+    try:
+        from _json import encode_basestring_ascii  # the module itself takes ten milliseconds to import
+    except ImportError:  # another Python than CPython
+        import json
+
+        return json.dumps(text)
+    return encode_basestring_ascii(text)
