@@ -18,7 +18,7 @@ from nacre.search import rank
 ROOT = Path(__file__).resolve().parents[1]
 GENERATE: dict[str, Any] = runpy.run_path(str(ROOT / "docs" / "generate.py"))
 COMMANDS: list[tuple[str, click.Command, click.Context]] = list(GENERATE["commands"]())
-PAGES = [*ROOT.glob("README*.md"), ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 @pytest.mark.parametrize("name", ["cli.md", "settings.md"])
@@ -62,7 +62,7 @@ def test_every_dependency_says_why_it_is_there() -> None:
     assert [name for name in names if f"`{name}`" not in told] == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_links_lead_to_files_that_exist(page: Path) -> None:
     assert [link for link in _links(page) if not (page.parent / link).exists()] == []
 
