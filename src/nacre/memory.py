@@ -18,9 +18,10 @@ from nacre.clock import Clock, duration, zone
 from nacre.config.settings import Config
 from nacre.errors import BadInput, ModelUnusable, NacreError, NotFound, NoWorkspace
 from nacre.i18n import language, say, use_language
+from nacre.model.context import Context, Scope
 from nacre.model.report import Problem
 from nacre.model.workspace import Workspace
-from nacre.search.filters import Filters, Scope, checked
+from nacre.search.filters import Filters, checked
 from nacre.vault.discover import check_own_files
 
 if TYPE_CHECKING:
@@ -560,6 +561,11 @@ class Held:
 
         self._must_be_private()
         return Working(self.workspace, self.config, self.clock)
+
+    @property
+    def opened(self) -> Context:
+        """Workspace, settings, clock and scope as one value."""
+        return Context(self.workspace, self.config, self.clock, self.scope)
 
     def embedder(self) -> tuple[Embedder | None, str | None]:
         """Who makes the vectors and, where something is missing or sent away, a line about it."""

@@ -30,8 +30,8 @@ from nacre.vault.ledger import NONE_CLOSED, Closed, ClosedEntries
 
 if TYPE_CHECKING:
     from nacre.index.store import Generation, Store
+    from nacre.model.context import Scope
     from nacre.model.hit import Hit
-    from nacre.search.filters import Scope
 
 
 MOST_PASSAGES = 8  # passages

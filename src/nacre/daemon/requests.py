@@ -18,8 +18,8 @@ from nacre.daemon import client
 from nacre.errors import BadInput
 from nacre.i18n import as_sentence, say, use_language_here
 from nacre.memory import Memory
+from nacre.model.context import Scope
 from nacre.model.hit import Hit, SearchReport
-from nacre.search.filters import Scope
 
 if TYPE_CHECKING:
     from nacre.context.pack import ContextPack

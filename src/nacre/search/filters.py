@@ -6,24 +6,8 @@ from typing import NamedTuple
 
 from nacre.errors import BadInput
 from nacre.i18n import say
+from nacre.model.context import Scope
 from nacre.model.hit import LAYERS
-
-
-class Scope(NamedTuple):
-    """Who listens: the owner alone, or a group, for which only its own sections and public files exist."""
-
-    group: str | None = None
-
-    @classmethod
-    def parse(cls, text: str) -> Scope:
-        if text == "main":
-            return cls()
-        kind, _, name = text.partition(":")
-        if kind == "group" and name.strip():
-            return cls(name.strip())
-        raise BadInput(
-            say(f'"{text}" is not a scope; use main or group:NAME.', f"“{text}”不是有效范围；请用 main 或 group:名称。")
-        )
 
 
 class Filters(NamedTuple):

@@ -19,9 +19,10 @@ from nacre.guard.secrets import redact
 from nacre.i18n import say
 from nacre.index.document import content_digest
 from nacre.index.store import Generation, Store
+from nacre.model.context import Scope
 from nacre.model.report import Problem
 from nacre.model.workspace import Workspace
-from nacre.search.filters import Filters, Scope, condition
+from nacre.search.filters import Filters, condition
 from nacre.vault import disk, refcount
 from nacre.vault.files import largest, layer_of, memory_files
 

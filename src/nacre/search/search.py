@@ -15,10 +15,11 @@ from nacre.config.settings import SearchSettings
 from nacre.errors import ModelUnusable
 from nacre.index.freshness import MemoryIndex
 from nacre.index.store import Generation, Store
+from nacre.model.context import Scope
 from nacre.model.hit import Hit, SearchReport
 from nacre.search import candidates as pick
 from nacre.search.candidates import Candidate, Terms
-from nacre.search.filters import Filters, Scope, condition
+from nacre.search.filters import Filters, condition
 from nacre.search.meaning import Meaning, MeaningSource, words_only
 from nacre.search.query import Question
 from nacre.search.rank import (
