@@ -30,7 +30,7 @@ from nacre.model.session import Message, Speaker
 from nacre.search.query import parse_question
 from nacre.search.search import snippet
 from nacre.tidy import budget, collect
-from nacre.vault import longterm, markdown, weekly, working
+from nacre.vault import markdown, weekly, working
 
 PACKAGES = (
     "guard",
@@ -132,7 +132,7 @@ def talk(text: str) -> list[Message]:
 def entries(text: str) -> object:
     doc = markdown.document(Path("MEMORY.md"), text.encode())
     return (
-        longterm.memory_entries(doc),
+        [(item.words, item.marks) for item in doc.entries],
         weekly.digest_lines(doc),
         [working.section_entries(doc, name) for name in working.SECTIONS],
         map(doc.nested, doc.items),

@@ -15,9 +15,10 @@ from nacre.memory import Memory
 from nacre.model.entry import Bullet
 from nacre.model.session import Message
 from nacre.vault import provenance
+from nacre.vault.entries import bullet_id
 from nacre.vault.history import read_history
 from nacre.vault.markdown import open_document
-from nacre.vault.provenance import Captured, bullet_id
+from nacre.vault.provenance import Captured
 from nacre.vault.undo import undo
 
 NOW = "2026-03-02 10:00"

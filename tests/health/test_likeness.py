@@ -19,7 +19,7 @@ from tests.tidy.nights import (
 )
 
 from nacre.checks.snapshot import CONTRADICTION, DUPLICATE, QUESTION
-from nacre.vault.ledger import entry_id
+from nacre.vault.entries import entry_id
 
 SAME = [
     (RULE, "In all repositories use pnpm and never npm"),

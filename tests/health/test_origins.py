@@ -9,7 +9,7 @@ from tests.health.conftest import Patient
 from tests.tidy.nights import CHINESE_RULE, RULE, SAFETY
 
 from nacre.checks.snapshot import ORIGIN, SOURCE, UNKNOWN
-from nacre.vault.provenance import bullet_id
+from nacre.vault.entries import bullet_id
 
 DAY = "2026-03-18"
 

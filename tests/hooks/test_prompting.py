@@ -14,7 +14,7 @@ from nacre.hooks.inject import _fits, is_telling
 from nacre.memory import Memory
 from nacre.model.hit import Hit
 from nacre.vault import injected
-from nacre.vault.ledger import entry_id
+from nacre.vault.entries import entry_id
 
 PNPM, BUN = "Use pnpm, never npm, in every repository", "We moved to Bun for all installs"
 KEY = "Where does the Braldor project keep its backup key?"

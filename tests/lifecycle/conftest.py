@@ -13,8 +13,7 @@ import pytest
 
 from nacre.forget.target import Target
 from nacre.memory import Memory
-from nacre.vault.ledger import entry_id
-from nacre.vault.provenance import bullet_id
+from nacre.vault.entries import bullet_id, entry_id
 
 
 def take(targets: Sequence[Target], certain: bool) -> Sequence[Target]:

@@ -27,8 +27,7 @@ from nacre.errors import BadInput, ChangedOutside, NotFound
 from nacre.forget import apply
 from nacre.forget.target import find_targets, memory_lines
 from nacre.memory import Memory
-from nacre.vault.ledger import entry_id
-from nacre.vault.provenance import bullet_id
+from nacre.vault.entries import bullet_id, entry_id
 from nacre.vault.undo import undo
 
 

@@ -10,7 +10,7 @@ from tests.lifecycle.conftest import FACT, FILES, everything, ledger_of
 from nacre.errors import BadInput
 from nacre.memory import Memory
 from nacre.vault import ledger
-from nacre.vault.ledger import entry_id
+from nacre.vault.entries import entry_id
 from nacre.vault.undo import undo
 
 

@@ -19,8 +19,8 @@ from nacre.memory import Memory
 from nacre.text.tokens import tokens
 from nacre.vault import cache as vault_cache
 from nacre.vault import longterm
+from nacre.vault.entries import entry_id
 from nacre.vault.history import read_history
-from nacre.vault.ledger import entry_id
 from nacre.vault.markdown import open_document
 from nacre.vault.undo import undo
 

@@ -13,7 +13,8 @@ from nacre.capture.extract import are_forgotten, vectors_of
 from nacre.embed.local import LocalEmbedder
 from nacre.memory import Memory
 from nacre.vault import tombstones
-from nacre.vault.tombstones import THRESHOLDS, Tombstones, normal_words
+from nacre.vault.entries import normal_words
+from nacre.vault.tombstones import THRESHOLDS, Tombstones
 from nacre.vault.undo import undo
 
 MODEL = "5bea14a83e7f5b72"

@@ -10,8 +10,7 @@ from tests.capture.talks import SESSION, Desk, named
 from tests.lifecycle.conftest import BULLET, FACT, OLDER, take
 
 from nacre.memory import Memory
-from nacre.vault.ledger import entry_id
-from nacre.vault.provenance import bullet_id
+from nacre.vault.entries import bullet_id, entry_id
 
 SECRET = "AKIA" + "Z7QXNT3MPLR5VWKD"
 SAID = "we are done with npm, pnpm everywhere please"

@@ -18,7 +18,7 @@ from nacre.i18n import use_language
 from nacre.memory import Memory
 from nacre.text.tokens import tokens_estimate
 from nacre.vault import refcount
-from nacre.vault.ledger import entry_id
+from nacre.vault.entries import entry_id
 
 NOW = "2026-03-20T18:00"
 FILES = {

@@ -3,20 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from nacre.text.stamps import (
-    Stamp,
-    bare_words,
-    date_in,
-    is_structural,
-    label_of,
-    project_named,
-    source_day,
-    stamp_of,
-    tags_in,
-)
+from nacre.text.stamps import Stamp, date_in, is_structural, project_named, stamp_of, tags_in
 
 
 def test_a_log_heading_tells_time_session_project_and_group() -> None:
@@ -94,40 +82,12 @@ def test_a_heading_with_words_of_its_own_tells_something(heading: str) -> None:
     assert not is_structural(heading)
 
 
-@pytest.mark.parametrize(
-    ("bullet", "label", "words"),
-    [
-        ("- [PREF] Use pnpm, never npm", "PREF", "Use pnpm, never npm"),
-        ("* [决策] 助手改名为小明 (src: 2026-02-10)", "决策", "助手改名为小明"),
-        ("[Preference] Typst - not LaTeX (src: 2026-02-10)", "Preference", "Typst - not LaTeX"),
-        ("1. [ ] [TEMP] call Bob", "TEMP", "call Bob"),
-        ("- [x] done", None, "done"),
-        ("- see [TODO] in the code", None, "see [TODO] in the code"),
-        ("Use pnpm - never npm", None, "Use pnpm - never npm"),
-        ("costs 3. 50 each", None, "costs 3. 50 each"),
-        ("- [pref] small letters", None, "[pref] small letters"),
-        ("", None, ""),
-    ],
-)
-def test_a_bullet_is_its_label_and_its_words(bullet: str, label: str | None, words: str) -> None:
-    assert label_of(bullet) == label
-    assert bare_words(bullet) == words
-
-
-@given(st.text(max_size=60))
-def test_bare_words_add_nothing_that_was_not_there(bullet: str) -> None:
-    assert bare_words(bullet) in bullet
-
-
 def test_only_days_that_exist_are_dates() -> None:
     assert date_in("as of 2026-02-10, fine") == "2026-02-10"
     assert date_in("会议2026-02-10纪要") == "2026-02-10"
     assert date_in("2026-02-30") is None
     assert date_in("12026-02-10") is None
     assert date_in("none") is None
-    assert source_day("x (src: 2026-02-10)") == "2026-02-10"
-    assert source_day("x (src: 2026-13-10)") is None
-    assert source_day("(src: 2026-02-10) then more") is None
 
 
 def test_tags_come_from_hashtags_and_tag_lines_in_both_languages() -> None:

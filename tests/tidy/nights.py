@@ -11,7 +11,7 @@ from nacre.memory import Memory
 from nacre.tidy.answers import Answer
 from nacre.tidy.collect import TidyContext
 from nacre.tidy.run import TidyReport
-from nacre.vault.ledger import entry_id
+from nacre.vault.entries import entry_id
 from nacre.vault.review import Question
 from nacre.vault.undo import undo
 

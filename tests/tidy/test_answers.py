@@ -11,7 +11,7 @@ from nacre.errors import BadInput, ChangedOutside, MemoryFull, NotFound, SecretR
 from nacre.memory import Memory
 from nacre.tidy import apply
 from nacre.tidy.answers import ACCEPT, PIN, REFUSE, Answer
-from nacre.vault.ledger import entry_id
+from nacre.vault.entries import entry_id
 
 DUE = "The tax report is due 2026-02-28"
 SLIP = "Fixed the typo on line 12 of this page today"

@@ -12,7 +12,8 @@ from nacre.config.settings import MemorySettings
 from nacre.model.workspace import Workspace
 from nacre.tidy.budget import DEMOTE, MERGE, SHORTEN, Worth, make_space
 from nacre.tidy.memory_files import Line, LongTermFile
-from nacre.vault.ledger import EntryState, Record, entry_id, entry_states
+from nacre.vault.entries import entry_id
+from nacre.vault.ledger import EntryState, Record, entry_states
 
 LINES, BYTES = 80, 5120
 

@@ -12,7 +12,7 @@ from tests.tidy.conftest import Lay
 
 from nacre.errors import NacreError
 from nacre.tidy.collect import LONGEST_JUDGED, LONGEST_PROSE, TidyContext, judged_part, list_days, log_lines, read_log
-from nacre.vault.provenance import bullet_id
+from nacre.vault.entries import bullet_id
 
 TODAY = dt.date(2026, 3, 20)
 

@@ -39,10 +39,9 @@ from nacre.tidy.answers import Answer
 from nacre.tidy.apply import DistilPlan
 from nacre.tidy.collect import TidyContext
 from nacre.vault import daily, ledger, longterm, review, weekly, writing
+from nacre.vault.entries import bullet_id, entry_id
 from nacre.vault.history import last_id
-from nacre.vault.ledger import entry_id
-from nacre.vault.markdown import open_document
-from nacre.vault.provenance import bullet_id
+from nacre.vault.markdown import Item, open_document
 from nacre.vault.undo import undo
 
 BEGIN = dt.datetime(2026, 3, 20, 3, 0, 0, tzinfo=dt.UTC)
@@ -452,9 +451,9 @@ def _append(nights: Nights, told: str) -> None:
         nights.own.add(line)
 
 
-def _entries(path: Path) -> tuple[longterm.MemoryEntry, ...]:
+def _entries(path: Path) -> tuple[Item, ...]:
     doc = open_document(path)
-    return longterm.memory_entries(doc) if doc else ()
+    return doc.entries if doc else ()
 
 
 def _no_index() -> NoReturn:

@@ -9,7 +9,8 @@ from nacre.config.settings import Config
 from nacre.tidy import memory_files
 from nacre.tidy.collect import TidyContext
 from nacre.tidy.memory_files import LongTermFile
-from nacre.vault.ledger import EntryState, entry_id
+from nacre.vault.entries import entry_id
+from nacre.vault.ledger import EntryState
 
 
 @pytest.mark.parametrize("line", [SAFETY, CHINESE_RULE])

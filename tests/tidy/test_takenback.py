@@ -7,7 +7,7 @@ import json
 from tests.tidy.nights import JEST, RULE, VITEST, Nights, actions
 
 from nacre.tidy.answers import ACCEPT
-from nacre.vault.provenance import bullet_id
+from nacre.vault.entries import bullet_id
 
 
 def test_what_was_undone_is_asked_about_the_next_night_and_not_added_again(nights: Nights) -> None:

@@ -16,8 +16,8 @@ import pytest
 from nacre.mcp.calls import call
 from nacre.memory import Memory
 from nacre.text.quoting import demands
-from nacre.text.stamps import bare_words
 from nacre.tidy.answers import Answer
+from nacre.vault.entries import bare_words
 
 HERE = Path(__file__).parent / "words"
 DAY = "2026-03-02"

@@ -8,12 +8,13 @@ from nacre.clock import Clock
 from nacre.errors import BadInput, SecretRefused
 from nacre.model.workspace import Workspace
 from nacre.vault import jsonl, ledger, refcount
+from nacre.vault.entries import entry_id
 from nacre.vault.history import operation
 from nacre.vault.ledger import Record
 from nacre.vault.writing import REDACT, append
 
 FULL = Record(
-    id=ledger.entry_id("Use pnpm, never npm"),
+    id=entry_id("Use pnpm, never npm"),
     at="2026-02-17T03:00:12+08:00",
     verdict="admitted",
     text="Use pnpm, never npm",
@@ -67,8 +68,8 @@ def test_a_verdict_must_be_one_and_secrets_stay_out(workspace: Workspace, clock:
 
 
 def test_an_id_is_of_the_words_not_of_their_spacing() -> None:
-    assert ledger.entry_id("Use  PNPM\n") == ledger.entry_id("use pnpm")
-    assert len(ledger.entry_id("x")) == 10
+    assert entry_id("Use  PNPM\n") == entry_id("use pnpm")
+    assert len(entry_id("x")) == 10
 
 
 def test_recalls_are_appended_and_read(workspace: Workspace, clock: Clock) -> None:

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nacre.errors import BadInput, NotFound
+from nacre.vault.entries import words_of
 from nacre.vault.markdown import (
     Document,
     Section,
@@ -17,7 +18,6 @@ from nacre.vault.markdown import (
     insert_lines,
     replace_lines,
     set_field,
-    words_of,
 )
 
 PIECES = st.sampled_from(

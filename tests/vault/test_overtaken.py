@@ -10,7 +10,8 @@ import pytest
 
 from nacre.model.workspace import Workspace
 from nacre.vault import ledger
-from nacre.vault.ledger import Closed, entry_id
+from nacre.vault.entries import bullet_id, entry_id
+from nacre.vault.ledger import Closed
 
 PNPM, BUN, DENO = "Use pnpm, never npm", "We moved from pnpm to Bun", "Deno replaces Bun"
 TODAY = "2026-03-20"
@@ -50,10 +51,6 @@ def test_a_line_is_known_by_its_words_however_it_is_marked(workspace: Workspace,
     assert ledger.successor(workspace, Closed("2026-03-19", entry_id(BUN))) == BUN
 
 
-def test_the_mark_of_words_is_the_beginning_of_their_id() -> None:
-    assert entry_id(PNPM).startswith(ledger._mark_of(PNPM))
-
-
 def test_what_was_said_again_later_holds_and_what_is_closed_tomorrow_holds_today(workspace: Workspace) -> None:
     tell(workspace, admitted(PNPM), superseded(PNPM, by=entry_id(BUN)), admitted(BUN))
     assert ledger.load_closed(workspace, TODAY).of(PNPM, "2026-03-19")
@@ -70,7 +67,7 @@ def test_a_line_that_the_entry_came_from_is_overtaken_with_it_unless_it_says_mor
     workspace: Workspace,
 ) -> None:
     line, other = "I am Lin. Use pnpm, never npm", "Lin lives in Oslo, and uses pnpm"
-    one, two = ({"bullet": ledger._mark_of(words)} for words in (line, other))
+    one, two = ({"bullet": bullet_id(words)} for words in (line, other))
     tell(workspace, admitted(PNPM, source=one), superseded(PNPM, by=entry_id(BUN)), admitted(BUN))
     tell(workspace, admitted("Lin uses pnpm", source=two), superseded("Lin uses pnpm", by=entry_id(BUN)))
     tell(workspace, admitted("Lin lives in Oslo", source=two))

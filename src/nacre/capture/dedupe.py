@@ -20,9 +20,9 @@ from nacre.model.entry import Bullet
 from nacre.model.session import Message, Speaker
 from nacre.model.workspace import DAY_NAME, Workspace
 from nacre.sources.reading import parse_time
-from nacre.text.stamps import Stamp, bare_words, stamp_of
-from nacre.vault.markdown import Item, document, words_of
-from nacre.vault.tombstones import normal_words
+from nacre.text.stamps import Stamp, stamp_of
+from nacre.vault.entries import bare_words, normal_words, words_of
+from nacre.vault.markdown import Item, document
 
 if TYPE_CHECKING:
     from nacre.brain.local.likeness import Statement

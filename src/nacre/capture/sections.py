@@ -14,8 +14,8 @@ from nacre.model.session import Message, Speaker
 from nacre.model.workspace import slug_of
 from nacre.sources.registry import group_stamp
 from nacre.text.stamps import stamp_of
-from nacre.vault.markdown import words_of
-from nacre.vault.provenance import Captured, bullet_id
+from nacre.vault.entries import bullet_id, words_of
+from nacre.vault.provenance import Captured
 
 SHORT = 8
 _COUNT = re.compile(r"\|\s*(\d{1,7}) messages?\b")

@@ -22,16 +22,14 @@ from nacre.checks.snapshot import (
 )
 from nacre.errors import NacreError
 from nacre.i18n import say
-from nacre.text.stamps import bare_words
 from nacre.tidy import compare, memory_files
 from nacre.tidy.compare import Comparison, EntryParts
 from nacre.tidy.draft import Draft
 from nacre.tidy.memory_files import Line, LongTermFile
-from nacre.vault import disk, ledger, refcount, review, weekly, working
+from nacre.vault import disk, refcount, review, weekly, working
+from nacre.vault.entries import bare_words, entry_id, normal_words, words_of
 from nacre.vault.files import MemoryFile
 from nacre.vault.ledger import EntryState
-from nacre.vault.markdown import words_of
-from nacre.vault.tombstones import normal_words
 
 SAME = "same"
 
@@ -260,7 +258,7 @@ def digest_lines_without_day(desk: Snapshot, logs: Logs) -> list[Finding]:
         shown = desk.workspace.relative(path)
         for number, line in enumerate(data.decode("utf-8", "replace").split("\n"), start=1):
             if (named := _NAMED.search(line)) and named[1] not in logs.days:
-                known = ledger.entry_id(bare_words(words_of(line)))
+                known = entry_id(bare_words(words_of(line)))
                 found.append(_sourceless(shown, number, named[1], known))
     return found
 

@@ -25,8 +25,9 @@ from nacre.tidy.draft import Draft
 from nacre.tidy.memory_files import Line, LongTermFile
 from nacre.vault import disk, ledger, provenance, review, weekly
 from nacre.vault.disk import real_target
+from nacre.vault.entries import bullet_id
 from nacre.vault.ledger import EntryState
-from nacre.vault.provenance import Provenance, bullet_id
+from nacre.vault.provenance import Provenance
 from nacre.vault.review import Question
 
 LONGEST = 120  # characters of a line that are quoted

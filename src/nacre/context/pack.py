@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from nacre.i18n import say
 from nacre.text.blocks import CODE, HEADING, blocks
-from nacre.text.stamps import AROUND, SAYING_NOTHING, words_in
 from nacre.text.tokens import CJK
+from nacre.vault.entries import AROUND, SAYING_NOTHING, comparable_words
 
 _STARTS, _ENDS = CJK[::3], CJK[2::3]  # of the ranges, which are in order
 _TELLING = 3  # words below which a line says too little to be a repetition
@@ -167,12 +167,12 @@ def not_said(lines: Sequence[PieceLine], text: str) -> list[PieceLine]:
 
 def _again(lines: Sequence[PieceLine], texts: Sequence[str]) -> list[PieceLine]:
     """The lines that were given already. One with more lines below it that belong to it is given all the same."""
-    said = {words for text in texts for line in text.split("\n") if (words := words_in(line))}
+    said = {words for text in texts for line in text.split("\n") if (words := comparable_words(line))}
     after = (*(line.text for line in lines[1:]), "")
     return [
         line
         for line, following in zip(lines, after, strict=True)
-        if words_in(line.text) in said and not (following.strip() and following[0] in " \t")
+        if comparable_words(line.text) in said and not (following.strip() and following[0] in " \t")
     ]
 
 

@@ -16,8 +16,9 @@ from nacre.i18n import say
 from nacre.model.workspace import DAY_NAME, Workspace, slug_of
 from nacre.text.blocks import HEADING, blocks
 from nacre.text.quoting import is_rule_of_others, own_words
-from nacre.text.stamps import Stamp, bare_words, is_structural, stamp_of
+from nacre.text.stamps import Stamp, is_structural, stamp_of
 from nacre.vault.discover import project_at
+from nacre.vault.entries import bare_words
 from nacre.vault.ledger import NONE_CLOSED, ClosedEntries
 
 LARGEST = 1_000_000  # bytes; a larger file is no memory that a session could be given

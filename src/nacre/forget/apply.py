@@ -27,10 +27,11 @@ from nacre.i18n import say
 from nacre.model.report import Plan, Step
 from nacre.text.tokens import tokens
 from nacre.vault import disk, jsonl, ledger, tombstones
+from nacre.vault.entries import normal_words
 from nacre.vault.files import TIERS
 from nacre.vault.history import Operation, operation
 from nacre.vault.ledger import EntryState, Record
-from nacre.vault.tombstones import Tombstones, normal_words
+from nacre.vault.tombstones import Tombstones
 from nacre.vault.writing import changed_outside, rewrite
 
 LOOKED_AT = 20  # hits that may say the same in other words

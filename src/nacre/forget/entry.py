@@ -17,9 +17,10 @@ from nacre.model.session import Message, Session
 from nacre.sources import consent
 from nacre.sources.reading import Source, Transcript
 from nacre.sources.registry import listed_as, places_of, project_name, sources
-from nacre.text.stamps import source_day, stamp_of
+from nacre.text.stamps import stamp_of
 from nacre.vault import ledger, provenance
 from nacre.vault.discover import project_of
+from nacre.vault.entries import source_day
 from nacre.vault.history import operation
 from nacre.vault.ledger import IN_MEMORY, EntryState, Record
 from nacre.vault.provenance import Captured

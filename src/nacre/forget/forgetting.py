@@ -15,8 +15,8 @@ from nacre.forget.traces import Words
 from nacre.guard.secrets import excerpt
 from nacre.i18n import say
 from nacre.vault import injected, ledger
+from nacre.vault.entries import normal_words
 from nacre.vault.lock import lock
-from nacre.vault.tombstones import normal_words
 
 Choose = Callable[[Sequence[Target], bool], Sequence[Target]]
 """Which targets are meant; told whether they were named by id or words, rather than by a search or a line number."""

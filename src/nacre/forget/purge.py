@@ -21,15 +21,15 @@ from nacre.i18n import say
 from nacre.index.sessions import SESSIONS_FILE as SESSIONS
 from nacre.index.store import Store, scrub
 from nacre.model.workspace import Workspace, slug_of
-from nacre.text.stamps import bare_words
 from nacre.text.tokens import tokens
 from nacre.vault import disk, injected, ledger, provenance, tombstones
 from nacre.vault import history as vault_history
 from nacre.vault.cache import cache_folder
+from nacre.vault.entries import bare_words, normal_words
 from nacre.vault.files import memory_files
 from nacre.vault.history import operation, operations_file, read_history
 from nacre.vault.lock import lock
-from nacre.vault.tombstones import Tombstones, normal_words
+from nacre.vault.tombstones import Tombstones
 from nacre.vault.writing import rewrite
 
 

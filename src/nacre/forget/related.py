@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 
 from nacre.forget.target import MemoryLine, Target
 from nacre.i18n import say
-from nacre.vault.ledger import EntryState, entry_id
-from nacre.vault.provenance import bullet_id
-from nacre.vault.tombstones import normal_words
+from nacre.vault.entries import bullet_id, entry_id, normal_words
+from nacre.vault.ledger import EntryState
 
 
 @dataclass(frozen=True)

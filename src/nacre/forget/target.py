@@ -18,15 +18,13 @@ from nacre.model.hit import Hit
 from nacre.model.workspace import DAY_NAME, Workspace
 from nacre.search.read import parse_place
 from nacre.text.blocks import HEADING, ITEM, TEXT
-from nacre.text.stamps import bare_words, is_structural, label_of, stamp_of
+from nacre.text.stamps import is_structural, labelled_spans, stamp_of
 from nacre.text.tokens import query_tokens, tokens
 from nacre.vault import disk, ledger, longterm
+from nacre.vault.entries import bare_words, bullet_id, entry_id, normal_words, words_of
 from nacre.vault.files import memory_files
 from nacre.vault.history import Operation
-from nacre.vault.ledger import entry_id
-from nacre.vault.markdown import Document, Item, document, words_of
-from nacre.vault.provenance import bullet_id
-from nacre.vault.tombstones import normal_words
+from nacre.vault.markdown import Document, Item, document
 from nacre.vault.writing import changed_outside, rewrite, write_recorded
 
 _QUOTE = re.compile(r"\A\s*(?:>\s*)+")
@@ -194,9 +192,8 @@ def _with_nested(doc: Document, item: Item) -> Iterator[Item]:
 
 def _spans(doc: Document, start: int, end: int) -> Iterator[tuple[int, int]]:
     """The lines of a paragraph: in a digest each label begins one; elsewhere every line is one, and so is the whole."""
-    begins = [number for number in range(start, end + 1) if label_of(doc.bare[number - 1])]
-    if begins and begins[0] == start:
-        yield from zip(begins, [*(number - 1 for number in begins[1:]), end], strict=True)
+    if labelled := labelled_spans(doc.bare[start - 1 : end]):
+        yield from ((start + first, start + last - 1) for first, last in labelled)
         return
     if end > start:
         yield start, end

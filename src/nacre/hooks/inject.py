@@ -17,7 +17,8 @@ from nacre.hooks.events import Fired
 from nacre.i18n import say
 from nacre.model.workspace import Workspace
 from nacre.vault import spool
-from nacre.vault.injected import line_digest, session_file
+from nacre.vault.entries import line_digest
+from nacre.vault.injected import session_file
 
 if TYPE_CHECKING:
     from nacre.memory import Memory

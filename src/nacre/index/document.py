@@ -14,19 +14,10 @@ from nacre.guard.secrets import redact
 from nacre.model.workspace import DAY_NAME
 from nacre.text.blocks import FRONT, HEADING, blocks
 from nacre.text.chunk import chunks, passages
-from nacre.text.stamps import (
-    Stamp,
-    date_in,
-    is_structural,
-    label_of,
-    project_named,
-    real_day,
-    source_day,
-    stamp_of,
-    tags_in,
-)
+from nacre.text.stamps import Stamp, date_in, is_structural, label_of, project_named, real_day, stamp_of, tags_in
 from nacre.text.tokens import tokens
 from nacre.vault.disk import COMPRESSED
+from nacre.vault.entries import source_day
 
 PUBLIC = "*"
 _LOGS = ("daily", "archive")  # where sections are stamped with the group they belong to

@@ -29,9 +29,9 @@ from nacre.tidy.run import action_word, plan_distil
 from nacre.vault import disk, longterm, refcount
 from nacre.vault.checkpoints import Family, checkpoint_bytes, layers_lock
 from nacre.vault.discover import project_of
+from nacre.vault.entries import bullet_id
 from nacre.vault.history import Operation, operation
 from nacre.vault.longterm import refuse_link
-from nacre.vault.provenance import bullet_id
 from nacre.vault.writing import REDACT, guarded, rewrite
 
 _DAY = 86400

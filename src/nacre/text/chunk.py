@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from nacre.text.blocks import FRONT, HEADING, ITEM, TEXT, Block, blocks
-from nacre.text.stamps import label_of
+from nacre.text.stamps import labelled_spans
 from nacre.text.tokens import tokens_estimate
 
 PASSAGE_TOKENS = 160
@@ -131,12 +131,11 @@ def stretches(lines: list[str], *, size: int = 400, overlap: int = 80) -> list[C
 
 def _labelled(block: Block, lines: list[str]) -> list[_Piece]:
     """The lines of a paragraph in which each carries a label of its own, as in weekly digests: `[Decision] …`."""
-    starts = [number for number in range(block.start, block.end + 1) if label_of(lines[number - 1])]
-    if not starts or starts[0] != block.start:
-        return []
-    ends = [*(number - 1 for number in starts[1:]), block.end]
-    texts = ["\n".join(lines[first - 1 : last]) for first, last in zip(starts, ends, strict=True)]
-    return [_Piece(*place, tokens_estimate(place[2])) for place in zip(starts, ends, texts, strict=True)]
+    own = lines[block.start - 1 : block.end]
+    spans = [
+        (block.start + first, block.start + last - 1, "\n".join(own[first:last])) for first, last in labelled_spans(own)
+    ]
+    return [_Piece(*span, tokens_estimate(span[2])) for span in spans]
 
 
 def passages(chunk: str, limit: int = PASSAGE_TOKENS) -> list[str]:

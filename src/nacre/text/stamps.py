@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 _TIME = re.compile(r"(\d{1,2}:\d{2})(?!\d)")
@@ -20,17 +21,9 @@ LABELS = (
     *("决策", "发现", "偏好", "任务", "Decision", "Discovery", "Preference", "Task"),
 )
 _LABEL = re.compile(r"\[([A-Z]{4,6}|决策|发现|偏好|任务|Decision|Discovery|Preference|Task)\]\s*")
-_SOURCE = re.compile(r"\(src:\s*(\d{4}-\d{2}-\d{2})\)\s*$")
 _PROJECT = re.compile(r"project:\s*([^\s|*][^|]*)")
 _TAG = re.compile(r"(?:^|(?<=\s))#([^\W\d_][\w/-]*)")
 _TAG_LINE = re.compile(r"^(?:Tags|标签)[:\uff1a][ \t]*(.+)$", re.MULTILINE | re.IGNORECASE)
-# What an entry carries before and behind its words: its bullet, kind or time, speaker, source.
-AROUND = re.compile(
-    r"\A\s*(?:[-*+]\s+)?(?:\[[^\]]{1,20}\]\s*)?(?:\*\*[^*]{1,30}[:：]\*\*\s*)?|(?<!\s)\s*\(src: [^)]{0,40}\)\s*\Z"
-)
-SAYING_NOTHING = ("#", ">", "<!--")  # what a heading, a quoted rule or a comment begins with
-_NO_WORD = re.compile(r"[\W_]+")
-_SHORT = 4  # characters below which a line says too little to be a repetition
 _MARKER = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s+(?:\[[ xX]\]\s+)?")
 
 
@@ -92,18 +85,22 @@ def real_day(day: str) -> str | None:
 
 def label_of(text: str) -> str | None:
     """The type or category at the head of a bullet: `[PREF]`, `[决策]`."""
-    found = _LABEL.match(_body(text))
-    return found[1] if found else None
+    return split_label(text)[0]
 
 
-def _body(bullet: str) -> str:
+def split_label(bullet: str) -> tuple[str | None, str]:
+    """The label of a bullet, and what stands behind its marker and label."""
     marker = _MARKER.match(bullet)
-    return bullet[marker.end() :] if marker else bullet
+    body = bullet[marker.end() :] if marker else bullet
+    label = _LABEL.match(body)
+    return (label[1], body[label.end() :]) if label else (None, body)
 
 
-def source_day(text: str) -> str | None:
-    found = _SOURCE.search(text)
-    return real_day(found[1]) if found else None
+def labelled_spans(lines: Sequence[str]) -> list[tuple[int, int]]:
+    """A paragraph in which each line carries a label, as in weekly digests, by entries: the slices of its lines. None where the
+    first line has no label."""
+    starts = [at for at, line in enumerate(lines) if label_of(line)]
+    return list(zip(starts, [*starts[1:], len(lines)], strict=True)) if starts[:1] == [0] else []
 
 
 def tags_in(text: str) -> tuple[str, ...]:
@@ -112,18 +109,3 @@ def tags_in(text: str) -> tuple[str, ...]:
     for listed in _TAG_LINE.findall(text):
         found |= dict.fromkeys(part.strip() for part in re.split(r"[,\uff0c、]", listed) if part.strip())
     return tuple(found)
-
-
-def bare_words(bullet: str) -> str:
-    """A bullet without its marker, label and source note: only what it says."""
-    body = _body(bullet)
-    label = _LABEL.match(body)
-    return _SOURCE.sub("", body[label.end() :] if label else body).strip()
-
-
-def words_in(line: str) -> str:
-    """What a line says, however it is marked; nothing for a heading, a quoted rule or a comment."""
-    if line.lstrip().startswith(SAYING_NOTHING):
-        return ""
-    words = _NO_WORD.sub(" ", AROUND.sub("", line)).strip().casefold()
-    return words if len(words) >= _SHORT else ""

@@ -18,6 +18,7 @@ from nacre.tidy.budget import Worth
 from nacre.tidy.collect import TidyContext
 from nacre.tidy.memory_files import Line, LongTermFile, MemoryFiles
 from nacre.vault import disk, ledger, provenance, review
+from nacre.vault.entries import entry_id
 from nacre.vault.history import Operation, operation
 from nacre.vault.ledger import EntryState, Record
 from nacre.vault.longterm import Edit
@@ -135,12 +136,12 @@ def _offered(desk: _Answers, item: Question, answer: Answer) -> None:
         _make_room(desk, book, words, kind)
         book.add(words, kind)
     if old:
-        desk.record(Record(old.id, desk.at, "superseded", valid_to=_today(desk), more={"by": ledger.entry_id(words)}))
+        desk.record(Record(old.id, desk.at, "superseded", valid_to=_today(desk), more={"by": entry_id(words)}))
     more: dict[str, object] = {**memory_files.file_field(book), "answer": item.kind}
     if answer.verb == PIN:
         more["pinned"] = True
     made = _record(desk, item, "admitted", words, supersedes=supersedes, confidence=0.99, more=more)
-    desk.record(replace(made, id=ledger.entry_id(words), valid_from=_today(desk)))
+    desk.record(replace(made, id=entry_id(words), valid_from=_today(desk)))
     instead = say(f"your word; in the place of “{old.words}”", f"按您的意思；取代“{old.words}”") if old else None
     desk.steps.append(Step("replace" if old else "add", book.shown, instead or say("your word", "按您的意思"), words))
 
@@ -163,11 +164,9 @@ def _standing(desk: _Answers, item: Question, answer: Answer) -> None:
     supersedes = line.id if words != line.words else None
     if supersedes:
         book.replace(line, words)
-        desk.record(
-            Record(line.id, desk.at, "superseded", valid_to=_today(desk), more={"into": ledger.entry_id(words)})
-        )
+        desk.record(Record(line.id, desk.at, "superseded", valid_to=_today(desk), more={"into": entry_id(words)}))
     verdict = was.verdict if was and was.in_memory else "adopted"
-    made = Record(ledger.entry_id(words), desk.at, verdict, words, section=line.section, more=more)
+    made = Record(entry_id(words), desk.at, verdict, words, section=line.section, more=more)
     source = was.source if was and supersedes else {}
     desk.record(replace(made, source=source, supersedes=supersedes))
     desk.steps.append(Step(PIN if answer.verb == PIN else "keep", book.shown, say("your word", "按您的意思"), words))
@@ -212,13 +211,11 @@ def _make_room(desk: _Answers, book: LongTermFile, words: str, kind: str) -> Non
         else:
             was = desk.known.get(cut.line.id)
             desk.record(
-                Record(
-                    cut.line.id, desk.at, "superseded", valid_to=_today(desk), more={"into": ledger.entry_id(cut.words)}
-                )
+                Record(cut.line.id, desk.at, "superseded", valid_to=_today(desk), more={"into": entry_id(cut.words)})
             )
             desk.record(
                 Record(
-                    ledger.entry_id(cut.words),
+                    entry_id(cut.words),
                     desk.at,
                     "admitted",
                     cut.words,

@@ -18,11 +18,12 @@ from nacre.text.tokens import language_of
 from nacre.tidy.collect import IDENTITY, USER, TidyContext
 from nacre.tidy.compress import LABELS
 from nacre.vault import daily, disk, ledger, longterm, provenance, review, weekly, writing
+from nacre.vault.entries import bullet_id
 from nacre.vault.history import Operation
 from nacre.vault.ledger import Record
 from nacre.vault.longterm import Edit
 from nacre.vault.markdown import document, open_document
-from nacre.vault.provenance import Offered, bullet_id
+from nacre.vault.provenance import Offered
 from nacre.vault.review import Question
 from nacre.vault.writing import REDACT, expect, guarded, rewrite
 
@@ -141,7 +142,7 @@ def too_much_lost(room: TidyContext, planned: DistilPlan) -> Problem | None:
 
 
 def _count(edit: Edit, data: bytes | None) -> int:
-    return len(longterm.memory_entries(document(edit.path, data))) if data else 0
+    return len(document(edit.path, data).entries) if data else 0
 
 
 def _into_digest(room: TidyContext, op: Operation, one: Demoted) -> Problem | None:
@@ -254,9 +255,5 @@ def _state(edit: Edit) -> str:
         return _UNTOUCHED
     if data == edit.data:
         return _WRITTEN
-    here = {entry.words for entry in longterm.memory_entries(document(edit.path, data or b""))}
-    return (
-        _WRITTEN
-        if {entry.words for entry in longterm.memory_entries(document(edit.path, edit.data))} <= here
-        else _OVERTAKEN
-    )
+    here = {entry.words for entry in document(edit.path, data or b"").entries}
+    return _WRITTEN if {entry.words for entry in document(edit.path, edit.data).entries} <= here else _OVERTAKEN

@@ -22,12 +22,13 @@ from nacre.model.entry import TYPES
 from nacre.model.report import Problem
 from nacre.model.workspace import Workspace
 from nacre.text.blocks import HEADING, ITEM, TEXT, Block
-from nacre.text.stamps import Stamp, bare_words, label_of, source_day, stamp_of
+from nacre.text.stamps import Stamp, label_of, labelled_spans, stamp_of
 from nacre.vault import disk, weekly
+from nacre.vault.entries import bare_words, bullet_id, entry_id, source_day, words_of
 from nacre.vault.files import LARGEST
-from nacre.vault.ledger import Record, entry_id
-from nacre.vault.markdown import Document, Item, document, open_document, set_field, words_of
-from nacre.vault.provenance import Provenance, bullet_id
+from nacre.vault.ledger import Record
+from nacre.vault.markdown import Document, Item, document, open_document, set_field
+from nacre.vault.provenance import Provenance
 from nacre.vault.review import Question
 
 if TYPE_CHECKING:
@@ -340,9 +341,7 @@ def _paragraph(own: tuple[str, ...], start: int) -> Iterator[tuple[int, str]]:
         return
     table = next((at for at, line in enumerate(own) if at and "|" in own[at - 1] and _TABLE.fullmatch(line)), None)
     prose = [_QUOTE.sub("", line) for line in (own if table is None else own[: table - 1])]
-    heads = [at for at, line in enumerate(prose) if label_of(line)]
-    begins = heads if heads and heads[0] == 0 else [0]  # lines that carry a label each are statements of their own
-    for first, last in zip(begins, [*begins[1:], len(prose)], strict=True):
+    for first, last in labelled_spans(prose) or [(0, len(prose))]:
         if text := words_of("\n".join(prose[first:last])):
             yield start + first, _shortened(text)
 

@@ -17,14 +17,14 @@ from nacre.errors import BadInput, ChangedOutside, NacreError, PathEscape, Secre
 from nacre.guard.secrets import redact
 from nacre.i18n import say
 from nacre.model.report import Plan, Problem, Step
-from nacre.text.stamps import bare_words
 from nacre.text.tokens import language_of
 from nacre.tidy import collect
 from nacre.tidy.collect import Day, Log, LogLine, TidyContext
 from nacre.vault import provenance, weekly
+from nacre.vault.entries import bare_words, bullet_id
 from nacre.vault.history import Operation
 from nacre.vault.markdown import Document, document, open_document
-from nacre.vault.provenance import Digested, bullet_id
+from nacre.vault.provenance import Digested
 from nacre.vault.writing import expect, rewrite
 
 if TYPE_CHECKING:

@@ -17,7 +17,8 @@ from nacre.tidy.compare import Comparison
 from nacre.tidy.draft import Draft, confidence
 from nacre.tidy.judge import Candidate, make_candidates
 from nacre.tidy.memory_files import Line, LongTermFile, OwnField
-from nacre.vault import ledger, tombstones
+from nacre.vault import tombstones
+from nacre.vault.entries import entry_id
 from nacre.vault.ledger import EntryState, Record
 from nacre.vault.provenance import undone_mark
 
@@ -56,7 +57,7 @@ def _says_more(text: str, value: str) -> bool:
 
 
 def _field_id(own: OwnField, value: str | None) -> str:
-    return ledger.entry_id(f"{own.file} {own.name}: {value}")
+    return entry_id(f"{own.file} {own.name}: {value}")
 
 
 def _story(night: Draft, own: OwnField, value: str) -> str:
@@ -168,7 +169,7 @@ def _goes_on(night: Draft, where: LongTermFile, old: Line, words: str) -> None:
     """What is left of an entry stands on its own, with its origin."""
     was = night.known.get(old.id)
     made = Record(
-        ledger.entry_id(words),
+        entry_id(words),
         night.at,
         "admitted",
         words,
@@ -241,7 +242,7 @@ def _cut(night: Draft, book: LongTermFile, cuts: Iterable[budget.Cut]) -> None:
     for cut in cuts:
         more = memory_files.file_field(book)
         if cut.words is not None:
-            into = {**more, "into": ledger.entry_id(cut.words)}
+            into = {**more, "into": entry_id(cut.words)}
             night.record(Record(cut.line.id, night.at, "superseded", valid_to=today, more=into))
             _goes_on(night, book, cut.line, cut.words)
         else:

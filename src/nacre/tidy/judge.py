@@ -22,7 +22,7 @@ from nacre.model.entry import TYPES
 from nacre.model.verdict import Verdict
 from nacre.text.tokens import language_of
 from nacre.tidy.collect import LogLine
-from nacre.vault.ledger import entry_id
+from nacre.vault.entries import entry_id
 
 if TYPE_CHECKING:
     from nacre.brain.local.judge import Judge, Judged

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,15 +27,15 @@ from nacre.tidy.compare import EntryParts
 from nacre.tidy.judge import Candidate, Tested, about_the_user
 from nacre.vault import longterm, refcount, writing
 from nacre.vault.disk import real_target
-from nacre.vault.ledger import EntryState, Record, entry_id
-from nacre.vault.longterm import Edit, MemoryEntry
-from nacre.vault.markdown import Document, delete_lines, document, open_document, replace_lines
+from nacre.vault.entries import comments_in, entry_id
+from nacre.vault.ledger import EntryState, Record
+from nacre.vault.longterm import Edit
+from nacre.vault.markdown import Document, Item, delete_lines, document, open_document, replace_lines
 from nacre.vault.provenance import Provenance
 from nacre.vault.writing import guarded
 
 _BULLET = len("- \n")
 _AIR, _HEADING = 3, 200  # lines and bytes that a new section may take beside its entry
-_COMMENTS = re.compile(r"(?<!\s)\s*<!--(?:(?!<!--|-->).)*-->")
 
 
 @dataclass(frozen=True)
@@ -80,7 +79,7 @@ class LongTermFile:
     @property
     def lines(self) -> tuple[Line, ...]:
         if self._lines is None:
-            self._lines = tuple(_line(item) for item in longterm.memory_entries(self.doc)) if self.doc else ()
+            self._lines = tuple(_line(item) for item in self.doc.entries) if self.doc else ()
         return self._lines
 
     @property
@@ -120,7 +119,7 @@ class LongTermFile:
         words = one_line(guarded(words)).strip()
         old = self.doc.bare[line.start - 1]
         marker = next(item.marker for item in self.doc.items if item.start == line.start)
-        marks = "".join(_COMMENTS.findall(old))
+        marks = comments_in(old)
         data = replace_lines(self.doc, line.start, line.end, [f"{marker}{words}{marks}"])
         writing.check_limits(self.workspace, self.path, self.doc.data, data, self.settings)
         self._become(data)
@@ -172,7 +171,7 @@ class LongTermFile:
         self._lines = None
 
 
-def _line(kept: MemoryEntry) -> Line:
+def _line(kept: Item) -> Line:
     pinned = kept.marks.get("pinned", "").lower() in ("true", "yes", "1")
     return Line(entry_id(kept.words), kept.words, kept.start, kept.end, kept.section, pinned)
 

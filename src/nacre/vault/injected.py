@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from nacre.errors import NacreError
 from nacre.model.workspace import Workspace
-from nacre.text.stamps import words_in
 from nacre.vault import disk, spool
+from nacre.vault.entries import line_digest
 
 KEPT = 20
 LARGEST = 4_000_000  # bytes; twenty packs and the words of one are far less
@@ -48,12 +48,6 @@ def session_file(workspace: Workspace, session: str) -> tuple[str, str]:
     """The folder and the name of the file in which a session's hooks note, by digests, which lines they gave it."""
     name = hashlib.blake2b(session.encode("utf-8", "replace"), digest_size=12).hexdigest()
     return str(workspace.machine / "hooks"), f"{name}.json"
-
-
-def line_digest(line: str) -> str:
-    """A line by its words; empty for one that says nothing, such as a heading."""
-    words = words_in(line)
-    return hashlib.blake2b(words.encode("utf-8", "replace"), digest_size=6).hexdigest() if words else ""
 
 
 def lines_given_to(workspace: Workspace, session: str, texts: Callable[[], Iterable[str]]) -> list[str]:

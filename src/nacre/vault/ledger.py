@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -14,8 +13,8 @@ from nacre.errors import BadInput
 from nacre.i18n import say
 from nacre.model.report import Problem
 from nacre.model.workspace import Workspace
-from nacre.text.stamps import bare_words
 from nacre.vault import jsonl, spool
+from nacre.vault.entries import bare_words, entry_id
 from nacre.vault.history import Operation
 from nacre.vault.writing import REFUSE, OnSecret, append, guarded
 
@@ -48,11 +47,6 @@ _KNOWN = frozenset(_FIELDS)
 _NOTHING: dict[str, Any] = dict.fromkeys(_FIELDS) | {"tests": {}, "source": {}}
 _TEXTS = _KNOWN - {"tests", "source", "confidence"}
 _ALWAYS = ("id", "at", "verdict", "text", "valid_to", "supersedes")
-
-
-def entry_id(text: str) -> str:
-    """The id of an entry: the hash of its words, so that a line of MEMORY.md needs no mark of ours."""
-    return hashlib.sha256(" ".join(text.split()).casefold().encode("utf-8", "replace")).hexdigest()[:10]
 
 
 def write_records(op: Operation, *records: Record, on_secret: OnSecret = REFUSE) -> None:
@@ -255,19 +249,13 @@ class ClosedEntries(NamedTuple):
         """What the ledger says against a line that was said on a day; nothing where it was said again later."""
         if not self.marks or not (words := _state_words(line)):
             return None
-        closed = self.marks.get(_mark_of(words))
+        closed = self.marks.get(entry_id(words)[:_MARK])
         if closed is None or closed.until > self.today or (said and said > closed.until):
             return None
         return closed
 
 
 NONE_CLOSED = ClosedEntries()
-
-
-def _mark_of(words: str) -> str:
-    """The beginning of the id that the ledger knows these words by."""
-    told = " ".join(words.split()).casefold()
-    return hashlib.sha256(told.encode("utf-8", "replace")).hexdigest()[:_MARK]
 
 
 def _state_words(line: str) -> str:

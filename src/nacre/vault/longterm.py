@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,8 +15,9 @@ from nacre.i18n import say
 from nacre.model.report import Plan, Step
 from nacre.model.workspace import Workspace
 from nacre.vault import disk, writing
+from nacre.vault.entries import words_of
 from nacre.vault.history import CREATE, Change, Operation, operation
-from nacre.vault.markdown import Document, Item, Section, add_bullet, add_section, document, open_document, words_of
+from nacre.vault.markdown import Document, Item, Section, add_bullet, add_section, document, open_document
 from nacre.vault.writing import expect, guarded, rewrite
 
 SECTIONS = ("User Preferences", "Active Projects", "Key Decisions", "Important Contacts")
@@ -38,18 +38,6 @@ _FITTING = {  # headings that users give such sections themselves, best first
     "DECISION": ("key decisions", "decisions", "关键决策", "重要决策", "重要决定", "决策"),
     "PEOPLE": ("important contacts", "contacts", "people", "重要联系人", "联系人", "人物", "人员"),
 }
-_MARK = re.compile(r"<!--\s{0,8}([\w-]{1,60})\s{0,8}:((?:(?!<!--|-->).)*)-->")
-
-
-@dataclass(frozen=True)
-class MemoryEntry:
-    """One entry of a MEMORY.md: its words, its exact lines, and the marks that OpenClaw put on it."""
-
-    words: str
-    start: int
-    end: int
-    section: str
-    marks: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -58,7 +46,7 @@ class LongTerm:
 
     document: Document
     sections: tuple[Section, ...]
-    entries: tuple[MemoryEntry, ...]
+    entries: tuple[Item, ...]
     size: writing.Size
     over: bool
 
@@ -107,22 +95,7 @@ def read_longterm(path: Path, settings: MemorySettings | None = None) -> LongTer
     if doc is None:
         return None
     size = writing.size_of(doc.data)
-    return LongTerm(doc, doc.sections, memory_entries(doc), size, size.over(settings or MemorySettings()))
-
-
-def memory_entries(doc: Document) -> tuple[MemoryEntry, ...]:
-    """The entries of a MEMORY.md: its outermost list items that say something."""
-    return tuple(
-        MemoryEntry(
-            item.words,
-            item.start,
-            item.end,
-            item.section,
-            {name: told.strip() for name, told in _MARK.findall(item.text)},
-        )
-        for item in doc.items
-        if item.words
-    )
+    return LongTerm(doc, doc.sections, doc.entries, size, size.over(settings or MemorySettings()))
 
 
 def section_for(doc: Document, type: str | None) -> str:  # noqa: A002 - the word users know

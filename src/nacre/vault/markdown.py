@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -12,6 +12,7 @@ from nacre.errors import BadInput, NotFound
 from nacre.i18n import say
 from nacre.text.blocks import FRONT, HEADING, ITEM, Block, blocks
 from nacre.vault.disk import digest, read_bytes
+from nacre.vault.entries import marks_in, words_of
 
 _BULLET = re.compile(r"([ \t]*)([-*+]|\d{1,9}[.)])([ \t]+)(?=\S)")
 _SMALL = 16_384  # bytes
@@ -43,6 +44,11 @@ class Item:
     words: str
     section: str
     depth: int = 0
+
+    @property
+    def marks(self) -> dict[str, str]:
+        """What OpenClaw or Nacre noted of it in comments, by name."""
+        return marks_in(self.text)
 
 
 @dataclass(frozen=True)
@@ -119,6 +125,11 @@ class Document:
                 found.append(self._item(block.start, block.end, section, 0))
         return tuple(found)
 
+    @property
+    def entries(self) -> tuple[Item, ...]:
+        """The outermost list items that say something: in a MEMORY.md its entries."""
+        return tuple(item for item in self.items if item.words)
+
     def nested(self, item: Item) -> tuple[Item, ...]:
         """The items directly inside an item."""
         inner = [_dedent(line, len(item.marker)) for line in self.bare[item.start : item.end]]
@@ -134,27 +145,6 @@ class Document:
         marker = match[0] if match else lines[0]
         text = "\n".join([lines[0][len(marker) :], *lines[1:]])
         return Item(start, end, marker, text, words_of(text), section, depth)
-
-
-def words_of(text: str) -> str:
-    """What a line says: without comments such as OpenClaw's `<!-- importance: 8 -->`, on one line."""
-    return " ".join(without_comments(text).split())
-
-
-def without_comments(text: str, opening: str = "<!--", closing: str = "-->", instead: str = " ") -> str:
-    """The text with something else for every comment that is closed on its own line; goes over it once."""
-    if opening not in text or closing not in text:
-        return text
-    return "\n".join("".join(_around(line, opening, closing, instead)) for line in text.split("\n"))
-
-
-def _around(line: str, opening: str, closing: str, instead: str) -> Iterator[str]:
-    at = 0
-    while (start := line.find(opening, at)) >= 0 and (end := line.find(closing, start + len(opening))) >= 0:
-        yield line[at:start]
-        yield instead
-        at = end + len(closing)
-    yield line[at:]
 
 
 def document(path: Path, data: bytes) -> Document:

@@ -5,7 +5,6 @@ no memory: entries are then known by their words alone, and `nacre why` ends at 
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +12,6 @@ from typing import Any
 from nacre.errors import NacreError
 from nacre.i18n import say
 from nacre.model.workspace import Workspace
-from nacre.text.stamps import bare_words
 from nacre.vault import disk, jsonl
 from nacre.vault.history import Operation
 from nacre.vault.writing import REDACT, append
@@ -68,12 +66,6 @@ class Provenance:
     def sizes(self) -> dict[str, int]:
         """By day: how long its log was when it was last pressed."""
         return {one.day: one.size for one in self.pressed}
-
-
-def bullet_id(bullet: str) -> str:
-    """The mark of a bullet: the hash of its words without label and source note, so that a line can be followed."""
-    words = " ".join(bare_words(bullet).split()).casefold()
-    return hashlib.sha256(words.encode("utf-8", "replace")).hexdigest()[:8]
 
 
 def write_provenance(op: Operation, lines: Iterable[Captured | Digested | Offered]) -> None:

@@ -12,8 +12,9 @@ from nacre.guard.sanitise import one_line
 from nacre.i18n import say
 from nacre.model.workspace import Workspace
 from nacre.vault.disk import digest, read_bytes
+from nacre.vault.entries import without_comments, words_of
 from nacre.vault.history import Operation
-from nacre.vault.markdown import Document, document, without_comments, words_of
+from nacre.vault.markdown import Document, document
 from nacre.vault.writing import REDACT, guarded, rewrite
 
 CLASH, DOUBT, FULL, ADOPTED, FADED = "clash", "doubt", "full", "adopted", "faded"

@@ -11,7 +11,6 @@ import hashlib
 import hmac
 import re
 import secrets
-import unicodedata
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,11 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 from nacre.model.workspace import Workspace
 from nacre.text.sentences import sentences
-from nacre.text.stamps import bare_words
 from nacre.vault import disk, ledger
+from nacre.vault.entries import bare_words, entry_id, normal_words, words_of
 from nacre.vault.history import Operation, private_folder
-from nacre.vault.ledger import Record, entry_id
-from nacre.vault.markdown import words_of
+from nacre.vault.ledger import Record
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,7 +36,6 @@ THRESHOLDS = {
     "08500555f03721ec": 0.80,  # bge-small-zh-v1.5
 }
 _LIFTS = ("restored", "admitted", "adopted")
-_ENDS = " \t.,;:!?~…。、·\"'“”‘’「」"  # after NFKC, which makes the wide ones narrow
 _JOINTS = re.compile(r"(?<!\s)\s*(?:→|->|[;；]|[:：](?=\s|[^\x00-\x7f]))\s*")
 _BYTES = 32
 
@@ -52,12 +49,6 @@ class Tombstone:
     words: str
     signs: Mapping[str, str] = field(default_factory=dict)
     apart: bool = False  # another statement, forgotten together with the fact
-
-
-def normal_words(text: str) -> str:
-    """What a line says, whatever its mark, label, source note, case, width of letters and closing punctuation."""
-    words = unicodedata.normalize("NFKC", bare_words(words_of(text))).casefold()
-    return " ".join(words.split()).strip(_ENDS)
 
 
 class Tombstones:

@@ -15,8 +15,9 @@ from nacre.errors import BadInput, raise_unless_absent
 from nacre.i18n import say
 from nacre.model.workspace import Workspace
 from nacre.text.blocks import HEADING, ITEM, TEXT, Block
-from nacre.text.stamps import date_in, label_of, project_named, real_day, source_day, stamp_of
-from nacre.vault.markdown import Document, document, insert_lines, words_of
+from nacre.text.stamps import date_in, label_of, labelled_spans, project_named, real_day, stamp_of
+from nacre.vault.entries import source_day, words_of
+from nacre.vault.markdown import Document, document, insert_lines
 
 _NAME = re.compile(r"(\d{4}-\d{2}-\d{2})\.md")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -240,8 +241,5 @@ def _texts(doc: Document, block: Block) -> list[str]:
     own = doc.bare[block.start - 1 : block.end]
     if own[0].lstrip().startswith("<!--"):
         return []
-    starts = [place for place, line in enumerate(own) if label_of(line)]
-    if block.kind == ITEM or not starts or starts[0] != 0:
-        return ["\n".join(own)]
-    ends = [*starts[1:], len(own)]
-    return ["\n".join(own[first:last]) for first, last in zip(starts, ends, strict=True)]
+    spans = labelled_spans(own) if block.kind == TEXT else []
+    return ["\n".join(own[first:last]) for first, last in spans or [(0, len(own))]]

@@ -17,7 +17,8 @@ from nacre.i18n import language, say
 from nacre.model.workspace import Workspace
 from nacre.text.blocks import unclosed_fences
 from nacre.vault import disk
-from nacre.vault.markdown import Document, Item, Section, add_bullet, add_section, document, insert_lines, words_of
+from nacre.vault.entries import words_of
+from nacre.vault.markdown import Document, Item, Section, add_bullet, add_section, document, insert_lines
 
 TASK, CONTEXT, DECISIONS, PENDING, BLOCKERS = SECTIONS = ("task", "context", "decisions", "pending", "blockers")
 LARGEST = 1_000_000  # bytes; what is longer is no working memory
