@@ -79,14 +79,12 @@ def search_request(
 
     if mode not in MODES:
         raise BadInput(
-            say(
-                f'"{mode}" is not a mode; use hybrid, text or vector.',
-                f"“{mode}”不是有效模式；请用 hybrid、text 或 vector。",
-            )
+            f'"{mode}" is not a mode; use hybrid, text or vector.',
+            f"“{mode}”不是有效模式；请用 hybrid、text 或 vector。",
         )
     wanted = config.search.max_results if limit is None else limit
     if wanted < 1:
-        raise BadInput(say("Ask for at least one result.", "请至少要求一条结果。"))
+        raise BadInput("Ask for at least one result.", "请至少要求一条结果。")
     return SearchRequest(
         limit=min(wanted, MAX_HITS),
         mode=mode,
@@ -175,10 +173,7 @@ def _workspace_of(agent: str) -> Path:
         return known[agent.lower()]
     names = ", ".join(known) or "-"
     raise NoWorkspace(
-        say(
-            f'No agent "{agent}" is configured; there are: {names}.',
-            f"没有配置代理“{agent}”；现有：{names}。",
-        )
+        f'No agent "{agent}" is configured; there are: {names}.', f"没有配置代理“{agent}”；现有：{names}。"
     )
 
 
@@ -278,10 +273,8 @@ class Indexes:
 
         if named not in CORPORA:
             raise BadInput(
-                say(
-                    f'"{named}" is not a corpus; use memory, sessions or all.',
-                    f"“{named}”不是有效的语料；请用 memory、sessions 或 all。",
-                )
+                f'"{named}" is not a corpus; use memory, sessions or all.',
+                f"“{named}”不是有效的语料；请用 memory、sessions 或 all。",
             )
         found = [Corpus(self.keeper, self.meaning)] if named != "sessions" else []
         if named == "memory" or self.group:
@@ -289,10 +282,8 @@ class Indexes:
         keeper = self.sessions
         if keeper is None:
             raise BadInput(
-                say(
-                    'Sessions are not indexed; "nacre config set --user index.sessions true" turns it on.',
-                    "会话未被索引；运行“nacre config set --user index.sessions true”即可开启。",
-                )
+                'Sessions are not indexed; "nacre config set --user index.sessions true" turns it on.',
+                "会话未被索引；运行“nacre config set --user index.sessions true”即可开启。",
             )
         with self._lock:
             if self._session_meaning is None:
@@ -573,7 +564,7 @@ class Held:
 
     def _must_be_private(self) -> None:
         if self.scope.group is not None:
-            raise BadInput(say("In a group nothing is written to private memory.", "群组范围内不会写入私人记忆。"))
+            raise BadInput("In a group nothing is written to private memory.", "群组范围内不会写入私人记忆。")
 
 
 # Finding and reading what is in memory, and the index that this rests on.

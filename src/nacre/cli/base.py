@@ -50,10 +50,8 @@ class GlobalOptions:
 def invocation_from(given: Mapping[str, Any], before: Invocation) -> Invocation:
     if given.get("workspace") == "":
         raise BadInput(
-            say(
-                "--workspace is empty; name a folder, or leave it out.",
-                "--workspace 为空；请指定文件夹，或不要使用该选项。",
-            )
+            "--workspace is empty; name a folder, or leave it out.",
+            "--workspace 为空；请指定文件夹，或不要使用该选项。",
         )
     chosen = {name: given[name] for name in GLOBAL_NAMES if given.get(name)}
     return replace(before, **chosen)
@@ -114,10 +112,8 @@ def owner_only(invocation: Invocation, *, for_groups: bool = False) -> None:
     """Refuse what a group has no business with: it reads its own memories and nothing else."""
     if not for_groups and (invocation.scope or "main") != "main":
         raise BadInput(
-            say(
-                "In a group only search, get, context and mcp answer; run this command without --scope.",
-                "在群组范围内只能使用 search、get、context 和 mcp；请去掉 --scope 再运行。",
-            )
+            "In a group only search, get, context and mcp answer; run this command without --scope.",
+            "在群组范围内只能使用 search、get、context 和 mcp；请去掉 --scope 再运行。",
         )
 
 
@@ -136,19 +132,24 @@ def print_json(value: Any) -> None:
     click.echo(json.dumps(value, ensure_ascii=False, indent=2 if sys.stdout.isatty() else None))
 
 
-def note(sentence: str) -> None:
-    """Something for people that is not the result."""
-    click.echo(sentence, err=True)
+def note(sentence: str, chinese: str | None = None) -> None:
+    """Something for people that is not the result: a sentence, or its English and Chinese form."""
+    click.echo(sentence if chinese is None else say(sentence, chinese), err=True)
+
+
+def echo(english: str, chinese: str) -> None:
+    """A line of the result, in the user's language."""
+    click.echo(say(english, chinese))
 
 
 def piped() -> str:
     """What a pipe brings: UTF-8, whatever the terminal speaks."""
     if sys.stdin is None:
-        raise BadInput(say("There is no input to read from.", "没有可读取的输入。"))
+        raise BadInput("There is no input to read from.", "没有可读取的输入。")
     try:
         return sys.stdin.buffer.read().decode("utf-8-sig")
     except UnicodeDecodeError as trouble:
-        raise BadInput(say("The input is not valid UTF-8 text.", "输入不是有效的 UTF-8 文本。")) from trouble
+        raise BadInput("The input is not valid UTF-8 text.", "输入不是有效的 UTF-8 文本。") from trouble
 
 
 def table(rows: Iterable[Sequence[str]], headings: Sequence[str] = ()) -> None:
@@ -201,7 +202,3 @@ def shown_path(path: Path) -> str:
         return "~/" + path.relative_to(Path.home()).as_posix()
     except ValueError:
         return str(path)
-
-
-def done(english: str, chinese: str) -> None:
-    note(say(english, chinese))

@@ -60,9 +60,9 @@ def set_(
     if as_json:
         print_json({"key": key, "value": kept.text, "session": session, "changed": not dry_run, "dryRun": dry_run})
     elif dry_run:
-        note(say(f'"{key}" would be kept.', f"将缓存“{key}”。"))
+        note(f'"{key}" would be kept.', f"将缓存“{key}”。")
     else:
-        note(say(f'"{key}" is kept for this session.', f"已为此会话缓存“{key}”。"))
+        note(f'"{key}" is kept for this session.', f"已为此会话缓存“{key}”。")
 
 
 @cache.command(epilog="Example:  nacre cache get branch")
@@ -99,7 +99,7 @@ def list_(invocation: Invocation, session: str, *, as_json: bool) -> None:
         )
         return
     if not found:
-        note(say("This session keeps nothing.", "此会话没有缓存内容。"))
+        note("This session keeps nothing.", "此会话没有缓存内容。")
     rows = [(key, size_of(len(value.text.encode())), f"{value.at:%H:%M}") for key, value in found.items()]
     table(rows, (say("key", "键"), say("size", "大小"), say("since", "时间")))
 
@@ -119,9 +119,9 @@ def clear(invocation: Invocation, key: str | None, session: str, *, dry_run: boo
         print_json({"cleared": list(gone), "dryRun": dry_run})
         return
     if not gone:
-        note(say("There was nothing to clear.", "没有可清除的内容。"))
+        note("There was nothing to clear.", "没有可清除的内容。")
     elif dry_run:
-        note(say(f"{len(gone)} would be cleared.", f"将清除 {len(gone)} 项。"))
+        note(f"{len(gone)} would be cleared.", f"将清除 {len(gone)} 项。")
     for name in gone:
         click.echo(name)
 

@@ -66,10 +66,7 @@ def get(invocation: Invocation, key: str, *, as_json: bool) -> None:
     """Print the value of a setting."""
     if key not in settings.known_settings():
         raise BadSetting(
-            say(
-                f'"{key}" is not a setting; "nacre config" lists them.',
-                f"“{key}”不是设置项；“nacre config”会列出全部。",
-            )
+            f'"{key}" is not a setting; "nacre config" lists them.', f"“{key}”不是设置项；“nacre config”会列出全部。"
         )
     force = settings.load(_root(invocation))
     value = _value(force, key)
@@ -102,9 +99,9 @@ def set_(invocation: Invocation, key: str, value: str, *, for_user: bool, dry_ru
         return
     set_key(path, key, parsed)
     if parsed is None:
-        note(say(f"{key} is no longer set in {shown_path(path)}", f"已从 {shown_path(path)} 移除 {key}"))
+        note(f"{key} is no longer set in {shown_path(path)}", f"已从 {shown_path(path)} 移除 {key}")
     else:
-        note(say(f"{key} is set in {shown_path(path)}", f"{key} 已写入 {shown_path(path)}"))
+        note(f"{key} is set in {shown_path(path)}", f"{key} 已写入 {shown_path(path)}")
 
 
 def _root(invocation: Invocation) -> Path | None:
@@ -185,7 +182,7 @@ def install_with_bar(source: str | None) -> tuple[ModelStatus, ...]:
         return fetch(source)
     if not sys.stderr.isatty():
         if source is None:
-            note(say("Fetching the embedding models (38 MB) ...", "正在获取嵌入模型（38 MB）……"))
+            note("Fetching the embedding models (38 MB) ...", "正在获取嵌入模型（38 MB）……")
         return fetch(source)
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn

@@ -96,10 +96,8 @@ def told(
                 note(f"  {sentence}")
         for path, name in plan.left:
             note(
-                say(
-                    f"  {name or path.name} in {shown_path(path)} was changed by hand and stays; take it out yourself if you want it gone.",
-                    f"  {shown_path(path)} 中的 {name or path.name} 被手动修改过，予以保留；如需删除请自行处理。",
-                )
+                f"  {name or path.name} in {shown_path(path)} was changed by hand and stays; take it out yourself if you want it gone.",
+                f"  {shown_path(path)} 中的 {name or path.name} 被手动修改过，予以保留；如需删除请自行处理。",
             )
     for one in carried:
         for sentence in one.notes:
@@ -250,7 +248,7 @@ def connect(
     switched off, so that nothing is remembered twice. --remove takes back exactly what was written.
     """
     if sum((remove, by_hand, listing)) > 1:
-        raise BadInput(say("Give one of --remove, --print and --list.", "--remove、--print 和 --list 只能用一个。"))
+        raise BadInput("Give one of --remove, --print and --list.", "--remove、--print 和 --list 只能用一个。")
     owner_only(invocation)
     from nacre.agents.record import load_connections, state_folder
     from nacre.agents.registry import agent_named, all_agents
@@ -270,10 +268,8 @@ def connect(
     chosen = chosen or tuple(one for one in all_agents() if by_hand or one.is_here(machine))
     if not chosen:
         raise BadInput(
-            say(
-                "No agent that Nacre knows was found on this machine; name one: nacre connect claude-code.",
-                "本机没有找到 Nacre 认识的代理；请指定一个：nacre connect claude-code。",
-            )
+            "No agent that Nacre knows was found on this machine; name one: nacre connect claude-code.",
+            "本机没有找到 Nacre 认识的代理；请指定一个：nacre connect claude-code。",
         )
     connecting = _Connecting(memory, machine, state, chosen, rules=rules, dry_run=dry_run, as_json=as_json)
     if by_hand:
@@ -288,10 +284,8 @@ def _opened(invocation: Invocation) -> Memory:
         return open_memory(invocation)
     except NoWorkspace as trouble:
         raise NoWorkspace(
-            say(
-                f'{trouble} Or run "nacre up", which makes one and connects your agents.',
-                f"{trouble}也可运行“nacre up”，一并创建并连接您的代理。",
-            )
+            f'{trouble} Or run "nacre up", which makes one and connects your agents.',
+            f"{trouble}也可运行“nacre up”，一并创建并连接您的代理。",
         ) from trouble
 
 
@@ -423,7 +417,7 @@ class _Removing:
         if self.as_json:
             print_json(as_plain(plans, carried, dry_run=self.dry_run))
         elif not plans and not named:
-            note(say("No agent is connected.", "没有已连接的代理。"))
+            note("No agent is connected.", "没有已连接的代理。")
         else:
             told(plans, carried, dry_run=self.dry_run, removing=True)
         _raise(plans, carried)
@@ -442,10 +436,8 @@ def _ask(*, yes: bool, removing: bool = False) -> None:
         return
     if not _somebody_is_there():
         raise BadInput(
-            say(
-                "Nobody can be asked here, so nothing was written; --yes does it without asking, --dry-run only shows it.",
-                "此处无法询问，因此未写入任何内容；--yes 不经询问直接执行，--dry-run 仅作显示。",
-            )
+            "Nobody can be asked here, so nothing was written; --yes does it without asking, --dry-run only shows it.",
+            "此处无法询问，因此未写入任何内容；--yes 不经询问直接执行，--dry-run 仅作显示。",
         )
     question = say("Take this back?", "是否撤回？") if removing else say("Write this?", "是否写入？")
     if not click.confirm(question, default=True, err=True):

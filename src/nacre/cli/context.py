@@ -9,7 +9,6 @@ import click
 from nacre.cli.base import Command, Invocation, json_option, note, open_memory, print_json
 from nacre.daemon import requests
 from nacre.daemon.requests import ContextRequest, ask_daemon, at_terminal, current_folder, print_output
-from nacre.i18n import say
 
 if TYPE_CHECKING:
     from nacre.memory import Memory
@@ -77,15 +76,13 @@ def _show_last(memory: Memory, *, as_json: bool) -> None:
         print_json({**found[0], "text": found[1]} if found else None)
         return
     if not found:
-        note(say("Nothing was given yet, or it is not noted.", "尚未提供过内容，或没有记录。"))
+        note("Nothing was given yet, or it is not noted.", "尚未提供过内容，或没有记录。")
         return
     pack, text = found
     click.echo(text, nl=False)
     at, whom = pack.get("at"), pack["scope"]
     hook = f"{pack['hook']}, {pack.get('agent')}" if pack.get("hook") else ""
     note(
-        say(
-            f"Given at {at} to {whom}{hook and f' ({hook})'}, {pack.get('tokens')} tokens.",
-            f"{at} 提供给 {whom}{hook and f'（{hook}）'}，{pack.get('tokens')} 个 token。",
-        )
+        f"Given at {at} to {whom}{hook and f' ({hook})'}, {pack.get('tokens')} tokens.",
+        f"{at} 提供给 {whom}{hook and f'（{hook}）'}，{pack.get('tokens')} 个 token。",
     )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from nacre.cli.base import note, progress_bar, shown_path
+from nacre.cli.base import echo, note, progress_bar, shown_path
 from nacre.i18n import language, say, use_language
 
 if TYPE_CHECKING:
@@ -34,16 +34,14 @@ def demo(program: str, wanted: str | None, *, keep: bool) -> None:
     try:
         stage = prepare(folder, language())
         note(
-            say(
-                f"{stage.talks} invented talks with Claude Code and OpenClaw, two weeks, in {shown_path(folder)}. Nothing of yours is read.",
-                f"{stage.talks} 段虚构的对话（Claude Code 与 OpenClaw，为期两周），位于 {shown_path(folder)}。不会读取您的任何内容。",
-            )
+            f"{stage.talks} invented talks with Claude Code and OpenClaw, two weeks, in {shown_path(folder)}. Nothing of yours is read.",
+            f"{stage.talks} 段虚构的对话（Claude Code 与 OpenClaw，为期两周），位于 {shown_path(folder)}。不会读取您的任何内容。",
         )
         with progress_bar(say("Two weeks", "两周")) as bar, live_through(stage, bar) as memory:
             story = tell_story(stage, memory)
         _show(story)
         seconds = time.monotonic() - begun
-        note(say(f"Two weeks took {seconds:.0f} s.", f"两周共用时 {seconds:.0f} 秒。"))
+        note(f"Two weeks took {seconds:.0f} s.", f"两周共用时 {seconds:.0f} 秒。")
         finished = True
     finally:
         if not keep:
@@ -130,25 +128,21 @@ def _list(lines: Iterable[str], *, more: int = 0) -> None:
         text = line.strip()
         click.echo("  " + (text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"))
     if more > 0:
-        click.echo(say(f"  … and {more} more", f"  …… 另有 {more} 行"))
+        echo(f"  … and {more} more", f"  …… 另有 {more} 行")
 
 
 def _farewell(program: str, stage: Stage | None) -> None:
     if stage is None:
-        click.echo(
-            say(
-                f'\nAll of that was worked out just now; nothing was kept. "{program} up --demo --keep" keeps the folder to look around in,\n"{program} up" does the same with what you said to your own agents.',
-                f"\n以上全部为刚才实际运行的结果，未保留任何文件。“{program} up --demo --keep”会保留文件夹供您查看，\n“{program} up”则处理您与自己的代理的对话。",
-            )
+        echo(
+            f'\nAll of that was worked out just now; nothing was kept. "{program} up --demo --keep" keeps the folder to look around in,\n"{program} up" does the same with what you said to your own agents.',
+            f"\n以上全部为刚才实际运行的结果，未保留任何文件。“{program} up --demo --keep”会保留文件夹供您查看，\n“{program} up”则处理您与自己的代理的对话。",
         )
         return
     from nacre.demo.stage import NOW
     from nacre.demo.story import QUESTIONS
 
     place = f"--workspace {stage.workspace.root} --now {NOW}"
-    click.echo(
-        say(
-            f'\nKept in {stage.folder}; delete it whenever you like. Look around:\n  {program} search "{QUESTIONS["en"][0]}" {place}\n  {program} why MEMORY.md:8 {place}\n  {program} tidy --dry-run --verbose {place}',
-            f'\n已保留在 {stage.folder}，可随时删除。可以试试：\n  {program} search "{QUESTIONS["zh"][0]}" {place}\n  {program} why MEMORY.md:8 {place}\n  {program} tidy --dry-run --verbose {place}',
-        )
+    echo(
+        f'\nKept in {stage.folder}; delete it whenever you like. Look around:\n  {program} search "{QUESTIONS["en"][0]}" {place}\n  {program} why MEMORY.md:8 {place}\n  {program} tidy --dry-run --verbose {place}',
+        f'\n已保留在 {stage.folder}，可随时删除。可以试试：\n  {program} search "{QUESTIONS["zh"][0]}" {place}\n  {program} why MEMORY.md:8 {place}\n  {program} tidy --dry-run --verbose {place}',
     )

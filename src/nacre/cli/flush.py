@@ -56,10 +56,8 @@ def flush(
     elif (tokens is None) is not (window is None):
         missing = "--window" if window is None else "--tokens"
         raise BadInput(
-            say(
-                f"Give both --tokens and --window; {missing} is missing.",
-                f"请同时给出 --tokens 和 --window；缺少 {missing}。",
-            )
+            f"Give both --tokens and --window; {missing} is missing.",
+            f"请同时给出 --tokens 和 --window；缺少 {missing}。",
         )
     else:
         asked = memory.flush(tokens, window, session=named, compactions=compactions, dry_run=dry_run)
@@ -113,10 +111,8 @@ def _take(memory: Memory, text: str, session: str, *, dry_run: bool, as_json: bo
     if taken.over:
         count = len(taken.over)
         raise PartlyDone(
-            say(
-                f"{count} lines were not written: one turn may write 30. Give them in a second answer.",
-                f"有 {count} 行未写入：一轮最多写 30 行。请在下一次回答中给出。",
-            )
+            f"{count} lines were not written: one turn may write 30. Give them in a second answer.",
+            f"有 {count} 行未写入：一轮最多写 30 行。请在下一次回答中给出。",
         )
 
 
@@ -125,15 +121,15 @@ def _show(taken: FlushAnswer, *, dry_run: bool) -> None:
         click.echo(f"- [{one.type}] {one.text}" if one.type else f"- {one.text}")
     count, path = len(taken.written), taken.path
     if dry_run:
-        note(say(f"Would be written to {path}: {count}.", f"将写入 {path}：{count} 行。"))
+        note(f"Would be written to {path}: {count}.", f"将写入 {path}：{count} 行。")
     elif count:
-        note(say(f"Written to {path}: {count}.", f"已写入 {path}：{count} 行。"))
+        note(f"Written to {path}: {count}.", f"已写入 {path}：{count} 行。")
     else:
-        note(say("Nothing new to write.", "没有新内容可写。"))
+        note("Nothing new to write.", "没有新内容可写。")
     if taken.already:
-        note(say(f"Already there: {taken.already}.", f"已有 {taken.already} 行。"))
+        note(f"Already there: {taken.already}.", f"已有 {taken.already} 行。")
     if taken.forgotten:
-        note(say(f"Forgotten before, so left out: {taken.forgotten}.", f"此前已遗忘，未写入：{taken.forgotten} 行。"))
+        note(f"Forgotten before, so left out: {taken.forgotten}.", f"此前已遗忘，未写入：{taken.forgotten} 行。")
 
 
 def _check(memory: Memory, session: str, *, restore: bool, as_json: bool) -> None:
@@ -150,10 +146,10 @@ def _check(memory: Memory, session: str, *, restore: bool, as_json: bool) -> Non
         )
         return
     if checked.since is None:
-        note(say("This session has had no flush.", "此会话没有进行过压缩前记录。"))
+        note("This session has had no flush.", "此会话没有进行过压缩前记录。")
     elif not checked.touched:
-        note(say("No reference file has changed.", "参考文件均无改动。"))
+        note("No reference file has changed.", "参考文件均无改动。")
     for one in checked.touched:
         click.echo(change_sentence(one))
     for path in restored:
-        note(say(f"{path} is as it was.", f"{path} 已恢复原样。"))
+        note(f"{path} is as it was.", f"{path} 已恢复原样。")

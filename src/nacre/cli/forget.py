@@ -80,10 +80,8 @@ def _chooser(wanted: str, *, every: bool, dry_run: bool, as_json: bool) -> Choos
             table(_row(one) for one in targets)
         fits = "1 thing may be meant" if len(targets) == 1 else f"{len(targets)} things may be meant"
         note(
-            say(
-                f"{fits} and nothing was forgotten. Name one by its id, or by FILE:LINE and its words.",
-                f"可能指 {len(targets)} 项内容，未忘记任何内容。请用 id，或“文件:行号”加该行原文指定一项。",
-            )
+            f"{fits} and nothing was forgotten. Name one by its id, or by FILE:LINE and its words.",
+            f"可能指 {len(targets)} 项内容，未忘记任何内容。请用 id，或“文件:行号”加该行原文指定一项。",
         )
         raise click.exceptions.Exit(2)
 
@@ -123,16 +121,14 @@ def _show(report: ForgetReport, *, dry_run: bool) -> None:
     table((one.line.place, one.reason, legible(one.line.text)) for one in made.going)
     count = len(made.going)
     if dry_run:
-        note(say(f"Would be forgotten: {_lines(count)}.", f"将忘记 {count} 行。"))
+        note(f"Would be forgotten: {_lines(count)}.", f"将忘记 {count} 行。")
     elif count or made:
         undo = "" if report.purged else say(' "nacre undo" brings it back.', "可用“nacre undo”恢复。")
         note(say(f"Forgotten: {_lines(count)}.", f"已忘记 {count} 行。") + undo)
     if made.alike:
         note(
-            say(
-                "Also looks like it, and stays (--similar takes it too):",
-                "看起来也像，但予以保留（--similar 可一并删除）：",
-            )
+            "Also looks like it, and stays (--similar takes it too):",
+            "看起来也像，但予以保留（--similar 可一并删除）：",
         )
         for one in made.alike:
             note(f"  {one.line.place}  {one.reason}  {legible(one.line.text)}")
@@ -144,49 +140,39 @@ def _show_purge(made: PurgePlan, left: Sequence[Remaining], *, dry_run: bool) ->
     cleaned = (len(made.blobs), len(made.backups))
     if dry_run:
         note(
-            say(
-                f"Would be cleaned: {cleaned[0]} earlier contents in history, {cleaned[1]} backups.",
-                f"将清理：历史中的 {cleaned[0]} 份旧内容、{cleaned[1]} 个备份。",
-            )
+            f"Would be cleaned: {cleaned[0]} earlier contents in history, {cleaned[1]} backups.",
+            f"将清理：历史中的 {cleaned[0]} 份旧内容、{cleaned[1]} 个备份。",
         )
     else:
         note(
-            say(
-                f"Cleaned: {cleaned[0]} earlier contents in history, {cleaned[1]} backups, the ledger and the index.",
-                f"已清理：历史中的 {cleaned[0]} 份旧内容、{cleaned[1]} 个备份、账本和索引。",
-            )
+            f"Cleaned: {cleaned[0]} earlier contents in history, {cleaned[1]} backups, the ledger and the index.",
+            f"已清理：历史中的 {cleaned[0]} 份旧内容、{cleaned[1]} 个备份、账本和索引。",
         )
     if made.undoes:
         listed = ", ".join(map(str, made.undoes))
-        note(say(f"These operations can no longer be undone: {listed}.", f"以下操作无法再撤销：{listed}。"))
+        note(f"These operations can no longer be undone: {listed}.", f"以下操作无法再撤销：{listed}。")
     for one in made.sessions:
         named = f"{one.agent} {one.session}".strip()
         note(
-            say(
-                f"The agent's own transcript of that talk ({named}, {one.day}) still holds it; it is not Nacre's to change.",
-                f"代理自己的对话记录（{named}，{one.day}）仍保留该内容；Nacre 不会改动它。",
-            )
+            f"The agent's own transcript of that talk ({named}, {one.day}) still holds it; it is not Nacre's to change.",
+            f"代理自己的对话记录（{named}，{one.day}）仍保留该内容；Nacre 不会改动它。",
         )
     if dry_run:
         return
     if not left and not made.words:
         note(
-            say(
-                "Nobody knows its words any more; no line of any file is what the tombstone stands for.",
-                "已无人知道其原文；没有任何文件的任何一行与墓碑相符。",
-            )
+            "Nobody knows its words any more; no line of any file is what the tombstone stands for.",
+            "已无人知道其原文；没有任何文件的任何一行与墓碑相符。",
         )
     elif not left:
         note(
-            say(
-                "Everything that Nacre writes was searched: the words stand nowhere any more.",
-                "已搜索 Nacre 写入的所有内容：相关文字已不存在。",
-            )
+            "Everything that Nacre writes was searched: the words stand nowhere any more.",
+            "已搜索 Nacre 写入的所有内容：相关文字已不存在。",
         )
     else:
-        note(say("It still stands in:", "仍存在于："))
+        note("It still stands in:", "仍存在于：")
         show_left(left)
-    note(say("The history of git is not covered.", "git 的历史不在检查范围内。"))
+    note("The history of git is not covered.", "git 的历史不在检查范围内。")
 
 
 def show_left(left: Sequence[Remaining]) -> None:

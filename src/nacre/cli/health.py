@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nacre.cli.base import Command, Invocation, json_option, note, open_all, print_json, shown_path, table
+from nacre.cli.base import Command, Invocation, echo, json_option, note, open_all, print_json, shown_path, table
 from nacre.errors import BadSetting
 from nacre.i18n import say
 from nacre.model.report import Problem
@@ -85,11 +85,7 @@ def _plain(one: Finding) -> dict[str, Any]:
 
 def _show_health(told: Health, root: Path, *, verbose: bool) -> None:
     grade, where = told.grade, shown_path(root)
-    click.echo(
-        say(
-            f"{where}: {grade.letter}, {grade.points} of 100", f"{where}：{grade.letter}，{grade.points} 分（满分 100）"
-        )
-    )
+    echo(f"{where}: {grade.letter}, {grade.points} of 100", f"{where}：{grade.letter}，{grade.points} 分（满分 100）")
     if grade.deductions:
         lost = say(", ", "，").join(f"{_title(one.kind)} −{one.points:g}" for one in grade.deductions[:REASONS])
         why = say("Points lost", "扣分") if grade.letter == "A" else say("Why not A", "为何不是 A")
@@ -243,15 +239,13 @@ def doctor(invocation: Invocation, *, fix: bool, as_json: bool) -> int:
     if proven and not any(problem.kind == "capture" for _, problem in found):
         names = list(dict.fromkeys(proven))
         note(
-            say(
-                f"Proven in a scratch workspace: a talk with {', '.join(names)} is captured, written and found again.",
-                f"已在临时工作区验证：与 {'、'.join(names)} 的对话可被采集、写入并查到。",
-            )
+            f"Proven in a scratch workspace: a talk with {', '.join(names)} is captured, written and found again.",
+            f"已在临时工作区验证：与 {'、'.join(names)} 的对话可被采集、写入并查到。",
         )
     if as_json:
         print_json(listed)
     elif not listed:
-        click.echo(say("All is well.", "一切正常。"))
+        echo("All is well.", "一切正常。")
     return 1 if failed else 0
 
 

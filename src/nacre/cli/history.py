@@ -43,7 +43,7 @@ def history(invocation: Invocation, limit: int, *, as_json: bool) -> None:
         for one in newest
     ]
     if not rows:
-        note(say("Nothing has been changed yet.", "还没有任何变更。"))
+        note("Nothing has been changed yet.", "还没有任何变更。")
     table(rows, ("#", say("when", "时间"), say("command", "命令"), say("state", "状态"), say("files", "文件")))
 
 
@@ -60,7 +60,7 @@ def diff(invocation: Invocation, number: int | None, *, as_json: bool) -> None:
     if number is None:
         operations = read(workspace).operations
         if not operations:
-            raise NotFound(say("Nothing has been changed yet.", "还没有任何变更。"))
+            raise NotFound("Nothing has been changed yet.", "还没有任何变更。")
         number = operations[-1].id
     text = difference(workspace, number)
     if as_json:
@@ -93,7 +93,7 @@ def undo(
     What you changed yourself since then is kept; where both touch the same lines, nothing is done (exit code 12).
     """
     if sum(given is not None for given in (number, only, last)) > 1:
-        raise BadInput(say("Give either a number or --last, not both.", "编号与 --last 只能给出一个。"))
+        raise BadInput("Give either a number or --last, not both.", "编号与 --last 只能给出一个。")
     memory, number = open_memory(invocation), only if number is None else number
     if last is not None and last > 1 and not dry_run and not yes:
         planned = memory.undo(last=last, dry_run=True)
@@ -101,10 +101,8 @@ def undo(
             _ask(memory.workspace, planned.undoes)
             if memory.undo(last=last, dry_run=True).undoes != planned.undoes:
                 raise ChangedOutside(
-                    say(
-                        "History went on while you were asked, so nothing was undone. Run the command again.",
-                        "询问期间又有新的操作，因此未撤销任何内容。请重新运行命令。",
-                    )
+                    "History went on while you were asked, so nothing was undone. Run the command again.",
+                    "询问期间又有新的操作，因此未撤销任何内容。请重新运行命令。",
                 )
     made = memory.undo(number, last=last or 1, dry_run=dry_run)
     if as_json:
@@ -114,15 +112,13 @@ def undo(
         click.echo("\t".join(part for part in (_verb(step.action), step.path, step.reason, _size(step.detail)) if part))
     if made.resumes is not None:
         note(
-            say(
-                f"Operation {made.resumes}, an undo that had been stopped, is now complete.",
-                f"之前中断的撤销（操作 {made.resumes}）现已完成。",
-            )
+            f"Operation {made.resumes}, an undo that had been stopped, is now complete.",
+            f"之前中断的撤销（操作 {made.resumes}）现已完成。",
         )
     elif not made.plan:
-        note(say("There was nothing to take back.", "没有需要撤销的内容。"))
+        note("There was nothing to take back.", "没有需要撤销的内容。")
     elif last is not None and len(made.undoes) < last:
-        note(say(f"There were only {len(made.undoes)} to take back.", f"可撤销的只有 {len(made.undoes)} 步。"))
+        note(f"There were only {len(made.undoes)} to take back.", f"可撤销的只有 {len(made.undoes)} 步。")
 
 
 def _ask(workspace: Workspace, numbers: Sequence[int]) -> None:
@@ -133,10 +129,8 @@ def _ask(workspace: Workspace, numbers: Sequence[int]) -> None:
         note(f"{one.id}  {one.at[:19]}  {one.command}")
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise BadInput(
-            say(
-                "Nobody can be asked here, so nothing was undone; --yes does it without asking, --dry-run only shows it.",
-                "此处无法询问，因此未撤销任何内容；--yes 不经询问直接执行，--dry-run 仅作显示。",
-            )
+            "Nobody can be asked here, so nothing was undone; --yes does it without asking, --dry-run only shows it.",
+            "此处无法询问，因此未撤销任何内容；--yes 不经询问直接执行，--dry-run 仅作显示。",
         )
     question = say(f"Undo these {len(numbers)} operations?", f"撤销以上 {len(numbers)} 个操作吗？")
     if not click.confirm(question, err=True):

@@ -29,10 +29,8 @@ def hook(invocation: Invocation, *, event: str | None, last: bool, as_json: bool
     if not last:
         # A hook that fires was dealt with before any of this was loaded; who reads this wants to know what it is.
         note(
-            say(
-                'This is for agents: they give one JSON object on stdin. "nacre connect" registers it, "nacre hook --last" shows what was given.',
-                "这是供代理调用的：由代理从标准输入传入一个 JSON 对象。“nacre connect”会注册它，“nacre hook --last”可查看提供过的内容。",
-            )
+            'This is for agents: they give one JSON object on stdin. "nacre connect" registers it, "nacre hook --last" shows what was given.',
+            "这是供代理调用的：由代理从标准输入传入一个 JSON 对象。“nacre connect”会注册它，“nacre hook --last”可查看提供过的内容。",
         )
         return
     from nacre.vault import injected
@@ -47,7 +45,7 @@ def hook(invocation: Invocation, *, event: str | None, last: bool, as_json: bool
         print_json({"given": packs, "text": text, "silence": silence})
         return
     if not packs and not silence:
-        note(say("No hook has given anything yet, or it is not noted.", "钩子尚未提供过内容，或没有记录。"))
+        note("No hook has given anything yet, or it is not noted.", "钩子尚未提供过内容，或没有记录。")
     for one in sorted([*packs, *([silence] if silence else [])], key=lambda one: str(one.get("at"))):
         click.echo(_silent(one) if one is silence else _line(one))
         for hit in one.get("hits") or ():

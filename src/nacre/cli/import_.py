@@ -57,10 +57,8 @@ def import_(invocation: Invocation, what: str | None, since: str | None, *, dry_
     if report.unreadable:
         listed = ", ".join(report.unreadable[:3]) + (" …" if len(report.unreadable) > 3 else "")
         raise PartlyDone(
-            say(
-                f"{len(report.unreadable)} files could not be read and were passed over: {listed}",
-                f"{len(report.unreadable)} 个文件无法读取，已跳过：{listed}",
-            )
+            f"{len(report.unreadable)} files could not be read and were passed over: {listed}",
+            f"{len(report.unreadable)} 个文件无法读取，已跳过：{listed}",
         )
 
 
@@ -78,37 +76,31 @@ def _as_plain(report: ImportReport, *, dry_run: bool) -> dict[str, object]:
 
 def _show(report: ImportReport, *, dry_run: bool) -> None:
     if report.paused:
-        note(say('Capture is paused; "nacre resume" goes on.', "采集已暂停；可用“nacre resume”恢复。"))
+        note('Capture is paused; "nacre resume" goes on.', "采集已暂停；可用“nacre resume”恢复。")
         return
     for step in report.steps:
         click.echo("\t".join(part for part in (step.action, step.path, step.reason, step.detail) if part))
     if not report.changed:
-        note(say("Nothing new: everything is here already.", "没有新内容：全部已在此处。"))
+        note("Nothing new: everything is here already.", "没有新内容：全部已在此处。")
     elif dry_run:
-        note(say(f"{report.changed} steps would be taken.", f"将执行 {report.changed} 步。"))
+        note(f"{report.changed} steps would be taken.", f"将执行 {report.changed} 步。")
     elif report.kind == "settings":
         note(
-            say(
-                f"{report.changed} settings were set for the user; \"nacre config set --user KEY ''\" takes one back.",
-                f"已为用户写入 {report.changed} 项设置；“nacre config set --user KEY ''”可撤回一项。",
-            )
+            f"{report.changed} settings were set for the user; \"nacre config set --user KEY ''\" takes one back.",
+            f"已为用户写入 {report.changed} 项设置；“nacre config set --user KEY ''”可撤回一项。",
         )
     else:
         note(
-            say(
-                f'{report.changed} imported; "nacre undo" takes it back.',
-                f"已导入 {report.changed} 项；“nacre undo”可撤回。",
-            )
+            f'{report.changed} imported; "nacre undo" takes it back.',
+            f"已导入 {report.changed} 项；“nacre undo”可撤回。",
         )
 
 
 def _list(found: list[Importable]) -> None:
     if not found:
         note(
-            say(
-                "Nothing to import was found on this machine; name a file or folder: nacre import PATH",
-                "本机没有找到可导入的内容；请指定文件或文件夹：nacre import PATH",
-            )
+            "Nothing to import was found on this machine; name a file or folder: nacre import PATH",
+            "本机没有找到可导入的内容；请指定文件或文件夹：nacre import PATH",
         )
         return
     rows = [(row.what, row.kind, str(row.parts), "" if row.new is None else str(row.new)) for row in found]

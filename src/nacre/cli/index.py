@@ -11,6 +11,7 @@ from nacre.cli.base import (
     Command,
     Invocation,
     dry_run_option,
+    echo,
     json_option,
     note,
     open_all,
@@ -93,10 +94,8 @@ def _each(invocation: Invocation, work: Any, *, as_json: bool, verbose: bool, dr
             rows.append({"agent": memory.agent, "filesToRead": files, "passagesToEmbed": passages})
             if not as_json:
                 note(
-                    say(
-                        f"{files} files to read, {passages} passages to embed.",
-                        f"待读取 {files} 个文件，待生成 {passages} 个向量。",
-                    )
+                    f"{files} files to read, {passages} passages to embed.",
+                    f"待读取 {files} 个文件，待生成 {passages} 个向量。",
                 )
             continue
         report: IndexReport = work(memory)
@@ -135,31 +134,25 @@ def _sessions(report: TextReport) -> dict[str, Any]:
 def _tell(memory: Memory, report: IndexReport, *, verbose: bool) -> None:
     if memory.keeper.store.recovered:
         note(
-            say(
-                "The index was damaged; it was set aside and built anew. No note was lost.",
-                "索引已损坏；已移到一旁并重建。没有丢失任何笔记。",
-            )
+            "The index was damaged; it was set aside and built anew. No note was lost.",
+            "索引已损坏；已移到一旁并重建。没有丢失任何笔记。",
         )
     if text := report.text:
-        click.echo(
-            say(
-                f"{text.files} files, {text.changed} changed, {text.removed} gone.",
-                f"共 {text.files} 个文件，{text.changed} 个有变化，{text.removed} 个已移除。",
-            )
+        echo(
+            f"{text.files} files, {text.changed} changed, {text.removed} gone.",
+            f"共 {text.files} 个文件，{text.changed} 个有变化，{text.removed} 个已移除。",
         )
         talks = text.sessions
         if talks:
-            click.echo(
-                say(
-                    f"{talks.files} sessions, {talks.changed} changed, {talks.removed} gone.",
-                    f"共 {talks.files} 个会话，{talks.changed} 个有变化，{talks.removed} 个已移除。",
-                )
+            echo(
+                f"{talks.files} sessions, {talks.changed} changed, {talks.removed} gone.",
+                f"共 {talks.files} 个会话，{talks.changed} 个有变化，{talks.removed} 个已移除。",
             )
         for path in [*text.unreadable, *(talks.unreadable if talks else ())] if verbose else ():
-            note(say(f"could not be read: {path}", f"无法读取：{path}"))
+            note(f"could not be read: {path}", f"无法读取：{path}")
     if report.embedded:
-        click.echo(say(f"{report.embedded} passages embedded.", f"已为 {report.embedded} 段文字生成向量。"))
+        echo(f"{report.embedded} passages embedded.", f"已为 {report.embedded} 段文字生成向量。")
     if report.text is None and not report.embedded and not report.reason:
-        click.echo(say("Every passage has its vector.", "所有段落都已有向量。"))
+        echo("Every passage has its vector.", "所有段落都已有向量。")
     if report.reason:
         note(as_sentence(report.reason))

@@ -127,7 +127,7 @@ def run(invocation: Invocation, name: str | None, *, only_due: bool, dry_run: bo
     """
     if name is None and not only_due:
         raise BadInput(
-            say("Name a job, or give --due for all that is due.", "请指定一个任务，或用 --due 运行所有到期的任务。")
+            "Name a job, or give --due for all that is due.", "请指定一个任务，或用 --due 运行所有到期的任务。"
         )
     from nacre.jobs.run import run_named, runner_for
 
@@ -167,7 +167,7 @@ def _due(desk: Runner, name: str | None, *, dry_run: bool, as_json: bool) -> tup
         note(str(trouble))
         return ()
     if not reports and not as_json and sys.stderr.isatty():
-        note(say("Nothing is due.", "没有到期的任务。"))
+        note("Nothing is due.", "没有到期的任务。")
     return reports
 
 
@@ -237,5 +237,5 @@ def _raise(troubles: list[BaseException]) -> None:
         raise troubles[0]
     if troubles:
         raise PartlyDone(
-            say(f"{len(troubles)} runs failed; they are tried again.", f"{len(troubles)} 次运行失败，稍后会重试。")
+            f"{len(troubles)} runs failed; they are tried again.", f"{len(troubles)} 次运行失败，稍后会重试。"
         )

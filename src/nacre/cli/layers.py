@@ -11,6 +11,7 @@ from nacre.cli.base import (
     Command,
     Invocation,
     dry_run_option,
+    echo,
     json_option,
     note,
     open_all,
@@ -48,9 +49,9 @@ def checkpoint(invocation: Invocation, session: str | None, title: str | None, *
         print_json({"path": done.path, "changed": done.changed, "dryRun": dry_run})
         return
     if dry_run:
-        note(say("Would be written:", "将写入："))
+        note("Would be written:", "将写入：")
     elif not done.changed:
-        note(say("Already there, unchanged:", "已存在，没有变化："))
+        note("Already there, unchanged:", "已存在，没有变化：")
     click.echo(done.path)
 
 
@@ -158,7 +159,7 @@ def promote(invocation: Invocation, *, carry_out: bool, dry_run: bool, as_json: 
             continue
         click.echo(memory.promote_report(made, applied=carry_out and not dry_run).rstrip("\n"))
         if not dry_run:
-            note(say("Written to promote_report.md.", "已写入 promote_report.md。"))
+            note("Written to promote_report.md.", "已写入 promote_report.md。")
     if left:
         raise PartlyDone(" ".join(left))
 
@@ -219,7 +220,7 @@ def recall(invocation: Invocation, query: tuple[str, ...], limit: int, *, dry_ru
         if report.reason:
             note(report.reason)
         if dry_run and report.found:
-            note(say("Nothing was moved or counted.", "没有移动，也没有计数。"))
+            note("Nothing was moved or counted.", "没有移动，也没有计数。")
     if not report.found:
         raise click.exceptions.Exit(1)
 
@@ -227,12 +228,12 @@ def recall(invocation: Invocation, query: tuple[str, ...], limit: int, *, dry_ru
 def _show_recalled(one: Recalled) -> None:
     click.echo(f"{one.path}  {one.layer}  {_confidence(one)}  {one.title}")
     if one.path != one.was:
-        note(say(f"{one.was} was moved to {one.path}.", f"{one.was} 已移到 {one.path}。"))
+        note(f"{one.was} was moved to {one.path}.", f"{one.was} 已移到 {one.path}。")
     if one.opened:
-        note(say(f"The summary was not enough; {one.opened} was opened.", f"摘要不够详细；已打开原文 {one.opened}。"))
+        note(f"The summary was not enough; {one.opened} was opened.", f"摘要不够详细；已打开原文 {one.opened}。")
     for passage in one.passages:
         first, last = passage.start_line, passage.end_line
-        click.echo(say(f"  lines {first}-{last}:", f"  第 {first}-{last} 行："))
+        echo(f"  lines {first}-{last}:", f"  第 {first}-{last} 行：")
         for line in passage.text.splitlines():
             click.echo(f"  {line}")
     click.echo("")
@@ -327,13 +328,11 @@ def refresh(
         )
         for step in done.organised.steps:
             if step.action == "delete":
-                note(say(f"Deleted: {step.path}, {step.reason}", f"已删除：{step.path}，{step.reason}"))
+                note(f"Deleted: {step.path}, {step.reason}", f"已删除：{step.path}，{step.reason}")
         steps, candidates = len(done.organised.steps), len(done.promoted.promoted)
         note(
-            say(
-                f"Layers: {steps} changes. Nominated for promotion: {candidates} (promote_report.md).",
-                f"分层：{steps} 处变动。晋升候选：{candidates} 个（promote_report.md）。",
-            )
+            f"Layers: {steps} changes. Nominated for promotion: {candidates} (promote_report.md).",
+            f"分层：{steps} 处变动。晋升候选：{candidates} 个（promote_report.md）。",
         )
         click.echo(done.context.text, nl=False)
     if left:

@@ -138,7 +138,7 @@ def _must_be_text(argument: str) -> None:
     try:
         argument.encode()
     except UnicodeEncodeError as trouble:
-        raise BadInput(say("An argument is not valid UTF-8 text.", "参数不是有效的 UTF-8 文本。")) from trouble
+        raise BadInput("An argument is not valid UTF-8 text.", "参数不是有效的 UTF-8 文本。") from trouble
 
 
 def _complain(sentence: str) -> None:

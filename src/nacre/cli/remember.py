@@ -65,11 +65,11 @@ def remember(
     if entry.project:
         where += say(f", for the project {entry.project}", f"，属于项目 {entry.project}")
     if entry.already:
-        note(say(f"Already there: {where}", f"已经记过：{where}"))
+        note(f"Already there: {where}", f"已经记过：{where}")
     elif dry_run:
-        note(say(f"Would be written to {where}", f"将写入 {where}"))
+        note(f"Would be written to {where}", f"将写入 {where}")
     else:
-        note(say(f"Written to {where}", f"已写入 {where}"))
+        note(f"Written to {where}", f"已写入 {where}")
     click.echo(f"- [{entry.type}] {entry.text}" if entry.type else f"- {entry.text}")
 
 
@@ -98,7 +98,7 @@ def extract(invocation: Invocation, text: tuple[str, ...], *, auto: bool, dry_ru
     for one in found:
         click.echo(f"- {one.line}")
     if not found:
-        note(say("Nothing in it is worth a line.", "其中没有值得记录的内容。"))
+        note("Nothing in it is worth a line.", "其中没有值得记录的内容。")
 
 
 # nacre classify: what kind of memory lines are.
@@ -121,10 +121,8 @@ def classify(
     """
     if text and (summary or do_apply):
         raise BadInput(
-            say(
-                "--summary and --apply are for the daily logs; leave the text out.",
-                "--summary 和 --apply 用于每日日志；请不要同时给出文本。",
-            )
+            "--summary and --apply are for the daily logs; leave the text out.",
+            "--summary 和 --apply 用于每日日志；请不要同时给出文本。",
         )
     memory = open_memory(invocation)
     if text:
@@ -141,14 +139,14 @@ def classify(
     if as_json:
         return
     if not lines:
-        note(say("Every line of a note has its type.", "每一行笔记都有类型。"))
+        note("Every line of a note has its type.", "每一行笔记都有类型。")
     elif do_apply and not dry_run:
-        note(say(f"Lines that were given their type: {len(lines)}.", f"已为 {len(lines)} 行标注类型。"))
+        note(f"Lines that were given their type: {len(lines)}.", f"已为 {len(lines)} 行标注类型。")
 
 
 def _one(memory: Memory, words: str, *, as_json: bool) -> None:
     if not words.strip():
-        raise BadInput(say("There is nothing to classify: the text is empty.", "没有可分类的内容：文本为空。"))
+        raise BadInput("There is nothing to classify: the text is empty.", "没有可分类的内容：文本为空。")
     kind, category = memory.classify(words), memory.category(words)
     if as_json:
         print_json({"text": words, "type": kind, "category": category})

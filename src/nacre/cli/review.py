@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from nacre.cli.base import Command, Invocation, dry_run_option, json_option, note, open_memory, print_json
+from nacre.cli.base import Command, Invocation, dry_run_option, echo, json_option, note, open_memory, print_json
 from nacre.errors import BadInput
 from nacre.guard.secrets import legible
 from nacre.i18n import say
@@ -66,7 +66,7 @@ def review(
     if as_json:
         print_json([_plain(item) for item in items])
     elif not items:
-        click.echo(say("Nothing to review.", "没有待审内容。"))
+        echo("Nothing to review.", "没有待审内容。")
     elif sys.stdin.isatty() and sys.stdout.isatty() and not dry_run:
         _ask(memory, items)
     else:
@@ -123,23 +123,21 @@ def _adopt(memory: Memory, *, yes: bool, dry_run: bool, as_json: bool) -> None:
             ]
         )
     elif not planned:
-        click.echo(say("Every MEMORY.md is within its limits.", "所有 MEMORY.md 都在上限以内。"))
+        echo("Every MEMORY.md is within its limits.", "所有 MEMORY.md 都在上限以内。")
     for one in planned if not as_json else ():
         for step in one.plan.steps:
             click.echo(f"  {legible(step.detail)}\n      {step.reason}")
         place = memory.workspace.relative(one.note)
-        click.echo(
-            say(
-                f"{one.shown}: {len(one.moving)} would move to {place}.",
-                f"{one.shown}：{len(one.moving)} 项将移到 {place}。",
-            )
+        echo(
+            f"{one.shown}: {len(one.moving)} would move to {place}.",
+            f"{one.shown}：{len(one.moving)} 项将移到 {place}。",
         )
     if not planned or dry_run:
         return
     if not yes:
         if not (sys.stdin.isatty() and sys.stderr.isatty()):
-            raise BadInput(say('Nothing was moved: say "--yes" to do it.', "未做任何移动：请加“--yes”确认。"))
+            raise BadInput('Nothing was moved: say "--yes" to do it.', "未做任何移动：请加“--yes”确认。")
         if not click.confirm(say("Move them?", "现在移动吗？"), err=True):
             return
     memory.adopt(planned)
-    note(say('Done; "nacre undo" takes it back.', "完成；可用“nacre undo”撤销。"))
+    note('Done; "nacre undo" takes it back.', "完成；可用“nacre undo”撤销。")

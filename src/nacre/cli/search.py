@@ -81,10 +81,8 @@ def _narrowed(collections: Sequence[str], layers: Sequence[str]) -> dict[str, An
         told["corpus"] = "sessions" if len(talks) == len(collections) else "all"
     if len(folders) > 1:
         raise BadInput(
-            say(
-                f"Only one folder can be searched at a time; given: {', '.join(folders)}.",
-                f"一次只能搜索一个文件夹；给出的有：{'、'.join(folders)}。",
-            )
+            f"Only one folder can be searched at a time; given: {', '.join(folders)}.",
+            f"一次只能搜索一个文件夹；给出的有：{'、'.join(folders)}。",
         )
     if folders:
         told["path"] = f"{folders[0].strip('/')}/*"
@@ -228,7 +226,7 @@ def multi_get(
     memory = open_memory(invocation)
     names = _named_files(memory, pattern, max_bytes)
     if not names:
-        raise NotFound(say(f"No memory file fits {pattern}.", f"没有符合 {pattern} 的记忆文件。"))
+        raise NotFound(f"No memory file fits {pattern}.", f"没有符合 {pattern} 的记忆文件。")
     if form == "files":
         for name in names:
             click.echo(name)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nacre.cli.base import Command, Invocation, json_option, note, open_memory, print_json
+from nacre.cli.base import Command, Invocation, echo, json_option, note, open_memory, print_json
 from nacre.errors import BadInput
 from nacre.i18n import say
 
@@ -62,16 +62,12 @@ def serve(
     """
     if sum((background, ensure, stop, status, token)) > 1:
         raise BadInput(
-            say(
-                "Give one of --background, --ensure, --stop, --status and --token.",
-                "--background、--ensure、--stop、--status 和 --token 只能用一个。",
-            )
+            "Give one of --background, --ensure, --stop, --status and --token.",
+            "--background、--ensure、--stop、--status 和 --token 只能用一个。",
         )
     if not hasattr(os, "getuid"):
         raise BadInput(
-            say(
-                "There is no daemon on Windows; everything works without.", "Windows 上没有守护进程；不用它也一切正常。"
-            )
+            "There is no daemon on Windows; everything works without.", "Windows 上没有守护进程；不用它也一切正常。"
         )
     memory = open_memory(invocation)
     if status:
@@ -84,7 +80,7 @@ def serve(
         _show_token(memory, http, http_scope, as_json=as_json)
         return
     if memory.clock.fixed is not None:
-        raise BadInput(say("A daemon lives in the present; leave --now out.", "守护进程只在当下运行；请去掉 --now。"))
+        raise BadInput("A daemon lives in the present; leave --now out.", "守护进程只在当下运行；请去掉 --now。")
     options = ["--no-jobs"] * no_jobs + ["--on-demand"] * on_demand
     options += ([] if http is None else ["--http", str(http)]) + (
         ["--http-scope", http_scope] if http_scope != "main" else []
@@ -112,12 +108,7 @@ def _stay(memory: Memory, daemon: Daemon, options: list[str], ready: int | None)
     gc.set_threshold(10_000, 20, 20)  # unlike a command, this one lives long enough for its rubbish to matter
     root = os.path.realpath(memory.workspace.root)
     if ready is None:
-        note(
-            say(
-                f"Serving {root}. Ctrl-C stops it.",
-                f"正在为 {root} 提供服务。按 Ctrl-C 停止。",
-            )
-        )
+        note(f"Serving {root}. Ctrl-C stops it.", f"正在为 {root} 提供服务。按 Ctrl-C 停止。")
         for line in _http_lines(daemon.http):
             note(line)
     if daemon.serve(ready) == RESTART:
@@ -137,20 +128,16 @@ def _start(memory: Memory, options: list[str], *, as_json: bool) -> None:
             {"process": process, "started": running is None, "status": client.daemon_status(str(memory.workspace.root))}
         )
     elif running:
-        click.echo(say(f"A daemon runs already (process {process}).", f"守护进程已在运行（进程 {process}）。"))
+        echo(f"A daemon runs already (process {process}).", f"守护进程已在运行（进程 {process}）。")
         if "--http" in options and not (client.daemon_status(str(memory.workspace.root)) or {}).get("http"):
             note(
-                say(
-                    'It does not serve HTTP; "nacre serve --stop" ends it, then start it with --http.',
-                    "它没有提供 HTTP；请先用“nacre serve --stop”停止，再加 --http 启动。",
-                )
+                'It does not serve HTTP; "nacre serve --stop" ends it, then start it with --http.',
+                "它没有提供 HTTP；请先用“nacre serve --stop”停止，再加 --http 启动。",
             )
     else:
-        click.echo(
-            say(
-                f'The daemon runs (process {process}); "nacre serve --stop" ends it.',
-                f"守护进程已启动（进程 {process}）；“nacre serve --stop”可停止。",
-            )
+        echo(
+            f'The daemon runs (process {process}); "nacre serve --stop" ends it.',
+            f"守护进程已启动（进程 {process}）；“nacre serve --stop”可停止。",
         )
 
 
@@ -171,9 +158,9 @@ def _stop(memory: Memory, *, as_json: bool) -> None:
     if as_json:
         print_json({"process": process, "stopped": process is not None})
     elif process:
-        click.echo(say(f"The daemon (process {process}) has ended.", f"守护进程（进程 {process}）已停止。"))
+        echo(f"The daemon (process {process}) has ended.", f"守护进程（进程 {process}）已停止。")
     else:
-        click.echo(say("No daemon runs for this workspace.", "此工作区没有守护进程在运行。"))
+        echo("No daemon runs for this workspace.", "此工作区没有守护进程在运行。")
 
 
 def _show_status(memory: Memory, *, as_json: bool) -> None:
@@ -183,7 +170,7 @@ def _show_status(memory: Memory, *, as_json: bool) -> None:
     if as_json:
         print_json({"running": found is not None, **(found or {})})
     elif found is None:
-        click.echo(say("No daemon runs for this workspace.", "此工作区没有守护进程在运行。"))
+        echo("No daemon runs for this workspace.", "此工作区没有守护进程在运行。")
     else:
         for line in _lines(found):
             click.echo(line)
@@ -227,9 +214,7 @@ def _show_token(memory: Memory, http: int | None, scope: str, *, as_json: bool) 
     if as_json:
         print_json({"url": url, "token": word, "scope": scope, "running": bool(running.get("url"))})
         return
-    note(
-        say(f"Send it to {url} as: Authorization: Bearer TOKEN", f"发送到 {url}，请求头为：Authorization: Bearer 令牌")
-    )
+    note(f"Send it to {url} as: Authorization: Bearer TOKEN", f"发送到 {url}，请求头为：Authorization: Bearer 令牌")
     click.echo(word)
 
 

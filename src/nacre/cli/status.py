@@ -98,25 +98,21 @@ def _tell(stock: dict[str, Any], jobs: str, *, verbose: bool) -> None:
     table(rows)
     if longterm["share"] > 1:
         note(
-            say(
-                'MEMORY.md is over its limits and takes nothing new; "nacre review --adopt" brings it under them.',
-                "MEMORY.md 已超出上限，不再接受新内容；可用“nacre review --adopt”使其回到上限以内。",
-            )
+            'MEMORY.md is over its limits and takes nothing new; "nacre review --adopt" brings it under them.',
+            "MEMORY.md 已超出上限，不再接受新内容；可用“nacre review --adopt”使其回到上限以内。",
         )
     elif longterm["share"] >= 0.9:
-        note(say("MEMORY.md is nearly full: above 90% of its limits.", "MEMORY.md 快满了：已超过上限的 90%。"))
+        note("MEMORY.md is nearly full: above 90% of its limits.", "MEMORY.md 快满了：已超过上限的 90%。")
     if waiting := stock["review"]:
-        note(say(f'"nacre review" has {waiting} to ask you.', f"“nacre review”有 {waiting} 项待您决定。"))
+        note(f'"nacre review" has {waiting} to ask you.', f"“nacre review”有 {waiting} 项待您决定。")
     problems = stock["problems"]
     if verbose:
         for one in problems:
             note(f"{one['path']}: {one['message']}" if one["path"] else one["message"])
     elif problems:
         note(
-            say(
-                f'Problems found: {len(problems)}; "nacre doctor" lists them.',
-                f"发现 {len(problems)} 个问题；“nacre doctor”会列出。",
-            )
+            f'Problems found: {len(problems)}; "nacre doctor" lists them.',
+            f"发现 {len(problems)} 个问题；“nacre doctor”会列出。",
         )
 
 

@@ -54,7 +54,7 @@ def ask_consent(memory: Memory, since: str | None, found: Sequence[Capturable] |
             remember_exclusions(memory.config, found, names)
             return names
         for name in strange:  # a slip must not capture what was to be left out
-            note(say(f'Nothing is called "{name}".', f"没有名为“{name}”的项目。"))
+            note(f'Nothing is called "{name}".', f"没有名为“{name}”的项目。")
 
 
 def chosen(answer: str, known: Collection[str]) -> list[str]:
@@ -76,15 +76,13 @@ def chosen(answer: str, known: Collection[str]) -> list[str]:
 def show_found(found: Sequence[Capturable]) -> None:
     """The agents, projects and chats, for people."""
     if not found:
-        note(say("No talk of any agent was found in this span.", "在此时间范围内没有找到任何代理的对话。"))
+        note("No talk of any agent was found in this span.", "在此时间范围内没有找到任何代理的对话。")
     for row in found:
         left_out = say("  (left out)", "（已排除）") if row.left_out else ""
         note(
-            say(
-                f"  {row.agent:12} {row.name:28} {row.sessions:5} session{'s' if row.sessions > 1 else ' '}"
-                f" {row.messages:6} messages{left_out}",
-                f"  {row.agent:12} {row.name:28} {row.sessions:5} 个会话 {row.messages:6} 条消息{left_out}",
-            )
+            f"  {row.agent:12} {row.name:28} {row.sessions:5} session{'s' if row.sessions > 1 else ' '}"
+            f" {row.messages:6} messages{left_out}",
+            f"  {row.agent:12} {row.name:28} {row.sessions:5} 个会话 {row.messages:6} 条消息{left_out}",
         )
 
 
@@ -132,16 +130,14 @@ def sync(
 def _show(report: SyncReport, *, dry_run: bool) -> None:
     """What a run did, for people. Where nobody watches, only trouble is told."""
     if report.paused:
-        note(say('Capture is paused; "nacre resume" goes on.', "采集已暂停；可用“nacre resume”恢复。"))
+        note('Capture is paused; "nacre resume" goes on.', "采集已暂停；可用“nacre resume”恢复。")
     for path in report.unreadable:
-        note(say(f"{path} cannot be read and was passed over.", f"{path} 无法读取，已跳过。"))
+        note(f"{path} cannot be read and was passed over.", f"{path} 无法读取，已跳过。")
     if nowhere := report.passed_over.get(NO_FOLDER):
         many = "1 talk was" if nowhere == 1 else f"{nowhere} talks were"
         note(
-            say(
-                f"{many} not captured: it is not known in which folder, and some folders are to be left out.",
-                f"有 {nowhere} 个对话未采集：不知道它们属于哪个文件夹，而有的文件夹已被排除。",
-            )
+            f"{many} not captured: it is not known in which folder, and some folders are to be left out.",
+            f"有 {nowhere} 个对话未采集：不知道它们属于哪个文件夹，而有的文件夹已被排除。",
         )
     for section in report.sections:
         if dry_run or sys.stdout.isatty():
@@ -152,11 +148,11 @@ def _show(report: SyncReport, *, dry_run: bool) -> None:
         return
     count = len(report.sections)
     if not count:
-        note(say("Nothing new to write down.", "没有新的内容可记录。"))
+        note("Nothing new to write down.", "没有新的内容可记录。")
     elif dry_run:
-        note(say(f"Would be written: {_sections(count)}.", f"将写入 {count} 段。"))
+        note(f"Would be written: {_sections(count)}.", f"将写入 {count} 段。")
     else:
-        note(say(f"Written: {_sections(count)}.", f"已写入 {count} 段。"))
+        note(f"Written: {_sections(count)}.", f"已写入 {count} 段。")
 
 
 def _sections(count: int) -> str:

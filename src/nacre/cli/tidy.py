@@ -115,10 +115,8 @@ def decay(invocation: Invocation, *, promote_only: bool, verbose: bool, dry_run:
 def _show_decayed(report: DecayReport, *, verbose: bool) -> None:
     if not report.in_force:
         note(
-            say(
-                'The weekly profile is in force (tidy.retention is "weekly"); this is what decay would do instead.',
-                "当前采用周报方式（tidy.retention 为“weekly”）；以下是改用 decay 时会做的事。",
-            )
+            'The weekly profile is in force (tidy.retention is "weekly"); this is what decay would do instead.',
+            "当前采用周报方式（tidy.retention 为“weekly”）；以下是改用 decay 时会做的事。",
         )
     for sentence in (*report.occasions, *(problem.message for problem in report.problems)):
         note(sentence)

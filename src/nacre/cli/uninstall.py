@@ -13,6 +13,7 @@ from nacre.cli.base import (
     Command,
     Invocation,
     dry_run_option,
+    echo,
     json_option,
     note,
     open_memory,
@@ -114,9 +115,7 @@ def _show_uninstall(agents: list[AgentPlan], places: list[InstalledWorkspace]) -
         for one in place.jobs.shown:
             click.echo(f"$ {shlex.join(one.command)}" if one.command else one.diff or one.path)
         if place.daemon:
-            click.echo(
-                say(f"The daemon is stopped (process {place.daemon}).", f"停止守护进程（进程 {place.daemon}）。")
-            )
+            echo(f"The daemon is stopped (process {place.daemon}).", f"停止守护进程（进程 {place.daemon}）。")
         if place.rules:
             click.echo(place.rules.diff)
 
@@ -126,10 +125,8 @@ def _ask_uninstall(*, yes: bool) -> None:
         return
     if sys.stdin is None or not sys.stdin.isatty():
         raise BadInput(
-            say(
-                "Nobody can be asked here, so nothing was taken back; --yes does it without asking.",
-                "此处无法询问，因此未撤回任何内容；使用 --yes 可不经询问直接执行。",
-            )
+            "Nobody can be asked here, so nothing was taken back; --yes does it without asking.",
+            "此处无法询问，因此未撤回任何内容；使用 --yes 可不经询问直接执行。",
         )
     if not click.confirm(say("Take all of this back?", "是否全部撤回？"), default=True, err=True):
         raise click.exceptions.Exit(1)
@@ -171,30 +168,26 @@ def _last_words(places: list[InstalledWorkspace], caches: list[Cache], completio
     from nacre.config.loading import user_config_folder
 
     for one in completions:
-        note(say(f"Completion you set up: {one}; take it out yourself.", f"您设置的补全：{one}；请自行删除。"))
+        note(f"Completion you set up: {one}; take it out yourself.", f"您设置的补全：{one}；请自行删除。")
     if caches and not models:
         total, shown = size_of(sum(one.bytes for one in caches)), ", ".join(shown_path(one.path) for one in caches)
         note(
-            say(
-                f"Models and caches stay ({total}, {shown}); --models deletes them.",
-                f"模型和缓存保留（{total}，{shown}）；--models 可删除。",
-            )
+            f"Models and caches stay ({total}, {shown}); --models deletes them.",
+            f"模型和缓存保留（{total}，{shown}）；--models 可删除。",
         )
     for place in places:
         root = shown_path(place.memory.workspace.root)
         note(
-            say(
-                f'Your memory stays in {root}; "nacre destroy --workspace {root}" removes it for good.',
-                f"您的记忆保留在 {root}；“nacre destroy --workspace {root}”可永久删除。",
-            )
+            f'Your memory stays in {root}; "nacre destroy --workspace {root}" removes it for good.',
+            f"您的记忆保留在 {root}；“nacre destroy --workspace {root}”可永久删除。",
         )
     folder = user_config_folder()
     if folder.is_dir():
-        note(say(f"Your settings stay in {shown_path(folder)}.", f"您的设置保留在 {shown_path(folder)}。"))
+        note(f"Your settings stay in {shown_path(folder)}.", f"您的设置保留在 {shown_path(folder)}。")
     package = _package()
     if package.endswith(" uninstall nacre"):  # a command, of which the full stop is no part
         package = say(f'"{package}"', f"“{package}”")
-    note(say(f"The package itself: {package}.", f"软件包本身：{package}。"))
+    note(f"The package itself: {package}.", f"软件包本身：{package}。")
 
 
 def _package() -> str:
@@ -300,56 +293,46 @@ def _show_destroy(made: DestroyPlan, jobs: ServicePlan) -> None:
     if made.kept_tiers:
         shown = shown_path(made.kept_tiers)
         note(
-            say(
-                f"{shown} lies elsewhere and stays; --tiers takes it too.",
-                f"{shown} 位于别处，予以保留；--tiers 可一并删除。",
-            )
+            f"{shown} lies elsewhere and stays; --tiers takes it too.",
+            f"{shown} 位于别处，予以保留；--tiers 可一并删除。",
         )
     total = size_of(made.bytes)
     note(
-        say(
-            f"{made.files} files, {total}, of {made.workspace.root}. This cannot be undone.",
-            f"{made.workspace.root}：共 {made.files} 个文件，{total}。此操作无法撤销。",
-        )
+        f"{made.files} files, {total}, of {made.workspace.root}. This cannot be undone.",
+        f"{made.workspace.root}：共 {made.files} 个文件，{total}。此操作无法撤销。",
     )
 
 
 def _ask_destroy(name: str) -> None:
     if sys.stdin is None or not sys.stdin.isatty():
         raise BadInput(
-            say(
-                "Nobody can be asked here, so nothing was removed; --yes does it without asking.",
-                "此处无法询问，因此未删除任何内容；使用 --yes 可不经询问直接执行。",
-            )
+            "Nobody can be asked here, so nothing was removed; --yes does it without asking.",
+            "此处无法询问，因此未删除任何内容；使用 --yes 可不经询问直接执行。",
         )
     typed = click.prompt(
         say(f'Type "{name}" to remove it for good', f"输入“{name}”以永久删除"), default="", show_default=False, err=True
     )
     if typed.strip() != name:
-        raise BadInput(say("That is not its name; nothing was removed.", "名称不符；未删除任何内容。"))
+        raise BadInput("That is not its name; nothing was removed.", "名称不符；未删除任何内容。")
 
 
 def _tell(jobs: ServicePlan, words: int, left: tuple[Remaining, ...], *, purge: bool) -> None:
     if jobs.changed:
         by = [one.name for one in jobs.changes if one.planned.steps]
         note(
-            say(
-                f"What was installed to run its jobs was taken back: {', '.join(by)}.",
-                f"已撤回为运行其任务而安装的内容：{'、'.join(by)}。",
-            )
+            f"What was installed to run its jobs was taken back: {', '.join(by)}.",
+            f"已撤回为运行其任务而安装的内容：{'、'.join(by)}。",
         )
-    note(say("The memory is gone.", "记忆已删除。"))
+    note("The memory is gone.", "记忆已删除。")
     if not purge:
         return
     if left:
-        note(say("Words of it still stand in:", "其中的文字仍存在于："))
+        note("Words of it still stand in:", "其中的文字仍存在于：")
         show_left(left)
     else:
         note(
-            say(
-                f"{words} lines of it were looked for in every file that remains: none is left.",
-                f"已在剩余的所有文件中查找其中 {words} 行：没有任何残留。",
-            )
+            f"{words} lines of it were looked for in every file that remains: none is left.",
+            f"已在剩余的所有文件中查找其中 {words} 行：没有任何残留。",
         )
 
 

@@ -13,7 +13,7 @@ from unicodedata import east_asian_width
 
 import click
 
-from nacre.cli.base import Command, Invocation, dry_run_option, note, owner_only, progress_bar, shown_path
+from nacre.cli.base import Command, Invocation, dry_run_option, echo, note, owner_only, progress_bar, shown_path
 from nacre.cli.sync import ask_consent, show_found
 from nacre.clock import duration, duration_in_words
 from nacre.errors import ModelUnusable, NacreError
@@ -67,18 +67,10 @@ def explain(memory: Memory, agents: Sequence[Agent], *, models: bool, capture: b
     place = shown_path(memory.workspace.root)
     if is_workspace(memory.workspace.root):
         note(
-            say(
-                f"1. Use the workspace {place}, and add only what is missing.",
-                f"1. 使用工作区 {place}，只补充缺少的内容。",
-            )
+            f"1. Use the workspace {place}, and add only what is missing.", f"1. 使用工作区 {place}，只补充缺少的内容。"
         )
     else:
-        note(
-            say(
-                f"1. Make a workspace of plain Markdown in {place}.",
-                f"1. 在 {place} 建立由 Markdown 文件组成的工作区。",
-            )
-        )
+        note(f"1. Make a workspace of plain Markdown in {place}.", f"1. 在 {place} 建立由 Markdown 文件组成的工作区。")
     note(
         _what_is_fetched(memory)
         if models
@@ -88,23 +80,19 @@ def explain(memory: Memory, agents: Sequence[Agent], *, models: bool, capture: b
         _what_is_read(memory, agents) if capture else say("3. Read no talk of any agent.", "3. 不读取任何代理的对话。")
     )
     note(
-        say(
-            "4. Write what is worth a line into the log of its day, without secrets, and index it. Nothing leaves this machine.",
-            "4. 将值得记下的内容写入当天日志（不含机密）并建立索引。任何内容都不会离开本机。",
-        )
+        "4. Write what is worth a line into the log of its day, without secrets, and index it. Nothing leaves this machine.",
+        "4. 将值得记下的内容写入当天日志（不含机密）并建立索引。任何内容都不会离开本机。",
     )
     last = say(
         "Everything can be taken back; run it again at any time.",
         "一切都可以撤销；随时可以再次运行。",
     )
     if asks is None:
-        note(say(f"5. Let this happen by itself from now on. {last}", f"5. 今后自动运行。{last}"))
+        note(f"5. Let this happen by itself from now on. {last}", f"5. 今后自动运行。{last}")
     elif asks:
-        note(
-            say(f"5. Ask whether this should happen by itself from now on. {last}", f"5. 询问今后是否自动运行。{last}")
-        )
+        note(f"5. Ask whether this should happen by itself from now on. {last}", f"5. 询问今后是否自动运行。{last}")
     else:
-        note(say(f"5. Say how this can happen by itself from now on. {last}", f"5. 说明今后如何自动运行。{last}"))
+        note(f"5. Say how this can happen by itself from now on. {last}", f"5. 说明今后如何自动运行。{last}")
 
 
 def _what_is_fetched(memory: Memory) -> str:
@@ -337,29 +325,23 @@ def hints(memory: Memory, *, agents: bool) -> None:
     """The last words of nacre up."""
     nacre, root = program(), shown_path(memory.workspace.root)
     query = searchable(memory)
-    click.echo(say("\nReady. Try:", "\n已就绪。可以试试："))
+    echo("\nReady. Try:", "\n已就绪。可以试试：")
     if query:
         click.echo(f'  {nacre} search "{query}"')
     else:
-        click.echo(
-            say(
-                f'  {nacre} remember "Reports are written in Typst, never in LaTeX" --type PREF\n  {nacre} search "which tool for writing reports"',
-                f'  {nacre} remember "所有报告都用 Typst 写，不用 LaTeX" --type PREF\n  {nacre} search "写报告用什么工具"',
-            )
+        echo(
+            f'  {nacre} remember "Reports are written in Typst, never in LaTeX" --type PREF\n  {nacre} search "which tool for writing reports"',
+            f'  {nacre} remember "所有报告都用 Typst 写，不用 LaTeX" --type PREF\n  {nacre} search "写报告用什么工具"',
         )
     click.echo(f"  {nacre} context\n  {nacre} status")
     if not agents:
-        click.echo(
-            say(
-                f"  {nacre} up --demo        what it does with two weeks of invented talks",
-                f"  {nacre} up --demo        用两周的虚构对话演示效果",
-            )
+        echo(
+            f"  {nacre} up --demo        what it does with two weeks of invented talks",
+            f"  {nacre} up --demo        用两周的虚构对话演示效果",
         )
-    click.echo(
-        say(
-            f"\nYour memory is plain Markdown in {root}; edit it with anything, the next search sees it.",
-            f"\n您的记忆就是 {root} 里的 Markdown 文件；用任何工具编辑，下一次搜索即可看到。",
-        )
+    echo(
+        f"\nYour memory is plain Markdown in {root}; edit it with anything, the next search sees it.",
+        f"\n您的记忆就是 {root} 里的 Markdown 文件；用任何工具编辑，下一次搜索即可看到。",
     )
 
 
@@ -586,8 +568,6 @@ def _stopped(name: str, done: Sequence[str]) -> None:
     """Where an interruption found us, and how to go on."""
     before = say(", ", "、").join(done) or say("nothing", "无")
     note(
-        say(
-            f'\nStopped at: {name}. Done before: {before}. What was written is whole; "{program()} up" goes on from here.',
-            f"\n停在：{name}。此前已完成：{before}。已写入的内容完整无损；运行“{program()} up”可继续。",
-        )
+        f'\nStopped at: {name}. Done before: {before}. What was written is whole; "{program()} up" goes on from here.',
+        f"\n停在：{name}。此前已完成：{before}。已写入的内容完整无损；运行“{program()} up”可继续。",
     )

@@ -131,7 +131,7 @@ def get(invocation: Invocation, section: tuple[str, ...], *, as_json: bool) -> N
         print_json({name: everything[name]} if name else everything)
         return
     if state.read is None:
-        note(say("There is no working memory yet.", "还没有工作记忆。"))
+        note("There is no working memory yet.", "还没有工作记忆。")
         return
     shown = working.section_body(state.document, wanted) if wanted else state.document.text
     if shown is None:
@@ -200,11 +200,11 @@ def _tell(made: Edit, *, dry_run: bool, as_json: bool) -> None:
             else say("No task is set.", "没有当前任务。")
         )
     elif dry_run:
-        note(say(f"{name} would be changed.", f"将修改 {name}。"))
+        note(f"{name} would be changed.", f"将修改 {name}。")
     else:
-        note(say(f"Written to {name}.", f"已写入 {name}。"))
+        note(f"Written to {name}.", f"已写入 {name}。")
     for bullet in made.log:
-        note(say(f"Into today's log: {bullet}", f"记入今日日志：{bullet}"))
+        note(f"Into today's log: {bullet}", f"记入今日日志：{bullet}")
     if made.line:
         click.echo(made.line)
 
@@ -218,7 +218,7 @@ def _tell_kept(workspace: Workspace, made: SnapshotPlan, *, dry_run: bool, as_js
     for step in made.plan.steps:
         note("\t".join((_word(step.action, dry_run=dry_run), step.path, step.reason)))
     if not made.plan:
-        note(say("It is the same as that snapshot.", "与该快照相同。"))
+        note("It is the same as that snapshot.", "与该快照相同。")
     click.echo(path)
 
 
@@ -233,8 +233,6 @@ def _word(action: str, *, dry_run: bool) -> str:
 
 def _no_section(wanted: str) -> BadInput:
     return BadInput(
-        say(
-            f'"{wanted}" is no section; there are task, context, decisions, pending and blockers.',
-            f"没有“{wanted}”这一节；可用：task、context、decisions、pending、blockers。",
-        )
+        f'"{wanted}" is no section; there are task, context, decisions, pending and blockers.',
+        f"没有“{wanted}”这一节；可用：task、context、decisions、pending、blockers。",
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nacre.cli.base import Command, Invocation, json_option, note, open_memory, print_json, shown_path
+from nacre.cli.base import Command, Invocation, echo, json_option, note, open_memory, print_json, shown_path
 from nacre.guard.secrets import legible
 from nacre.i18n import say
 
@@ -45,7 +45,7 @@ def _show(told: Why) -> None:
         text = legible(older.text or "")
         click.echo("  " + say(f"superseded, until {until}: {text}", f"已被取代（至 {until}）：{text}"))
     if told.story:
-        click.echo(say("Ledger:", "账本："))
+        echo("Ledger:", "账本：")
     for record in told.story:
         _show_record(record)
 

@@ -49,9 +49,9 @@ def init(invocation: Invocation, path: Path | None, *, dry_run: bool, as_json: b
         verb = say("create", "新建") if step.action == "create" else say("change", "修改")
         click.echo(f"{verb}\t{step.path}\t{step.reason}")
     if not made.plan:
-        note(say(f"{shown_path(root)} is complete already.", f"{shown_path(root)} 已经完备。"))
+        note(f"{shown_path(root)} is complete already.", f"{shown_path(root)} 已经完备。")
     elif not dry_run:
-        note(say(f"The workspace is {shown_path(root)}.", f"工作区位于 {shown_path(root)}。"))
+        note(f"The workspace is {shown_path(root)}.", f"工作区位于 {shown_path(root)}。")
 
 
 # nacre trust: let a workspace that was found by walking up be read and written.
@@ -82,17 +82,15 @@ def trust(invocation: Invocation, path: Path, *, remove: bool, listing: bool, as
         return
     if remove:
         distrust_workspace(place)
-        note(say(f"{shown_path(place)} is trusted no longer.", f"已不再信任 {shown_path(place)}。"))
+        note(f"{shown_path(place)} is trusted no longer.", f"已不再信任 {shown_path(place)}。")
         return
     if not is_workspace(place):
         raise NoWorkspace(
-            say(
-                f'There is no workspace at {place}. Make one with "nacre init {place}".',
-                f"{place} 没有工作区。可用“nacre init {place}”创建。",
-            )
+            f'There is no workspace at {place}. Make one with "nacre init {place}".',
+            f"{place} 没有工作区。可用“nacre init {place}”创建。",
         )
     remember_trust(place)
-    note(say(f"{shown_path(place)} is trusted now.", f"已信任 {shown_path(place)}。"))
+    note(f"{shown_path(place)} is trusted now.", f"已信任 {shown_path(place)}。")
 
 
 # nacre pause, nacre resume: the user's word on whether anything is captured.
@@ -126,9 +124,9 @@ def pause(invocation: Invocation, length: str | None, *, dry_run: bool, as_json:
         return
     told = f"{end:%Y-%m-%d %H:%M}" if end else '"nacre resume"'
     if dry_run:
-        note(say(f"Capture would be paused until {told}.", f"将暂停采集，直到 {told}。"))
+        note(f"Capture would be paused until {told}.", f"将暂停采集，直到 {told}。")
     else:
-        note(say(f"Capture is paused until {told}.", f"采集已暂停，直到 {told}。"))
+        note(f"Capture is paused until {told}.", f"采集已暂停，直到 {told}。")
 
 
 def _span(length: str) -> dt.timedelta:
@@ -137,10 +135,8 @@ def _span(length: str) -> dt.timedelta:
     span = duration(length)
     if not span:
         raise BadInput(
-            say(
-                f'"{length}" is no time at all; write it as 2h or 1d, or leave it out to pause until "nacre resume".',
-                f"“{length}”时长为零；请写成 2h 或 1d，或省略以暂停到运行“nacre resume”为止。",
-            )
+            f'"{length}" is no time at all; write it as 2h or 1d, or leave it out to pause until "nacre resume".',
+            f"“{length}”时长为零；请写成 2h 或 1d，或省略以暂停到运行“nacre resume”为止。",
         )
     return span
 
@@ -162,8 +158,8 @@ def resume(invocation: Invocation, *, dry_run: bool, as_json: bool) -> None:
     if as_json:
         print_json({"paused": dry_run and was, "was": was, "dryRun": dry_run})
     elif not was:
-        note(say("Capture was not paused.", "采集并未暂停。"))
+        note("Capture was not paused.", "采集并未暂停。")
     elif dry_run:
-        note(say("Capture would go on.", "将恢复采集。"))
+        note("Capture would go on.", "将恢复采集。")
     else:
-        note(say("Capture goes on.", "采集已恢复。"))
+        note("Capture goes on.", "采集已恢复。")

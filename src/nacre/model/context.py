@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from nacre.errors import BadInput
-from nacre.i18n import say
 
 if TYPE_CHECKING:
     from nacre.clock import Clock
@@ -27,7 +26,7 @@ class Scope(NamedTuple):
         if kind == "group" and name.strip():
             return cls(name.strip())
         raise BadInput(
-            say(f'"{text}" is not a scope; use main or group:NAME.', f"“{text}”不是有效范围；请用 main 或 group:名称。")
+            f'"{text}" is not a scope; use main or group:NAME.', f"“{text}”不是有效范围；请用 main 或 group:名称。"
         )
 
 

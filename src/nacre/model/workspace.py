@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nacre.errors import PathEscape
-from nacre.i18n import say
 
 DAY_NAME = re.compile(r"(\d{4}-\d{2}-\d{2})(?:-([^/]+))?\.md")
 _SLUG = re.compile(r"[^\w-]+")
@@ -138,10 +137,8 @@ class Workspace:
 
 def _escape(relative: str) -> PathEscape:
     return PathEscape(
-        say(
-            f"{relative} lies outside the workspace; name a file inside it.",
-            f"{relative} 在工作区之外；请指定工作区内的文件。",
-        )
+        f"{relative} lies outside the workspace; name a file inside it.",
+        f"{relative} 在工作区之外；请指定工作区内的文件。",
     )
 
 
