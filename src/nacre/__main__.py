@@ -25,15 +25,11 @@ def main() -> None:
 
 
 def _run(arguments: list[str]) -> int:
-    from nacre.daemon.fast import answered
+    from nacre.daemon import fast
 
-    code = None
-    if "hook" in arguments[:9]:
-        from nacre.daemon.fast_hook import fired
-
-        code = fired(arguments)
+    code = fast.hook(arguments)
     if code is None:
-        code = answered(arguments)
+        code = fast.search(arguments)
     if code is not None:  # everything is written and nothing is open: taking Python apart would only take time
         if sys.stderr is not None:
             sys.stderr.flush()

@@ -127,3 +127,12 @@ def cannot_write(path: Path | str, trouble: OSError) -> CannotWrite:
         )
     reason = trouble.strerror or str(trouble)
     return CannotWrite(f"{path} could not be written: {reason}.", f"{path} 无法写入：{reason}。")
+
+
+def error_place(error: BaseException) -> str:
+    """What went wrong and where in the code, without its words: they may quote a memory."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    where = f"{trace.tb_frame.f_code.co_filename.rpartition('/')[2]}:{trace.tb_lineno}" if trace else "?"
+    return f"{type(error).__name__} at {where}"

@@ -26,7 +26,7 @@ from nacre.vault.discover import trust_workspace
     ],
 )
 def test_a_plain_search_is_read(arguments: str, asked: dict[str, object]) -> None:
-    assert fast._read(arguments.split()) == asked
+    assert fast.parse_search(arguments.split()) == asked
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_a_plain_search_is_read(arguments: str, asked: dict[str, object]) -> Non
     ],
 )  # fmt: skip
 def test_anything_else_goes_the_ordinary_way(arguments: str) -> None:
-    assert fast._read(arguments.split(" ")) is None
+    assert fast.parse_search(arguments.split(" ")) is None
 
 
 @pytest.mark.parametrize("name", ["NACRE_NOW", "NACRE_AGENT", "NACRE_SEARCH_LIMIT", "NACRE_SEARCH_MAX_RESULTS"])
@@ -75,7 +75,7 @@ def test_both_ways_find_the_same_workspace(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.chdir(here)
 
     def agree(named: str | None = None, *, quick: bool = True) -> None:
-        short = fast.workspace(named)
+        short = fast.find_workspace(named)
         assert short is None or os.path.realpath(short) == long_way(named)
         assert (short is not None) is (quick and long_way(named) is not None)
 
@@ -109,23 +109,23 @@ def test_both_ways_find_the_same_workspace(tmp_path: Path, monkeypatch: pytest.M
     openclaw = home / ".openclaw" / "openclaw.json"
     openclaw.write_text('{"agents": {"defaults": {"workspace": "~/own"}}, "gateway": {"allowlist": []}}\n', "utf8")
     agree()
-    assert fast.workspace(None) == str(home / "own")
+    assert fast.find_workspace(None) == str(home / "own")
     for roster in ('"entries": {"a": {"workspace": "~/own"}}', '"list": [{"id": "a", "workspace": "~/own"}]'):
         openclaw.write_text(f'{{"agents": {{{roster}}}}}', "utf8")
         agree()
-        assert fast.workspace(None) == str(home / "own")
+        assert fast.find_workspace(None) == str(home / "own")
     openclaw.write_text('{"agents": {"entries": {"a": {"workspace": "~/own"}, "b": {}}}}', "utf8")
     agree(quick=False)
     openclaw.write_text('{agents: {defaults: {workspace: "~/own"}}} // JSON5', "utf8")
     agree(quick=False)
     for place in ("$HOME/own", "${HOME}/own"):
         openclaw.write_text(f'{{"agents": {{"defaults": {{"workspace": "{place}"}}}}}}', "utf8")
-        assert fast.workspace(None) is None
+        assert fast.find_workspace(None) is None
     openclaw.unlink()
     monkeypatch.setenv("OPENCLAW_STATE_DIR", str(tmp_path / "state"))
     make(tmp_path / "state" / "workspace")
     agree()
-    assert fast.workspace(None) == str(tmp_path / "state" / "workspace")
+    assert fast.find_workspace(None) == str(tmp_path / "state" / "workspace")
     monkeypatch.setenv("OPENCLAW_PROFILE", "x")
     agree(quick=False)
     monkeypatch.delenv("OPENCLAW_PROFILE")
@@ -137,5 +137,5 @@ def test_both_ways_find_the_same_workspace(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_without_a_daemon_it_says_nothing(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert fast.answered(["--workspace", str(root), "search", "roses"]) is None
+    assert fast.search(["--workspace", str(root), "search", "roses"]) is None
     assert capsys.readouterr() == ("", "")

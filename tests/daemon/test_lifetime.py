@@ -7,6 +7,7 @@ import signal
 import stat
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -70,8 +71,8 @@ def test_what_was_asked_before_the_signal_is_answered(root: Path, start: Start) 
         daemon._socket.sendall(client.pack({"kind": "search", "asked": {"query": "roses"}}))
         until(lambda: client.daemon_status(str(root)) is not None)  # our question was taken before this one
         process.send_signal(signal.SIGTERM)
-        size = client.body_length(daemon._read(4), client.LARGEST_ANSWER)
-        assert "parts" in client.unpack(daemon._read(size))
+        size = client.body_length(daemon._read(4, time.monotonic() + 300), client.LARGEST_ANSWER)
+        assert "parts" in client.unpack(daemon._read(size, time.monotonic() + 300))
     assert process.wait(300) == 0
 
 

@@ -95,7 +95,7 @@ def test_trouble_is_logged_without_a_word_of_what_was_said(fire: Fire, root: Pat
     done = fire("UserPromptSubmit", prompt=PROMPT)
     assert said(done) is None
     assert done.stderr == b""
-    assert "UserPromptSubmit PathEscape at ownfiles.py" in log(root)
+    assert "UserPromptSubmit PathEscape at " in log(root)
     assert "Braldor" not in log(root)
     assert (root / ".nacre" / "hooks.log").stat().st_mode & 0o077 == 0
     assert b"PathEscape" in fire("UserPromptSubmit", prompt=PROMPT, env={"NACRE_HOOK_DEBUG": "1"}).stderr
