@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import errno
 import json
 import os
 import shutil
@@ -21,12 +20,11 @@ from nacre.clock import Clock
 from nacre.config.settings import CacheSettings, Config, JobsSettings
 from nacre.errors import BadInput, CannotWrite, Locked, NoWorkspace, PartlyDone
 from nacre.jobs import journal, state
-from nacre.jobs.run import Outcome, due_now, free_dead_locks, lock_file, run_due, run_heartbeat, run_named, runner_for
+from nacre.jobs.run import Outcome, due_now, lock_file, run_due, run_heartbeat, run_named, runner_for
 from nacre.jobs.schedule import JOB_NAMES
 from nacre.memory import Memory
 from nacre.model.workspace import Workspace
 from nacre.vault.cache import open_cache
-from nacre.vault.disk import boot_id, host_name
 
 QUIET = Config(jobs=JobsSettings(organise="off", heartbeat="off", tidy="off", jitter="0s"))
 
@@ -270,18 +268,6 @@ def test_the_heartbeat_expires_caches_and_tells_who_fails(tmp_path: Path, monkey
         assert run_heartbeat(memory, False) == shown
         assert shown.said == "Sessions expired 1, failing: organise."
     assert (old.exists(), young.exists()) == (False, True)
-
-
-def test_where_the_file_system_has_no_locks_the_heartbeat_frees_those_of_the_dead_alone(tmp_path: Path) -> None:
-    def no_locks(_descriptor: int) -> bool:
-        raise OSError(errno.ENOLCK, "no locks here")
-
-    with Memory.init(tmp_path / "ws") as memory:
-        dead, alive = (memory.workspace.machine / name for name in ("sync.lock.held", "flush.lock.held"))
-        for path, pid in ((dead, 2**22 + 1), (alive, 1)):
-            path.write_text(json.dumps({"pid": pid, "host": host_name(), "boot": boot_id(), "token": "x"}))
-        assert free_dead_locks(memory, dry_run=False, flock=no_locks) == 1
-    assert (dead.exists(), alive.exists()) == (False, True)
 
 
 def test_a_workspace_that_goes_away_meanwhile_is_not_made_again(tmp_path: Path) -> None:

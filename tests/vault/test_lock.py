@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 import threading
 from collections.abc import Callable
@@ -13,10 +12,6 @@ from nacre.errors import Locked, NoWorkspace
 from nacre.model.workspace import Workspace
 from nacre.vault.disk import host_name
 from nacre.vault.lock import lock, lock_problem
-
-
-def no_locks(_descriptor: int) -> bool:
-    raise OSError(errno.ENOLCK, "No locks available")
 
 
 def test_another_process_is_kept_out_and_the_error_names_the_holder(
@@ -77,56 +72,60 @@ def test_a_place_that_is_no_folder_is_no_workspace(tmp_path: Path) -> None:
         pass
 
 
+@pytest.fixture
+def no_locks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file system without locks."""
+
+    def refused(_descriptor: int) -> bool:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("nacre.vault.lock.system_flock", refused)
+
+
+@pytest.mark.usefixtures("no_locks")
 def test_without_file_locks_a_lock_file_keeps_others_out(workspace: Workspace, in_child: Callable[..., int]) -> None:
     def try_it() -> None:
         try:
-            with lock(workspace, timeout=0, flock=no_locks):
+            with lock(workspace, timeout=0):
                 pass
-        except Locked as trouble:
-            raise SystemExit(7 if str(os.getppid()) in str(trouble) else 2) from None
+        except Locked as error:
+            raise SystemExit(7 if str(os.getppid()) in str(error) else 2) from None
 
-    with lock(workspace, flock=no_locks):
+    with lock(workspace):
         assert in_child(try_it) == 7
     assert in_child(try_it) == 0
     assert not workspace.lock.with_name("lock.held").exists()
 
 
+@pytest.mark.usefixtures("no_locks")
 def test_a_dead_holders_lock_file_is_cleared(workspace: Workspace, in_child: Callable[..., int]) -> None:
     def die_holding() -> None:
-        with lock(workspace, flock=no_locks):
+        with lock(workspace):
             os.kill(os.getpid(), 9)
 
     assert in_child(die_holding) == -9
     held = workspace.lock.with_name("lock.held")
-    assert json.loads(held.read_text())["host"] == host_name()
-    with lock(workspace, timeout=0, flock=no_locks):
-        assert json.loads(held.read_text())["pid"] == os.getpid()
+    assert held.read_text().endswith(f" {host_name()}")
+    with lock(workspace, timeout=0):
+        assert held.read_text() == f"{os.getpid()} {host_name()}"
     assert [path.name for path in workspace.machine.iterdir()] == ["lock"]
 
 
+@pytest.mark.usefixtures("no_locks")
 def test_a_lock_file_from_another_machine_is_respected(workspace: Workspace) -> None:
     held = workspace.lock.with_name("lock.held")
-    held.write_text(json.dumps({"pid": 1, "host": "elsewhere", "boot": "x", "token": "y"}))
-    with pytest.raises(Locked), lock(workspace, timeout=0, flock=no_locks):
+    held.write_text("1 elsewhere")
+    with pytest.raises(Locked), lock(workspace, timeout=0):
         pass
     assert held.exists()
 
 
-def test_a_lock_file_that_was_never_filled_does_not_block_for_ever(workspace: Workspace) -> None:
-    held = workspace.lock.with_name("lock.held")
-    held.touch()
-    with pytest.raises(Locked), lock(workspace, timeout=0, flock=no_locks):
-        pass
-    os.utime(held, (0, 0))
-    with lock(workspace, timeout=0, flock=no_locks):
-        pass
-
-
-def test_doctor_hears_of_missing_locks(workspace: Workspace) -> None:
+def test_doctor_hears_of_missing_locks(workspace: Workspace, request: pytest.FixtureRequest) -> None:
     assert lock_problem(workspace) is None
     with lock(workspace):
         pass
     assert lock_problem(workspace) is None
-    found = lock_problem(workspace, flock=no_locks)
-    assert found is not None
-    assert found.kind == "no file locks"
+    request.getfixturevalue("no_locks")
+    problem = lock_problem(workspace)
+    assert problem is not None
+    assert problem.kind == "no file locks"

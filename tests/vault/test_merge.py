@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nacre.vault.history import merge, merge_records, split_lines
+from nacre.vault.merge import merge, merge_records, split_lines
 
 LINES = st.lists(st.sampled_from([b"a\n", b"b\n", b"c\n", b"\n", b"d\r\n"]), max_size=8).map(b"".join)
 

@@ -41,11 +41,11 @@ def before_the_first(monkeypatch: pytest.MonkeyPatch, name: str, happens: Callab
     real = getattr(disk, name)
     come: list[bool] = []
 
-    def act(*given: Any, **named: Any) -> None:
+    def act(*given: Any, **named: Any) -> Any:
         if not come:
             come.append(True)
             happens()
-        real(*given, **named)
+        return real(*given, **named)
 
     monkeypatch.setattr(disk, name, act)
 
@@ -102,7 +102,7 @@ def test_nothing_that_was_written_meanwhile_is_covered_by_a_file_that_comes_back
     with operation(workspace, clock, "edit") as op:
         rewrite(op, path, b"1\n", read=None)
     undo(workspace, clock)
-    before_the_first(monkeypatch, "write", lambda: void(path.write_bytes(b"user\n")))
+    before_the_first(monkeypatch, "replace", lambda: void(path.write_bytes(b"user\n")))
     with pytest.raises(ChangedOutside, match=r"one\.md"):
         undo(workspace, clock, number=2)
     assert path.read_bytes() == b"user\n"

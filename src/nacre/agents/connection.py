@@ -345,16 +345,15 @@ def _must_be_as_read(changes: Sequence[FileChange]) -> None:
 
 def _put_settings(path: Path, data: bytes | None, before: bytes | None = None) -> None:
     """Write the bytes, or remove the file; a link to it stays. With `before`, only while the file still holds that."""
-
-    def still() -> None:
-        if before is not None and disk.read_bytes(path) != before:
-            raise _changed_meanwhile(path)
-
-    if data is not None:
-        disk.write(path, data, still=still)
-    elif (target := disk.real(path)).exists():
-        still()
-        disk.remove(target)
+    if before is not None and disk.read_bytes(path) != before:
+        raise _changed_meanwhile(path)
+    if data is None:
+        if (target := disk.real(path)).exists():
+            disk.remove(target)
+    elif before is None:
+        disk.write(path, data)
+    elif not disk.replace(path, data, disk.digest(before)):
+        raise _changed_meanwhile(path)
 
 
 def _remove_folders(change: FileChange) -> None:

@@ -99,10 +99,7 @@ def read_toml(path: Path) -> dict[str, Any]:
         return {}
     except OSError as trouble:
         raise BadSetting(
-            say(
-                f"The settings in {path} cannot be read: {trouble.strerror}.",
-                f"无法读取设置 {path}:{trouble.strerror}。",
-            )
+            f"The settings in {path} cannot be read: {trouble.strerror}.", f"无法读取设置 {path}:{trouble.strerror}。"
         ) from trouble
     import tomllib
 
@@ -110,10 +107,8 @@ def read_toml(path: Path) -> dict[str, Any]:
         return tomllib.loads(data.decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as trouble:
         raise BadSetting(
-            say(
-                f"The settings in {path} are not valid TOML: {trouble}. Mend or remove the file.",
-                f"设置 {path} 不是有效的 TOML:{trouble}。请修正或删除该文件。",
-            )
+            f"The settings in {path} are not valid TOML: {trouble}. Mend or remove the file.",
+            f"设置 {path} 不是有效的 TOML:{trouble}。请修正或删除该文件。",
         ) from trouble
 
 
@@ -206,10 +201,7 @@ def parse_value(key: str, raw: str) -> Any:
     known = known_settings().get(key)
     if known is None:
         raise BadSetting(
-            say(
-                f'"{key}" is not a setting; "nacre config" lists them.',
-                f"“{key}”不是设置项；“nacre config”会列出全部。",
-            )
+            f'"{key}" is not a setting; "nacre config" lists them.', f"“{key}”不是设置项；“nacre config”会列出全部。"
         )
     return checked(known, _from_text(known, raw), "flag")
 
@@ -235,10 +227,8 @@ def checked(known: Known, value: Any, origin: str) -> Any:
         wanted += f" <= {known.most:g}" if isinstance(value, int | float) and known.most is not None else ""
         place = "" if origin == "flag" else say(f" (from {origin})", f"（来自 {origin}）")
         raise BadSetting(
-            say(
-                f'"{known.key}" cannot be {value!r}{place}; it wants {wanted}.',
-                f"“{known.key}”不能是 {value!r}{place}；应为 {wanted}。",
-            )
+            f'"{known.key}" cannot be {value!r}{place}; it wants {wanted}.',
+            f"“{known.key}”不能是 {value!r}{place}；应为 {wanted}。",
         )
     if known.key == "timezone" and value:
         from nacre.clock import zone
@@ -260,7 +250,7 @@ def _must_be_length(key: str, value: str) -> None:
     try:
         duration(value)
     except BadSetting as trouble:
-        raise BadSetting(say(f'"{key}": {trouble}', f"“{key}”：{trouble}")) from trouble
+        raise BadSetting(f'"{key}": {trouble}', f"“{key}”：{trouble}") from trouble
 
 
 def _kind_in_words(kind: Any, default: Any) -> str:

@@ -15,7 +15,7 @@ from typing import Any, Literal, cast
 from nacre.model.report import Problem
 from nacre.model.workspace import Workspace
 from nacre.vault import disk, jsonl
-from nacre.vault.disk import append_bytes, lines_for, tail_of
+from nacre.vault.disk import append_bytes, lines_for
 
 Result = Literal["done", "nothing", "partly", "failed"]
 RESULTS: tuple[Result, ...] = ("done", "nothing", "partly", "failed")
@@ -238,7 +238,7 @@ def _last_line(ran: JobRun) -> str:
 def _append(workspace: Workspace, line: str) -> None:
     path = journal_path(workspace)
     if workspace.machine.is_dir():  # a workspace that was destroyed meanwhile is not made again
-        append_bytes(path, lines_for(tail_of(path), line), root=workspace.root)
+        append_bytes(path, lines_for(path, line), root=workspace.root)
 
 
 def _shorten(workspace: Workspace) -> None:

@@ -21,7 +21,7 @@ from nacre.jobs.journal import JobRun, Result
 from nacre.jobs.schedule import HEARTBEAT, ORGANISE, SYNC, TIDY, in_words
 from nacre.model.workspace import Workspace
 from nacre.vault import disk
-from nacre.vault.lock import Flock, hold, system_flock
+from nacre.vault.lock import hold
 
 if TYPE_CHECKING:
     from nacre.jobs.journal import Result
@@ -86,17 +86,14 @@ def _changes_outcome(changes: int, left: int, reports: tuple[object, ...]) -> Ou
     return Outcome("nothing", say("Nothing changed.", "没有变更。"), reports)
 
 
-# The light look every half hour: what expired goes, a lock that the dead hold is freed, what is nominated is told.
-
-_LOCK_FILES = ("lock", "sync.lock", "flush.lock")
+# The light look every half hour: what expired goes, what is nominated is told.
 
 
 @dataclass(frozen=True)
 class HeartbeatFindings:
-    """What a look found: cached sessions that expired, locks that were freed, checkpoints newly nominated, jobs that fail, what stops one."""
+    """What a look found: cached sessions that expired, checkpoints newly nominated, jobs that fail, what stops one."""
 
     expired: int = 0
-    freed: int = 0
     nominated: int = 0
     failing: tuple[str, ...] = ()
     stopped: tuple[str, ...] = ()
@@ -107,14 +104,12 @@ def run_heartbeat(memory: Memory, dry_run: bool) -> Outcome:
 
     found = HeartbeatFindings(
         _expire_caches(memory, dry_run=dry_run),
-        free_dead_locks(memory, dry_run=dry_run),
         _nominate(memory, dry_run=dry_run),
         _failing_jobs(memory),
         _stopped_reasons(memory),
     )
     told = [
         (found.expired, say("sessions expired", "过期会话缓存")),
-        (found.freed, say("locks freed", "释放锁")),
         (found.nominated, say("nominated for promotion", "晋升候选")),
     ]
     parts = [f"{words} {count}" for count, words in told if count]
@@ -124,7 +119,7 @@ def run_heartbeat(memory: Memory, dry_run: bool) -> Outcome:
     if not parts:
         return Outcome("nothing", say("All is well.", "一切正常。"), (found,))
     sentence = say(", ", "，").join(parts) + say(".", "。")
-    changed = found.expired or found.freed or found.nominated
+    changed = found.expired or found.nominated
     result: Result = "partly" if found.stopped else "done" if changed else "nothing"
     return Outcome(result, sentence[0].upper() + sentence[1:], (found,))
 
@@ -139,20 +134,6 @@ def _expire_caches(memory: Memory, *, dry_run: bool) -> int:
     except NacreError:
         return 0
     return sweep_cache(cache.folder, cache.max_age, dry_run=dry_run)
-
-
-def free_dead_locks(memory: Memory, *, dry_run: bool, flock: Flock = system_flock) -> int:
-    """Free the locks of dead processes, where the file system has no locks of its own; to take one is to notice."""
-    freed = 0
-    for name in _LOCK_FILES:
-        path = memory.workspace.machine / name
-        stand_in = path.with_name(f"{name}.held")
-        if dry_run or not stand_in.exists():
-            continue
-        with contextlib.suppress(NacreError), hold(path, timeout=0, flock=flock):
-            pass
-        freed += not stand_in.exists()
-    return freed
 
 
 def _nominate(memory: Memory, *, dry_run: bool) -> int:

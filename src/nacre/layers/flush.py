@@ -24,8 +24,9 @@ from nacre.model.workspace import Workspace
 from nacre.text.tokens import language_of
 from nacre.vault import daily, disk
 from nacre.vault import history as vault_history
-from nacre.vault.history import DONE, Change, History, last_id, merge, operation, read_history
+from nacre.vault.history import DONE, Change, History, last_id, operation, read_history
 from nacre.vault.lock import hold
+from nacre.vault.merge import merge
 from nacre.vault.writing import REDACT, expect, guarded, write_recorded
 
 VERSION = 1

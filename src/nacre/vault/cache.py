@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 from nacre.clock import Clock, duration
 from nacre.config.settings import CacheSettings
 from nacre.errors import BadInput, NotFound, PathEscape, cannot_write
-from nacre.i18n import say
 from nacre.vault import disk
 from nacre.vault.lock import hold
 from nacre.vault.writing import guarded
@@ -54,7 +53,7 @@ class Cache:
 def open_cache(session: str, settings: CacheSettings, clock: Clock) -> Cache:
     """The cache of a session. Touches nothing; a folder that is not the user's own is refused when it is used."""
     if not session.strip():
-        raise BadInput(say("The session has no name; leave --session out.", "会话名为空；请去掉 --session。"))
+        raise BadInput("The session has no name; leave --session out.", "会话名为空；请去掉 --session。")
     return Cache(cache_folder(settings.path), session, clock, duration(settings.max_age))
 
 
@@ -88,10 +87,8 @@ def get_value(cache: Cache, key: str) -> Value:
     found = read_values(cache).get(_key(key))
     if found is None:
         raise NotFound(
-            say(
-                f'This session keeps nothing under "{key}"; "nacre cache list" shows what there is.',
-                f"此会话没有缓存“{key}”；“nacre cache list”会列出已有内容。",
-            )
+            f'This session keeps nothing under "{key}"; "nacre cache list" shows what there is.',
+            f"此会话没有缓存“{key}”；“nacre cache list”会列出已有内容。",
         )
     return found
 
@@ -104,20 +101,16 @@ def put_value(cache: Cache, key: str, text: str, *, dry_run: bool = False) -> Va
     size = len(value.text.encode())
     if size > LARGEST_VALUE:
         raise BadInput(
-            say(
-                f"The value has {size} bytes; a session may keep {LARGEST_VALUE} under one key. Put it into a file instead.",
-                f"该值有 {size} 字节；一个键最多 {LARGEST_VALUE} 字节。请改存为文件。",
-            )
+            f"The value has {size} bytes; a session may keep {LARGEST_VALUE} under one key. Put it into a file instead.",
+            f"该值有 {size} 字节；一个键最多 {LARGEST_VALUE} 字节。请改存为文件。",
         )
     with _held(cache, dry_run=dry_run):
         kept = {**read_values(cache), name: value}
         data = _dumped(cache, kept)
         if len(data) > LARGEST_SESSION:
             raise BadInput(
-                say(
-                    'This session keeps 1 MB already, which is the most; "nacre cache clear KEY" makes room.',
-                    "此会话的缓存已达 1 MB 上限；可用“nacre cache clear 键”腾出空间。",
-                )
+                'This session keeps 1 MB already, which is the most; "nacre cache clear KEY" makes room.',
+                "此会话的缓存已达 1 MB 上限；可用“nacre cache clear 键”腾出空间。",
             )
         if not dry_run:
             sweep_cache(cache.folder, cache.max_age, but=cache.path)
@@ -159,10 +152,8 @@ def _key(key: str) -> str:
     name = one_line(key)
     if not name or len(name) > LONGEST_KEY:
         raise BadInput(
-            say(
-                f"A key must have 1 to {LONGEST_KEY} characters; this one has {len(name)}.",
-                f"键须为 1 到 {LONGEST_KEY} 个字符；此处为 {len(name)} 个。",
-            )
+            f"A key must have 1 to {LONGEST_KEY} characters; this one has {len(name)}.",
+            f"键须为 1 到 {LONGEST_KEY} 个字符；此处为 {len(name)} 个。",
         )
     return name
 
@@ -187,10 +178,8 @@ def _is_ours(folder: Path) -> bool:
         raise cannot_write(folder, trouble) from trouble
     if not stat.S_ISDIR(about.st_mode) or (hasattr(os, "geteuid") and about.st_uid != os.geteuid()):
         raise PathEscape(
-            say(
-                f'{folder} is a link or belongs to somebody else, so nothing is kept there. Name another place: "nacre config set cache.path PATH".',
-                f"{folder} 是链接或属于其他用户，不会使用。请指定其他位置：“nacre config set cache.path 路径”。",
-            )
+            f'{folder} is a link or belongs to somebody else, so nothing is kept there. Name another place: "nacre config set cache.path PATH".',
+            f"{folder} 是链接或属于其他用户，不会使用。请指定其他位置：“nacre config set cache.path 路径”。",
         )
     if os.name != "nt" and about.st_mode & 0o077:
         with contextlib.suppress(OSError):
@@ -275,8 +264,6 @@ def sweep_cache(folder: Path, max_age: dt.timedelta, *, but: Path | None = None,
 
 def _no_file_of_ours(path: Path) -> PathEscape:
     return PathEscape(
-        say(
-            f"{path} is a link, or not a file of yours; remove it, then this session can keep values again.",
-            f"{path} 是链接或不属于您；请将其移除，之后此会话才能继续缓存。",
-        )
+        f"{path} is a link, or not a file of yours; remove it, then this session can keep values again.",
+        f"{path} 是链接或不属于您；请将其移除，之后此会话才能继续缓存。",
     )

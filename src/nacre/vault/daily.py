@@ -181,10 +181,10 @@ def _write(
         lead = [f"# {day.isoformat()}", ""]
     elif lines[0].startswith("#") and _last_line(doc.data).strip():
         lead = [""]
-    written = append(op, path, "\n".join([*lead, *lines]) + "\n", on_secret=on_secret)
+    offset, length = append(op, path, "\n".join([*lead, *lines]) + "\n", on_secret=on_secret)
     with path.open("rb") as file:
-        before = file.read(written.offset)
-        data = file.read(written.length)
+        before = file.read(offset)
+        data = file.read(length)
     first = before.count(b"\n") + 1 + data.count(b"\n") - len(lines)
     return [first + position for position in range(len(lines))]
 

@@ -53,10 +53,8 @@ def check_own_files(workspace: Workspace) -> None:
                 continue  # not there yet
             if not right(mode):
                 raise PathEscape(
-                    say(
-                        f"{path} is a link or a special file; Nacre keeps only its own files there. Remove it.",
-                        f"{path} 是链接或特殊文件；那里只应有 Nacre 自己的文件。请将其移除。",
-                    )
+                    f"{path} is a link or a special file; Nacre keeps only its own files there. Remove it.",
+                    f"{path} 是链接或特殊文件；那里只应有 Nacre 自己的文件。请将其移除。",
                 )
 
 

@@ -1,7 +1,4 @@
-"""One writer at a time in a workspace: across processes by a file lock, across threads by a thread lock.
-
-Re-entrant within a thread. Where the file system knows no locks, a file that only its maker may remove stands in.
-"""
+"""One writer at a time: across processes by a file lock, across threads by a thread lock. Re-entrant within a thread."""
 
 from __future__ import annotations
 
@@ -11,11 +8,11 @@ import os
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from nacre.errors import NoWorkspace, cannot_write
+from nacre.errors import Locked, NoWorkspace, cannot_write
 from nacre.i18n import say
 from nacre.model.report import Problem
 from nacre.model.workspace import Workspace
@@ -24,29 +21,23 @@ from nacre.vault import disk
 TIMEOUT = 30.0
 NO_LOCKS = frozenset({errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
 
-Flock = Callable[[int], bool]  # takes the lock on an open file without waiting; False when another holds it
-
 
 def system_flock(descriptor: int) -> bool:
-    """The operating system's own lock."""
+    """Take the operating system's lock on an open file without waiting; False when another holds it."""
     try:
         if os.name == "nt":
-            return _windows_lock(descriptor)
-        import fcntl
+            import msvcrt
 
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as trouble:
-        if trouble.errno in (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES, errno.EDEADLK):
+            os.lseek(descriptor, 1 << 30, os.SEEK_SET)  # far behind the holder's pid, which others must be able to read
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined, unused-ignore]
+        else:
+            import fcntl
+
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES, errno.EDEADLK):
             return False
         raise
-    return True
-
-
-def _windows_lock(descriptor: int) -> bool:
-    import msvcrt
-
-    os.lseek(descriptor, 1 << 30, os.SEEK_SET)  # far behind the holder's pid, which others must be able to read
-    msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined, unused-ignore]
     return True
 
 
@@ -56,8 +47,8 @@ class _Held:
 
     thread_lock: threading.RLock = field(default_factory=threading.RLock)
     depth: int = 0
-    descriptor: int | None = None
-    token: str | None = None
+    descriptor: int = -1
+    lock_file: Path | None = None  # stands for the lock where the file system has none
 
 
 _held: dict[str, _Held] = {}
@@ -69,7 +60,7 @@ def _forget_after_fork() -> None:
     global _registry  # noqa: PLW0603 - locks do not survive a fork
     _registry = threading.Lock()
     for held in _held.values():
-        if held.descriptor is not None:
+        if held.depth:
             with contextlib.suppress(OSError):
                 os.close(held.descriptor)
     _held.clear()
@@ -80,126 +71,127 @@ if hasattr(os, "register_at_fork"):
 
 
 @contextlib.contextmanager
-def lock(workspace: Workspace, *, timeout: float = TIMEOUT, flock: Flock = system_flock) -> Iterator[None]:
+def lock(workspace: Workspace, *, timeout: float = TIMEOUT) -> Iterator[None]:
     """Hold the workspace for writing; `Locked` when another holds it for longer than the timeout."""
     if not workspace.root.is_dir():
         raise NoWorkspace(
-            say(
-                f'{workspace.root} is no workspace. Make it one with "nacre init {workspace.root}".',
-                f"{workspace.root} 不是工作区。可用“nacre init {workspace.root}”创建。",
-            )
+            f'{workspace.root} is no workspace. Make it one with "nacre init {workspace.root}".',
+            f"{workspace.root} 不是工作区。可用“nacre init {workspace.root}”创建。",
         )
-    with hold(workspace.lock, timeout=timeout, flock=flock):
+    with hold(workspace.lock, timeout=timeout):
         disk.repair_log(workspace)
         yield
 
 
 @contextlib.contextmanager
-def hold(path: Path, *, timeout: float = TIMEOUT, flock: Flock = system_flock) -> Iterator[None]:
-    """Hold the lock that a file stands for."""
+def hold(path: Path, *, timeout: float = TIMEOUT) -> Iterator[None]:
+    """Hold the lock of a lock file."""
     try:
         disk.make_folder(path.parent)
-    except OSError as trouble:
-        raise cannot_write(path.parent, trouble) from trouble
+    except OSError as error:
+        raise cannot_write(path.parent, error) from error
     with _registry:
         held = _held.setdefault(os.path.realpath(path), _Held())
     deadline = time.monotonic() + timeout
     if not held.thread_lock.acquire(timeout=max(timeout, 0)):
-        raise disk.locked_error(path, os.getpid())
+        raise _locked_error(path, f"{os.getpid()}")
     try:
         if held.depth == 0:
-            _take(held, path, deadline, flock)
+            _take(held, path, deadline)
         held.depth += 1
         try:
             yield
         finally:
             held.depth -= 1
             if held.depth == 0:
-                _give(held, path)
+                with contextlib.suppress(OSError):
+                    os.ftruncate(held.descriptor, 0)
+                os.close(held.descriptor)
+                if held.lock_file:
+                    held.lock_file.unlink(missing_ok=True)
     finally:
         held.thread_lock.release()
 
 
-def _take(held: _Held, path: Path, deadline: float, flock: Flock) -> None:
+def _take(held: _Held, path: Path, deadline: float) -> None:
+    lock_file = path.with_name(path.name + ".held")
     while True:
         try:
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
-        except OSError as trouble:
-            raise cannot_write(path, trouble) from trouble
+            flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
+            descriptor = os.open(path, flags, 0o600)
+        except OSError as error:
+            raise cannot_write(path, error) from error
+        held.lock_file = None
         try:
-            taken = flock(descriptor)
-        except OSError as trouble:
-            os.close(descriptor)
-            if trouble.errno not in NO_LOCKS:
-                raise cannot_write(path, trouble) from trouble
-            held.token = disk.take_lock_file(path, deadline)
-            return
-        if taken and _still_there(descriptor, path):
+            taken = system_flock(descriptor)
+        except OSError as error:
+            if error.errno not in NO_LOCKS:
+                os.close(descriptor)
+                raise cannot_write(path, error) from error
+            held.lock_file, taken = lock_file, _make_lock_file(lock_file)
+        # Somebody may have removed `.nacre` meanwhile: the locked file must be the one that others will open.
+        if taken and path.exists() and os.path.samestat(os.fstat(descriptor), path.stat()):
+            with contextlib.suppress(OSError):  # only for the message that others see
+                os.ftruncate(descriptor, 0)
+                os.write(descriptor, f"{os.getpid()}\n".encode())
             held.descriptor = descriptor
-            _write_holder(descriptor)
             return
         os.close(descriptor)
         if not taken:
             if time.monotonic() >= deadline:
-                raise disk.locked_error(path, _holder(path))
+                raise _locked_error(path, _read(path))
             # Short and uneven: who has waited long must not lose to who has just come.
             time.sleep(random.uniform(0.0005, 0.005))
 
 
-def _still_there(descriptor: int, path: Path) -> bool:
-    """Whether the locked file is the one that others will open; somebody may have removed `.nacre` meanwhile."""
+def _make_lock_file(path: Path) -> bool:
+    """Make the file that stands for the lock; one whose maker died on this machine is removed first."""
+    pid, _, host = _read(path).partition(" ")
+    if pid.isdigit() and host == disk.host_name() and not disk.is_alive(int(pid)):
+        path.unlink(missing_ok=True)
     try:
-        return os.path.samestat(os.fstat(descriptor), path.stat())
-    except FileNotFoundError:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(f"{os.getpid()} {disk.host_name()}")
+    except FileExistsError:
         return False
+    except OSError as error:
+        raise cannot_write(path, error) from error
+    return True
 
 
-def _write_holder(descriptor: int) -> None:
-    with contextlib.suppress(OSError):  # only for the message that others see
-        os.ftruncate(descriptor, 0)
-        os.lseek(descriptor, 0, os.SEEK_SET)
-        os.write(descriptor, f"{os.getpid()}\n".encode())
-
-
-def _holder(path: Path) -> int | None:
+def _read(path: Path) -> str:
     try:
-        return int(path.read_text(encoding="ascii").split()[0])
-    except (OSError, ValueError, IndexError):
-        return None
+        return path.read_text(encoding="utf-8").strip()
+    except (OSError, ValueError):
+        return ""
 
 
-def _give(held: _Held, path: Path) -> None:
-    if held.descriptor is not None:
-        descriptor, held.descriptor = held.descriptor, None
-        with contextlib.suppress(OSError):
-            os.ftruncate(descriptor, 0)
-        with contextlib.suppress(OSError):
-            os.close(descriptor)
-    if held.token is not None:
-        token, held.token = held.token, None
-        disk.remove_lock_file(path, token)
+def _locked_error(path: Path, pid: str) -> Locked:
+    folder = path.parent.parent
+    who, who_chinese = (f" (process {pid})", f"(进程 {pid})") if pid else ("", "")
+    return Locked(
+        f"Another command{who} is writing to {folder}. Wait until it is done and run this one again.",
+        f"另一个命令{who_chinese}正在写入 {folder}。请等它完成后重试。",
+    )
 
 
-def lock_problem(workspace: Workspace, *, flock: Flock = system_flock) -> Problem | None:
+def lock_problem(workspace: Workspace) -> Problem | None:
     """What `doctor` says when the file system of the workspace has no locks of its own."""
     try:
         descriptor = os.open(workspace.lock, os.O_RDWR)
     except OSError:
         return None
     try:
-        flock(descriptor)
-    except OSError as trouble:
-        if trouble.errno not in NO_LOCKS:
+        system_flock(descriptor)
+    except OSError as error:
+        if error.errno not in NO_LOCKS:
             return None
-        return Problem(
-            "no file locks",
-            say(
-                "The file system of this workspace has no locks; Nacre uses a lock file instead.",
-                "此工作区所在的文件系统不支持锁；Nacre 改用锁文件。",
-            ),
-            workspace.relative(workspace.lock),
-            remedy=say("keep the workspace on a local disk", "请将工作区放在本地磁盘上"),
+        message = say(
+            "The file system of this workspace has no locks; Nacre uses a lock file instead.",
+            "此工作区所在的文件系统不支持锁；Nacre 改用锁文件。",
         )
+        remedy = say("keep the workspace on a local disk", "请将工作区放在本地磁盘上")
+        return Problem("no file locks", message, workspace.relative(workspace.lock), remedy=remedy)
     finally:
         os.close(descriptor)
     return None

@@ -18,7 +18,7 @@ from nacre.i18n import say
 from nacre.model.report import Problem
 from nacre.model.workspace import Workspace
 from nacre.vault import disk, jsonl
-from nacre.vault.disk import append_bytes, lines_for, open_regular, tail_of
+from nacre.vault.disk import append_bytes, lines_for, open_regular
 from nacre.vault.files import TIERS
 from nacre.vault.history import Operation
 from nacre.vault.writing import expect, guarded
@@ -63,7 +63,7 @@ def write_recalls(workspace: Workspace, recalls: list[Recall], *, durable: bool 
         return
     text = "".join(jsonl.dump_row(_recall_json(one)) for one in recalls)
     path = workspace.recalls
-    append_bytes(path, lines_for(tail_of(path), redact(clean(text)).text), root=workspace.root, durable=durable)
+    append_bytes(path, lines_for(path, redact(clean(text)).text), root=workspace.root, durable=durable)
 
 
 def _recall_json(one: Recall) -> dict[str, Any]:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from nacre.errors import BadSetting
-from nacre.i18n import say
 from nacre.vault import disk
 from nacre.vault.lock import hold
 
@@ -121,5 +120,5 @@ def _without_empty(table: dict[str, Any]) -> dict[str, Any]:
 
 def _by_hand(path: Path, why: str) -> BadSetting:
     return BadSetting(
-        say(f"{path} cannot be changed safely ({why}); edit it by hand.", f"无法安全修改 {path}（{why}）；请手动编辑。")
+        f"{path} cannot be changed safely ({why}); edit it by hand.", f"无法安全修改 {path}（{why}）；请手动编辑。"
     )

@@ -9,18 +9,24 @@ import json
 import os
 import stat
 from collections import Counter
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from nacre.config.settings import MemorySettings
 from nacre.errors import BadInput, ChangedOutside, Locked, MemoryFull, NacreError
-from nacre.i18n import say
 from nacre.model.workspace import DAY_NAME, Workspace
 from nacre.vault import disk, jsonl
-from nacre.vault.disk import Appended, append_bytes, lines_for, real, tail_of
 from nacre.vault.history import APPEND, CREATE, DELETE, MOVE, REWRITE, Change, Operation, refuse_unnameable
+
+OnSecret = Literal["refuse", "redact"]
+REFUSE: OnSecret = "refuse"
+REDACT: OnSecret = "redact"
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+BATCH_SIZE = 1000  # changes of one record
+
+
+# The limits of MEMORY.md.
 
 
 class Size(NamedTuple):
@@ -40,12 +46,8 @@ def size_of(data: bytes | None) -> Size:
 
 def is_longterm(workspace: Workspace, path: Path) -> bool:
     """Whether the path, or the file it links to, is the global MEMORY.md or a project's."""
-    places = ((path, workspace.root), (real(path), real(workspace.root)))
-    for place, root in places:
-        try:
-            parts = [part.casefold() for part in place.relative_to(root).parts]
-        except ValueError:
-            continue
+    for place, root in ((path, workspace.root), (disk.real(path), disk.real(workspace.root))):
+        parts = [part.casefold() for part in place.relative_to(root).parts] if root in place.parents else []
         if parts == ["memory.md"] or (len(parts) == 3 and parts[0] == "projects" and parts[2] == "memory.md"):
             return True
     return False
@@ -53,56 +55,97 @@ def is_longterm(workspace: Workspace, path: Path) -> bool:
 
 def check_limits(workspace: Workspace, path: Path, before: bytes | None, after: bytes, limits: MemorySettings) -> None:
     """Raise `MemoryFull` when the write would break the limits. A file that breaks them already may only shrink."""
-    if not is_longterm(workspace, path):
-        return
     old, new = size_of(before), size_of(after)
-    if not new.over(limits):
+    if not is_longterm(workspace, path) or not new.over(limits):
         return
     grows = new.lines > max(old.lines, limits.max_lines) or new.bytes > max(old.bytes, limits.max_bytes)
     shrinks = (limits.max_lines < old.lines > new.lines) or (limits.max_bytes < old.bytes > new.bytes)
-    if grows or not shrinks:
-        raise _full(workspace.relative(path), old, limits)
-
-
-def _full(shown: str, size: Size, limits: MemorySettings) -> MemoryFull:
-    if size.over(limits):
-        return MemoryFull(
-            say(
-                f"{shown} is over its limits ({size.lines} of {limits.max_lines} lines, {size.bytes} of "
-                f'{limits.max_bytes} bytes) and takes nothing new; "nacre review --adopt" brings it under them, after asking.',
-                f"{shown} 已超出上限（{size.lines}/{limits.max_lines} 行，{size.bytes}/{limits.max_bytes} 字节）,"
-                "不再接受新内容；“nacre review --adopt”会在询问后使其回到上限以内。",
-            )
+    if shrinks and not grows:
+        return
+    shown = workspace.relative(path)
+    if old.over(limits):
+        raise MemoryFull(
+            f"{shown} is over its limits ({old.lines} of {limits.max_lines} lines, {old.bytes} of "
+            f'{limits.max_bytes} bytes) and takes nothing new; "nacre review --adopt" brings it under them, after asking.',
+            f"{shown} 已超出上限（{old.lines}/{limits.max_lines} 行，{old.bytes}/{limits.max_bytes} 字节）,"
+            "不再接受新内容；“nacre review --adopt”会在询问后使其回到上限以内。",
         )
-    return MemoryFull(
-        say(
-            f"{shown} is full ({size.lines} of {limits.max_lines} lines, {size.bytes} of {limits.max_bytes} bytes); "
-            'run "nacre tidy" and "nacre review" to make room, or shorten it.',
-            f"{shown} 已满（{size.lines}/{limits.max_lines} 行，{size.bytes}/{limits.max_bytes} 字节）;"
-            "可运行“nacre tidy”和“nacre review”腾出空间，或手动精简。",
-        )
+    raise MemoryFull(
+        f"{shown} is full ({old.lines} of {limits.max_lines} lines, {old.bytes} of {limits.max_bytes} bytes); "
+        'run "nacre tidy" and "nacre review" to make room, or shorten it.',
+        f"{shown} 已满（{old.lines}/{limits.max_lines} 行，{old.bytes}/{limits.max_bytes} 字节）;"
+        "可运行“nacre tidy”和“nacre review”腾出空间，或手动精简。",
     )
 
 
-# Appending to logs: guard, one write of whole lines, fsync. Recorded in history inside an operation.
-
-OnSecret = Literal["refuse", "redact"]
-REFUSE: OnSecret = "refuse"
-REDACT: OnSecret = "redact"
+# The guard: no control characters, no secrets.
 
 
-def append(op: Operation, path: Path, text: str, *, on_secret: OnSecret = REFUSE) -> Appended:
+def guarded(text: str, on_secret: OnSecret = REFUSE) -> str:
+    """The text as it may be written."""
+    from nacre.guard import sanitise, secrets
+
+    safe = sanitise.clean(text)
+    if on_secret == REDACT:
+        return secrets.redact(safe).text
+    secrets.refuse_secrets(safe)
+    return safe
+
+
+def guard_added(before: bytes, data: bytes) -> bytes:
+    """The new bytes with every added line guarded; lines that stood there before pass untouched."""
+    from nacre.guard.sanitise import clean
+
+    if data.startswith(BYTE_ORDER_MARK):
+        return BYTE_ORDER_MARK + guard_added(before.removeprefix(BYTE_ORDER_MARK), data.removeprefix(BYTE_ORDER_MARK))
+    known = Counter(line.rstrip(b"\r") for line in before.split(b"\n"))
+    lines = data.split(b"\n")
+    added: dict[int, bytes] = {}
+    for position, line in enumerate(lines):
+        body = line.rstrip(b"\r")
+        if known[body]:
+            known[body] -= 1
+        elif body:
+            added[position] = body
+    if added:
+        guarded("\n".join(body.decode("utf-8", "replace") for body in added.values()))
+    for position, body in added.items():
+        try:
+            text = body.decode("utf-8")
+        except UnicodeDecodeError:
+            continue
+        if not (text.isascii() and text.isprintable()):
+            lines[position] = clean(text).encode() + lines[position][len(body) :]
+    return b"\n".join(lines)
+
+
+def _guard_value(value: Any, on_secret: OnSecret) -> Any:
+    """A value of JSON as it may be written, each text in it looked at by itself."""
+    if isinstance(value, str):
+        return guarded(value, on_secret)
+    if isinstance(value, dict):
+        return {name: _guard_value(inner, on_secret) for name, inner in value.items()}
+    return [_guard_value(inner, on_secret) for inner in value] if isinstance(value, list) else value
+
+
+# Single files.
+
+
+def append(op: Operation, path: Path, text: str, *, on_secret: OnSecret = REFUSE) -> tuple[int, int]:
     """Append whole lines to a file of the workspace; returns where their bytes begin and how many they are.
 
     A secret is refused, or blacked out where the caller asks for that. A torn last line is ended first; the file's own
     line ends are used.
     """
-    safe = _guarded_rows(text, on_secret) if path.suffix == ".jsonl" else guarded(text, on_secret)
+    if path.suffix == ".jsonl":
+        values = [json.loads(line) for line in text.split("\n") if line]
+        safe = "".join(jsonl.dump_row(_guard_value(value, on_secret)) for value in values)
+    else:
+        safe = guarded(text, on_secret)
     if not safe.strip("\n"):
-        raise BadInput(say("There is nothing to write: the text is empty.", "没有可写入的内容：文本为空。"))
+        raise BadInput("There is nothing to write: the text is empty.", "没有可写入的内容：文本为空。")
     op.place(path)
-    tail = tail_of(path)
-    data = lines_for(tail, safe)
+    data = disk.lines_for(path, safe)
     before = disk.read_bytes(path) or None  # an empty file is what a killed run left: undo takes it away
     after = (before or b"") + data
     check_limits(op.workspace, path, before, after, op.config.memory)
@@ -116,36 +159,7 @@ def append(op: Operation, path: Path, text: str, *, on_secret: OnSecret = REFUSE
         bytes=disk.digest(data),
     )
     op.record([change], [data])
-    return append_bytes(path, data)
-
-
-def _guarded_rows(text: str, on_secret: OnSecret) -> str:
-    """Lines of JSON as they may be written, each text in them looked at by itself: what follows it in the line is no part of it."""
-
-    def safe(value: Any) -> Any:
-        if isinstance(value, str):
-            return guarded(value, on_secret)
-        if isinstance(value, dict):
-            return {name: safe(inner) for name, inner in value.items()}
-        return [safe(inner) for inner in value] if isinstance(value, list) else value
-
-    return "".join(jsonl.dump_row(safe(json.loads(line))) for line in text.split("\n") if line)
-
-
-def guarded(text: str, on_secret: OnSecret = REFUSE) -> str:
-    """The text as it may be written: no control characters, no secrets."""
-    from nacre.guard import sanitise, secrets
-
-    safe = sanitise.clean(text)
-    if on_secret == REDACT:
-        return secrets.redact(safe).text
-    secrets.refuse_secrets(safe)
-    return safe
-
-
-# Changing, removing and moving whole files: lock, still what was read, guard, preimage, atomic write.
-
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+    return disk.append_bytes(path, data), len(data)
 
 
 def rewrite(op: Operation, path: Path, data: bytes, *, read: str | None, log: bool = False) -> str:
@@ -157,10 +171,8 @@ def rewrite(op: Operation, path: Path, data: bytes, *, read: str | None, log: bo
     op.place(path)
     if not log and is_log(op.workspace, path):
         raise BadInput(
-            say(
-                f"{op.workspace.relative(path)} is a daily log: lines are only ever added to it.",
-                f"{op.workspace.relative(path)} 是每日日志：只能追加内容。",
-            )
+            f"{op.workspace.relative(path)} is a daily log: lines are only ever added to it.",
+            f"{op.workspace.relative(path)} 是每日日志：只能追加内容。",
         )
     before = expect(op.workspace, path, read)
     safe = guard_added(before or b"", data)
@@ -181,21 +193,18 @@ def write_recorded(op: Operation, path: Path, before: bytes | None, data: bytes)
 
 def write_over(op: Operation, path: Path, before: bytes | None, data: bytes, *, mode: int | None = None) -> None:
     """The write itself: a daily log is edited in place, any other file replaced. `mode` is for a new one."""
-
-    def still() -> None:
-        expect(op.workspace, path, None if before is None else disk.digest(before))
-
-    if not is_log(op.workspace, path):
-        disk.write(path, data, mode=mode, still=still)
-    elif not disk.edit_log(op.workspace, path, before or b"", data, mode=mode or disk.PRIVATE):
+    if is_log(op.workspace, path):
+        written = disk.edit_log(op.workspace, path, before or b"", data, mode=mode or disk.PRIVATE)
+    else:
+        written = disk.replace(path, data, None if before is None else disk.digest(before), mode=mode)
+    if not written:
         raise changed_outside(op.workspace.relative(path))
 
 
 def remove_file(op: Operation, path: Path, *, read: str) -> None:
     """Delete a file that is still what was read."""
     op.place(path)
-    before = expect(op.workspace, path, read)
-    assert before is not None
+    before = expect(op.workspace, path, read) or b""
     mode = stat.S_IMODE(path.stat().st_mode)
     op.record([Change(op.workspace.relative(path), DELETE, read, None, mode=mode)], [before])
     take_away(op, path, before)
@@ -214,26 +223,28 @@ def move_file(op: Operation, path: Path, to: Path, *, read: str) -> None:
     op.place(path)
     op.place(to)
     expect(op.workspace, path, read)
-    if os.path.lexists(to):
-        raise changed_outside(op.workspace.relative(to))
+    _expect_free(op.workspace, to)
     op.record([Change(op.workspace.relative(path), MOVE, read, read, to=op.workspace.relative(to))], [])
     disk.rename(path, to)
 
 
 def expect(workspace: Workspace, path: Path, read: str | None) -> bytes | None:
     """The file's bytes, when they are what was read; else `ChangedOutside`."""
-    now = disk.read_bytes(path)
-    if (None if now is None else disk.digest(now)) != read:
+    data = disk.read_bytes(path)
+    if (None if data is None else disk.digest(data)) != read:
         raise changed_outside(workspace.relative(path))
-    return now
+    return data
+
+
+def _expect_free(workspace: Workspace, path: Path) -> None:
+    if os.path.lexists(path):
+        raise changed_outside(workspace.relative(path))
 
 
 def changed_outside(shown: str) -> ChangedOutside:
     return ChangedOutside(
-        say(
-            f"{shown} was changed by someone else meanwhile; nothing was written. Run the command again.",
-            f"{shown} 在此期间被他人修改；未写入任何内容。请重新运行命令。",
-        )
+        f"{shown} was changed by someone else meanwhile; nothing was written. Run the command again.",
+        f"{shown} 在此期间被他人修改；未写入任何内容。请重新运行命令。",
     )
 
 
@@ -243,50 +254,13 @@ def is_log(workspace: Workspace, path: Path) -> bool:
     return real.parent == disk.real(workspace.memory) and bool(DAY_NAME.fullmatch(real.name))
 
 
-def guard_added(before: bytes, data: bytes) -> bytes:
-    """The new bytes with every added line guarded; lines that stood there before pass untouched."""
-    if data.startswith(BYTE_ORDER_MARK):
-        return BYTE_ORDER_MARK + guard_added(before.removeprefix(BYTE_ORDER_MARK), data.removeprefix(BYTE_ORDER_MARK))
-    known = Counter(line.rstrip(b"\r") for line in before.split(b"\n"))
-    lines = data.split(b"\n")
-    added: list[int] = []
-    for position, line in enumerate(lines):
-        bare = line.rstrip(b"\r")
-        if known[bare]:
-            known[bare] -= 1
-        elif bare:
-            added.append(position)
-    if not added:
-        return data
-    bodies = [lines[position].rstrip(b"\r") for position in added]
-    text = "\n".join(body.decode("utf-8", "replace") for body in bodies)
-    guarded(text)
-    for position, body in zip(added, bodies, strict=True):
-        if body.isascii() and body.decode().isprintable():
-            continue
-        try:
-            clean = _clean(body.decode("utf-8"))
-        except UnicodeDecodeError:
-            continue
-        lines[position] = clean.encode() + lines[position][len(body) :]
-    return b"\n".join(lines)
-
-
-def _clean(line: str) -> str:
-    from nacre.guard.sanitise import clean
-
-    return clean(line)
-
-
 # Many files changed as one: all are checked, one record tells of them, each folder is synced once.
-
-BATCH_SIZE = 1000  # changes of one record
 
 
 @dataclass(frozen=True)
 class _Pending:
     """A change that waits: `to` for a move, `data` for a write, neither for a removal. `staged` is where the data lie already;
-    `beside` must still be as given."""
+    the file `beside` must still have the hash given with it."""
 
     who: int
     path: Path
@@ -298,7 +272,7 @@ class _Pending:
 
     @property
     def places(self) -> tuple[Path, ...]:
-        return tuple(one for one in (self.path, self.to, self.beside and self.beside[0]) if one)
+        return tuple(place for place in (self.path, self.to, self.beside and self.beside[0]) if place)
 
 
 class Batch:
@@ -310,7 +284,7 @@ class Batch:
     def __init__(self, op: Operation) -> None:
         self.op = op
         self.failed: dict[int, NacreError] = {}
-        self._wishes: list[_Pending] = []
+        self._pending: list[_Pending] = []
         self._touched: set[Path] = set()
         self._ours: set[Path] = set()  # folders known to lie in the workspace or its layers
 
@@ -330,95 +304,79 @@ class Batch:
         """Delete a file that is still what was read, and only while the one `beside` has the bytes of a hash."""
         self._add(_Pending(who, path, read, beside=beside))
 
-    def _add(self, wish: _Pending) -> None:
-        if len(self._wishes) >= BATCH_SIZE or not self._touched.isdisjoint(wish.places):
+    def _add(self, pending: _Pending) -> None:
+        if len(self._pending) >= BATCH_SIZE or not self._touched.isdisjoint(pending.places):
             self.carry_out()
-        self._wishes.append(wish)
-        self._touched.update(wish.places)
+        self._pending.append(pending)
+        self._touched.update(pending.places)
 
     def carry_out(self) -> None:
         """Make every change that waits, and make them last."""
-        wishes, self._wishes, self._touched = self._wishes, [], set()
-        ready: list[tuple[int, Callable[[], None]]] = []
+        waiting, self._pending, self._touched = self._pending, [], set()
+        ready: list[_Pending] = []
         changes: list[Change] = []
         contents: list[bytes] = []
-        for wish in wishes:
-            if wish.who in self.failed:
+        for pending in waiting:
+            if pending.who in self.failed:
                 continue
             try:
-                change, kept, work = self._ready(wish)
+                checked, change, kept = self._check(pending)
                 refuse_unnameable([change] if self.op.config.history.enabled else [])
-            except NacreError as trouble:
-                self.failed[wish.who] = trouble
+            except NacreError as error:
+                self.failed[pending.who] = error
                 continue
-            ready.append((wish.who, work))
+            ready.append(checked)
             changes.append(change)
             contents += kept
         if not ready:
             return
         self.op.record(changes, contents)
         with disk.folders_once():
-            for who, work in ready:
-                self._make(who, work)
+            for pending in ready:
+                try:
+                    if pending.who not in self.failed:
+                        self._make(pending)
+                        continue
+                except Locked:
+                    raise
+                except NacreError as error:
+                    self.failed[pending.who] = error
+                self.op.is_whole = False
 
-    def _make(self, who: int, work: Callable[[], None]) -> None:
-        if who in self.failed:
-            self.op.is_whole = False
-            return
-        try:
-            work()
-        except Locked:
-            raise
-        except NacreError as trouble:
-            self.failed[who] = trouble
-            self.op.is_whole = False
-
-    def _ready(self, wish: _Pending) -> tuple[Change, list[bytes], Callable[[], None]]:
-        """The record of a change, the contents that history needs for it, and the change itself."""
-        op, path = self.op, wish.path
+    def _check(self, pending: _Pending) -> tuple[_Pending, Change, list[bytes]]:
+        """The change with its data guarded, its record, and the contents that history needs for it."""
+        op, path, read = self.op, pending.path, pending.read
+        for place in pending.places:
+            if os.path.islink(place) or place.parent not in self._ours:
+                op.place(place)
+                if not os.path.islink(place):
+                    self._ours.add(place.parent)
+        before = expect(op.workspace, path, read)
         shown = op.workspace.relative(path)
-        self._must_be_ours(wish.places)
-        before = expect(op.workspace, path, wish.read)
-        if wish.to is not None:
-            to = wish.to
-            self._must_be_free(to)
-            record = Change(shown, MOVE, wish.read, wish.read, to=op.workspace.relative(to))
-            return record, [], lambda: self._move(path, to)
-        if wish.data is not None and (staged := wish.staged):
-            record = Change(shown, CREATE, None, disk.digest(wish.data))
-            return record, [wish.data], lambda: disk.put_staged(staged, path, still=lambda: self._expect(wish))
-        if wish.data is not None:
-            safe = guard_added(before or b"", wish.data)
-            record = Change(shown, REWRITE if before is not None else CREATE, wish.read, disk.digest(safe))
-            kept = [safe] if before is None else [before, safe]
-            return record, kept, lambda: disk.write(path, safe, still=lambda: self._expect(wish))
-        self._expect(wish)
+        if pending.to is not None:
+            _expect_free(op.workspace, pending.to)
+            return pending, Change(shown, MOVE, read, read, to=op.workspace.relative(pending.to)), []
+        if pending.data is not None:
+            data = pending.data if pending.staged else guard_added(before or b"", pending.data)
+            change = Change(shown, CREATE if before is None else REWRITE, read, disk.digest(data))
+            return replace(pending, data=data), change, [data] if before is None else [before, data]
+        if pending.beside:
+            expect(op.workspace, *pending.beside)
         mode = stat.S_IMODE(path.stat().st_mode)
-        return Change(shown, DELETE, wish.read, None, mode=mode), [before or b""], lambda: self._remove(wish)
+        return pending, Change(shown, DELETE, read, None, mode=mode), [before or b""]
 
-    # What was checked before the record is looked at again: others may have come while the files before it were changed.
-
-    def _expect(self, wish: _Pending) -> None:
-        expect(self.op.workspace, wish.path, wish.read)
-        if wish.beside:
-            expect(self.op.workspace, *wish.beside)
-
-    def _must_be_ours(self, places: Iterable[Path]) -> None:
-        for place in places:
-            if os.path.islink(place):
-                self.op.place(place)
-            elif place.parent not in self._ours:
-                self.op.place(place)
-                self._ours.add(place.parent)
-
-    def _must_be_free(self, place: Path) -> None:
-        if os.path.lexists(place):
-            raise changed_outside(self.op.workspace.relative(place))
-
-    def _move(self, path: Path, to: Path) -> None:
-        self._must_be_free(to)
-        disk.rename(path, to)
-
-    def _remove(self, wish: _Pending) -> None:
-        self._expect(wish)
-        disk.remove(wish.path)
+    def _make(self, pending: _Pending) -> None:
+        """The change itself. What was checked before the record is checked again: others may have come meanwhile."""
+        workspace, path, read = self.op.workspace, pending.path, pending.read
+        if pending.to is not None:
+            _expect_free(workspace, pending.to)
+            disk.rename(path, pending.to)
+        elif pending.data is not None:
+            staged = pending.staged
+            if not (disk.put_staged(staged, path) if staged else disk.replace(path, pending.data, read)):
+                raise changed_outside(workspace.relative(path))
+        else:
+            expect(workspace, path, read)
+            if pending.beside:
+                expect(workspace, *pending.beside)
+            disk.remove(path)
