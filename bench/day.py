@@ -28,7 +28,7 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +88,7 @@ def serve(root: str, path: Path, start: str, ready: int) -> None:
     service.Errands = Errands  # type: ignore[attr-defined]
     gc.set_threshold(10_000, 20, 20)  # as `nacre serve` does
     with Memory.open(root) as opened:
-        memory = Memory(opened.workspace, opened.config, clock)
+        memory = Memory(replace(opened.opened, clock=clock))
         service.Daemon(memory).serve(ready)
 
 

@@ -29,7 +29,7 @@ def story(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_talks_are_read_by_the_readers_of_their_agents(tmp_path: Path, language: str) -> None:
     stage = prepare(tmp_path, language)
-    memory = Memory(stage.workspace, stage.config, stage.clock(NOW))
+    memory = Memory(stage.at(NOW))
     found = memory.survey()
     assert {row.agent for row in found} == {"claude-code", "openclaw"}
     assert sum(row.sessions for row in found) == stage.talks == 8

@@ -64,9 +64,8 @@ def test_only_agents_that_are_here_and_switched_on_are_proven(memory: Memory, ho
     claude(home)
     assert [name for name, _, _ in proof.agents_here(memory)] == ["claude"]
     assert proof.agent_problems(memory) == []
-    memory.config = dataclasses.replace(
-        memory.config, sources=SourcesSettings(claude_code=SourceSettings(enabled=False))
-    )
+    config = dataclasses.replace(memory.config, sources=SourcesSettings(claude_code=SourceSettings(enabled=False)))
+    memory.opened = dataclasses.replace(memory.opened, config=config)
     assert proof.agents_here(memory) == []
 
 
@@ -93,7 +92,7 @@ def fail(memory: Memory, job: str, when: dt.datetime, said: str = "the disk is f
 
 def test_a_failing_job_is_told_with_its_reason_and_the_command_that_tries_it_again(memory: Memory) -> None:
     now = dt.datetime(2026, 3, 2, 12, tzinfo=UTC)
-    memory.clock = Clock(UTC, now)
+    memory.opened = dataclasses.replace(memory.opened, clock=Clock(UTC, now))
     fail(memory, "memory-tidy", now - dt.timedelta(hours=9))
     (problem,) = doctor.job_problems(memory)
     assert "memory-tidy has failed 1 times since 2026-03-02 03:00: the disk is full" in problem.message
@@ -136,7 +135,8 @@ def test_a_scheduler_that_was_told_of_another_python_is_told_of(
 
 
 def test_times_that_cannot_be_understood_are_told_and_status_still_works(memory: Memory) -> None:
-    memory.config = dataclasses.replace(memory.config, jobs=JobsSettings(sync="every now and then"))
+    config = dataclasses.replace(memory.config, jobs=JobsSettings(sync="every now and then"))
+    memory.opened = dataclasses.replace(memory.opened, config=config)
     (problem,) = doctor.job_problems(memory)
     assert problem.severity == "error"
     assert "jobs.sync" in problem.message
@@ -200,7 +200,7 @@ def test_a_log_of_the_future_is_told_unless_the_moment_was_chosen(memory: Memory
     (memory.workspace.memory / "2999-01-01.md").write_text("# 2999-01-01\n", "utf8")
     (problem,) = doctor.machine_problems(memory)
     assert "memory/2999-01-01.md is dated after today" in problem.message
-    memory.clock = Clock(UTC, dt.datetime(2026, 3, 2, tzinfo=UTC))
+    memory.opened = dataclasses.replace(memory.opened, clock=Clock(UTC, dt.datetime(2026, 3, 2, tzinfo=UTC)))
     assert doctor.machine_problems(memory) == []
 
 

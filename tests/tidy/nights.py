@@ -75,7 +75,7 @@ class Nights:
         return Memory.open(self.root, now=f"{day}T{time}+00:00")
 
     def room(self, day: str = TODAY, time: str = "03:00:00") -> TidyContext:
-        return self.memory(day, time)._desk()
+        return self.memory(day, time)._tidying()
 
     def tidy(self, day: str = TODAY, time: str = "03:00:00", *, dry_run: bool = False) -> TidyReport:
         with self.memory(day, time) as memory:

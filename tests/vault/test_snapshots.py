@@ -11,6 +11,7 @@ from nacre.clock import Clock
 from nacre.config.settings import Config
 from nacre.errors import PathEscape
 from nacre.memory import Working
+from nacre.model.context import Context
 from nacre.model.workspace import Workspace
 from nacre.vault.undo import undo
 
@@ -19,7 +20,7 @@ KEY = "sk-" + "proj-" + "Ab3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0dF3gH6jK9mN2pQ5sT8"
 
 
 def at(workspace: Workspace, minutes: int = 0) -> Working:
-    return Working(workspace, Config(), Clock(dt.UTC, NOON + dt.timedelta(minutes=minutes)))
+    return Working(Context(workspace, Config(), Clock(dt.UTC, NOON + dt.timedelta(minutes=minutes))))
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from nacre.clock import Clock
 from nacre.config.settings import Config
 from nacre.errors import NotFound
 from nacre.memory import Working
+from nacre.model.context import Context
 from nacre.model.report import Problem
 from nacre.model.workspace import Workspace
 from nacre.vault import problems as module
@@ -88,7 +89,7 @@ def test_a_journal_full_of_garbage_is_one_row(workspace: Workspace) -> None:
 
 def test_history_that_lost_what_an_undo_needs_is_told(workspace: Workspace) -> None:
     clock = Clock(dt.UTC, dt.datetime(2026, 3, 28, 14, 5, tzinfo=dt.UTC))
-    working = Working(workspace, Config(), clock)
+    working = Working(Context(workspace, Config(), clock))
     working.task("Move the shop")
     working.task("Paint the shop")
     assert of(workspace, "history lost") == []

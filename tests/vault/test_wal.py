@@ -16,6 +16,7 @@ from nacre.config.settings import Config
 from nacre.errors import NacreError
 from nacre.guard.sanitise import one_line
 from nacre.memory import Working
+from nacre.model.context import Context
 from nacre.model.workspace import Workspace
 from nacre.vault.working import as_text, plain
 
@@ -24,7 +25,7 @@ NOON = dt.datetime(2026, 3, 28, 14, 5, tzinfo=dt.UTC)
 
 
 def at(workspace: Workspace, moment: dt.datetime = NOON) -> Working:
-    return Working(workspace, Config(), Clock(dt.UTC, moment))
+    return Working(Context(workspace, Config(), Clock(dt.UTC, moment)))
 
 
 def decisions(count: int) -> str:

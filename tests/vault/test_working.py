@@ -17,6 +17,7 @@ from nacre.config.settings import Config, StateSettings
 from nacre.errors import BadInput, NacreError, NotFound, PathEscape, SecretRefused
 from nacre.i18n import use_language
 from nacre.memory import Working
+from nacre.model.context import Context
 from nacre.model.workspace import Workspace
 from nacre.vault import working
 from nacre.vault.history import read_history
@@ -28,7 +29,7 @@ KEY = "sk-" + "proj-" + "Ab3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0dF3gH6jK9mN2pQ5sT8"
 
 
 def at(workspace: Workspace, moment: dt.datetime = NOON, **limits: int) -> Working:
-    return Working(workspace, Config(state=StateSettings(**limits)), Clock(dt.UTC, moment))
+    return Working(Context(workspace, Config(state=StateSettings(**limits)), Clock(dt.UTC, moment)))
 
 
 def state(workspace: Workspace) -> str:
@@ -158,7 +159,7 @@ def test_times_that_another_tool_wrote_are_of_the_day_when_it_wrote_the_file(wor
 def test_the_oldest_decisions_move_to_the_log_in_one_operation(workspace: Workspace) -> None:
     for number in range(4):
         at(workspace, NOON + dt.timedelta(minutes=number), max_entries=3).decide(f"decision {number}")
-    assert working.section_entries(at(workspace).read().document, "decisions")[0].words == "decision 1"
+    assert working.section_entries(at(workspace).shown().document, "decisions")[0].words == "decision 1"
     assert log(workspace) == "# 2026-03-28\n\n## 14:08 note | agent\n- [Decision] decision 0\n"
     at(workspace, NOON + dt.timedelta(days=1), max_entries=3).decide("明天的决策")
     assert "- [Decision] decision 1 (2026-03-28)\n" in log(workspace, "2026-03-29")
@@ -265,7 +266,7 @@ def test_text_stays_text(workspace: Workspace, text: str) -> None:
     told = desk.get()
     assert (told["task"], told["pending"], told["blockers"]) == (text, [text], [text])
     assert (told["decisions"][0]["text"], told["context"]) == (text, [{"key": "key", "value": text}])
-    assert [one.title for one in desk.read().document.sections] == [
+    assert [one.title for one in desk.shown().document.sections] == [
         "Session State", "Current Task", "Key Context", "Recent Decisions", "Pending", "Blockers",
     ]  # fmt: skip
     assert not any(
@@ -286,7 +287,7 @@ def test_no_text_gets_out_of_its_line(memory_disk: Path, texts: list[str]) -> No
                 write(text)
             except (BadInput, SecretRefused):
                 continue
-    doc = desk.read().document
+    doc = desk.shown().document
     assert [one.title for one in doc.sections] == [
         "S", "Pending", "Mine", "Current Task", "Recent Decisions", "Blockers"
     ]  # fmt: skip

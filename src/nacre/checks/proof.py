@@ -18,6 +18,7 @@ from nacre.config.settings import SourcesSettings, SyncSettings
 from nacre.errors import NacreError
 from nacre.i18n import say
 from nacre.memory import Memory
+from nacre.model.context import Context
 from nacre.model.hit import Hit, SearchReport
 from nacre.model.report import Problem
 from nacre.model.workspace import Workspace
@@ -241,7 +242,7 @@ def try_capture(source: Source, write: Write, memory: Memory) -> str | None:
             return say("its transcript was not found", "没有找到其对话记录")
         if not report.sections:
             return say("nothing of its transcript could be read", "其对话记录无法读取")
-        with Memory(workspace, config, clock) as scratch:
+        with Memory(Context(workspace, config, clock)) as scratch:
             if not scratch.search("pnpm", 3, mode="text"):
                 return say("what was captured was not found again", "采集到的内容未能查到")
     return None

@@ -18,7 +18,7 @@ from nacre.cli.sync import ask_consent, show_found
 from nacre.clock import duration, duration_in_words
 from nacre.errors import ModelUnusable, NacreError
 from nacre.i18n import say
-from nacre.memory import Memory, default_place
+from nacre.memory import Memory, default_place, opened_at
 
 _WIDTH = 11  # columns
 
@@ -408,29 +408,14 @@ def up(
         return
     owner_only(invocation)
     wishes = Wishes(not no_models, not no_capture, yes, jobs, serve, connect, exclude)
-    memory = _as_it_is(invocation)
+    place = Path(invocation.workspace or default_place()).expanduser().absolute()
+    memory = Memory(opened_at(place, invocation.now))  # in the place that it has or will have: nothing is made yet
     agents = agents_here(memory) if wishes.capture else []
     somebody = sys.stdin.isatty() and sys.stderr.isatty()
     asks = None if yes else somebody and None in (jobs, serve, connect)
     explain(memory, agents, models=wishes.models, capture=wishes.capture, asks=asks)
     if not dry_run:
         _Setup(invocation, wishes, memory, agents).go()
-
-
-def _as_it_is(invocation: Invocation) -> Memory:
-    """The memory in the place that it has or will have; nothing is made yet."""
-    from nacre import config as settings
-    from nacre.clock import Clock, zone
-    from nacre.i18n import use_language
-    from nacre.model.workspace import Workspace
-    from nacre.vault.discover import check_own_files
-
-    place = Path(invocation.workspace or default_place()).expanduser().absolute()
-    check_own_files(Workspace(place))
-    config = settings.load(place)
-    if config.language != "auto":
-        use_language(config.language)
-    return Memory(Workspace(place), config, Clock(zone(config.timezone)).at(invocation.now))
 
 
 class _Setup:

@@ -19,7 +19,7 @@ from nacre.vault.ledger import NONE_CLOSED, ClosedEntries
 
 if TYPE_CHECKING:
     from nacre.context.gather import Superseded
-    from nacre.memory import Reading
+    from nacre.memory import Memory
     from nacre.model.hit import Hit
 
 
@@ -27,7 +27,7 @@ _HITS = 32  # that are looked at for what a session is given of them
 
 
 def give(
-    memory: Reading,
+    memory: Memory,
     budget: int | None,
     *,
     query: str | None,
@@ -58,7 +58,7 @@ def give(
     return pack
 
 
-def _gathered(memory: Reading, place: SessionProject, answers: list[Piece], *, all_files: bool) -> Gathered:
+def _gathered(memory: Memory, place: SessionProject, answers: list[Piece], *, all_files: bool) -> Gathered:
     if memory.scope.group is None:
         closed = closed_for(memory)
         return gather.gather_private(
@@ -70,7 +70,7 @@ def _gathered(memory: Reading, place: SessionProject, answers: list[Piece], *, a
     )
 
 
-def place_of(memory: Reading, project: str | None, here: str | None) -> SessionProject:
+def place_of(memory: Memory, project: str | None, here: str | None) -> SessionProject:
     """The project that is named, or that of the folder the session works in; one that nobody set up is known by its stamps alone."""
     if project:
         return SessionProject(slug_of(project), is_known=True)
@@ -84,11 +84,11 @@ def place_of(memory: Reading, project: str | None, here: str | None) -> SessionP
     return SessionProject(slug_of(name) if name else None)
 
 
-def _answers(memory: Reading, query: str, place: SessionProject, mode: str) -> list[Piece]:
+def _answers(memory: Memory, query: str, place: SessionProject, mode: str) -> list[Piece]:
     return pieces_of(memory, hits_for(memory, query, place, mode))
 
 
-def hits_for(memory: Reading, query: str, place: SessionProject, mode: str, most: int = _HITS) -> tuple[Hit, ...]:
+def hits_for(memory: Memory, query: str, place: SessionProject, mode: str, most: int = _HITS) -> tuple[Hit, ...]:
     """What answers the question, for this project and of none; a group's own has no project."""
     found = memory.ask(query, most, mode=mode, filters=memory.filters(project=place.project)).hits
     if memory.scope.group is None:
@@ -96,7 +96,7 @@ def hits_for(memory: Reading, query: str, place: SessionProject, mode: str, most
     return found
 
 
-def pieces_of(memory: Reading, found: tuple[Hit, ...], told: Superseded | None = None) -> list[Piece]:
+def pieces_of(memory: Memory, found: tuple[Hit, ...], told: Superseded | None = None) -> list[Piece]:
     """Hits as passages under their citations, ready to be packed; what was overtaken is left out, or given as `told` says."""
     from nacre.context import gather
 
@@ -107,7 +107,7 @@ def pieces_of(memory: Reading, found: tuple[Hit, ...], told: Superseded | None =
     return gather.cited_passages(found, whole, closed_for(memory), told or gather.leave_out)
 
 
-def closed_for(memory: Reading) -> ClosedEntries:
+def closed_for(memory: Memory) -> ClosedEntries:
     """What no longer holds. The ledger is the owner's: a group is given its own as it stands."""
     return (
         ledger.load_closed(memory.workspace, memory.clock.today().isoformat())
@@ -116,7 +116,7 @@ def closed_for(memory: Reading) -> ClosedEntries:
     )
 
 
-def _project_of(memory: Reading, hit: Hit) -> str | None:
+def _project_of(memory: Memory, hit: Hit) -> str | None:
     """The project of a hit: by its stamp or folder, or by what the checkpoint that it stands in says of itself."""
     from nacre.vault.files import TIERS
 
@@ -125,7 +125,7 @@ def _project_of(memory: Reading, hit: Hit) -> str | None:
     return project_of_checkpoint(memory.workspace.root / hit.path, memory.workspace)
 
 
-def _note(memory: Reading, pack: ContextPack, query: str | None) -> None:
+def _note(memory: Memory, pack: ContextPack, query: str | None) -> None:
     import hashlib
 
     from nacre.vault import injected

@@ -10,7 +10,7 @@ import sys
 import threading
 import typing
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -330,7 +330,7 @@ class RequestHandler:
         """The memory of a listener, for one question: trouble that is noted in one must not be told in the next."""
         listener = Scope.parse(scope)
         memory = copy.copy(self.memory if listener.group is None else self._for_groups(scope))
-        memory.scope = listener
+        memory.opened = replace(memory.opened, scope=listener)
         return memory
 
     def _for_groups(self, scope: str) -> Memory:
@@ -341,9 +341,8 @@ class RequestHandler:
                 embedder, reason = main.embedder()
                 # One set of models for all, unless there is something to tell about them, which each has to tell itself.
                 shared = embedder if reason is None else None
-                self._groups = Memory(
-                    main.workspace, main.config, main.clock, scope=scope, problems=main.problems, embedder=shared
-                )
+                opened = replace(main.opened, scope=Scope.parse(scope))
+                self._groups = Memory(opened, problems=main.problems, embedder=shared)
             return self._groups
 
     def close(self) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from nacre.clock import Clock, zone
 from nacre.config.settings import Config, EmbedSettings, SourceSettings, SourcesSettings
 from nacre.memory import Memory
+from nacre.model.context import Context
 from nacre.model.workspace import Workspace
 
 LANGUAGES = ("en", "zh")
@@ -36,8 +37,8 @@ class Stage:
     def workspace(self) -> Workspace:
         return Workspace(self.folder / "workspace")
 
-    def clock(self, moment: str) -> Clock:
-        return Clock(zone(self.config.timezone)).at(moment)
+    def at(self, moment: str) -> Context:
+        return Context(self.workspace, self.config, Clock(zone(self.config.timezone)).at(moment))
 
 
 def prepare(folder: Path, language: str) -> Stage:
@@ -55,7 +56,7 @@ def prepare(folder: Path, language: str) -> Stage:
         count += talk.name.endswith(".jsonl")
     stage = Stage(folder, _config(folder, language), count)
     # Trusted within its own folder only: what the user trusts is not added to.
-    clock = stage.clock(f"{FIRST_DAY}T08:00")
+    clock = stage.at(f"{FIRST_DAY}T08:00").clock
     create.init(stage.workspace.root, clock, language=language, config=stage.config, trust_folder=folder / "trust")
     return stage
 
@@ -92,16 +93,16 @@ Progress = Callable[[int, int], None]
 
 def live_through(stage: Stage, progress: Progress | None = None) -> Memory:
     """The memory on the morning after. It is one memory all the time, so that the models are loaded once."""
-    memory = Memory(stage.workspace, stage.config, stage.clock(NOW))
+    memory = Memory(stage.at(NOW))
     for number in range(DAYS):
         day = FIRST_DAY + dt.timedelta(days=number)
-        memory.clock = stage.clock(f"{day}T22:00")
+        memory.opened = stage.at(f"{day}T22:00")
         if memory.sync().sections:
             memory.checkpoint()
-        memory.clock = stage.clock(f"{day + dt.timedelta(days=1)}T03:00")
+        memory.opened = stage.at(f"{day + dt.timedelta(days=1)}T03:00")
         memory.tidy()
         memory.organise()
         if progress:
             progress(number + 1, DAYS)
-    memory.clock = stage.clock(NOW)
+    memory.opened = stage.at(NOW)
     return memory

@@ -5,11 +5,12 @@ from __future__ import annotations
 import zlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from nacre.demo.stage import SECRET, Stage
 from nacre.memory import Memory
+from nacre.model.context import Scope
 from nacre.model.hit import Hit
 from nacre.vault import checkpoints, ledger, longterm
 
@@ -76,7 +77,7 @@ def tell_story(stage: Stage, memory: Memory) -> Story:
     week = next(iter(sorted(workspace.weekly.glob("*.md"))), log)
     pack = memory.context()
     group, of_the_group = GROUPS[language]
-    with Memory(workspace, stage.config, memory.clock, scope=f"group:{group}") as listener:
+    with Memory(replace(memory.opened, scope=Scope(group))) as listener:
         private, shared = _asked(listener, QUESTIONS[language][0]), _asked(listener, of_the_group)
     return Story(
         log=(workspace.relative(log), _lines(log)[1:]),

@@ -18,6 +18,11 @@ class Scope(NamedTuple):
 
     group: str | None = None
 
+    @property
+    def name(self) -> str:
+        """As `parse` reads it."""
+        return "main" if self.group is None else f"group:{self.group}"
+
     @classmethod
     def parse(cls, text: str) -> Scope:
         if text == "main":
