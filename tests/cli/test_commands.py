@@ -269,8 +269,8 @@ def test_settings_set_at_the_same_time_are_all_kept(nacre: Nacre, tmp_path: Path
 def test_a_line_that_only_looks_like_a_setting_is_left_alone(nacre: Nacre, tmp_path: Path) -> None:
     path = tmp_path / "ws" / ".nacre" / "config.toml"
     path.write_text('note = """\n[search]\nmax_results = 1\n"""\n', "utf8")
-    assert nacre("config", "set", "search.max_results", "4").returncode == 2
-    assert path.read_text("utf8") == 'note = """\n[search]\nmax_results = 1\n"""\n'
+    assert nacre("config", "set", "search.max_results", "4").returncode == 0
+    assert path.read_text("utf8") == 'note = """\n[search]\nmax_results = 1\n"""\n\n[search]\nmax_results = 4\n'
     path.write_text("[search]\r\nmax_results = 1  # few\r\n", "utf8", newline="")
     assert nacre("config", "set", "search.max_results", "4").returncode == 0
     assert path.read_bytes() == b"[search]\r\nmax_results = 4  # few\r\n"
