@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from nacre.clock import Clock, duration
 from nacre.config.settings import CacheSettings
@@ -23,7 +23,7 @@ from nacre.vault import disk
 from nacre.vault.lock import hold
 from nacre.vault.writing import guarded
 
-LONGEST_KEY = 200  # characters
+_LONGEST_KEY = 200  # characters
 LARGEST_VALUE, LARGEST_SESSION = 65_536, 1_048_576  # bytes
 _LARGEST_FILE = 8 * LARGEST_SESSION  # a file that is larger was not written by us
 _PLAIN = re.compile(r"[a-z0-9_-]{1,64}")
@@ -80,17 +80,40 @@ def _file_name(session: str) -> str:
 
 def read_values(cache: Cache) -> dict[str, Value]:
     """Everything that the session keeps and that is not too old; nothing after a restart of the machine."""
-    return _read(cache) if _is_ours(cache.folder) else {}
+    if not _is_ours(cache.folder):
+        return {}
+    try:
+        descriptor = os.open(cache.path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise _not_ours_error(cache.path) from error
+    with os.fdopen(descriptor, "rb") as file:
+        about = os.fstat(descriptor)
+        if not stat.S_ISREG(about.st_mode) or (hasattr(os, "geteuid") and about.st_uid != os.geteuid()):
+            raise _not_ours_error(cache.path)
+        data = file.read(_LARGEST_FILE)
+    values: dict[str, Value] = {}
+    try:  # a file that is damaged, of another session, or of before the restart is only a cache
+        content = json.loads(data)
+        if content["session"] == cache.session and _is_this_boot(content["boot"]):
+            for key, (text, at) in content["values"].items():
+                value = Value(text, dt.datetime.fromisoformat(at))
+                if isinstance(text, str) and cache.clock.now() - value.at <= cache.max_age:
+                    values[key] = value
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return values
+    return values
 
 
 def get_value(cache: Cache, key: str) -> Value:
-    found = read_values(cache).get(_key(key))
-    if found is None:
+    value = read_values(cache).get(_key(key))
+    if value is None:
         raise NotFound(
             f'This session keeps nothing under "{key}"; "nacre cache list" shows what there is.',
             f"此会话没有缓存“{key}”；“nacre cache list”会列出已有内容。",
         )
-    return found
+    return value
 
 
 def put_value(cache: Cache, key: str, text: str, *, dry_run: bool = False) -> Value:
@@ -104,9 +127,8 @@ def put_value(cache: Cache, key: str, text: str, *, dry_run: bool = False) -> Va
             f"The value has {size} bytes; a session may keep {LARGEST_VALUE} under one key. Put it into a file instead.",
             f"该值有 {size} 字节；一个键最多 {LARGEST_VALUE} 字节。请改存为文件。",
         )
-    with _held(cache, dry_run=dry_run):
-        kept = {**read_values(cache), name: value}
-        data = _dumped(cache, kept)
+    with _locked(cache, dry_run=dry_run):
+        data = _dump(cache, {**read_values(cache), name: value})
         if len(data) > LARGEST_SESSION:
             raise BadInput(
                 'This session keeps 1 MB already, which is the most; "nacre cache clear KEY" makes room.',
@@ -122,26 +144,28 @@ def clear_values(cache: Cache, key: str | None = None, *, dry_run: bool = False)
     """Forget one key, or everything; the keys that were there."""
     if not _is_ours(cache.folder):
         return ()
-    with _held(cache, dry_run=dry_run):
-        kept = read_values(cache)
-        gone = tuple(kept) if key is None else tuple(name for name in kept if name == _key(key))
-        left = {name: value for name, value in kept.items() if name not in gone}
-        if dry_run:
-            return gone
-        if left:
-            disk.write(cache.path, _dumped(cache, left))
-        elif os.path.lexists(cache.path):
+    with _locked(cache, dry_run=dry_run):
+        values = read_values(cache)
+        gone = tuple(name for name in values if key is None or name == _key(key))
+        left = {name: value for name, value in values.items() if name not in gone}
+        if left and not dry_run:
+            disk.write(cache.path, _dump(cache, left))
+        elif not dry_run and os.path.lexists(cache.path):
             disk.remove(cache.path)
     return gone
 
 
 @contextlib.contextmanager
-def _held(cache: Cache, *, dry_run: bool) -> Iterator[None]:
+def _locked(cache: Cache, *, dry_run: bool) -> Iterator[None]:
     """Many processes of one session may write at once, and none loses what another wrote."""
     if dry_run:
         yield
         return
-    _make_ours(cache.folder)
+    try:
+        disk.make_folder(cache.folder)
+    except OSError as error:
+        raise cannot_write(cache.folder, error) from error
+    _is_ours(cache.folder)
     with hold(cache.path.with_suffix(".lock")):
         yield
 
@@ -150,22 +174,12 @@ def _key(key: str) -> str:
     from nacre.guard.sanitise import one_line
 
     name = one_line(key)
-    if not name or len(name) > LONGEST_KEY:
+    if not name or len(name) > _LONGEST_KEY:
         raise BadInput(
-            f"A key must have 1 to {LONGEST_KEY} characters; this one has {len(name)}.",
-            f"键须为 1 到 {LONGEST_KEY} 个字符；此处为 {len(name)} 个。",
+            f"A key must have 1 to {_LONGEST_KEY} characters; this one has {len(name)}.",
+            f"键须为 1 到 {_LONGEST_KEY} 个字符；此处为 {len(name)} 个。",
         )
     return name
-
-
-def _make_ours(folder: Path) -> None:
-    try:
-        disk.make_folder(folder.parent)
-        with contextlib.suppress(FileExistsError):
-            folder.mkdir(mode=0o700)
-    except OSError as trouble:
-        raise cannot_write(folder, trouble) from trouble
-    _is_ours(folder)
 
 
 def _is_ours(folder: Path) -> bool:
@@ -174,8 +188,8 @@ def _is_ours(folder: Path) -> bool:
         about = os.lstat(folder)
     except FileNotFoundError:
         return False
-    except OSError as trouble:
-        raise cannot_write(folder, trouble) from trouble
+    except OSError as error:
+        raise cannot_write(folder, error) from error
     if not stat.S_ISDIR(about.st_mode) or (hasattr(os, "geteuid") and about.st_uid != os.geteuid()):
         raise PathEscape(
             f'{folder} is a link or belongs to somebody else, so nothing is kept there. Name another place: "nacre config set cache.path PATH".',
@@ -187,64 +201,31 @@ def _is_ours(folder: Path) -> bool:
     return True
 
 
-def _read(cache: Cache) -> dict[str, Value]:
-    """The values of the file; none when it is damaged, of another session, or of before the restart: it is only a cache."""
-    try:
-        descriptor = os.open(cache.path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
-    except FileNotFoundError:
-        return {}
-    except OSError as trouble:
-        raise _no_file_of_ours(cache.path) from trouble
-    with os.fdopen(descriptor, "rb") as file:
-        about = os.fstat(descriptor)
-        if not stat.S_ISREG(about.st_mode) or (hasattr(os, "geteuid") and about.st_uid != os.geteuid()):
-            raise _no_file_of_ours(cache.path)
-        data = file.read(_LARGEST_FILE + 1)
-    try:
-        told = json.loads(data) if len(data) <= _LARGEST_FILE else None
-    except (ValueError, RecursionError):
-        told = None
-    if not isinstance(told, dict) or told.get("session") != cache.session or not _same_boot(told.get("boot")):
-        return {}
-    entries = told.get("values")
-    found = (
-        {name: value for name, one in entries.items() if (value := _value(one))} if isinstance(entries, dict) else {}
+def _not_ours_error(path: Path) -> PathEscape:
+    return PathEscape(
+        f"{path} is a link, or not a file of yours; remove it, then this session can keep values again.",
+        f"{path} 是链接或不属于您；请将其移除，之后此会话才能继续缓存。",
     )
-    now = cache.clock.now()
-    return {name: value for name, value in found.items() if now - value.at <= cache.max_age}
 
 
-def _value(told: Any) -> Value | None:
-    try:
-        text, at = told
-        moment = dt.datetime.fromisoformat(at)
-    except (TypeError, ValueError):
-        return None
-    return Value(text, moment) if isinstance(text, str) and moment.tzinfo else None
-
-
-def _dumped(cache: Cache, kept: Mapping[str, Value]) -> bytes:
-    entries = {name: [value.text, value.at.isoformat()] for name, value in kept.items()}
+def _dump(cache: Cache, values: Mapping[str, Value]) -> bytes:
+    entries = {name: [value.text, value.at.isoformat()] for name, value in values.items()}
     return json.dumps({"session": cache.session, "boot": _boot(), "values": entries}, ensure_ascii=False).encode()
 
 
 def _boot() -> str:
     """Which run of the machine this is: its id on Linux, else about when it began."""
-    if known := disk.boot_id():
-        return known
+    if boot_id := disk.boot_id():
+        return boot_id
     # Of the clocks that begin with the machine, this one goes on while a Mac sleeps.
     running = time.clock_gettime(time.CLOCK_MONOTONIC) if hasattr(time, "clock_gettime") else time.monotonic()
     return f"{time.time() - running:.0f}"
 
 
-def _same_boot(told: Any) -> bool:
+def _is_this_boot(boot: str) -> bool:
     now = _boot()
-    if told == now:
-        return True
-    try:  # the clock may have been set a little since
-        return abs(float(told) - float(now)) < 300
-    except (TypeError, ValueError):
-        return False
+    # The clock may have been set a little since.
+    return boot == now or (not disk.boot_id() and abs(float(boot) - float(now)) < 300)
 
 
 def sweep_cache(folder: Path, max_age: dt.timedelta, *, but: Path | None = None, dry_run: bool = False) -> int:
@@ -260,10 +241,3 @@ def sweep_cache(folder: Path, max_age: dt.timedelta, *, but: Path | None = None,
                     if not dry_run:
                         os.unlink(entry.path)
     return gone
-
-
-def _no_file_of_ours(path: Path) -> PathEscape:
-    return PathEscape(
-        f"{path} is a link, or not a file of yours; remove it, then this session can keep values again.",
-        f"{path} 是链接或不属于您；请将其移除，之后此会话才能继续缓存。",
-    )

@@ -17,27 +17,26 @@ from nacre.vault.history import operation, private_folder
 from nacre.vault.markdown import document
 from nacre.vault.writing import rewrite
 
-IGNORED = (".nacre/", "memory/archive/*.md.bak-*")
-
-
-@dataclass(frozen=True)
-class Write:
-    """A file to be made or changed, still as it was read."""
-
-    path: Path
-    read: str | None
-    data: bytes
+_IGNORED = (".nacre/", "memory/archive/*.md.bak-*")
 
 
 @dataclass(frozen=True)
 class InitPlan:
-    """Everything that is missing, and the steps to show."""
+    """Folders that are missing, files with their bytes before and after, and the steps to show."""
 
     workspace: Workspace
     folders: tuple[Path, ...]
-    writes: tuple[Write, ...]
+    writes: tuple[tuple[Path, bytes | None, bytes], ...]
     trusts: bool
     plan: Plan
+
+
+def init(
+    root: Path, clock: Clock, *, language: str = "en", config: Config | None = None, trust_folder: Path | None = None
+) -> Workspace:
+    """Make the folder a workspace, or complete it."""
+    init_plan = plan_init(root, language=language, config=config, trust_folder=trust_folder)
+    return apply_init(init_plan, clock, config, trust_folder)
 
 
 def plan_init(
@@ -45,70 +44,49 @@ def plan_init(
 ) -> InitPlan:
     """What has to be made so that the folder is a workspace; nothing when it is one."""
     workspace = Workspace(root)
-    config = config or Config()
-    folders = tuple(one for one in (root, workspace.memory, workspace.machine) if not one.is_dir())
-    steps = [Step("create", f"{workspace.relative(one)}/", say("folder", "文件夹")) for one in folders]
-    writes: list[Write] = []
-
-    def wants(path: Path, before: bytes | None, after: bytes, reason: str) -> None:
-        if before == after:
-            return
-        writes.append(Write(path, None if before is None else disk.digest(before), after))
-        steps.append(Step("create" if before is None else "change", workspace.relative(path), reason))
-
-    if disk.read_bytes(workspace.longterm) is None:
-        fresh = longterm.template(config.memory).encode()
-        wants(workspace.longterm, None, fresh, say("long-term memory", "长期记忆"))
     ignore, agents = root / ".gitignore", root / "AGENTS.md"
-    before = disk.read_bytes(ignore)
-    wants(ignore, before, _ignoring(before or b""), say("keeps our files out of git", "避免将内部文件提交到 git"))
-    before = disk.read_bytes(agents)
-    told = rules.with_block(document(agents, before or b""), language)
-    wants(agents, before, told, say("rules for the agent", "给代理的规则"))
-    trusts = not is_trusted(root, trust_folder)
-    return InitPlan(workspace, folders, tuple(writes), trusts, Plan(tuple(steps)))
+    memory, ignored, rules_before = (disk.read_bytes(path) for path in (workspace.longterm, ignore, agents))
+    template = longterm.template((config or Config()).memory).encode()
+    block = rules.with_block(document(agents, rules_before or b""), language)
+    files = (
+        (workspace.longterm, memory, template if memory is None else memory, say("long-term memory", "长期记忆")),
+        (ignore, ignored, _ignoring(ignored or b""), say("keeps our files out of git", "避免将内部文件提交到 git")),
+        (agents, rules_before, block, say("rules for the agent", "给代理的规则")),
+    )
+    folders = tuple(folder for folder in (root, workspace.memory, workspace.machine) if not folder.is_dir())
+    steps = [Step("create", f"{workspace.relative(folder)}/", say("folder", "文件夹")) for folder in folders]
+    writes: list[tuple[Path, bytes | None, bytes]] = []
+    for path, before, after, reason in files:
+        if before != after:
+            writes.append((path, before, after))
+            steps.append(Step("create" if before is None else "change", workspace.relative(path), reason))
+    return InitPlan(workspace, folders, tuple(writes), not is_trusted(root, trust_folder), Plan(tuple(steps)))
 
 
 def apply_init(
-    made: InitPlan, clock: Clock, config: Config | None = None, trust_folder: Path | None = None
+    init_plan: InitPlan, clock: Clock, config: Config | None = None, trust_folder: Path | None = None
 ) -> Workspace:
     """Make what the plan names and trust the place."""
-    workspace = made.workspace
+    workspace = init_plan.workspace
     try:
-        for folder in made.folders:
-            if folder == workspace.machine:
-                private_folder(folder)
-            else:
-                disk.make_folder(folder)
-    except OSError as trouble:
-        raise cannot_write(workspace.root, trouble) from trouble
-    if made.writes:
+        for folder in init_plan.folders:
+            private_folder(folder)
+    except OSError as error:
+        raise cannot_write(workspace.root, error) from error
+    if init_plan.writes:
         with operation(workspace, clock, "init", config) as op:
-            for one in made.writes:
-                rewrite(op, one.path, one.data, read=one.read)
-    if made.trusts:
+            for path, before, after in init_plan.writes:
+                rewrite(op, path, after, read=None if before is None else disk.digest(before))
+    if init_plan.trusts:
         trust_workspace(workspace.root, trust_folder)
     return workspace
-
-
-def init(
-    root: Path,
-    clock: Clock,
-    *,
-    language: str = "en",
-    config: Config | None = None,
-    trust_folder: Path | None = None,
-) -> Workspace:
-    """Make the folder a workspace, or complete it."""
-    made = plan_init(root, language=language, config=config, trust_folder=trust_folder)
-    return apply_init(made, clock, config, trust_folder)
 
 
 def _ignoring(data: bytes) -> bytes:
     """The .gitignore with the lines of ours that it lacks."""
     newline = b"\r\n" if b"\r\n" in data else b"\n"
     known = {line.strip().rstrip(b"/").lstrip(b"/") for line in data.split(b"\n")}
-    missing = [line.encode() for line in IGNORED if line.encode().rstrip(b"/") not in known]
+    missing = [line.encode() for line in _IGNORED if line.encode().rstrip(b"/") not in known]
     if not missing:
         return data
     lead = newline if data and not data.endswith(b"\n") else b""
