@@ -19,39 +19,23 @@ from nacre.model.workspace import Workspace
 
 _FOLDERS = ("", "history", "history/blobs", "index", "inbox", "hooks")
 _FILES = (
-    "config.toml",
-    "key",
-    "distil.json",
-    "lock",
-    "history/operations.jsonl",
-    "index/index.sqlite",
-    "index/statements.npz",
-    "index/looked.json",
-    "context.json",
-    "cursors.json",
-    "imports.json",
-    "pauses.json",
-    "flush.json",
-    "flush.lock",
-    "sync.lock",
-    "service.json",
-    "jobs.jsonl",
-    "jobs.lock",
-    "hooks.log",
+    *("config.toml", "key", "distil.json", "lock", "sync.lock", "flush.lock", "jobs.lock", "jobs.jsonl", "hooks.log"),
+    *("context.json", "cursors.json", "imports.json", "pauses.json", "flush.json", "service.json"),
+    *("history/operations.jsonl", "index/index.sqlite", "index/statements.npz", "index/looked.json"),
 )
 
 
 def check_own_files(workspace: Workspace) -> None:
     """Refuse a workspace whose machine files lead elsewhere: what we write there, and what we read, must be ours."""
     root = str(workspace.machine)
-    for names, right in ((_FOLDERS, stat.S_ISDIR), (_FILES, stat.S_ISREG)):
+    for names, is_right in ((_FOLDERS, stat.S_ISDIR), (_FILES, stat.S_ISREG)):
         for name in names:
             path = os.path.join(root, name) if name else root
             try:
                 mode = os.lstat(path).st_mode
             except OSError:
                 continue  # not there yet
-            if not right(mode):
+            if not is_right(mode):
                 raise PathEscape(
                     f"{path} is a link or a special file; Nacre keeps only its own files there. Remove it.",
                     f"{path} 是链接或特殊文件；那里只应有 Nacre 自己的文件。请将其移除。",
@@ -63,47 +47,40 @@ def check_own_files(workspace: Workspace) -> None:
 
 def is_trusted(path: Path, folder: Path | None = None) -> bool:
     """Whether this very folder was trusted once; one inside a trusted folder is not."""
-    return _real(path) in _read_trusted(_trust_file(folder))
+    return os.path.realpath(path) in trusted_workspaces(folder)
 
 
 def trust_workspace(path: Path, folder: Path | None = None) -> None:
     """Remember the folder in the user's settings."""
-    _change_trust(path, folder, wanted=True)
+    _change_trust(path, folder, trust=True)
 
 
 def distrust_workspace(path: Path, folder: Path | None = None) -> None:
-    _change_trust(path, folder, wanted=False)
+    _change_trust(path, folder, trust=False)
 
 
 def trusted_workspaces(folder: Path | None = None) -> tuple[str, ...]:
-    """Every trusted folder, by its real path."""
-    return tuple(_read_trusted(_trust_file(folder)))
+    """Every trusted folder, by its real path; none when the list cannot be read."""
+    try:
+        content = json.loads(_trust_file(folder).read_bytes().decode("utf-8", "surrogateescape"))
+        return tuple(path for path in content["trusted"] if isinstance(path, str))
+    except (OSError, ValueError, TypeError, KeyError):
+        return ()
 
 
-def _change_trust(path: Path, folder: Path | None, *, wanted: bool) -> None:
-    file = _trust_file(folder)
-    real = _real(path)
-    if (real in _read_trusted(file)) == wanted:
+def _change_trust(path: Path, folder: Path | None, *, trust: bool) -> None:
+    real = os.path.realpath(path)
+    if (real in trusted_workspaces(folder)) == trust:
         return
     from nacre.vault import disk
     from nacre.vault.lock import hold
 
+    file = _trust_file(folder)
     with hold(file.with_name("trusted.lock")):
-        known = _read_trusted(file)
-        known = [one for one in known if one != real and os.path.isdir(one)]  # what is gone need not be trusted
-        known = sorted({*known, real}) if wanted else known
-        data = json.dumps({"trusted": known}, ensure_ascii=False, indent=2) + "\n"
-        disk.write(file, data.encode("utf-8", "surrogateescape"))
-
-
-def _read_trusted(file: Path) -> list[str]:
-    """What cannot be read trusts nobody."""
-    try:
-        found = json.loads(file.read_bytes().decode("utf-8", "surrogateescape"))
-    except (OSError, ValueError):
-        return []
-    known = found.get("trusted") if isinstance(found, dict) else None
-    return [one for one in known if isinstance(one, str)] if isinstance(known, list) else []
+        # What is gone need not be trusted.
+        trusted = {other for other in trusted_workspaces(folder) if other != real and os.path.isdir(other)}
+        data = json.dumps({"trusted": sorted(trusted | ({real} if trust else set()))}, ensure_ascii=False, indent=2)
+        disk.write(file, f"{data}\n".encode("utf-8", "surrogateescape"))
 
 
 def _trust_file(folder: Path | None) -> Path:
@@ -112,10 +89,6 @@ def _trust_file(folder: Path | None) -> Path:
 
         folder = user_config_folder()
     return folder / "trusted.json"
-
-
-def _real(path: Path) -> str:
-    return os.path.realpath(path)
 
 
 # A small tolerant reader of JSON5, enough for another program's settings: comments, trailing commas, bare keys.
@@ -130,79 +103,38 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|\r\n|.)", re.DOTALL)
-_PLAIN = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0": "\0", "\n": "", "\r\n": ""}
-_WORDS = {"true": True, "false": False, "null": None, "undefined": None}
+_ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0": "\0", "\n": "", "\r\n": ""}
 
 
 def parse_json5(text: str) -> Any:
-    """The value that the text holds; `ValueError` when it is none."""
+    """The value that the text holds; `ValueError` when it is none. The text is rewritten as JSON and read as that."""
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         pass
-    tokens = _tokens(text.removeprefix("\ufeff"))
-    try:
-        value, at = _json5_value(tokens, 0)
-    except (IndexError, RecursionError) as trouble:
-        raise ValueError("unexpected end") from trouble
-    if at != len(tokens):
-        raise ValueError("text behind the value")
-    return value
-
-
-def _tokens(text: str) -> list[tuple[str, str]]:
-    found: list[tuple[str, str]] = []
-    at = 0
+    tokens: list[tuple[str, str]] = []
+    at, text = 0, text.removeprefix("\ufeff")
     while at < len(text):
         match = _TOKEN.match(text, at)
         if not match or not match.lastgroup:
             raise ValueError(f"unexpected character at {at}")
         if match.lastgroup != "space":
-            found.append((match.lastgroup, match[0]))
+            tokens.append((match.lastgroup, match[0]))
         at = match.end()
-    return found
-
-
-def _json5_value(tokens: list[tuple[str, str]], at: int) -> tuple[Any, int]:
-    kind, piece = tokens[at]
-    if piece == "{" and kind == "mark":
-        return _json5_object(tokens, at + 1)
-    if piece == "[" and kind == "mark":
-        return _json5_array(tokens, at + 1)
-    if kind == "text":
-        return _unquote(piece), at + 1
-    if kind == "word":
-        return _word(piece), at + 1
-    raise ValueError(f"unexpected {piece}")
-
-
-def _json5_object(tokens: list[tuple[str, str]], at: int) -> tuple[dict[str, Any], int]:
-    found: dict[str, Any] = {}
-    while tokens[at] != ("mark", "}"):
-        kind, piece = tokens[at]
-        if kind == "mark" or tokens[at + 1] != ("mark", ":"):
-            raise ValueError(f"unexpected {piece}")
-        key = _unquote(piece) if kind == "text" else piece
-        found[key], at = _json5_value(tokens, at + 2)
-        at = _after_comma(tokens, at, "}")
-    return found, at + 1
-
-
-def _json5_array(tokens: list[tuple[str, str]], at: int) -> tuple[list[Any], int]:
-    found: list[Any] = []
-    while tokens[at] != ("mark", "]"):
-        value, at = _json5_value(tokens, at)
-        found.append(value)
-        at = _after_comma(tokens, at, "]")
-    return found, at + 1
-
-
-def _after_comma(tokens: list[tuple[str, str]], at: int, closing: str) -> int:
-    if tokens[at] == ("mark", ","):
-        return at + 1
-    if tokens[at] != ("mark", closing):
-        raise ValueError(f"unexpected {tokens[at][1]}")
-    return at
+    rewritten: list[str] = []
+    for (kind, piece), (_, following) in zip(tokens, [*tokens[1:], ("", "")], strict=True):
+        if kind == "text":
+            rewritten.append(json.dumps(_unquote(piece)))
+        elif kind == "word" and following == ":":
+            rewritten.append(json.dumps(piece))
+        elif kind == "word":
+            rewritten.append(_word(piece))
+        elif piece != "," or following not in ("}", "]"):
+            rewritten.append(piece)
+    try:
+        return json.loads(" ".join(rewritten))
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
 
 
 def _unquote(token: str) -> str:
@@ -210,19 +142,21 @@ def _unquote(token: str) -> str:
         escape = match[1]
         if len(escape) > 1 and escape[0] in "ux":
             return chr(int(escape[1:], 16))
-        return _PLAIN.get(escape, escape)
+        return _ESCAPED.get(escape, escape)
 
-    text = _ESCAPE.sub(plain, token[1:-1])
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return _ESCAPE.sub(plain, token[1:-1]).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def _word(token: str) -> Any:
-    if token in _WORDS:
-        return _WORDS[token]
+def _word(word: str) -> str:
+    """A bare word as JSON; `ValueError` when it is neither a constant nor a number."""
+    if word in ("true", "false", "null"):
+        return word
+    if word == "undefined":
+        return "null"
     try:
-        return int(token, 0)
+        return str(int(word, 0))
     except ValueError:
-        return float(token)
+        return json.dumps(float(word))
 
 
 # Finding the workspace: named, or the nearest trusted one above the current folder, or the user's own.
@@ -249,8 +183,8 @@ def find_workspace(
     """The workspace to work on; `NoWorkspace` when the chosen place is none."""
     env = os.environ if env is None else env
     home = home or Path.home()
-    wanted = (("flag", named), *((name, env.get(name)) for name in ("NACRE_WORKSPACE", "OPENCLAW_WORKSPACE")))
-    for origin, place in wanted:
+    variables = ("NACRE_WORKSPACE", "OPENCLAW_WORKSPACE")
+    for origin, place in (("flag", named), *((name, env.get(name)) for name in variables)):
         if place:
             return _existing(expand(str(place), home, cwd), origin, ())
     problems: list[Problem] = []
@@ -258,7 +192,6 @@ def find_workspace(
         return Discovered(Workspace(above), "parent", tuple(problems))
     if config and config.workspace:
         return _existing(expand(config.workspace, home, cwd), "settings", tuple(problems))
-
     if openclaw := openclaw_workspace(config, env, home):
         return Discovered(Workspace(openclaw), "openclaw", tuple(problems))
     usual = home / ".nacre" / "workspace"
@@ -284,7 +217,7 @@ def _existing(root: Path, origin: str, problems: tuple[Problem, ...]) -> Discove
     if root.is_dir() and is_workspace(root):
         return Discovered(Workspace(root), origin, problems)
     command = "nacre init" if origin == "default" else f"nacre init {root}"
-    notes = "".join(f" {one.message} ({one.remedy})" for one in problems)
+    notes = "".join(f" {problem.message} ({problem.remedy})" for problem in problems)
     raise NoWorkspace(
         say(f'There is no workspace at {root}. Make one with "{command}".', f"{root} 没有工作区。可用“{command}”创建。")
         + notes
@@ -297,37 +230,18 @@ def _trusted_parent(cwd: Path | None, home: Path, trust_folder: Path | None, pro
     except FileNotFoundError:  # the current folder is gone
         return None
     for folder in (here, *here.parents):
-        if not _has_marker(folder):
+        if not os.path.isdir(folder / ".nacre"):
             continue
         if is_trusted(folder, trust_folder):
             return folder
-        if not _is_home(folder, home):
-            problems.append(_untrusted(folder))
+        # `~/.nacre` holds the user's own default workspace; it makes no workspace of the home folder.
+        if os.path.realpath(folder) != os.path.realpath(home):
+            message = say(
+                f"{folder} holds a workspace that you have not trusted; it was neither read nor written.",
+                f"{folder} 中有一个您尚未信任的工作区；未读取也未写入。",
+            )
+            problems.append(Problem("not trusted", message, str(folder), remedy=f"nacre trust {folder}"))
     return None
-
-
-def _has_marker(folder: Path) -> bool:
-    try:
-        return (folder / ".nacre").is_dir()
-    except OSError:
-        return False
-
-
-def _is_home(folder: Path, home: Path) -> bool:
-    """`~/.nacre` holds the user's own default workspace; it makes no workspace of the home folder."""
-    return os.path.realpath(folder) == os.path.realpath(home)
-
-
-def _untrusted(folder: Path) -> Problem:
-    return Problem(
-        "not trusted",
-        say(
-            f"{folder} holds a workspace that you have not trusted; it was neither read nor written.",
-            f"{folder} 中有一个您尚未信任的工作区；未读取也未写入。",
-        ),
-        str(folder),
-        remedy=f"nacre trust {folder}",
-    )
 
 
 # Several agents, each with a workspace of its own: from our settings and from OpenClaw's.
@@ -341,10 +255,8 @@ def agent_workspaces(
     """Each agent's workspace by the agent's id, OpenClaw's default agent first; our own settings win over OpenClaw's."""
     env = os.environ if env is None else env
     home = home or Path.home()
-    found = _openclaw(env, home)
-    for name, place in (config.agents if config else {}).items():
-        found[name] = expand(place, home)
-    return found
+    own = {name: expand(place, home) for name, place in (config.agents if config else {}).items()}
+    return _openclaw(env, home) | own
 
 
 def openclaw_workspace(config: Config | None, env: Mapping[str, str], home: Path) -> Path | None:
@@ -362,60 +274,44 @@ def openclaw_state(env: Mapping[str, str], home: Path) -> Path:
 
 def _openclaw(env: Mapping[str, str], home: Path) -> dict[str, Path]:
     state = openclaw_state(env, home)
-    named = env.get("OPENCLAW_CONFIG_PATH")
-    settings = _read_openclaw(expand(named, home) if named else state / "openclaw.json")
-    if settings is None:
+    file = env.get("OPENCLAW_CONFIG_PATH")
+    try:
+        settings = parse_json5((expand(file, home) if file else state / "openclaw.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        settings = None
+    if not isinstance(settings, dict):
         usual = state / "workspace"
         return {"main": usual} if usual.is_dir() else {}
+
+    def path_of(value: Any) -> Path | None:
+        if not isinstance(value, str) or not value.strip():
+            return None
+        return expand(_VARIABLE.sub(lambda match: env.get(match[1], match[0]), value.strip()), home)
+
     section = _table(settings.get("agents"))
-    listed = [one for one in _list(section.get("list")) if isinstance(one, dict) and isinstance(one.get("id"), str)]
+    listed = section.get("list")
+    agents = [
+        agent for agent in (listed if isinstance(listed, list) else []) if isinstance(_table(agent).get("id"), str)
+    ]
     if isinstance(entries := section.get("entries"), dict):  # in current versions, by id
-        listed = [{**one, "id": name} for name, one in entries.items() if isinstance(one, dict)]
-    default = next((one["id"] for one in listed if one.get("default")), listed[0]["id"] if listed else "main")
-    shared = _path(_table(section.get("defaults")).get("workspace"), env, home)
-    found: dict[str, Path] = {}
-    for one in sorted(listed, key=lambda one: bool(one["id"] != default)) or [{"id": "main"}]:
-        known = one["id"].strip().lower()
-        own = _path(one.get("workspace"), env, home)
-        if known == default.strip().lower() or known == "main":
-            usual = shared or state / _usual_name(env)
-        else:
-            usual = shared / known if shared else state / f"workspace-{known}"
-        found[known] = own or usual
-    return found
-
-
-def _usual_name(env: Mapping[str, str]) -> str:
+        agents = [{**agent, "id": name} for name, agent in entries.items() if isinstance(agent, dict)]
+    default = next((agent["id"] for agent in agents if agent.get("default")), agents[0]["id"] if agents else "main")
+    shared = path_of(_table(section.get("defaults")).get("workspace"))
     profile = env.get("OPENCLAW_PROFILE", "").strip()
-    return f"workspace-{profile}" if profile and profile.lower() != "default" else "workspace"
-
-
-def _read_openclaw(path: Path) -> dict[str, Any] | None:
-    """OpenClaw's settings; none when they are missing or beyond us."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, ValueError):
-        return None
-
-    try:
-        found = parse_json5(text)
-    except ValueError:
-        return None
-    return found if isinstance(found, dict) else None
-
-
-def _path(value: Any, env: Mapping[str, str], home: Path) -> Path | None:
-    if not isinstance(value, str) or not value.strip():
-        return None
-    return expand(_VARIABLE.sub(lambda match: env.get(match[1], match[0]), value.strip()), home)
+    own_name = f"workspace-{profile}" if profile and profile.lower() != "default" else "workspace"
+    workspaces: dict[str, Path] = {}
+    for agent in sorted(agents, key=lambda agent: bool(agent["id"] != default)) or [{"id": "main"}]:
+        name = agent["id"].strip().lower()
+        if name in (default.strip().lower(), "main"):
+            usual = shared or state / own_name
+        else:
+            usual = shared / name if shared else state / f"workspace-{name}"
+        workspaces[name] = path_of(agent.get("workspace")) or usual
+    return workspaces
 
 
 def _table(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
 
 
 # Which project a folder belongs to: each project's MEMORY.md names its path in its first lines.
@@ -439,8 +335,8 @@ def project_places(workspace: Workspace) -> dict[str, str]:
                 head = file.read(1000).decode("utf-8", errors="replace")
         except OSError:
             continue
-        if found := _PLACE.search(head):
-            places[slug] = os.path.expanduser(found[1])
+        if match := _PLACE.search(head):
+            places[slug] = os.path.expanduser(match[1])
     return places
 
 
@@ -456,7 +352,7 @@ def project_of(workspace: Workspace, folder: Path) -> str | None:
 
 
 def project_at(workspace: Workspace, folder: str) -> str:
-    """With which project a coding agent's talk in a folder is stamped; none in the workspace, where all is talked about."""
+    """With which project a coding agent's session in a folder is stamped; none in the workspace, where all is talked about."""
     if os.path.realpath(folder) == os.path.realpath(workspace.root):
         return ""
     return project_of(workspace, Path(folder)) or folder_name(folder.rstrip("/\\"))
@@ -470,22 +366,19 @@ def folder_name(folder: str) -> str:
 
 
 def repository_root(folder: str) -> str:
-    """The root of the repository that holds a folder, where it exists on this machine; else the folder."""
+    """The root of the repository that holds a folder, where it exists on this machine; else the folder.
+
+    For another working tree of a repository, where `.git` is a file that says so, it is the main one.
+    """
     place, home = folder, os.path.expanduser("~")
     while os.path.isabs(place) and place not in (os.path.dirname(place), home):
         sign = os.path.join(place, ".git")
         if os.path.exists(sign):
-            return _main_tree(sign) or place
+            try:
+                with open(sign, encoding="utf-8", errors="replace") as file:
+                    match = _OTHER_TREE.match(file.read(4096))
+            except OSError:  # a folder: the repository itself
+                return place
+            return match[1] if match and os.path.isabs(match[1]) else place
         place = os.path.dirname(place)
     return folder
-
-
-def _main_tree(sign: str) -> str | None:
-    """The main working tree of a repository, where `.git` is a file that says: this is but another tree of it."""
-    try:
-        with open(sign, encoding="utf-8", errors="replace") as file:
-            told = file.read(4096)
-    except OSError:  # a folder: the repository itself
-        return None
-    found = _OTHER_TREE.match(told)
-    return found[1] if found and os.path.isabs(found[1]) else None
