@@ -738,8 +738,7 @@ class Memory:
         """
         from nacre.search import layered
 
-        own = self.owned
-        report = layered.recall(own.workspace, own.config, query, limit)
+        report = layered.recall(self.owned, query, limit)
         if dry_run or not report.found:
             return report
         from nacre.layers.organise import rotate_recalled
