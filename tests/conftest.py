@@ -11,8 +11,7 @@ import numpy.typing as npt
 import pytest
 from hypothesis import HealthCheck, settings
 
-from nacre.embed.models import models_folder, scripts
-from nacre.embed.protocol import ModelId
+from nacre.embed.models import ModelId, models_folder, scripts
 from nacre.i18n import use_language
 from nacre.text.tokens import tokens
 

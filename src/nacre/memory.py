@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from nacre.capture.sync import Capturable, SyncReport
     from nacre.capture.sync import Progress as SyncProgress
     from nacre.context.pack import ContextPack
-    from nacre.embed.models import ModelStatus
-    from nacre.embed.protocol import Embedder
+    from nacre.embed.models import Embedder, ModelStatus
     from nacre.forget.entry import PinPlan, Why
     from nacre.forget.forgetting import Choose, ForgetReport
     from nacre.forget.target import ForgetContext
@@ -738,7 +737,8 @@ class Memory:
         """
         from nacre.search import layered
 
-        report = layered.recall(self.owned, query, limit)
+        own = self.owned
+        report = layered.recall(own, query, limit)
         if dry_run or not report.found:
             return report
         from nacre.layers.organise import rotate_recalled

@@ -16,7 +16,7 @@ import watchfiles
 
 from nacre.daemon.log import close_log, open_log
 from nacre.daemon.watcher import Watcher
-from nacre.embed.protocol import Embedder
+from nacre.embed.models import Embedder
 from nacre.memory import Memory
 
 from .waiting import until

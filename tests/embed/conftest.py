@@ -55,8 +55,6 @@ class Service:
     dims: int = 4
     answers: list[Answer] = field(default_factory=list)
     asked: list[Asked] = field(default_factory=list)
-    files: dict[str, bytes] = field(default_factory=dict)
-    ranges: bool = True
     silent: bool = False
     released: threading.Event = field(default_factory=threading.Event)
 
@@ -92,22 +90,6 @@ def _handler(service: Service) -> type[BaseHTTPRequestHandler]:
                 return
             answer = service.answers.pop(0) if service.answers else Answer()
             self._send(answer, service.vectors(body["input"]) if answer.body is None else answer.body)
-
-        def do_GET(self) -> None:
-            service.asked.append(Asked(self.path, dict(self.headers), None))
-            data = service.files.get(self.path)
-            answer = service.answers.pop(0) if service.answers else Answer()
-            if data is None:
-                self._send(Answer(404), b"")
-                return
-            wanted = self.headers.get("Range")
-            if wanted and service.ranges:
-                start = int(wanted.removeprefix("bytes=").rstrip("-"))
-                self._send(
-                    Answer(206, headers={"Content-Range": f"bytes {start}-{len(data) - 1}/{len(data)}"}), data[start:]
-                )
-            else:
-                self._send(answer, data)
 
         def _send(self, answer: Answer, body: bytes) -> None:
             self.send_response(answer.status)

@@ -11,12 +11,12 @@ import pytest
 
 from nacre.embed import install as embed_install
 from nacre.embed.install import install
-from nacre.embed.models import PINS, installed, list_models, verify
+from nacre.embed.models import PINS, list_models
 from nacre.errors import CannotWrite, ModelUnusable, PartlyDone
 from nacre.i18n import use_language
 
 if TYPE_CHECKING:
-    from .conftest import Published, Service
+    from .conftest import Published
 
 CHILD = """
 import os, pickle, signal, sys
@@ -33,7 +33,7 @@ install(progress=progress, pins=pins)
 
 
 def states(published: Published) -> set[str]:
-    return {status.state for status in verify(pins=published.pins)}
+    return {status.state for status in list_models(verify=True, pins=published.pins)}
 
 
 def leftovers(folder: Path) -> set[str]:
@@ -42,15 +42,12 @@ def leftovers(folder: Path) -> set[str]:
 
 def test_the_models_come_through_the_users_own_pip(published: Published, models_path: Path, own_index: Path) -> None:
     seen: list[tuple[int, int | None, str]] = []
-    assert installed("tiny-en", pins=published.pins) is None
     assert states(published) == {"absent"}
     install(progress=lambda *step: seen.append(step), pins=published.pins)
     assert states(published) == {"verified"}
     assert leftovers(models_path) == {model.folder_name for model in published.pins.models}
     for model in published.pins.models:
-        folder = installed(model.name, pins=published.pins)
-        assert folder
-        assert {path.name for path in folder.iterdir()} == {"model.onnx", "tokenizer.json"}
+        assert {path.name for path in (models_path / model.folder_name).iterdir()} == {"model.onnx", "tokenizer.json"}
     assert seen[0] == (0, None, "nacre-test-carrier 1.0")
     assert seen[-1] == (4800, 4800, "tiny-zh")
 
@@ -185,71 +182,6 @@ def test_a_folder_with_one_model_installs_it_and_names_the_other(
     assert [status.state for status in list_models(pins=published.pins)] == ["installed", "absent"]
 
 
-def _serve(published: Published, service: Service) -> str:
-    for model in published.pins.models:
-        for file in model.files:
-            service.files[f"/hub/{model.name}/{file.name}"] = published.contents[file]
-    return service.url + "/hub/"
-
-
-def test_an_address_that_the_user_names_may_serve_the_files(
-    published: Published, models_path: Path, service: Service
-) -> None:
-    seen: list[tuple[int, int | None, str]] = []
-    install(_serve(published, service), lambda *step: seen.append(step), pins=published.pins)
-    assert states(published) == {"verified"}
-    assert (3000, 3000, "tiny-en/model.onnx") in seen
-
-
-@pytest.mark.parametrize("ranges", [True, False])
-def test_a_broken_download_is_carried_on(
-    published: Published, models_path: Path, service: Service, ranges: bool
-) -> None:
-    address = _serve(published, service)
-    service.ranges = ranges
-    service.will(cut=1000)
-    with pytest.raises(ModelUnusable, match="carries on where it stopped"):
-        install(address, pins=published.pins)
-    assert states(published) == {"absent"}
-    install(address, pins=published.pins)
-    assert states(published) == {"verified"}
-    assert service.asked[1].headers["Range"] == "bytes=1000-"
-
-
-def test_a_part_of_another_file_does_not_spoil_the_download(
-    published: Published, models_path: Path, service: Service
-) -> None:
-    address = _serve(published, service)
-    staging = models_path / "staging"
-    staging.mkdir(parents=True)
-    for model in published.pins.models:
-        for file in model.files:
-            (staging / f"{file.sha256[:16]}.part").write_bytes(b"something else")
-    install(address, pins=published.pins)
-    assert states(published) == {"verified"}
-
-
-@pytest.mark.parametrize("wrong", [b"short", b"x" * 3000, b"y" * 9000])
-def test_an_address_with_other_files_is_refused(
-    published: Published, models_path: Path, service: Service, wrong: bytes
-) -> None:
-    address = _serve(published, service)
-    service.files["/hub/tiny-en/model.onnx"] = wrong
-    with pytest.raises(ModelUnusable, match="pinned by its sha256"):
-        install(address, pins=published.pins)
-    assert states(published) == {"absent"}
-
-
-def test_an_address_without_the_files_or_without_a_server_is_one_sentence(
-    published: Published, models_path: Path, service: Service
-) -> None:
-    with pytest.raises(ModelUnusable, match="HTTP 404"):
-        install(service.url, pins=published.pins)
-    with pytest.raises(ModelUnusable, match=r"from 127\.0\.0\.1") as caught:
-        install("http://me:hunter2@127.0.0.1:9/", pins=published.pins)
-    assert "hunter2" not in str(caught.value)
-
-
 def test_damage_is_seen_cheaply_by_size_and_fully_by_hash(
     published: Published, models_path: Path, tmp_path: Path
 ) -> None:
@@ -260,7 +192,6 @@ def test_damage_is_seen_cheaply_by_size_and_fully_by_hash(
     (han / "tokenizer.json").write_bytes(b"z" * 800)
     assert [status.state for status in list_models(pins=published.pins)] == ["damaged", "installed"]
     assert states(published) == {"damaged"}
-    assert installed("tiny-en", pins=published.pins) is None
     install(folder, pins=published.pins)
     assert states(published) == {"verified"}
 
@@ -279,4 +210,3 @@ def test_the_real_pins_are_distinct_and_complete() -> None:
     assert len({file.sha256 for file in files} | {PINS.carrier.sha256}) == 5
     assert all(len(file.sha256) == 64 for file in files)
     assert len({model.id.hash for model in PINS.models}) == 2
-    assert installed("no-such-model") is None

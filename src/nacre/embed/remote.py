@@ -1,13 +1,10 @@
-"""Vectors from an OpenAI-compatible service: the services, their keys, and POST {base_url}/embeddings in batches with retries."""
+"""Vectors from an OpenAI-compatible service: the services as data, their keys, and POST {base_url}/embeddings with retries."""
 
 from __future__ import annotations
 
-import datetime as dt
 import hashlib
 import ipaddress
 import os
-import random
-import stat
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from nacre.embed.protocol import ModelId
+from nacre.embed.models import ModelId
 from nacre.errors import ModelUnusable
 from nacre.i18n import say
 from nacre.model.report import Problem
@@ -39,24 +36,14 @@ class Provider:
     takes_purpose: bool = False
 
 
+_GEMINI = "https://generativelanguage.googleapis.com/v1beta/openai"
+_VOYAGE = "https://api.voyageai.com/v1"
 PROVIDERS = {
     provider.name: provider
     for provider in (
         Provider("openai", "https://api.openai.com/v1", "text-embedding-3-small", ("OPENAI_API_KEY",)),
-        Provider(
-            "gemini",
-            "https://generativelanguage.googleapis.com/v1beta/openai",
-            "gemini-embedding-001",
-            ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
-        ),
-        Provider(
-            "voyage",
-            "https://api.voyageai.com/v1",
-            "voyage-4",
-            ("VOYAGE_API_KEY",),
-            takes_format=False,
-            takes_purpose=True,
-        ),
+        Provider("gemini", _GEMINI, "gemini-embedding-001", ("GEMINI_API_KEY", "GOOGLE_API_KEY")),
+        Provider("voyage", _VOYAGE, "voyage-4", ("VOYAGE_API_KEY",), takes_format=False, takes_purpose=True),
         Provider("mistral", "https://api.mistral.ai/v1", "mistral-embed", ("MISTRAL_API_KEY",)),
         Provider("ollama", "http://localhost:11434/v1", "bge-m3"),
     )
@@ -64,48 +51,35 @@ PROVIDERS = {
 
 
 def find_key(provider: Provider, key_file: str | None, env: Mapping[str, str]) -> str | None:
-    """The key from the environment, else from the file; None when there is neither."""
-    for variable in provider.key_variables:
-        if key := env.get(variable, "").strip():
-            return _checked(key, variable)
-    if not key_file:
+    """The key from the environment, else from the file; None when there is neither. No message shows it."""
+    variable = next((name for name in provider.key_variables if env.get(name, "").strip()), None)
+    origin = variable or (key_file and str(Path(key_file).expanduser()))
+    if not origin:
         return None
-    path = Path(key_file).expanduser()
     try:
-        key = path.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as trouble:
-        reason = getattr(trouble, "strerror", None) or say("it is not text", "不是文本")
+        key = (env[variable] if variable else Path(origin).read_text(encoding="utf-8")).strip()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or say("it is not text", "不是文本")
         raise ModelUnusable(
             say(
-                f"The key file {path} cannot be read: {reason}. Mend it, or set embed.key_file to another.",
-                f"无法读取密钥文件 {path}:{reason}。请修正，或将 embed.key_file 设为其他文件。",
+                f"The key file {origin} cannot be read: {reason}. Mend it, or set embed.key_file to another.",
+                f"无法读取密钥文件 {origin}:{reason}。请修正，或将 embed.key_file 设为其他文件。",
             )
         ) from None
-    return _checked(key, str(path)) if key else None
-
-
-def _checked(key: str, origin: str) -> str:
-    """The key, if it can stand in a header at all; the sentence names where it came from, never the key."""
-    if key.isascii() and key.isprintable() and " " not in key:
-        return key
-    raise ModelUnusable(
-        say(
-            f"What {origin} holds cannot be a key: it has spaces, line breaks or letters outside ASCII.",
-            f"{origin} 中的内容不可能是密钥：含有空格、换行或非 ASCII 字符。",
+    if not key.isascii() or not key.isprintable() or " " in key:
+        raise ModelUnusable(
+            say(
+                f"What {origin} holds cannot be a key: it has spaces, line breaks or letters outside ASCII.",
+                f"{origin} 中的内容不可能是密钥：含有空格、换行或非 ASCII 字符。",
+            )
         )
-    )
+    return key or None
 
 
 def key_file_problem(key_file: str | None) -> Problem | None:
     """A key file that others on this machine can read."""
-    if not key_file or os.name == "nt":
-        return None
-    path = Path(key_file).expanduser()
-    try:
-        open_to_others = path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO)
-    except OSError:
-        return None
-    if not open_to_others:
+    path = Path(key_file or "").expanduser()
+    if not key_file or os.name == "nt" or not path.exists() or not path.stat().st_mode & 0o077:
         return None
     return Problem(
         "key file open to others",
@@ -122,7 +96,7 @@ def host_of(base_url: str) -> str:
     return f"{host}:{parts.port}" if parts.port else host
 
 
-def is_here(base_url: str) -> bool:
+def is_local(base_url: str) -> bool:
     """Whether the address is on this machine."""
     host = urlsplit(base_url).hostname or ""
     try:
@@ -138,8 +112,6 @@ def is_address(base_url: str) -> bool:
     except ValueError:  # a port that is no number, a bracket that is not closed
         return False
 
-
-# Vectors from an OpenAI-compatible service: POST {base_url}/embeddings, in batches, with patience for a busy server.
 
 _LONGEST_TEXT = 6_000  # characters; in Chinese about the 8,000 tokens that the services take
 _LONGEST_REQUEST = 100_000  # characters of all texts of one request
@@ -160,33 +132,24 @@ class RemoteEmbedder:
         base_url: str | None = None,
         model: str | None = None,
         batch: int = 64,
-        timeout: float | None = None,
         sleep: Callable[[float], None] = time.sleep,
-        jitter: Callable[[], float] = random.random,
-        now: Callable[[], dt.datetime] = lambda: dt.datetime.now(dt.UTC),
     ) -> None:
         self.provider = provider.name
         self.base_url = (base_url or provider.base_url).rstrip("/")
+        self.host = host_of(self.base_url)
         self.model = model or provider.model
-        self._about = provider
-        self._key = _Secret(key)
+        self._service = provider
+        self._key: Callable[[], str | None] = lambda: key  # a closure: no repr and no traceback with locals shows it
         self._batch = max(1, batch)
-        self._timeout = timeout
         self._sleep = sleep
-        self._jitter = jitter
-        self._now = now
-        known_by = f"{self.provider}\n{self.base_url}\n{self.model}"
-        self._hash = hashlib.sha256(known_by.encode()).hexdigest()[:16]
+        identity = f"{self.provider}\n{self.base_url}\n{self.model}"
+        self._hash = hashlib.sha256(identity.encode()).hexdigest()[:16]
         self._dims = 0
         self._lock = threading.Lock()
         self._client: httpx2.Client | None = None
 
     def __repr__(self) -> str:
         return f"RemoteEmbedder({self.provider}, {self.host}, {self.model})"
-
-    @property
-    def host(self) -> str:
-        return host_of(self.base_url)
 
     def models(self) -> tuple[ModelId, ...]:
         """The model; its dims are 0 until the service has answered once."""
@@ -209,7 +172,8 @@ class RemoteEmbedder:
             )
         if not texts:
             return np.empty((0, self._dims), np.float32)
-        return np.vstack([self._vectors(part, query=query, hurry=hurry) for part in _parts(texts, self._batch)])
+        parts = _requests(texts, self._batch)
+        return np.vstack([self._vectors(part, query=query, hurry=query or hurry) for part in parts])
 
     def close(self) -> None:
         with self._lock:
@@ -218,21 +182,44 @@ class RemoteEmbedder:
                 self._client = None
 
     def _vectors(self, texts: list[str], *, query: bool, hurry: bool) -> npt.NDArray[np.float32]:
-        body: dict[str, Any] = {"model": self.model, "input": texts}
-        if self._about.takes_format:
-            body["encoding_format"] = "float"
-        if self._about.takes_purpose:
-            body["input_type"] = "query" if query else "document"
-        answer = self._post(body, hurry=query or hurry)
-        if answer.status_code == 413 and len(texts) > 1:
-            import numpy as np
+        """Unit vectors in the order of the texts, from one request or, where that is too large, from two halves."""
+        import numpy as np
 
-            middle = len(texts) // 2
-            halves = (texts[:middle], texts[middle:])
+        body: dict[str, Any] = {"model": self.model, "input": texts}
+        if self._service.takes_format:
+            body["encoding_format"] = "float"
+        if self._service.takes_purpose:
+            body["input_type"] = "query" if query else "document"
+        answer = self._post(body, hurry=hurry)
+        if answer.status_code == 413 and len(texts) > 1:
+            halves = texts[: len(texts) // 2], texts[len(texts) // 2 :]
             return np.vstack([self._vectors(half, query=query, hurry=hurry) for half in halves])
         if answer.status_code != 200:
             raise self._refused(answer)
-        rows = self._read(answer, len(texts))
+        try:
+            items = answer.json()["data"]
+            places = [item.get("index", position) for position, item in enumerate(items)]
+            lists = [item["embedding"] for item in items]
+        except (ValueError, KeyError, TypeError, AttributeError):
+            kind = answer.headers.get("content-type", "").split(";")[0] or "no content type"
+            raise self._unusable(
+                f"did not answer in OpenAI's format ({kind})", f"的应答不是 OpenAI 格式（{kind}）"
+            ) from None
+        count = len(texts)
+        if sorted(map(str, places)) != sorted(map(str, range(count))):
+            raise self._unusable(
+                f"answered with {len(lists)} vectors to {count} texts", f"对 {count} 段文字返回了 {len(lists)} 个向量"
+            )
+        try:
+            rows = np.array([lists[at] for at in np.argsort(places)], np.float32)
+            lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+            usable = rows.ndim == 2 and rows.size and np.isfinite(rows).all() and (lengths > 0).all()
+        except (ValueError, TypeError):
+            usable = False
+        if not usable:
+            raise self._unusable(
+                "answered with something that is no vector of numbers", "返回的内容不是由数字组成的向量"
+            )
         with self._lock:
             self._dims = self._dims or rows.shape[1]
         if rows.shape[1] != self._dims:
@@ -240,38 +227,37 @@ class RemoteEmbedder:
                 f"answered with {rows.shape[1]} dimensions where it had {self._dims} before",
                 f"返回的维数为 {rows.shape[1]}，此前为 {self._dims}",
             )
-        return rows
+        return np.asarray(rows / lengths, np.float32)
 
     def _post(self, body: dict[str, Any], *, hurry: bool) -> httpx2.Response:
         """The service's last answer, after as many attempts as make sense."""
         import httpx2
 
         attempts = _ATTEMPTS_IN_A_HURRY if hurry else _ATTEMPTS
-        timeout = self._timeout or (_TIMEOUT_IN_A_HURRY if hurry else _TIMEOUT)
+        timeout = _TIMEOUT_IN_A_HURRY if hurry else _TIMEOUT
         for attempt in range(1, attempts + 1):
-            pause = min(_LONGEST_PAUSE, 0.5 * 2**attempt) * (0.5 + self._jitter() / 2)
+            pause = 0.5 * 2**attempt
             try:
                 answer = self._open().post(f"{self.base_url}/embeddings", json=body, timeout=timeout)
             # No cause is chained: the exceptions of the client hold the request, and the request holds the key.
-            except httpx2.ConnectError as trouble:
-                raise self._unusable(f"cannot be reached ({trouble})", f"无法连接（{trouble}）") from None
+            except httpx2.ConnectError as error:
+                raise self._unusable(f"cannot be reached ({error})", f"无法连接（{error}）") from None
             except httpx2.TimeoutException:
                 if hurry or attempt == attempts:
                     raise self._unusable(
                         f"did not answer within {timeout:g} s", f"在 {timeout:g} 秒内没有应答"
                     ) from None
-            except (httpx2.HTTPError, httpx2.InvalidURL) as trouble:
-                if attempt == attempts or not isinstance(trouble, httpx2.NetworkError | httpx2.RemoteProtocolError):
-                    what = self._clean(str(trouble) or type(trouble).__name__)
+            except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+                if attempt == attempts or not isinstance(error, httpx2.NetworkError | httpx2.RemoteProtocolError):
+                    what = self._clean(str(error) or type(error).__name__)
                     raise self._unusable(f"could not be asked ({what})", f"请求失败（{what}）") from None
             else:
                 if answer.status_code not in _TRY_AGAIN or attempt == attempts or "insufficient_quota" in answer.text:
                     return answer
-                asked_for = self._retry_after(answer)
-                if asked_for is not None:
-                    if asked_for > _LONGEST_PAUSE:
-                        return answer
-                    pause = asked_for
+                named = answer.headers.get("retry-after", "").strip()
+                pause = float(named) if named.replace(".", "", 1).isdigit() else pause
+                if pause > _LONGEST_PAUSE:
+                    return answer
             self._sleep(pause)
         raise AssertionError
 
@@ -282,62 +268,16 @@ class RemoteEmbedder:
             if self._client is None:
                 # A proxy of the environment is for the network, not for a server on this machine.
                 self._client = httpx2.Client(
-                    headers={"Authorization": f"Bearer {self._key.value}"} if self._key.value else {},
+                    headers={"Authorization": f"Bearer {self._key()}"} if self._key() else {},
                     follow_redirects=False,
-                    trust_env=not is_here(self.base_url),
+                    trust_env=not is_local(self.base_url),
                 )
             return self._client
-
-    def _retry_after(self, answer: httpx2.Response) -> float | None:
-        asked: str = answer.headers.get("retry-after", "").strip()
-        if not asked:
-            return None
-        try:
-            return max(0.0, float(asked))
-        except ValueError:
-            pass
-        from email.utils import parsedate_to_datetime
-
-        try:
-            moment = parsedate_to_datetime(asked)
-        except ValueError:
-            return None
-        if moment.tzinfo is None:
-            moment = moment.replace(tzinfo=dt.UTC)
-        return max(0.0, (moment - self._now()).total_seconds())
-
-    def _read(self, answer: httpx2.Response, count: int) -> npt.NDArray[np.float32]:
-        """The vectors of an answer in the order of the texts, normalised."""
-        import numpy as np
-
-        try:
-            items = answer.json()["data"]
-            places = [item.get("index", position) for position, item in enumerate(items)]
-            lists = [item["embedding"] for item in items]
-        except (ValueError, KeyError, TypeError, AttributeError):
-            kind = answer.headers.get("content-type", "").split(";")[0] or "no content type"
-            raise self._unusable(
-                f"did not answer in OpenAI's format ({kind})", f"的应答不是 OpenAI 格式（{kind}）"
-            ) from None
-        if sorted(map(str, places)) != sorted(map(str, range(count))):
-            raise self._unusable(
-                f"answered with {len(lists)} vectors to {count} texts", f"对 {count} 段文字返回了 {len(lists)} 个向量"
-            )
-        try:
-            rows = np.array([lists[at] for at in np.argsort(places)], np.float32)
-            lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-        except (ValueError, TypeError):
-            rows, lengths = np.empty((0, 0), np.float32), np.zeros(1, np.float32)
-        if rows.ndim != 2 or not rows.size or not np.isfinite(rows).all() or not (lengths > 0).all():
-            raise self._unusable(
-                "answered with something that is no vector of numbers", "返回的内容不是由数字组成的向量"
-            )
-        return np.asarray(rows / lengths, np.float32)
 
     def _refused(self, answer: httpx2.Response) -> ModelUnusable:
         status = answer.status_code
         if status in (401, 403):
-            variable = " / ".join(self._about.key_variables) or "embed.key_file"
+            variable = " / ".join(self._service.key_variables) or "embed.key_file"
             return self._unusable(
                 f"refused the key (HTTP {status}); check {variable} or embed.key_file",
                 f"拒绝了密钥（HTTP {status}）;请检查 {variable} 或 embed.key_file",
@@ -349,17 +289,25 @@ class RemoteEmbedder:
             )
         if status == 404:
             return self._unusable(
-                f'has no model "{self.model}" or no /embeddings under {host_of(self.base_url)} (HTTP 404); check embed.model and embed.base_url',
+                f'has no model "{self.model}" or no /embeddings under {self.host} (HTTP 404); check embed.model and embed.base_url',
                 f"没有模型“{self.model}”或没有 /embeddings(HTTP 404);请检查 embed.model 和 embed.base_url",
             )
-        said = self._clean(_message(answer))
+        try:
+            reason = answer.json()
+        except ValueError:  # such as a proxy's page
+            reason = ""
+        if isinstance(reason, dict):
+            reason = next((reason[name] for name in ("error", "detail", "message") if name in reason), "")
+        if isinstance(reason, dict):
+            reason = reason.get("message", "")
+        reason = self._clean(reason) if isinstance(reason, str) else ""
         return self._unusable(
-            f"answered HTTP {status}{said and ': ' + said}", f"返回 HTTP {status}{said and ':' + said}"
+            f"answered HTTP {status}{reason and ': ' + reason}", f"返回 HTTP {status}{reason and ':' + reason}"
         )
 
     def _clean(self, text: str) -> str:
-        if self._key.value:
-            text = text.replace(self._key.value, "…")
+        if key := self._key():
+            text = text.replace(key, "…")
         return " ".join(text.split())[:200]
 
     def _unusable(self, english: str, chinese: str) -> ModelUnusable:
@@ -372,43 +320,16 @@ class RemoteEmbedder:
         )
 
 
-class _Secret:
-    """A key that no repr and no traceback with locals shows."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: str | None) -> None:
-        self.value = value
-
-    def __repr__(self) -> str:
-        return "…" if self.value else "none"
-
-
-def _parts(texts: Sequence[str], most: int) -> Iterator[list[str]]:
+def _requests(texts: Sequence[str], most: int) -> Iterator[list[str]]:
     """The texts in requests of a size that services take. A text of nothing becomes a full stop: empty ones are refused."""
     part: list[str] = []
-    held = 0
+    size = 0
     for text in texts:
         cut = text[:_LONGEST_TEXT] if text.strip() else "."
-        if part and (len(part) == most or held + len(cut) > _LONGEST_REQUEST):
+        if part and (len(part) == most or size + len(cut) > _LONGEST_REQUEST):
             yield part
-            part, held = [], 0
+            part, size = [], 0
         part.append(cut)
-        held += len(cut)
+        size += len(cut)
     if part:
         yield part
-
-
-def _message(answer: httpx2.Response) -> str:
-    """What the service says went wrong; nothing when it is not JSON, such as a proxy's page."""
-    try:
-        told = answer.json()
-    except ValueError:
-        return ""
-    for name in ("error", "detail", "message"):
-        if isinstance(told, dict) and name in told:
-            told = told[name]
-            if isinstance(told, dict):
-                told = told.get("message", "")
-            break
-    return told if isinstance(told, str) else ""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from nacre.index.store import Store, set_meta
 
 if TYPE_CHECKING:
-    from nacre.embed.protocol import Embedder, ModelId
+    from nacre.embed.models import Embedder, ModelId
 
 _GROUP = 256  # passages fetched, embedded and stored together
 LIVE = "live batch"

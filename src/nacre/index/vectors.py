@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from nacre.embed.protocol import Embedder, ModelId
+from nacre.embed.models import Embedder, ModelId
 from nacre.errors import ModelUnusable
 from nacre.i18n import say
 from nacre.index.store import Store

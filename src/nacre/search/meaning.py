@@ -13,7 +13,7 @@ from nacre.i18n import say
 from nacre.index.store import Store
 
 if TYPE_CHECKING:
-    from nacre.embed.protocol import Embedder
+    from nacre.embed.models import Embedder
     from nacre.index.vectors import Scanner
 
 

@@ -38,7 +38,7 @@ from nacre.text.stamps import LABELS, stamp_of
 from nacre.text.tokens import cjk_count, tokens
 
 if TYPE_CHECKING:
-    from nacre.embed.protocol import Embedder
+    from nacre.embed.models import Embedder
     from nacre.index.vectors import Floats, Scanner
 
     Vectors = dict[int, Floats]  # the question's vector, by model

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pytest
 
 from nacre.brain.local.judge import VectorCache
-from nacre.embed.protocol import ModelId
+from nacre.embed.models import ModelId
 
 MODEL = ModelId("little", "0123abcd", 4)
 OTHER = ModelId("little", "ffff0000", 4)

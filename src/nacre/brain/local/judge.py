@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from nacre.embed.protocol import Embedder, ModelId
+    from nacre.embed.models import Embedder, ModelId
 
     Vectors = npt.NDArray[np.float32]
     import numpy as np
