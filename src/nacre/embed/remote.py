@@ -61,17 +61,13 @@ def find_key(provider: Provider, key_file: str | None, env: Mapping[str, str]) -
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or say("it is not text", "不是文本")
         raise ModelUnusable(
-            say(
-                f"The key file {origin} cannot be read: {reason}. Mend it, or set embed.key_file to another.",
-                f"无法读取密钥文件 {origin}:{reason}。请修正，或将 embed.key_file 设为其他文件。",
-            )
+            f"The key file {origin} cannot be read: {reason}. Mend it, or set embed.key_file to another.",
+            f"无法读取密钥文件 {origin}:{reason}。请修正，或将 embed.key_file 设为其他文件。",
         ) from None
     if not key.isascii() or not key.isprintable() or " " in key:
         raise ModelUnusable(
-            say(
-                f"What {origin} holds cannot be a key: it has spaces, line breaks or letters outside ASCII.",
-                f"{origin} 中的内容不可能是密钥：含有空格、换行或非 ASCII 字符。",
-            )
+            f"What {origin} holds cannot be a key: it has spaces, line breaks or letters outside ASCII.",
+            f"{origin} 中的内容不可能是密钥：含有空格、换行或非 ASCII 字符。",
         )
     return key or None
 
@@ -165,10 +161,8 @@ class RemoteEmbedder:
 
         if model != self.models()[0]:
             raise ModelUnusable(
-                say(
-                    f'{self!r} does not have the model {model.name}. Run "nacre index" to make the vectors again.',
-                    f"{self!r} 没有模型 {model.name}。请运行“nacre index”重新生成向量。",
-                )
+                f'{self!r} does not have the model {model.name}. Run "nacre index" to make the vectors again.',
+                f"{self!r} 没有模型 {model.name}。请运行“nacre index”重新生成向量。",
             )
         if not texts:
             return np.empty((0, self._dims), np.float32)
@@ -312,11 +306,9 @@ class RemoteEmbedder:
 
     def _unusable(self, english: str, chinese: str) -> ModelUnusable:
         return ModelUnusable(
-            say(
-                f"{self.provider} at {self.host} {english}. Search goes on with words alone; "
-                f'mend it, or set embed.provider to "local" or "none".',
-                f"{self.provider}({self.host}){chinese}。搜索将仅按文字进行；请修正，或将 embed.provider 设为“local”或“none”。",
-            )
+            f"{self.provider} at {self.host} {english}. Search goes on with words alone; "
+            f'mend it, or set embed.provider to "local" or "none".',
+            f"{self.provider}({self.host}){chinese}。搜索将仅按文字进行；请修正，或将 embed.provider 设为“local”或“none”。",
         )
 
 

@@ -110,10 +110,8 @@ def _opened(path: Path, timeout: float) -> sqlite3.Connection:
         version = db.execute("pragma user_version").fetchone()[0]
         if version > VERSION:
             raise IndexUnusable(
-                say(
-                    f"The index {path} was made by a newer Nacre. Upgrade Nacre, or delete the folder {path.parent}: it is rebuilt, and nothing is lost.",
-                    f"索引 {path} 由更新版本的 Nacre 建立。请升级 Nacre,或删除文件夹 {path.parent}：它会重建，不会丢失任何内容。",
-                )
+                f"The index {path} was made by a newer Nacre. Upgrade Nacre, or delete the folder {path.parent}: it is rebuilt, and nothing is lost.",
+                f"索引 {path} 由更新版本的 Nacre 建立。请升级 Nacre,或删除文件夹 {path.parent}：它会重建，不会丢失任何内容。",
             )
         if version < VERSION:
             _create(db)
@@ -195,23 +193,17 @@ def index_error(trouble: sqlite3.Error, path: Path) -> IndexUnusable:
     # Where memory is mapped from the file, a full disk shows as trouble with reading and writing.
     if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and _no_room(path)):
         return IndexUnusable(
-            say(
-                f"The disk is full: the index {path} could not be updated. Your notes are untouched. Make room and run the command again.",
-                f"磁盘已满：索引 {path} 未能更新。您的笔记未受影响。请腾出空间后重试。",
-            )
+            f"The disk is full: the index {path} could not be updated. Your notes are untouched. Make room and run the command again.",
+            f"磁盘已满：索引 {path} 未能更新。您的笔记未受影响。请腾出空间后重试。",
         )
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return IndexUnusable(
-            say(
-                f"The index {path} is in use by another process. Wait a moment and run the command again.",
-                f"索引 {path} 正被其他进程使用。请稍后重试。",
-            )
+            f"The index {path} is in use by another process. Wait a moment and run the command again.",
+            f"索引 {path} 正被其他进程使用。请稍后重试。",
         )
     return IndexUnusable(
-        say(
-            f"The index {path} cannot be used: {trouble}. Delete the folder {path.parent}: it is rebuilt, and nothing is lost.",
-            f"索引 {path} 无法使用：{trouble}。请删除文件夹 {path.parent}：它会重建，不会丢失任何内容。",
-        )
+        f"The index {path} cannot be used: {trouble}. Delete the folder {path.parent}: it is rebuilt, and nothing is lost.",
+        f"索引 {path} 无法使用：{trouble}。请删除文件夹 {path.parent}：它会重建，不会丢失任何内容。",
     )
 
 

@@ -17,7 +17,6 @@ import numpy.typing as npt
 
 from nacre.embed.models import Embedder, ModelId
 from nacre.errors import ModelUnusable
-from nacre.i18n import say
 from nacre.index.store import Store
 
 BLOCK = 1024
@@ -48,12 +47,10 @@ def must_fit(model: ModelId, dims: int, known: int) -> None:
     """An error where a service answers with other dimensions than those of the index: it has changed the model behind the name."""
     if dims != known:
         raise ModelUnusable(
-            say(
-                f"{model.name} makes vectors of {dims} dimensions now, and made those of the index with {known}. Delete the "
-                'folder .nacre/index of the workspace and run "nacre index" to make all of them anew.',
-                f"{model.name} 现在生成 {dims} 维向量，而索引中的向量为 {known} 维。请删除工作区的 .nacre/index 文件夹，"
-                "再运行“nacre index”全部重新生成。",
-            )
+            f"{model.name} makes vectors of {dims} dimensions now, and made those of the index with {known}. Delete the "
+            'folder .nacre/index of the workspace and run "nacre index" to make all of them anew.',
+            f"{model.name} 现在生成 {dims} 维向量，而索引中的向量为 {known} 维。请删除工作区的 .nacre/index 文件夹，"
+            "再运行“nacre index”全部重新生成。",
         )
 
 

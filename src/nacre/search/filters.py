@@ -32,10 +32,8 @@ def checked(filters: Filters) -> Filters:
             )
     if filters.since and filters.until and filters.since > filters.until:
         raise BadInput(
-            say(
-                f"No day lies between {filters.since} and {filters.until}; turn them round.",
-                f"{filters.since} 到 {filters.until} 之间没有日期；请调换顺序。",
-            )
+            f"No day lies between {filters.since} and {filters.until}; turn them round.",
+            f"{filters.since} 到 {filters.until} 之间没有日期；请调换顺序。",
         )
     return filters
 

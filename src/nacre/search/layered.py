@@ -346,10 +346,8 @@ def recall(context: Context, query: str, limit: int = MAX_FILES) -> RecallReport
     key_words = weighed(query)
     if not key_words:
         raise BadInput(
-            say(
-                "The question names nothing to look for; add a name, a thing or a number.",
-                "问题中没有可供查找的内容；请加上名称、事物或数字。",
-            )
+            "The question names nothing to look for; add a name, a thing or a number.",
+            "问题中没有可供查找的内容；请加上名称、事物或数字。",
         )
     terms = [_term(word) for word in key_words]
     words = tuple(word.text for word in key_words)

@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from nacre.clock import monday
 from nacre.errors import BadInput
-from nacre.i18n import say
 from nacre.text.tokens import query_tokens, stop_tokens, tokens
 
 _MONTHS = "january february march april may june july august september october november december".split()
@@ -160,15 +159,13 @@ def parse_question(text: str, today: dt.date) -> Question:
     """Read a question as it is asked today. One without any word is refused: there is nothing to look for."""
     bare = text.strip()
     if not bare:
-        raise BadInput(say("The question is empty; say what to look for.", "问题为空；请说明要查找什么。"))
+        raise BadInput("The question is empty; say what to look for.", "问题为空；请说明要查找什么。")
     bare = bare[:LONGEST_QUESTION]
     telling = tuple(query_tokens(bare))
     if not telling:
         raise BadInput(
-            say(
-                "The question holds no word or number to look for; write a few words.",
-                "问题中没有可供查找的文字或数字；请写几个词。",
-            )
+            "The question holds no word or number to look for; write a few words.",
+            "问题中没有可供查找的文字或数字；请写几个词。",
         )
     days = days_named(bare, today)
     of_dates = frozenset(query_tokens(days.words)) if days else frozenset()

@@ -75,10 +75,8 @@ def place_of_id(store: Store, generation: Generation, scope: Scope, named: str) 
     ).fetchone()
     if row is None:
         raise NotFound(
-            say(
-                f'Nothing in memory has the id {named}. Ids change when lines do: "nacre search" shows the ones of today.',
-                f"记忆中没有 id 为 {named} 的内容。行变动后 id 也会变：可用“nacre search”查看当前的 id。",
-            )
+            f'Nothing in memory has the id {named}. Ids change when lines do: "nacre search" shows the ones of today.',
+            f"记忆中没有 id 为 {named} 的内容。行变动后 id 也会变：可用“nacre search”查看当前的 id。",
         )
     return str(row[0]), int(row[1]), int(row[2])
 
@@ -113,9 +111,7 @@ def _lines(workspace: Workspace, config: Config, path: str) -> tuple[bytes, list
         if full.stat().st_size > (most := largest(layer_of(path) if path.startswith("memory/") else "note")):
             size = most // 1_000_000
             raise BadInput(
-                say(
-                    f"{path} is too large to be a note (over {size} MB).", f"{path} 太大（超过 {size} MB）,不像是笔记。"
-                )
+                f"{path} is too large to be a note (over {size} MB).", f"{path} 太大（超过 {size} MB）,不像是笔记。"
             )
         data = disk.read_log(full, path)
         every = data.decode("utf-8", errors="replace").removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
@@ -141,10 +137,8 @@ def _excerpt(path: str, every: list[str], start: int, lines: int, allowed: set[i
         raise _missing(path)  # in a group, what is private does not exist, not even as a number of lines
     if start > max(1, len(every)):
         raise NotFound(
-            say(
-                f"{path} has {len(every)} lines; line {start} does not exist.",
-                f"{path} 共 {len(every)} 行；第 {start} 行不存在。",
-            )
+            f"{path} has {len(every)} lines; line {start} does not exist.",
+            f"{path} 共 {len(every)} 行；第 {start} 行不存在。",
         )
     end = min(start + lines - 1, len(every))
     chosen: list[str] = []
@@ -168,7 +162,7 @@ def _excerpt(path: str, every: list[str], start: int, lines: int, allowed: set[i
 
 def _check(start: int, lines: int) -> None:
     if start < 1 or lines < 1:
-        raise BadInput(say("Lines are counted from 1; ask for at least one.", "行号从 1 开始；请至少读取一行。"))
+        raise BadInput("Lines are counted from 1; ask for at least one.", "行号从 1 开始；请至少读取一行。")
 
 
 def _file(workspace: Workspace, config: Config, path: str) -> Path:
@@ -191,7 +185,7 @@ def _file(workspace: Workspace, config: Config, path: str) -> Path:
 
 
 def _missing(path: str) -> NotFound:
-    return NotFound(say(f"There is no memory file {path}.", f"没有名为 {path} 的记忆文件。"))
+    return NotFound(f"There is no memory file {path}.", f"没有名为 {path} 的记忆文件。")
 
 
 def _visible_lines(scope: Scope, path: str, data: bytes, seen: tuple[Store, Generation] | None) -> set[int]:
