@@ -29,9 +29,10 @@ if TYPE_CHECKING:
 
     from nacre.brain.local.judge import Judge
     from nacre.capture.importing import Importable
-    from nacre.capture.importing_notes import ImportReport
-    from nacre.capture.sync import Capturable, SyncReport
-    from nacre.capture.sync import Progress as SyncProgress
+    from nacre.capture.importing_exports import ImportReport
+    from nacre.capture.read import Capturable
+    from nacre.capture.read import Progress as SyncProgress
+    from nacre.capture.sync import SyncReport
     from nacre.context.pack import ContextPack
     from nacre.embed.models import Embedder, ModelStatus
     from nacre.forget.entry import PinPlan, Why
@@ -863,19 +864,12 @@ class Memory:
         dry_run: bool = False,
     ) -> SyncReport:
         """Read what was said since the last time and write it into the daily logs; then bring the index up to date."""
-        from nacre.capture.sync import run_sync
+        from nacre.capture.read import sync_setup
+        from nacre.capture.sync import parse_since, sync
 
-        own = self.owned
-        report = run_sync(
-            own.workspace,
-            own.config,
-            own.clock,
-            lambda: self.brain,
-            since=since,
-            exclude=exclude,
-            progress=progress,
-            dry_run=dry_run,
-        )
+        setup = sync_setup(self.owned, lambda: self.brain, exclude=exclude)
+        begin = parse_since(since, self.clock) if since is not None else None
+        report = sync(setup, since=begin, progress=progress, dry_run=dry_run)
         if report.sections and not dry_run:
             self.index()
         return report
@@ -884,21 +878,21 @@ class Memory:
         self, since: str | None = None, *, exclude: Sequence[str] = (), progress: SyncProgress | None = None
     ) -> list[Capturable]:
         """The agents, projects and chats that `sync` would capture, with counts. Writes nothing."""
-        from nacre.capture.sync import parse_since, survey_sessions, sync_setup
+        from nacre.capture.read import survey_sessions, sync_setup
+        from nacre.capture.sync import parse_since
 
-        own = self.owned
-        setup = sync_setup(own.workspace, own.config, own.clock, lambda: self.brain, exclude=exclude)
-        return survey_sessions(setup, parse_since(since, own.clock) if since is not None else None, progress)
+        setup = sync_setup(self.owned, lambda: self.brain, exclude=exclude)
+        return survey_sessions(setup, parse_since(since, self.clock) if since is not None else None, progress)
 
     def exclude(self, survey: Sequence[Capturable], names: Sequence[str]) -> None:
         """Leave out the named agents, projects and chats of a survey from now on, in the user's settings."""
-        from nacre.capture.sync import remember_exclusions
+        from nacre.capture.read import remember_exclusions
 
         remember_exclusions(self.config, survey, names)
 
     def transcripts(self) -> dict[str, list[Path]]:
         """The transcripts that a first `sync` would read, by agent. They are listed, not opened."""
-        from nacre.capture.sync import LONGEST
+        from nacre.capture.read import LONGEST
         from nacre.sources.consent import settings_of
         from nacre.sources.registry import places_of, sources
 
@@ -935,7 +929,8 @@ class Memory:
 
     def extract(self, text: str, *, write: bool = False) -> list[Bullet]:
         """What of a text is worth remembering, as lines with their types; written into today's log when asked for."""
-        from nacre.capture.extract import extract_text, not_forgotten
+        from nacre.capture.dedupe import not_forgotten
+        from nacre.capture.extract import extract_text
         from nacre.vault.tombstones import load_tombstones
 
         bullets = not_forgotten(load_tombstones(self.workspace), extract_text(text, self.clock, self.brain))
@@ -957,7 +952,7 @@ class Memory:
             with lock(own.workspace):  # whoever takes it completes the edit of a log that was killed
                 pass
         entries = untyped(own.workspace, self.brain)
-        return give_types(own.workspace, own.clock, own.config, entries) if apply and entries else entries
+        return give_types(own, entries) if apply and entries else entries
 
     def count_types(self) -> Counter[str]:
         """The lines of the daily logs, counted by type."""
@@ -970,11 +965,11 @@ class Memory:
     ) -> Written:
         """Write a whole conversation to the hot layer: a session, by the beginning of its id or the last one; or a text."""
         from nacre.capture.checkpoint import checkpoint_of_session, checkpoint_of_text
-        from nacre.capture.sync import sync_setup
+        from nacre.capture.read import sync_setup
         from nacre.vault import checkpoints
 
         own = self.owned
-        setup = sync_setup(own.workspace, own.config, own.clock, lambda: self.brain)
+        setup = sync_setup(own, lambda: self.brain)
         made = checkpoint_of_session(setup, session) if text is None else checkpoint_of_text(setup, text, title)
         if dry_run:
             path = own.workspace.tiers(own.config.tiers.path) / "hot" / made.name
@@ -989,9 +984,7 @@ class Memory:
         """Take in existing memories: a path, or an agent's name. Nothing is overwritten; doing it again changes nothing."""
         from nacre.capture.importing import import_
 
-        own = self.owned
-        parts = (own.workspace, own.config, own.clock, lambda: self.brain)
-        report = import_(what, *parts, since=since, progress=progress, dry_run=dry_run)
+        report = import_(what, self.owned, lambda: self.brain, since=since, progress=progress, dry_run=dry_run)
         if report.wrote and not dry_run:
             self.index()
         return report
@@ -1000,8 +993,7 @@ class Memory:
         """What on this machine `import_` could take in, with counts. Writes nothing."""
         from nacre.capture.importing import survey_importable
 
-        own = self.owned
-        return survey_importable(own.workspace, own.config, own.clock)
+        return survey_importable(self.owned)
 
     def classify(self, text: str) -> str:
         """The kind of memory that a statement is: PREF, PROJ, TECH, LESSON, PEOPLE or TEMP."""

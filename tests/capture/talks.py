@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from nacre.capture.sync import SyncReport, SyncSetup, sync
+from nacre.capture.read import SyncSetup
+from nacre.capture.sync import SyncReport, sync
 from nacre.clock import Clock
 from nacre.config.settings import Config
+from nacre.model.context import Context
 from nacre.model.entry import Bullet
 from nacre.model.session import Message, Speaker
 from nacre.model.workspace import Workspace
@@ -83,7 +85,7 @@ class Desk:
     def setting(self, now: str | None = None, **more: Any) -> SyncSetup:
         clock = Clock(ZoneInfo(self.zone), at(now) if now else None)
         given = SyncSetup(
-            self.workspace, self.config, clock, Places(self.home, self.env), sources(), each_word,
+            Context(self.workspace, self.config, clock), Places(self.home, self.env), sources(), each_word,
             wanted=belongs_to(self.workspace, self.config),
         )  # fmt: skip
         return replace(given, **more)

@@ -51,9 +51,9 @@ def test_only_bullets_of_notes_without_a_type_want_one(desk: Desk, judge: Judge)
 def test_types_are_put_before_the_words_once_and_undo_takes_them_back(desk: Desk, judge: Judge, end: str) -> None:
     path = desk.workspace.memory / "2026-03-02.md"
     path.write_bytes(LOG.replace("\n", end).encode())
-    clock = desk.setting("2026-03-03").clock
+    clock = desk.setting("2026-03-03").context.clock
     found = untyped(desk.workspace, judge)
-    give_types(desk.workspace, clock, desk.config, found)
+    give_types(desk.setting("2026-03-03").context, found)
     lines = path.read_bytes().decode().split(end)
     assert lines[3] == f"- [{found[0].type}] Reports are always written in Typst, never in Word"
     assert lines[6].startswith("1. [")
@@ -68,7 +68,7 @@ def test_a_line_over_several_lines_and_one_with_a_box_get_theirs_too(desk: Desk,
     path = desk.workspace.memory / "2026-03-02.md"
     path.write_text("- Reports are written\n  in Typst\n- [ ] call the dentist\n", "utf8")
     found = untyped(desk.workspace, judge)
-    assert give_types(desk.workspace, desk.setting("2026-03-03").clock, desk.config, found) == found
+    assert give_types(desk.setting("2026-03-03").context, found) == found
     first, second = (entry.type for entry in found)
     assert path.read_text("utf8") == f"- [{first}] Reports are written\n  in Typst\n- [ ] [{second}] call the dentist\n"
 
@@ -76,7 +76,7 @@ def test_a_line_over_several_lines_and_one_with_a_box_get_theirs_too(desk: Desk,
 def test_a_line_with_a_secret_stays_as_it_is_and_the_others_get_theirs(desk: Desk, judge: Judge) -> None:
     path = desk.workspace.memory / "2026-03-02.md"
     path.write_text("- the wifi password is sunflower9\n- Maria leads the billing team\n", "utf8")
-    (done,) = give_types(desk.workspace, desk.setting("2026-03-03").clock, desk.config, untyped(desk.workspace, judge))
+    (done,) = give_types(desk.setting("2026-03-03").context, untyped(desk.workspace, judge))
     assert (
         path.read_text("utf8") == f"- the wifi password is sunflower9\n- [{done.type}] Maria leads the billing team\n"
     )
@@ -87,7 +87,7 @@ def test_a_log_that_was_cut_shorter_meanwhile_is_left_as_it_is(desk: Desk, judge
     path.write_text(LOG, "utf8")
     found = untyped(desk.workspace, judge)
     path.write_text("# 2026-03-02\n", "utf8")
-    give_types(desk.workspace, desk.setting("2026-03-03").clock, desk.config, found)
+    give_types(desk.setting("2026-03-03").context, found)
     assert path.read_text("utf8") == "# 2026-03-02\n"
 
 
@@ -97,7 +97,7 @@ def test_a_log_that_is_no_text_is_passed_over(desk: Desk, judge: Judge) -> None:
 
 
 def test_a_text_is_worth_what_it_says_and_nothing_else(desk: Desk, judge: Judge) -> None:
-    clock = desk.setting("2026-03-03").clock
+    clock = desk.setting("2026-03-03").context.clock
     lines = [one.line for one in extract_text("we moved to pnpm, never use npm here again. ok thanks!", clock, judge)]
     assert any("pnpm" in line for line in lines)
     assert not any("thanks" in line for line in lines)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import stat
 from dataclasses import replace
@@ -9,7 +10,7 @@ from dataclasses import replace
 import pytest
 from tests.capture.talks import Desk, at
 
-from nacre.capture.cursors import Cursor, Cursors, Pending, Reached, load_cursors, save_cursors
+from nacre.capture.cursors import Cursor, Cursors, Reached, Section, load_cursors, save_cursors
 from nacre.sources.reading import Mark
 
 FULL = Cursor(
@@ -26,8 +27,9 @@ SAID = (("2026-03-02 09:00", "user", "alpha"), ("2026-03-02 09:05", "user", "bet
 
 
 def test_they_come_back_as_they_were(desk: Desk) -> None:
-    pending = Pending("k", "2026-03-02", "09:00 session:x", 1, "s", "n", Reached(at("2026-03-02"), ()), 2, FULL)
-    pending = replace(pending, agent="codex", sources=(("a", "#b"), ()))
+    reached = Reached(at("2026-03-02"), ())
+    pending = Section("k", dt.date(2026, 3, 2), "codex", "s", "n", "09:00 session:x", reached, 2, (("a", "#b"), ()))
+    pending = replace(pending, then=FULL, before=1)
     known = Cursors({"k": FULL, "bare": Cursor((), Mark())}, at("2026-03-03"), at("2026-02-01"), (pending,))
     save_cursors(desk.workspace, known)
     assert load_cursors(desk.workspace) == known

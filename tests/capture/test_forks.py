@@ -123,7 +123,7 @@ def test_the_checkpoint_of_a_fork_repeats_nothing_that_stands_in_its_sessions(de
     setting = desk.setting("2026-03-02 12:00")
     assert "alpha" in checkpoint_of_session(setting, FORK).text  # nothing is put away yet
     first = checkpoint_of_session(setting, SESSION)
-    checkpoints.write_checkpoint(desk.workspace, setting.clock, first.name, first.text, desk.config)
+    checkpoints.write_checkpoint(desk.workspace, setting.context.clock, first.name, first.text, desk.config)
     made = checkpoint_of_session(setting, FORK).text
     assert "epsilon" in made
     assert "alpha" not in made

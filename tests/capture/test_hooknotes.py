@@ -95,14 +95,14 @@ def said(text: str, at: str) -> Message:
 def test_only_what_a_note_tells_is_covered_by_it(tmp_path: Path) -> None:
     note(tmp_path, "2026-11-15-2341.md", "2026-11-15 23:41:40 UTC")
     told = read_hook_notes(Workspace(tmp_path))[SESSION]
-    assert told.tells(said("The dentist moved to Friday at 10.", "2026-11-15T22:00:00+00:00"))
-    assert not told.tells(said("Mia is allergic to peanuts", "2026-11-15T21:00:00+00:00"))
-    assert not told.tells(said("The dentist moved to Friday at 10.", "2026-11-16T08:00:00+00:00"))
+    assert told.holds(said("The dentist moved to Friday at 10.", "2026-11-15T22:00:00+00:00"))
+    assert not told.holds(said("Mia is allergic to peanuts", "2026-11-15T21:00:00+00:00"))
+    assert not told.holds(said("The dentist moved to Friday at 10.", "2026-11-16T08:00:00+00:00"))
 
 
 def test_a_note_that_lists_no_messages_covers_everything_up_to_its_time(tmp_path: Path) -> None:
     path = note(tmp_path, "2026-11-15-2341.md", "2026-11-15 23:41:40 UTC")
     path.write_text(path.read_text(encoding="utf-8").split("user:")[0] + "We spoke of the dentist.\n", encoding="utf-8")
     told = read_hook_notes(Workspace(tmp_path))[SESSION]
-    assert told.tells(said("anything", "2026-11-15T22:00:00+00:00"))
-    assert not told.tells(said("anything", "2026-11-16T08:00:00+00:00"))
+    assert told.holds(said("anything", "2026-11-15T22:00:00+00:00"))
+    assert not told.holds(said("anything", "2026-11-16T08:00:00+00:00"))

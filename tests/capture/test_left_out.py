@@ -10,7 +10,7 @@ import pytest
 from tests.capture.talks import Desk, Said, add, at, named, zulu
 
 from nacre.capture.checkpoint import checkpoint_of_session
-from nacre.capture.sync import Capturable, remember_exclusions, survey_sessions
+from nacre.capture.read import Capturable, remember_exclusions, survey_sessions
 from nacre.config.loading import load
 from nacre.config.settings import Config, SourceSettings, SourcesSettings
 from nacre.errors import NotFound

@@ -7,7 +7,7 @@ import os
 import pytest
 from tests.capture.talks import Desk, Said, add, claude
 
-from nacre.capture.sync import survey_sessions
+from nacre.capture.read import survey_sessions
 
 SAID: tuple[Said, ...] = (("2026-03-02 09:00", "user", "alpha"), ("2026-03-02 09:05", "user", "beta"))
 ODD = "0dd0dd00-1"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from dataclasses import replace
 
 import pytest
 from tests.capture.talks import Desk, Said
@@ -103,8 +104,9 @@ def test_each_agents_talks_go_to_its_own_workspace_and_all_else_to_the_first(
     work.memory.mkdir(parents=True)
 
     def taken(workspace: Workspace) -> list[str]:
-        wanted = belongs_to(workspace, desk.config)
-        return sorted(one.session for one in desk.sync(workspace=workspace, wanted=wanted).sections)
+        context = replace(desk.setting("2026-03-09").context, workspace=workspace)
+        report = desk.sync(context=context, wanted=belongs_to(workspace, desk.config))
+        return sorted(section.session for section in report.sections)
 
     assert taken(work) == ["work-session"]
     assert taken(desk.workspace) == ["61871d67-1111-4222-8333-444455556666", "main-session", "unlisted-session"]

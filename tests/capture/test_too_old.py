@@ -11,7 +11,7 @@ from tests.capture.talks import Desk, at
 from tests.capture.test_interrupted import killed
 
 from nacre.capture import cursors
-from nacre.capture.sync import survey_sessions
+from nacre.capture.read import survey_sessions
 
 LONG_AGO = tuple((f"2025-03-0{day} 09:0{minute}", "user", f"old {day}{minute}") for day in (1, 2) for minute in (0, 1))
 NOW = "2026-03-02 12:00"

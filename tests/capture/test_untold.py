@@ -8,7 +8,7 @@ import pytest
 from tests.capture.talks import SESSION, Desk
 
 from nacre.brain.local.judge import Judge
-from nacre.capture.dedupe import DayLog, by_meaning, drop_duplicates
+from nacre.capture.dedupe import alike_in_meaning, drop_duplicates
 from nacre.embed.install import install
 from nacre.embed.local import LocalEmbedder
 from nacre.hooks import inject
@@ -20,7 +20,7 @@ NOON = "2026-03-02 12:00"
 
 
 def note(desk: Desk, text: str, type: str | None = None) -> None:  # noqa: A002 - the word users know
-    daily.append_note(desk.workspace, desk.setting("2026-03-02 09:02").clock, text, type)
+    daily.append_note(desk.workspace, desk.setting("2026-03-02 09:02").context.clock, text, type)
 
 
 @pytest.mark.parametrize(
@@ -80,15 +80,15 @@ def test_a_talk_that_says_a_thing_again_on_the_same_day_is_told_once_and_two_tal
 def test_a_private_note_does_not_stand_for_what_was_said_in_a_group(desk: Desk) -> None:
     note(desk, "alpha")
     path = desk.workspace.memory / "2026-03-02.md"
-    lines, bullets = DayLog(path, path.read_bytes()), [Bullet("alpha"), Bullet("beta")]
+    log, bullets, alike = path.read_bytes(), [Bullet("alpha"), Bullet("beta")], desk.setting().alike
     heading = "09:05 session:61871d67 | 2 messages"
-    assert drop_duplicates(bullets, heading, lines, desk.setting().alike) == bullets[1:]
-    assert drop_duplicates(bullets, f"{heading} | group:team", lines, desk.setting().alike) == bullets
+    assert drop_duplicates(bullets, heading, path, log, alike) == bullets[1:]
+    assert drop_duplicates(bullets, f"{heading} | group:team", path, log, alike) == bullets
 
 
 def test_without_models_nothing_counts_as_said_in_other_words() -> None:
-    alike = by_meaning(lambda: Judge(None))
-    assert alike(["alerts go to ops-alerts"], ["alerts go to ops-alerts, please"]) == [False]
+    others = ["alerts go to ops-alerts, please"]
+    assert alike_in_meaning(lambda: Judge(None), ["alerts go to ops-alerts"], others) == [False]
 
 
 @pytest.mark.parametrize(
@@ -108,8 +108,7 @@ def test_without_models_nothing_counts_as_said_in_other_words() -> None:
 )
 def test_other_words_are_the_same_only_where_they_deny_and_name_the_same(noted: str, said: str, same: bool) -> None:
     install()
-    alike = by_meaning(lambda: Judge(LocalEmbedder(threads=1)))
-    assert alike([said], [noted]) == [same]
+    assert alike_in_meaning(lambda: Judge(LocalEmbedder(threads=1)), [said], [noted]) == [same]
 
 
 def test_a_log_that_is_no_text_hinders_nothing(desk: Desk) -> None:
@@ -143,8 +142,8 @@ def test_a_question_that_was_answered_from_what_was_given_tells_nothing_new(desk
     def alike(texts: Sequence[str], others: Sequence[str]) -> list[bool]:
         return ["pnpm, never npm" in text and any("pnpm" in one for one in others) for text in texts]
 
-    lines = DayLog(desk.workspace.memory / "2026-03-02.md", b"")
+    path = desk.workspace.memory / "2026-03-02.md"
     bullet = Bullet(f"User asked: What do we use? → {answer}")
     heading = "09:05 session:61871d67 | 2 messages"
-    assert drop_duplicates([bullet], heading, lines, alike, ["- [PREF] Use pnpm, never npm"]) == []
-    assert drop_duplicates([bullet], heading, lines, alike) == [bullet]
+    assert drop_duplicates([bullet], heading, path, b"", alike, ["- [PREF] Use pnpm, never npm"]) == []
+    assert drop_duplicates([bullet], heading, path, b"", alike) == [bullet]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tests.lifecycle.conftest import BULLET, FACT, NOW, OLDER, ledger_of, take
 
-from nacre.capture.extract import are_forgotten, vectors_of
+from nacre.capture.dedupe import are_forgotten, vectors_of
 from nacre.embed.local import LocalEmbedder
 from nacre.memory import Memory
 from nacre.vault import tombstones

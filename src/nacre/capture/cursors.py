@@ -1,7 +1,7 @@
-"""How far each transcript was captured, and what was about to be written when a run broke off.
+"""How far each transcript was captured, and the sections that an interrupted run was about to write.
 
-Kept in `.nacre/cursors.json`. It holds paths, positions and entry ids, never a word that was said; a path or an id that holds
-a secret is kept as its digest alone. Losing the file loses nothing: the headings of the daily logs tell which sessions are there.
+Kept in `.nacre/cursors.json`: paths, positions and ids, never a word that was said; a path or an id that holds a secret is kept as its
+digest. Losing the file loses nothing: the headings of the daily logs tell which sessions are there.
 """
 
 from __future__ import annotations
@@ -25,16 +25,13 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class Reached:
-    """The last message of a session that stands in a log: its time, and the entries of that very instant, as kept."""
+    """The last message of a session that stands in a log: its time, and the ids of the messages of that instant, as kept."""
 
     at: dt.datetime
     ids: tuple[str, ...]
 
-    def or_later(self, other: Reached | None) -> Reached:
-        return other if other and other.at > self.at else self
-
-    def covers(self, at: dt.datetime, entry_id: str) -> bool:
-        return at < self.at or (at == self.at and storable(entry_id) in self.ids)
+    def covers(self, at: dt.datetime, message_id: str) -> bool:
+        return at < self.at or (at == self.at and storable(message_id) in self.ids)
 
 
 @dataclass(frozen=True)
@@ -47,7 +44,7 @@ class Cursor:
     name: str = ""  # what its headings call it
     reached: Reached | None = None
     users: int = 0  # how many messages of the owner were captured
-    open: bool = False  # something after the mark waits: for more talk, for its end, or for its time to come
+    open: bool = False  # something after the mark waits: for more messages, for its end, or for its time to come
     partly: bool = False  # the log goes further than the mark: what was reached tells how far
     begins: dt.datetime | None = None  # what was said before this was left out as too old
     begun: dt.datetime | None = None  # its first message that was read
@@ -55,186 +52,174 @@ class Cursor:
 
 
 @dataclass(frozen=True)
-class Pending:
-    """A section that is about to be appended: found in its day's file afterwards, or not."""
+class Section:
+    """One heading with its bullets, for one day's log. While it is being written it is kept here without its words."""
 
-    key: str
-    day: str
+    key: str  # of its transcript
+    day: dt.date
+    agent: str
+    session: str  # its id, as kept
+    name: str  # what the heading calls the session
     heading: str
-    before: int  # how often this heading stood there already
-    session: str
-    name: str
     reached: Reached
     users: int
-    then: Cursor | None  # where the transcript stands when this was its last section
-    agent: str = ""
-    sources: tuple[tuple[str, ...], ...] = ()  # the entries that each of its bullets rests on, as kept
+    sources: tuple[tuple[str, ...], ...] = ()  # for each bullet the ids of its messages, as kept
     place: str = ""  # the folder of its project, as kept
     agents: tuple[int, ...] = ()  # which of its bullets are the agent's word alone
+    then: Cursor | None = None  # where the transcript stands once this section, its last, is written
+    before: int = 0  # how often this heading stood in the log already
+    bullets: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Cursors:
-    """All of them, and the moment of the last run that went through."""
-
     transcripts: Mapping[str, Cursor] = field(default_factory=dict)
-    synced: dt.datetime | None = None
-    since: dt.datetime | None = None  # what was said before this is not wanted
-    pending: tuple[Pending, ...] = ()
+    synced: dt.datetime | None = None  # the last complete run
+    since: dt.datetime | None = None  # what was said before this is not captured
+    pending: tuple[Section, ...] = ()
 
 
 def storable(name: str) -> str:
-    """A path or an id as it may be kept: itself, or its digest where it holds what must be written nowhere."""
+    """A path or an id as it may be kept: itself, or its digest where it holds a secret."""
     from nacre.guard.secrets import storable_name
 
     return storable_name(name)
 
 
 def is_storable(mark: Mark) -> bool:
-    """Whether what a mark knows of its session holds no secret. One that does is not kept, and all is read again."""
-    texts = (told for told in mark.facts.values() if isinstance(told, str))
+    """Whether a mark holds no secret. One that does is not kept, and the transcript is read again."""
+    texts = (value for value in mark.facts.values() if isinstance(value, str))
     return all(parse_time(text) or storable(text) == text for text in texts)
 
 
-def any_opted_out(workspace: Workspace, known: Cursors | None = None) -> bool:
-    """Whether the home folder, that of a project, or one that a captured talk was about carries the sign to be left out."""
-    folders = {str(one.mark.facts.get("cwd", "")) for one in (known or load_cursors(workspace)).transcripts.values()}
-    return any(map(opted_out, (str(Path.home()), *project_places(workspace).values(), *sorted(folders))))
+def any_opted_out(workspace: Workspace, cursors: Cursors | None = None) -> bool:
+    """Whether the home folder, that of a project, or one that a captured session worked in is marked to be left out."""
+    transcripts = (cursors or load_cursors(workspace)).transcripts.values()
+    folders = sorted({str(cursor.mark.facts.get("cwd", "")) for cursor in transcripts})
+    return any(map(opted_out, (str(Path.home()), *project_places(workspace).values(), *folders)))
 
 
 def load_cursors(workspace: Workspace) -> Cursors:
-    """The cursors; none when the file is missing or not ours to understand."""
+    """The cursors; none when the file is missing or damaged: then the logs tell what was captured."""
     data = disk.read_bytes(workspace.cursors)
-    if data is None:
-        return Cursors()
     try:
-        told = json.loads(data)
-        if told["version"] != VERSION:
+        values = json.loads(data or b"{}")
+        if values["version"] != VERSION:
             return Cursors()
         return Cursors(
-            {key: _cursor(one) for key, one in told["transcripts"].items()},
-            _moment(told.get("synced")),
-            _moment(told.get("since")),
-            tuple(_pending(one) for one in told.get("pending", ())),
+            {key: _parse_cursor(value) for key, value in values["transcripts"].items()},
+            _parse_time(values.get("synced")),
+            _parse_time(values.get("since")),
+            tuple(_parse_section(value) for value in values.get("pending", ())),
         )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return Cursors()  # damaged: the logs themselves tell what was captured
+        return Cursors()
 
 
 def save_cursors(workspace: Workspace, cursors: Cursors) -> None:
-    told = {
+    values = {
         "version": VERSION,
-        "synced": _text(cursors.synced),
-        "since": _text(cursors.since),
-        "transcripts": {key: _as_json(one) for key, one in cursors.transcripts.items()},
-        "pending": [_pending_json(one) for one in cursors.pending],
+        "synced": cursors.synced and cursors.synced.isoformat(),
+        "since": cursors.since and cursors.since.isoformat(),
+        "transcripts": {key: _cursor_values(cursor) for key, cursor in cursors.transcripts.items()},
+        "pending": [_section_values(section) for section in cursors.pending],
     }
-    data = json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode()
+    data = json.dumps(values, ensure_ascii=False, separators=(",", ":")).encode()
     disk.write(workspace.cursors, data, root=workspace.root)
 
 
-def _as_json(cursor: Cursor) -> dict[str, Any]:
-    told: dict[str, Any] = {"stamp": list(cursor.stamp), "offset": cursor.mark.offset}
-    if cursor.mark.fingerprint:
-        told["fingerprint"] = cursor.mark.fingerprint
-    if cursor.mark.facts:
-        told["facts"] = dict(cursor.mark.facts)
-    for name in ("session", "name", "origin"):
-        if getattr(cursor, name):
-            told[name] = getattr(cursor, name)
-    if cursor.reached:
-        told |= {"at": _text(cursor.reached.at), "ids": list(cursor.reached.ids)}
-    if cursor.users:
-        told["users"] = cursor.users
-    for name in ("open", "partly"):
-        if getattr(cursor, name):
-            told[name] = True
-    for name in ("begins", "begun"):
-        if at := getattr(cursor, name):
-            told[name] = _text(at)
-    return told
-
-
-def _cursor(told: Mapping[str, Any]) -> Cursor:
-    return Cursor(
-        tuple(int(one) for one in told["stamp"]),
-        Mark(_position(told["offset"]), str(told.get("fingerprint", "")), dict(told.get("facts", {}))),
-        str(told.get("session", "")),
-        _plain(told.get("name", "")),
-        _reached(told),
-        int(told.get("users", 0)),
-        bool(told.get("open")),
-        bool(told.get("partly")),
-        _moment(told.get("begins")),
-        _moment(told.get("begun")),
-        str(told.get("origin", "")),
-    )
-
-
-def _position(told: object) -> int:
-    if not isinstance(told, int) or told < 0:
-        raise ValueError(told)
-    return told
-
-
-def _reached(told: Mapping[str, Any]) -> Reached | None:
-    at = _moment(told.get("at"))
-    return Reached(at, tuple(str(one) for one in told.get("ids", ()))) if at else None
-
-
-def _pending(told: Mapping[str, Any]) -> Pending:
-    reached = _reached(told)
-    if reached is None:
-        raise KeyError("at")
-    then = told.get("then")
-    return Pending(
-        str(told["key"]),
-        dt.date.fromisoformat(told["day"]).isoformat(),
-        str(told["heading"]),
-        int(told["before"]),
-        str(told["session"]),
-        _plain(told["name"]),
-        reached,
-        int(told["users"]),
-        _cursor(then) if then else None,
-        str(told.get("agent", "")),
-        tuple(tuple(str(entry) for entry in one) for one in told.get("sources", ())),
-        str(told.get("place", "")),
-        tuple(int(one) for one in told.get("agents", ())),
-    )
-
-
-def _pending_json(one: Pending) -> dict[str, Any]:
-    told = {"key": one.key, "day": one.day, "heading": one.heading, "before": one.before}
-    told |= {
-        "session": one.session,
-        "name": one.name,
-        "at": _text(one.reached.at),
-        "ids": list(one.reached.ids),
-        "users": one.users,
-        "agent": one.agent,
-        "sources": [list(entries) for entries in one.sources],
-        "place": one.place,
-        "agents": list(one.agents),
+def _cursor_values(cursor: Cursor) -> dict[str, Any]:
+    reached = cursor.reached
+    optional = {
+        "fingerprint": cursor.mark.fingerprint,
+        "facts": dict(cursor.mark.facts),
+        "session": cursor.session,
+        "name": cursor.name,
+        "origin": cursor.origin,
+        "at": reached and reached.at.isoformat(),
+        "ids": reached and list(reached.ids),
+        "users": cursor.users,
+        "open": cursor.open,
+        "partly": cursor.partly,
+        "begins": cursor.begins and cursor.begins.isoformat(),
+        "begun": cursor.begun and cursor.begun.isoformat(),
     }
-    return told | ({"then": _as_json(one.then)} if one.then else {})
+    known = {name: value for name, value in optional.items() if value}
+    return {"stamp": list(cursor.stamp), "offset": cursor.mark.offset, **known}
 
 
-def _plain(name: object) -> str:
-    """A name as headings have it; another would speak in them for us."""
+def _parse_cursor(values: Mapping[str, Any]) -> Cursor:
+    offset = values["offset"]
+    if not isinstance(offset, int) or offset < 0:
+        raise ValueError(offset)
+    at = _parse_time(values.get("at"))
+    return Cursor(
+        tuple(map(int, values["stamp"])),
+        Mark(offset, str(values.get("fingerprint", "")), dict(values.get("facts", {}))),
+        str(values.get("session", "")),
+        _parse_name(values.get("name", "")),
+        Reached(at, tuple(map(str, values.get("ids", ())))) if at else None,
+        int(values.get("users", 0)),
+        bool(values.get("open")),
+        bool(values.get("partly")),
+        _parse_time(values.get("begins")),
+        _parse_time(values.get("begun")),
+        str(values.get("origin", "")),
+    )
+
+
+def _section_values(section: Section) -> dict[str, Any]:
+    values: dict[str, Any] = {
+        "key": section.key,
+        "day": section.day.isoformat(),
+        "heading": section.heading,
+        "before": section.before,
+        "session": section.session,
+        "name": section.name,
+        "at": section.reached.at.isoformat(),
+        "ids": list(section.reached.ids),
+        "users": section.users,
+        "agent": section.agent,
+        "sources": [list(ids) for ids in section.sources],
+        "place": section.place,
+        "agents": list(section.agents),
+    }
+    return values | ({"then": _cursor_values(section.then)} if section.then else {})
+
+
+def _parse_section(values: Mapping[str, Any]) -> Section:
+    at = _parse_time(values["at"])
+    if at is None:
+        raise ValueError(values["at"])
+    then = values.get("then")
+    return Section(
+        str(values["key"]),
+        dt.date.fromisoformat(values["day"]),
+        str(values.get("agent", "")),
+        str(values["session"]),
+        _parse_name(values["name"]),
+        str(values["heading"]),
+        Reached(at, tuple(map(str, values.get("ids", ())))),
+        int(values["users"]),
+        tuple(tuple(map(str, ids)) for ids in values.get("sources", ())),
+        str(values.get("place", "")),
+        tuple(map(int, values.get("agents", ()))),
+        _parse_cursor(then) if then else None,
+        int(values["before"]),
+    )
+
+
+def _parse_name(name: object) -> str:
+    """A name as headings have it; another would put its own words into them."""
     if not isinstance(name, str) or not re.fullmatch(r"[\w.-]{0,200}", name):
         raise ValueError(name)
     return name
 
 
-def _moment(value: object) -> dt.datetime | None:
+def _parse_time(value: object) -> dt.datetime | None:
     if not isinstance(value, str):
         return None
     at = dt.datetime.fromisoformat(value)
     if at.tzinfo is None:
         raise ValueError(value)
     return at
-
-
-def _text(at: dt.datetime | None) -> str | None:
-    return at.isoformat() if at else None

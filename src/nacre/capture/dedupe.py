@@ -1,13 +1,12 @@
-"""What is in the logs already is not written again: captured sessions, notes of hooks, lines noted in the moment."""
+"""What is not written (again): captured sessions, hooks' notes, lines that were noted in the moment, what was forgotten."""
 
 from __future__ import annotations
 
 import datetime as dt
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
@@ -16,17 +15,22 @@ from nacre.brain.local.judge import Judge
 from nacre.brain.local.wording import pieces
 from nacre.capture.sections import SessionHeading, by_day, headings_of
 from nacre.clock import Clock
+from nacre.errors import ModelUnusable
 from nacre.model.entry import Bullet
 from nacre.model.session import Message, Speaker
 from nacre.model.workspace import DAY_NAME, Workspace
 from nacre.sources.reading import parse_time
-from nacre.text.stamps import Stamp, stamp_of
+from nacre.text.stamps import stamp_of
 from nacre.vault.entries import bare_words, normal_words, words_of
-from nacre.vault.markdown import Item, document
+from nacre.vault.markdown import document
 
 if TYPE_CHECKING:
     from nacre.brain.local.likeness import Statement
+    from nacre.embed.local import LocalEmbedder
+    from nacre.vault.tombstones import Tombstones, Vectors
 
+
+# The notes that OpenClaw's own hook writes about a session.
 
 _NOTE_TITLE = re.compile(r"\A\ufeff?#\s*Session:\s*(.+)", re.IGNORECASE)
 _NOTE_SESSION = re.compile(r"(?im)^[-* \t]*Session ID\**\s*[:：]\**\s*`?([\w.-]+)")
@@ -38,162 +42,127 @@ _NOTE_BYTES = 1_000_000  # bytes of a note
 
 @dataclass(frozen=True)
 class HookNote:
-    """What the notes of one session tell: up to which moment, and which messages; none listed means all up to then."""
+    """What the notes of one session hold: up to which moment, and which messages; none listed means all up to then."""
 
     until: dt.datetime
-    said: frozenset[str] = frozenset()
+    messages: frozenset[str] = frozenset()
 
-    def tells(self, message: Message) -> bool:
-        return message.at <= self.until and (not self.said or _message_key(message.text) in self.said)
-
-    def __or__(self, other: HookNote) -> HookNote:
-        return HookNote(max(self.until, other.until), self.said | other.said)
+    def holds(self, message: Message) -> bool:
+        return message.at <= self.until and (not self.messages or _message_key(message.text) in self.messages)
 
 
 def read_hook_notes(workspace: Workspace) -> Mapping[str, HookNote]:
-    """For each session that has such notes: what they tell of it."""
-    found: dict[str, HookNote] = {}
+    """For each session that has such notes: what they hold of it."""
+    notes: dict[str, HookNote] = {}
     for path in sorted(workspace.memory.glob("????-??-??-*.md")):
         if not DAY_NAME.fullmatch(path.name) or not path.is_file():
             continue
         with path.open("rb") as file:
-            head = file.read(_NOTE_BYTES).decode("utf-8", errors="replace")
-        title, session = _NOTE_TITLE.match(head), _NOTE_SESSION.search(head, 0, _NOTE_HEAD)
+            text = file.read(_NOTE_BYTES).decode("utf-8", errors="replace")
+        title, session = _NOTE_TITLE.match(text), _NOTE_SESSION.search(text, 0, _NOTE_HEAD)
         if not title or not session:
             continue
-        when = _title_time(title[1]) or dt.datetime.fromtimestamp(path.stat().st_mtime, dt.UTC)
-        told = HookNote(when, frozenset(_message_key(_unquoted(one)) for one in _NOTE_MESSAGE.findall(head)))
-        found[session[1]] = found[session[1]] | told if session[1] in found else told
-    return found
+        until = _title_time(title[1]) or dt.datetime.fromtimestamp(path.stat().st_mtime, dt.UTC)
+        messages = frozenset(_message_key(_unquoted(line)) for line in _NOTE_MESSAGE.findall(text))
+        if other := notes.get(session[1]):
+            until, messages = max(until, other.until), messages | other.messages
+        notes[session[1]] = HookNote(until, messages)
+    return notes
 
 
-def _unquoted(said: str) -> str:
+def _unquoted(line: str) -> str:
     """What a line quotes: a JSON string, or in older notes the words as they are."""
     try:
-        text = json.loads(said)
+        text = json.loads(line)
     except ValueError:
-        return said
-    return text if isinstance(text, str) else said
+        return line
+    return text if isinstance(text, str) else line
 
 
 def _message_key(text: str) -> str:
     """The beginning of a message, by which it is recognised however its spaces were changed."""
-    return "".join(one for one in text[:400] if one.isalnum()).casefold()[:100]
+    return "".join(sign for sign in text[:400] if sign.isalnum()).casefold()[:100]
 
 
 def _title_time(title: str) -> dt.datetime | None:
-    """The time in `# Session: 2026-03-02 14:34:45 Europe/Lisbon`, as it was in that zone; older notes say UTC."""
+    """The time in `# Session: 2026-03-02 14:34:45 Europe/Lisbon`, as it was in that zone; older notes say UTC, GMT-3 or UTC+05:30."""
     title = title.strip()
     if at := parse_time(title.removesuffix("UTC").removesuffix("GMT").strip()):
         return at
     clock, _, name = title.rpartition(" ")
-    at, zone = parse_time(clock), _zone(name)
-    return at.replace(tzinfo=zone).astimezone(dt.UTC) if at and zone else None
-
-
-def _zone(name: str) -> dt.tzinfo | None:
-    """A zone by its name (`Europe/Lisbon`) or by how far it is from Greenwich (`GMT-3`, `UTC+05:30`)."""
-    if found := _OFFSET.fullmatch(name):
-        ahead = dt.timedelta(hours=int(found["hours"]), minutes=int(found["minutes"] or 0))
-        return dt.timezone(-ahead if found["sign"] == "-" else ahead) if ahead < dt.timedelta(days=1) else None
+    at = parse_time(clock)
     try:
-        return ZoneInfo(name)
+        if offset := _OFFSET.fullmatch(name):
+            ahead = dt.timedelta(hours=int(offset["hours"]), minutes=int(offset["minutes"] or 0))
+            zone: dt.tzinfo = dt.timezone(-ahead if offset["sign"] == "-" else ahead)
+        else:
+            zone = ZoneInfo(name)
     except (KeyError, ValueError, OSError):
         return None  # unknown here: then the file's own time must do
+    return at.replace(tzinfo=zone).astimezone(dt.UTC) if at else None
 
 
-# Which messages the logs tell already, by their headings alone: for a session that no cursor knows, because it was
-# lost.
-
-Headings = Callable[[dt.date], Sequence[SessionHeading]]
+# A session that no cursor knows: which of its messages the logs hold, by their headings alone.
 
 
-@dataclass(frozen=True)
-class Recognised:
-    """The messages that stand in the logs and those that do not, and what the logs call their session."""
-
-    told: tuple[Message, ...]
-    new: tuple[Message, ...]
-    name: str = ""
-
-
-def recognise(session: str, messages: Sequence[Message], headings: Headings, clock: Clock) -> Recognised:
-    told: set[int] = set()
+def captured_before(
+    session: str, messages: Sequence[Message], headings: Mapping[dt.date, Sequence[SessionHeading]], clock: Clock
+) -> tuple[list[Message], str]:
+    """The messages that stand in the logs already, and what the logs call their session."""
+    captured: set[int] = set()
     name = ""
-    for part in by_day(messages, clock.local):
-        mine = headings_of(session, headings(part.day))
+    for day, said in by_day(messages, clock):
+        mine = headings_of(session, headings.get(day, ()))
         if not mine:
             continue
         name = mine[0].session
-        count = sum(one.messages for one in mine)
-        surely, at_most = _last_minute(part.day, max(one.time for one in mine), clock)
-        told |= {
-            id(message)
-            for place, message in enumerate(part.messages)
-            if message.at < surely
-            or (place < count and (message.at < at_most or clock.local(message.at).date() > part.day))
-        }
+        count = sum(heading.messages for heading in mine)
+        # The last message was said within its heading's minute, which the clock may have shown twice.
+        hour, minute = (int(part) for part in max(heading.time for heading in mine).split(":"))
+        shown = dt.datetime.combine(day, dt.time(hour % 24, minute % 60), clock.zone)
+        first, second = sorted(shown.replace(fold=fold).astimezone(dt.UTC) for fold in (0, 1))
+        end = second + dt.timedelta(minutes=1)
+        for place, message in enumerate(said):
+            in_section = message.at < end or clock.local(message.at).date() > day
+            if message.at < first or (place < count and in_section):
+                captured.add(id(message))
     # An answer between two sections went with one of them, whichever it was.
-    last = max((place for place, one in enumerate(messages) if id(one) in told), default=-1)
-    told |= {id(one) for one in messages[: last + 1] if one.speaker is not Speaker.OWNER}
-    return Recognised(
-        tuple(one for one in messages if id(one) in told), tuple(one for one in messages if id(one) not in told), name
-    )
+    last = max((place for place, message in enumerate(messages) if id(message) in captured), default=-1)
+    captured |= {id(message) for message in messages[: last + 1] if message.speaker is not Speaker.OWNER}
+    return [message for message in messages if id(message) in captured], name
 
 
-def _last_minute(day: dt.date, time: str, clock: Clock) -> tuple[dt.datetime, dt.datetime]:
-    """The span in which a heading's last message was said: its minute; more where the clock showed that minute twice."""
-    hour, minute = (int(part) for part in time.split(":"))
-    shown = dt.datetime.combine(day, dt.time(hour % 24, minute % 60), clock.zone)
-    first, second = sorted(shown.replace(fold=fold).astimezone(dt.UTC) for fold in (0, 1))
-    return first, second + dt.timedelta(minutes=1)
-
-
-# What stands in a day's log already is not written again: lines noted in the moment, and what a talk said before.
+# What stands in a day's log already, or was given to the session from memory.
 
 _NEGATION = re.compile(
     r"\b(?:never|not|no|none|cannot|without|stop|stopped|rather than|instead of)\b|n['’]t\b|不|别|没|勿|禁止",
     re.IGNORECASE,
 )
-Alike = Callable[[Sequence[str], Sequence[str]], Sequence[bool]]
-
-
-class DayLog:
-    """The lines of one day's log."""
-
-    def __init__(self, path: Path, log: bytes | None) -> None:
-        self._path, self._log = path, log or b""
-
-    @cached_property
-    def _items(self) -> list[tuple[Stamp, Item]]:
-        text = self._log.decode("utf-8", "replace")  # what is no text is passed over, the rest counts
-        return [(stamp_of(item.section), item) for item in document(self._path, text.encode()).items]
-
-    def noted(self, *, by_agent: bool) -> list[str]:
-        """What an agent or the owner wrote down, under no talk's heading."""
-        notes = ((stamp, item.words) for stamp, item in self._items if item.words and not stamp.session)
-        return [words for stamp, words in notes if stamp.by_agent == by_agent]
-
-    def of_session(self, name: str) -> list[str]:
-        return [item.words for stamp, item in self._items if item.words and stamp.session == name]
+Alike = Callable[[Sequence[str], Sequence[str]], Sequence[bool]]  # whether each text says what one of the others says
 
 
 def drop_duplicates(
-    bullets: Sequence[Bullet], heading: str, lines: DayLog, alike: Alike, given: Sequence[str] = ()
+    bullets: Sequence[Bullet], heading: str, path: Path, log: bytes | None, alike: Alike, given: Sequence[str] = ()
 ) -> list[Bullet]:
-    """The bullets that the log does not tell yet, word for word, or as one who noted them in the moment put it; nor was the session
-    given them from memory.
+    """The bullets that the log does not hold yet, word for word, or as somebody noted them in the moment; nor was the session given
+    them from memory.
 
-    What another talk said that day is told again: what comes up in several talks counts more. Nor does a private note stand for
-    what was said in a group, which does not see it, or an agent's note for the owner's word.
+    What another session said that day is written again: what comes up in several sessions counts more. Nor does a private note stand
+    for what was said in a group, which does not see it, or an agent's note for the owner's word.
     """
     stamp = stamp_of(heading)
-    notes = [] if stamp.group else [*lines.noted(by_agent=False), *given]
-    of_agents = [] if stamp.group else lines.noted(by_agent=True)
-    said = lines.of_session(stamp.session or "")
-    new = _new_bullets([one for one in bullets if not one.by_agent], notes, said, alike)
-    new += _new_bullets([one for one in bullets if one.by_agent], [*notes, *of_agents], said, alike)
-    return [one for one in bullets if one in new]
+    text = (log or b"").decode("utf-8", "replace")
+    lines = [(stamp_of(item.section), item.words) for item in document(path, text.encode()).items if item.words]
+    said = [words for of_line, words in lines if of_line.session == (stamp.session or "")]
+    notes: list[str] = []
+    of_agents: list[str] = []
+    if not stamp.group:
+        noted = [(of_line.by_agent, words) for of_line, words in lines if not of_line.session]
+        notes = [*(words for by_agent, words in noted if not by_agent), *given]
+        of_agents = [words for by_agent, words in noted if by_agent]
+    new = _new_bullets([bullet for bullet in bullets if not bullet.by_agent], notes, said, alike)
+    new += _new_bullets([bullet for bullet in bullets if bullet.by_agent], [*notes, *of_agents], said, alike)
+    return [bullet for bullet in bullets if bullet in new]
 
 
 def _new_bullets(bullets: Sequence[Bullet], noted: Sequence[str], said: Sequence[str], alike: Alike) -> list[Bullet]:
@@ -201,46 +170,86 @@ def _new_bullets(bullets: Sequence[Bullet], noted: Sequence[str], said: Sequence
     if not before or not bullets:
         return list(bullets)
     known = {normal_words(part) for line in before for part in (line, *_parts(line))}
-    parts = [[] if normal_words(one.text) in known else _parts(one.text) for one in bullets]
+    parts = [[] if normal_words(bullet.text) in known else _parts(bullet.text) for bullet in bullets]
     new = list(dict.fromkeys(part for mine in parts for part in mine if normal_words(part) not in known))
-    open_ones = {part for part, told in zip(new, alike(new, noted), strict=True) if not told} if new else set()
-    return [bullet for bullet, mine in zip(bullets, parts, strict=True) if open_ones.intersection(mine)]
+    unsaid = {part for part, same in zip(new, alike(new, noted), strict=True) if not same} if new else set()
+    return [bullet for bullet, mine in zip(bullets, parts, strict=True) if unsaid.intersection(mine)]
 
 
-def by_meaning(judge: Callable[[], Judge]) -> Alike:
-    """Whether each text says what one of the others says, as the night tells it. Without the models' say nothing is alike."""
+def alike_in_meaning(judge: Callable[[], Judge], texts: Sequence[str], others: Sequence[str]) -> list[bool]:
+    """Whether each text says what one of the others says, as tidying decides it. Without embedding models nothing is alike."""
+    from nacre.brain.local.relation import as_statement, relations, says_the_same
 
-    def alike(texts: Sequence[str], others: Sequence[str]) -> list[bool]:
-        from nacre.brain.local.relation import as_statement, relations, says_the_same
-
-        reader = judge()
-        if not others or not reader.with_vectors:
-            return [False] * len(texts)
-        known = [as_statement(one) for one in reader.meant([part for line in others for part in _parts(line)])]
-        known = [one for one in known if one.vector is not None]
-        new = [as_statement(one) for one in reader.meant(texts)]
-        return [
-            one.vector is not None
-            and any(
-                says_the_same(known[near.place], one, near) and _negated(known[near.place]) == _negated(one)
-                for near in relations(known, one)
-            )
-            for one in new
-        ]
-
-    return alike
+    reader = judge()
+    if not others or not reader.with_vectors:
+        return [False] * len(texts)
+    known = [as_statement(meaning) for meaning in reader.meant([part for line in others for part in _parts(line)])]
+    known = [statement for statement in known if statement.vector is not None]
+    return [
+        new.vector is not None
+        and any(
+            says_the_same(known[near.place], new, near) and _negated(known[near.place]) == _negated(new)
+            for near in relations(known, new)
+        )
+        for new in map(as_statement, reader.meant(texts))
+    ]
 
 
-def _negated(one: Statement) -> frozenset[str] | None:
-    """The words after a "never" or a 不; None where nothing is denied. The night may ask once more about what it takes for the
-    same; a line that is not written is gone, and "never npm" must not go for "never pnpm"."""
-    from nacre.brain.local.likeness import statement
+def _negated(statement: Statement) -> frozenset[str] | None:
+    """The words after a "never" or a 不; None where nothing is denied. A line that is not written is gone: "never npm" must not go
+    for "never pnpm"."""
+    from nacre.brain.local.likeness import statement as parsed
 
-    denied = _NEGATION.split(one.text, maxsplit=1)[1:]
-    return statement(denied[0], one.language).word_set if denied else None
+    denied = _NEGATION.split(statement.text, maxsplit=1)[1:]
+    return parsed(denied[0], statement.language).word_set if denied else None
 
 
 def _parts(line: str) -> list[str]:
     """The statements of a line, of a question that of its answer; the line itself where it is made of none."""
     bare = bare_words(words_of(line)).rpartition(" → ")[2]
-    return [one.text for one in pieces(bare)] or [bare]
+    return [piece.text for piece in pieces(bare)] or [bare]
+
+
+# What the user had forgotten is not learned again.
+
+
+def not_forgotten(stones: Tombstones, bullets: Sequence[Bullet]) -> list[Bullet]:
+    """The bullets that match no tombstone."""
+    forgotten = are_forgotten(stones, [bullet.text for bullet in bullets])
+    return [bullet for bullet, gone in zip(bullets, forgotten, strict=True) if not gone]
+
+
+def are_forgotten(stones: Tombstones, texts: Sequence[str]) -> list[bool]:
+    """Whether each text matches a tombstone; by its meaning too, where the local models are installed."""
+    return stones.matches(texts, vectors_of(texts, stones.models)) if stones else [False] * len(texts)
+
+
+def vectors_of(texts: Sequence[str], models: Container[str] | None = None) -> list[Vectors]:
+    """The vectors of each text by the local models that fit it, only by these where some are named; none without models."""
+    if not texts or models == frozenset():
+        return [{} for _ in texts]
+    embedder = _embedder()
+    try:
+        return [
+            {
+                model.hash: embedder.embed(model, [text])[0]
+                for model in embedder.models_for(text)
+                if models is None or model.hash in models
+            }
+            for text in texts
+        ]
+    except ModelUnusable:  # words are enough; doctor says that the model is damaged
+        return [{} for _ in texts]
+
+
+_loaded: dict[str, LocalEmbedder] = {}
+
+
+def _embedder() -> LocalEmbedder:
+    """The models that are installed now, loaded once in a process."""
+    from nacre.embed.local import LocalEmbedder
+
+    embedder = LocalEmbedder(threads=1)
+    if "embedder" not in _loaded or _loaded["embedder"].models() != embedder.models():
+        _loaded["embedder"] = embedder
+    return _loaded["embedder"]

@@ -9,133 +9,48 @@ import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from nacre.brain.local.judge import Judge
-from nacre.capture import (
-    importing_checkpoints,
-    importing_exports,
-    importing_notes,
-    importing_openclaw,
-    importing_refcount,
-)
-from nacre.capture.importing_notes import SKIP, ImportPlan, ImportReport, apply_import, shown_path
-from nacre.capture.sync import Progress, parse_since, sync_setup
-from nacre.clock import Clock
-from nacre.config.settings import Config
-from nacre.errors import BadInput, NacreError, NotFound
+from nacre.capture import importing_files as files
+from nacre.capture.importing_exports import COMMAND, ImportReport, import_export
+from nacre.capture.importing_files import SET, SKIP, ImportPlan, shown_path
+from nacre.capture.read import Progress, sync_setup
+from nacre.capture.sync import parse_since
+from nacre.config.loading import checked, known_settings, read_toml, user_config_file
+from nacre.errors import BadInput, BadSetting, NacreError, NotFound
 from nacre.i18n import say
-from nacre.model.workspace import Workspace
+from nacre.model.context import Context
+from nacre.model.report import Step
 from nacre.sources.exports.which import export_at
-from nacre.vault import discover as configured
 from nacre.vault import disk
-from nacre.vault.discover import expand
+from nacre.vault.discover import agent_workspaces, expand, openclaw_state, parse_json5
+from nacre.vault.history import operation
 from nacre.vault.lock import lock
 from nacre.vault.refcount import REFCOUNT_NAME
+from nacre.vault.settings import set_key
+from nacre.vault.writing import rewrite
 
-AGENTS = (*importing_notes.AGENTS_WITH_NOTES, "openclaw")
-_ALIASES = {"claude": importing_notes.CLAUDE, "claude_code": importing_notes.CLAUDE}
+AGENTS = (*files.AGENTS_WITH_NOTES, "openclaw")
+_ALIASES = {"claude": files.CLAUDE, "claude_code": files.CLAUDE}
 _EXPORT = re.compile(r"conversations(?:-\d+)?\.json")
+_EXPORT_FOLDERS = ("Downloads", "下载", "Desktop")
+_MOST_FILES = 200  # files of such a folder that are looked at, the newest first
 _PEEK = 5_000_000  # bytes of a JSON file that are looked at to tell what it is
 
 
 @dataclass(frozen=True)
-class Agent:
-    """An agent whose own memory is meant."""
+class ImportSource:
+    """An agent whose own memory is meant, or a file or folder."""
 
-    name: str
-
-
-@dataclass(frozen=True)
-class Place:
-    """A file or folder, and what it is."""
-
-    path: Path
+    name: str  # of the agent, or the path
     kind: str  # "checkpoints", "workspace", "notes", "refcount", "settings" or "export"
-
-
-def which(what: str, home: Path) -> Agent | Place:
-    """The agent or the file that is meant; a sentence when it is neither."""
-    name = _ALIASES.get(what.lower(), what.lower())
-    if name in AGENTS:
-        return Agent(name)
-    path = expand(what, home)
-    if not os.path.exists(path):
-        known = ", ".join(AGENTS)
-        raise NotFound(
-            say(
-                f'"{what}" is neither a file, nor a folder, nor an agent whose memory can be imported ({known}). '
-                '"nacre import" alone lists what is on this machine.',
-                f"“{what}”既不是文件、文件夹，也不是可导入记忆的代理（{known}）。单独运行“nacre import”可列出本机内容。",
-            )
-        )
-    try:
-        kind = _of_folder(path) if path.is_dir() else _of_file(path)
-    except OSError as trouble:
-        reason = trouble.strerror or str(trouble)
-        raise BadInput(say(f"{path} cannot be read: {reason}.", f"{path} 无法读取：{reason}。")) from trouble
-    if kind is None:
-        raise BadInput(
-            say(
-                f"{path} is nothing that can be imported: a memory_fs folder, a refcount.json, Markdown notes, OpenClaw's "
-                "openclaw.json, or a chat export of ChatGPT or Claude.ai.",
-                f"{path} 无法导入：应为 memory_fs 文件夹、refcount.json、Markdown 笔记、OpenClaw 的 openclaw.json，"
-                "或 ChatGPT、Claude.ai 的聊天导出。",
-            )
-        )
-    return Place(path, kind)
-
-
-def _of_folder(path: Path) -> str | None:
-    if not os.access(path, os.R_OK | os.X_OK):
-        raise PermissionError(13, "Permission denied")
-    if importing_notes.is_workspace(path):
-        return "workspace"
-    if importing_checkpoints.layers_in(path):
-        return "checkpoints"
-    if any(_EXPORT.fullmatch(one.name) for one in path.glob("conversations*.json")):
-        return "export"
-    if (path / REFCOUNT_NAME).is_file():
-        return "refcount"
-    has_rules = any((path / name).is_file() for name in (*importing_notes.RULE_FILES, ".claude/CLAUDE.md"))
-    return "notes" if has_rules or next(path.rglob("*.md"), None) else None
-
-
-def _of_file(path: Path) -> str | None:
-    if not path.is_file():
-        return None
-    if path.suffix.lower() in (".md", ".markdown"):
-        return "notes"
-    if path.name == importing_openclaw.SETTINGS_NAME:
-        return "settings"
-    if zipfile.is_zipfile(path) or _EXPORT.fullmatch(path.name):
-        return "export"
-    if path.name == REFCOUNT_NAME:
-        return "refcount"
-    if path.suffix.lower() != ".json":
-        return None
-    return "refcount" if _is_refcount(path) else "export" if export_at(path) is not None else None
-
-
-def _is_refcount(path: Path) -> bool:
-    """Whether a JSON file of another name holds counts by checkpoint."""
-    if path.stat().st_size > _PEEK:
-        return False
-    try:
-        told = json.loads(path.read_bytes())
-    except (ValueError, RecursionError):
-        return False
-    return bool(told) and importing_refcount.is_refcount(told)
-
-
-# nacre import: what is it → what of it is not here yet → written as one change.
+    path: Path | None = None
 
 
 def import_(
     what: str,
-    workspace: Workspace,
-    config: Config,
-    clock: Clock,
+    context: Context,
     judge: Callable[[], Judge],
     *,
     since: str | None = None,
@@ -143,89 +58,143 @@ def import_(
     dry_run: bool = False,
 ) -> ImportReport:
     """Take in what a path or an agent's name stands for. Doing it again changes nothing."""
-    home = Path.home()
-    found = which(what, home)
-    if isinstance(found, Place) and found.kind == "export":
-        setting = sync_setup(workspace, config, clock, judge)
-        begin = parse_since(since, clock) if since else None
-        return importing_exports.import_export(found.path, setting, since=begin, progress=progress, dry_run=dry_run)
+    source = _source_of(what, Path.home())
+    if source.path and source.kind == "export":
+        begin = parse_since(since, context.clock) if since else None
+        setup = sync_setup(context, judge)
+        return import_export(source.path, setup, since=begin, progress=progress, dry_run=dry_run)
     if since:
-        raise BadInput(say("--since is for chat exports only.", "--since 仅用于聊天导出。"))
+        raise BadInput("--since is for chat exports only.", "--since 仅用于聊天导出。")
     if dry_run:
-        made = planned(found, workspace, config, clock, os.environ, home)
+        plan = _plan(source, context)
     else:
-        with lock(workspace):  # from looking to writing, so that two imports at a time do not write the same twice
-            made = planned(found, workspace, config, clock, os.environ, home)
-            apply_import(made, workspace, clock, config)
-    kind, origin = (found.kind, str(found.path)) if isinstance(found, Place) else _about(found)
-    return ImportReport(kind, origin, made.steps, made.unreadable)
+        with lock(
+            context.workspace
+        ):  # from looking to writing, so that two imports at a time do not write the same twice
+            plan = _plan(source, context)
+            _apply(plan)
+    return ImportReport(source.kind, source.name, tuple(plan.steps), tuple(plan.unreadable))
 
 
-def planned(
-    found: Agent | Place, workspace: Workspace, config: Config, clock: Clock, env: Mapping[str, str], home: Path
-) -> ImportPlan:
-    """What an import would do, but for chat exports."""
-    if isinstance(found, Agent):
-        return _of_agent(found.name, workspace, config, clock, env, home)
-    path, kind = found.path, found.kind
-    if kind == "settings":
-        return importing_openclaw.plan_settings(path, env, home)
-    _must_lie_elsewhere(path, workspace, config)
-    if kind == "refcount":
-        return importing_refcount.plan_refcount(
-            path / REFCOUNT_NAME if path.is_dir() else path, workspace, config, home
-        )
-    made = ImportPlan()
-    if kind in ("checkpoints", "workspace") and (layers := importing_checkpoints.layers_in(path)):
-        made += importing_checkpoints.plan_checkpoints(layers, workspace, config, home)
-    if kind == "workspace":
-        made += importing_notes.plan_notes(importing_notes.notes_of_workspace(path), workspace, clock, home)
-    if kind == "notes":
-        listed = (
-            importing_notes.notes_of_folder(path, workspace) if path.is_dir() else [importing_notes.note_of_file(path)]
-        )
-        made += importing_notes.plan_notes(listed, workspace, clock, home)
-    return made
-
-
-def _of_agent(
-    name: str, workspace: Workspace, config: Config, clock: Clock, env: Mapping[str, str], home: Path
-) -> ImportPlan:
-    if name == "openclaw":
-        return importing_openclaw.plan_settings(importing_openclaw.settings_file(env, home), env, home)
-    found = importing_notes.notes_of_agent(name, config, env, home)
-    if not found:
+def _source_of(what: str, home: Path) -> ImportSource:
+    """The agent or the file that is meant; an error when it is neither."""
+    name = _ALIASES.get(what.lower(), what.lower())
+    if name in AGENTS:
+        return ImportSource(name, "settings" if name == "openclaw" else "notes")
+    path = expand(what, home)
+    if not os.path.exists(path):
+        known = ", ".join(AGENTS)
         raise NotFound(
-            say(
-                f"{name} has written nothing down on this machine that could be imported.",
-                f"本机没有 {name} 写下的可导入内容。",
-            )
+            f'"{what}" is neither a file, nor a folder, nor an agent whose memory can be imported ({known}). '
+            '"nacre import" alone lists what is on this machine.',
+            f"“{what}”既不是文件、文件夹，也不是可导入记忆的代理（{known}）。单独运行“nacre import”可列出本机内容。",
         )
-    return importing_notes.plan_notes(found, workspace, clock, home)
+    try:
+        kind = _kind_of_folder(path) if path.is_dir() else _kind_of_file(path)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise BadInput(f"{path} cannot be read: {reason}.", f"{path} 无法读取：{reason}。") from error
+    if kind is None:
+        raise BadInput(
+            f"{path} is nothing that can be imported: a memory_fs folder, a refcount.json, Markdown notes, OpenClaw's "
+            "openclaw.json, or a chat export of ChatGPT or Claude.ai.",
+            f"{path} 无法导入：应为 memory_fs 文件夹、refcount.json、Markdown 笔记、OpenClaw 的 openclaw.json，"
+            "或 ChatGPT、Claude.ai 的聊天导出。",
+        )
+    return ImportSource(str(path), kind, path)
 
 
-def _about(found: Agent) -> tuple[str, str]:
-    return "settings" if found.name == "openclaw" else "notes", found.name
+def _kind_of_folder(path: Path) -> str | None:
+    if not os.access(path, os.R_OK | os.X_OK):
+        raise PermissionError(13, "Permission denied")
+    if files.is_workspace(path):
+        return "workspace"
+    if files.layers_in(path):
+        return "checkpoints"
+    if any(_EXPORT.fullmatch(file.name) for file in path.glob("conversations*.json")):
+        return "export"
+    if (path / REFCOUNT_NAME).is_file():
+        return "refcount"
+    has_rules = any((path / name).is_file() for name in (*files.RULE_FILES, ".claude/CLAUDE.md"))
+    return "notes" if has_rules or next(path.rglob("*.md"), None) else None
 
 
-def _must_lie_elsewhere(path: Path, workspace: Workspace, config: Config) -> None:
-    """What lies in the workspace is memory already."""
-    real = disk.real(path)
-    for root in (workspace.root, workspace.tiers(config.tiers.path)):
-        place = disk.real(root)
-        if real == place or place in real.parents:
-            raise BadInput(
-                say(
+def _kind_of_file(path: Path) -> str | None:
+    if not path.is_file():
+        return None
+    if path.suffix.lower() in (".md", ".markdown"):
+        return "notes"
+    if path.name == SETTINGS_NAME:
+        return "settings"
+    if zipfile.is_zipfile(path) or _EXPORT.fullmatch(path.name):
+        return "export"
+    if path.name == REFCOUNT_NAME:
+        return "refcount"
+    if path.suffix.lower() != ".json":
+        return None
+    if path.stat().st_size <= _PEEK:
+        try:
+            values = json.loads(path.read_bytes())
+        except (ValueError, RecursionError):
+            values = None
+        if values and files.is_refcount(values):
+            return "refcount"
+    return "export" if export_at(path) is not None else None
+
+
+def _plan(source: ImportSource, context: Context) -> ImportPlan:
+    """What an import would do, but for chat exports."""
+    env, home = os.environ, Path.home()
+    plan = ImportPlan(context, home)
+    path, kind = source.path, source.kind
+    if kind == "settings":
+        _plan_settings(plan, path or _settings_file(env, home), env)
+    elif path is None:
+        notes = files.notes_of_agent(source.name, context.config, env, home)
+        if not notes:
+            raise NotFound(
+                f"{source.name} has written nothing down on this machine that could be imported.",
+                f"本机没有 {source.name} 写下的可导入内容。",
+            )
+        files.plan_notes(plan, notes)
+    else:
+        real = disk.real(path)
+        for own in _own_folders(context):
+            if real == own or own in real.parents:
+                raise BadInput(
                     f"{path} lies in this workspace already: there is nothing to import.",
                     f"{path} 已在此工作区内：无需导入。",
                 )
-            )
+        if kind == "refcount":
+            files.plan_refcount(plan, path / REFCOUNT_NAME if path.is_dir() else path, {})
+        if kind in ("checkpoints", "workspace") and (layers := files.layers_in(path)):
+            files.plan_checkpoints(plan, layers)
+        if kind == "workspace":
+            files.plan_notes(plan, files.notes_of_workspace(path))
+        if kind == "notes" and path.is_dir():
+            files.plan_notes(plan, files.notes_of_folder(path, context.workspace.root))
+        elif kind == "notes":
+            files.plan_notes(plan, [files.note_of_file(path)])
+    return plan
 
 
-# What on this machine could be imported: agents' notes and settings, checkpoints and workspaces, chat exports.
+def _own_folders(context: Context) -> list[Path]:
+    workspace = context.workspace
+    return [disk.real(folder) for folder in (workspace.root, workspace.tiers(context.config.tiers.path))]
 
-_EXPORT_FOLDERS = ("Downloads", "下载", "Desktop")
-_MOST_FILES = 200  # files of a folder that are looked at, the newest first
+
+def _apply(plan: ImportPlan) -> None:
+    """Write everything as one operation, which one undo takes back. Settings are the user's: they lie outside of history."""
+    context = plan.context
+    if plan.writes:
+        with operation(context.workspace, context.clock, COMMAND, context.config) as op:
+            for write in plan.writes:
+                # A dated note is a log, to which only ever is added: making one is the one thing allowed.
+                rewrite(op, write.path, write.data, read=write.read, log=write.read is None)
+                if write.modified is not None:
+                    disk.keep_time(write.path, write.modified)
+    for key, value in plan.settings.items():
+        set_key(user_config_file(os.environ), key, value)
 
 
 class Importable(NamedTuple):
@@ -237,68 +206,50 @@ class Importable(NamedTuple):
     new: int | None = None  # unknown for exports, which would have to be read for it
 
 
-def survey_importable(workspace: Workspace, config: Config, clock: Clock) -> list[Importable]:
-    """Everything that could be imported. Reads, writes nothing; what cannot be read is left out."""
+def survey_importable(context: Context) -> list[Importable]:
+    """What on this machine could be imported. Reads, writes nothing; what cannot be read is left out."""
     env, home = os.environ, Path.home()
-    found: list[Importable] = []
-    for target in _targets(workspace, config, env, home):
-        try:
-            made = planned(target, workspace, config, clock, env, home)
-        except (NacreError, OSError):
-            continue
-        if made.steps:
-            found.append(_row(target, made, home))
-    return [*found, *_exports_in(home)]
-
-
-def _row(target: Agent | Place, made: ImportPlan, home: Path) -> Importable:
-    new = sum(step.action != SKIP for step in made.steps)
-    if isinstance(target, Agent):
-        return Importable(target.name, "settings" if target.name == "openclaw" else "notes", len(made.steps), new)
-    return Importable(shown_path(target.path, home), target.kind, len(made.steps), new)
-
-
-def _targets(workspace: Workspace, config: Config, env: Mapping[str, str], home: Path) -> Iterator[Agent | Place]:
-    for name in importing_notes.AGENTS_WITH_NOTES:
-        if importing_notes.notes_of_agent(name, config, env, home):
-            yield Agent(name)
-    if importing_openclaw.settings_file(env, home).is_file():
-        yield Agent("openclaw")
-    ours = {disk.real(one) for one in (workspace.root, workspace.tiers(config.tiers.path))}
-    state = configured.openclaw_state(env, home)
-    others = [*configured.agent_workspaces(config, env, home).values(), home / ".nacre" / "workspace"]
-    for place in dict.fromkeys(disk.real(one) for one in others):
-        if place not in ours and importing_notes.is_workspace(place):
-            yield Place(place, "workspace")
-    if (state / importing_checkpoints.LAYERS_NAME).is_dir() and disk.real(
-        state / importing_checkpoints.LAYERS_NAME
-    ) not in ours:
-        yield Place(state / importing_checkpoints.LAYERS_NAME, "checkpoints")
+    sources = [ImportSource(name, "notes") for name in files.AGENTS_WITH_NOTES] + [ImportSource("openclaw", "settings")]
+    ours = _own_folders(context)
+    others = (*agent_workspaces(context.config, env, home).values(), home / ".nacre" / "workspace")
+    sources += [
+        ImportSource(shown_path(place, home), "workspace", place)
+        for place in dict.fromkeys(map(disk.real, others))
+        if place not in ours and files.is_workspace(place)
+    ]
+    layers = openclaw_state(env, home) / files.LAYERS_NAME
+    if layers.is_dir() and disk.real(layers) not in ours:
+        sources.append(ImportSource(shown_path(layers, home), "checkpoints", layers))
     here = Path.cwd()
     if disk.real(here) not in ours and here != home:
-        yield from (Place(here / name, "notes") for name in importing_notes.RULE_FILES if (here / name).is_file())
+        rules = [here / name for name in files.RULE_FILES if (here / name).is_file()]
+        sources += [ImportSource(shown_path(path, home), "notes", path) for path in rules]
+    rows: list[Importable] = []
+    for source in sources:
+        try:
+            steps = _plan(source, context).steps
+        except (NacreError, OSError):
+            continue
+        if steps:
+            rows.append(Importable(source.name, source.kind, len(steps), sum(step.action != SKIP for step in steps)))
+    return [*rows, *_exports_in(home)]
 
 
 def _exports_in(home: Path) -> Iterator[Importable]:
     for folder in (home / name for name in _EXPORT_FOLDERS):
-        for path in _newest(folder):
-            if not _may_be_export(path):
-                continue
+        try:
+            with os.scandir(folder) as entries:
+                dated = [(entry.stat().st_mtime, entry.path) for entry in entries if entry.name[0] != "."]
+        except OSError:
+            continue
+        for _, place in sorted(dated, reverse=True)[:_MOST_FILES]:
+            path = Path(place)
             try:
-                conversations = export_at(path)
-                if conversations is not None:
-                    yield Importable(shown_path(path, home), "export", sum(1 for _ in conversations))
+                conversations = export_at(path) if _may_be_export(path) else None
             except OSError:
                 continue
-
-
-def _newest(folder: Path) -> list[Path]:
-    try:
-        with os.scandir(folder) as entries:
-            dated = [(entry.stat().st_mtime, entry.path) for entry in entries if entry.name[0] != "."]
-    except OSError:
-        return []
-    return [Path(path) for _, path in sorted(dated, reverse=True)[:_MOST_FILES]]
+            if conversations is not None:
+                yield Importable(shown_path(path, home), "export", sum(1 for _ in conversations))
 
 
 def _may_be_export(path: Path) -> bool:
@@ -312,3 +263,167 @@ def _may_be_export(path: Path) -> bool:
     except (OSError, zipfile.BadZipFile, ValueError):
         return False
     return path.name.startswith("conversations") and path.suffix == ".json"
+
+
+# OpenClaw's memory settings as ours, where the user has not set them otherwise.
+
+SETTINGS_NAME = "openclaw.json"
+# The current place first: where both say something, it is the one that OpenClaw follows.
+_PLACES = ("memory.search", "agents.defaults.memorySearch", "agents.defaults.compaction")
+_FLUSH = "memoryFlush."  # of how OpenClaw compacts, only this and the reserve are settings of memory
+_RESERVE = "reserveTokensFloor"
+_EXTRA = "index.extra_paths"
+_DEEPEST = 20  # no setting has so many parts
+_VARIABLE = re.compile(r"\$\{(\w+)\}")
+# In this order: what switches a thing off comes before how much of it there is.
+_EQUALS = {
+    "chunking.tokens": "index.chunk_tokens",
+    "chunking.overlap": "index.chunk_overlap",
+    "query.maxResults": "search.max_results",
+    "query.minScore": "search.min_score",
+    "query.hybrid.vectorWeight": "search.vector_weight",
+    "query.hybrid.textWeight": "search.text_weight",
+    "query.hybrid.mmr.enabled": "search.mmr_lambda",
+    "query.hybrid.mmr.lambda": "search.mmr_lambda",
+    "query.hybrid.temporalDecay.enabled": "search.decay",
+    "query.hybrid.temporalDecay.halfLifeDays": "search.half_life_days",
+    "sources": "index.sessions",
+    "experimental.sessionMemory": "index.sessions",
+    "sync.watchDebounceMs": "serve.watch_debounce_ms",
+    "memoryFlush.enabled": "flush.enabled",
+    "memoryFlush.softThresholdTokens": "flush.soft_threshold_tokens",
+    "memoryFlush.prompt": "flush.prompt",
+    "memoryFlush.systemPrompt": "flush.system_prompt",
+    _RESERVE: "flush.reserve_tokens",
+}
+_VALUES: dict[str, Callable[[Any], Any]] = {  # None: it says nothing that we could take
+    "query.hybrid.mmr.enabled": lambda value: None if value else 1.0,  # without variety: relevance alone
+    "query.hybrid.temporalDecay.enabled": lambda value: "multiply" if value else "off",
+    "sources": lambda value: "sessions" in value if isinstance(value, list) else None,
+}
+_NETWORK = frozenset(
+    "memoryFlush.model provider model fallback remote local store multimodal outputDimensionality".split()
+)
+
+
+def _settings_file(env: Mapping[str, str], home: Path) -> Path:
+    named = env.get("OPENCLAW_CONFIG_PATH")
+    return expand(named, home) if named else openclaw_state(env, home) / SETTINGS_NAME
+
+
+def _plan_settings(plan: ImportPlan, path: Path, env: Mapping[str, str]) -> None:
+    """Which settings of the user's file would be set, each with where it comes from; and what is not taken, and why."""
+    shown = shown_path(path, plan.home)
+    set_before = _flat(read_toml(user_config_file(os.environ)))
+    for place, name, value in _settings_in(_read_settings(path)):
+        origin = f"{place}.{name} ({shown})"
+        if name == "extraPaths":
+            # Relative paths begin in OpenClaw's own workspace.
+            begin = next(iter(agent_workspaces(None, env, plan.home).values()), path.parent / "workspace")
+            _plan_paths(plan, value, origin, set_before, env, begin)
+            continue
+        key, ours, why_not = _setting_of(name, value)
+        if key and not why_not and key in set_before:
+            why_not = say(
+                f"you have set {_shown(set_before[key])}, which stays",
+                f"您已设为 {_shown(set_before[key])}，保持不变",
+            )
+            if set_before[key] == ours:
+                why_not = say("the same is set already", "已设为相同的值")
+        elif key and not why_not and key in plan.settings:
+            taken = _shown(plan.settings[key])
+            why_not = say(f"taken as {taken} already", f"已取 {taken}")
+        if why_not:
+            plan.skip(key or f"{place}.{name}", why_not, origin if key else shown)
+        else:
+            plan.settings[key] = ours
+            plan.steps.append(Step(SET, f"{key} = {_shown(ours)}", origin))
+
+
+def _read_settings(path: Path) -> dict[str, Any]:
+    try:
+        settings = parse_json5(path.read_text(encoding="utf-8-sig"))
+    except FileNotFoundError as error:
+        raise NotFound(f"There are no settings of OpenClaw at {path}.", f"{path} 没有 OpenClaw 设置。") from error
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise BadInput(f"{path} cannot be read: {reason}.", f"{path} 无法读取：{reason}。") from error
+    except (ValueError, RecursionError) as error:
+        raise BadInput(
+            f"{path} cannot be understood as JSON5: {error}. Mend it and import again.",
+            f"{path} 无法按 JSON5 解析：{error}。请修正后重新导入。",
+        ) from error
+    if not isinstance(settings, dict):
+        raise BadInput(f"{path} holds no settings.", f"{path} 中没有设置。")
+    return settings
+
+
+def _settings_in(settings: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
+    """Every setting of memory search and of the flush: its section, its name in it, its value."""
+    for place in _PLACES:
+        section: Any = settings
+        for part in place.split("."):
+            section = section.get(part) if isinstance(section, dict) else None
+        if not isinstance(section, dict):
+            continue
+        values = _flat(section)
+        if place.endswith("compaction"):
+            values = {name: value for name, value in values.items() if name.startswith(_FLUSH) or name == _RESERVE}
+        for name in dict.fromkeys((*(name for name in _EQUALS if name in values), *values)):
+            yield place, name, values[name]
+
+
+def _setting_of(name: str, value: Any) -> tuple[str, Any, str]:
+    """Our key and value; or why there is none."""
+    key = _EQUALS.get(name)
+    if key is None:
+        if name.partition(".")[0] in _NETWORK or name in _NETWORK:
+            why = say(
+                "not taken: models, servers and keys stay with OpenClaw", "不导入：模型、服务器与密钥留在 OpenClaw"
+            )
+            return "", None, why
+        return "", None, say("not taken: Nacre has no such setting", "不导入：Nacre 没有此设置")
+    value = _VALUES[name](value) if name in _VALUES else value
+    if value is None:
+        return "", None, say("not taken: as Nacre does anyway", "不导入：Nacre 本来如此")
+    try:
+        return key, checked(known_settings()[key], value, "openclaw"), ""
+    except BadSetting as error:
+        return key, None, say(f"not taken: {error}", f"不导入：{error}")
+
+
+def _plan_paths(
+    plan: ImportPlan, value: Any, origin: str, set_before: Mapping[str, Any], env: Mapping[str, str], begin: Path
+) -> None:
+    """The folders to search besides: those that are missing in the user's list are added to it."""
+    before = plan.settings.get(_EXTRA, set_before.get(_EXTRA, []))
+    listed = [{"path": row} if isinstance(row, str) else row for row in (before if isinstance(before, list) else [])]
+    have = {os.path.normpath(os.path.expanduser(row.get("path", ""))) for row in listed if isinstance(row, dict)}
+    for row in value if isinstance(value, list) else [value]:
+        path, pattern = (row.get("path"), row.get("pattern")) if isinstance(row, dict) else (row, None)
+        if not isinstance(path, str) or not path.strip() or "\0" in path:
+            plan.skip(_EXTRA, say("not taken: no path", "不导入：不是路径"), origin)
+            continue
+        path = _VARIABLE.sub(lambda match: env.get(match[1], match[0]), path.strip())
+        full = os.path.normpath(expand(path, plan.home, begin))
+        if full in have:
+            plan.skip(f"{_EXTRA}: {full}", say("the same is set already", "已设为相同的值"), origin)
+            continue
+        have.add(full)
+        listed.append({"path": full} | ({"pattern": pattern} if isinstance(pattern, str) else {}))
+        plan.settings[_EXTRA] = listed
+        plan.steps.append(Step(SET, f"{_EXTRA}: {full}", origin))
+
+
+def _flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    rows: dict[str, Any] = {}
+    for name, value in table.items():
+        if isinstance(value, dict) and prefix.count(".") < _DEEPEST:
+            rows |= _flat(value, f"{prefix}{name}.")
+        else:
+            rows[prefix + name] = value
+    return rows
+
+
+def _shown(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -5,16 +5,16 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
 from nacre.capture import cursors
-from nacre.capture.importing_notes import CAPTURE, COMMAND, SKIP, ImportReport
-from nacre.capture.read import Extract
+from nacre.capture.importing_files import CAPTURE, CHANGE, CREATE, SKIP
+from nacre.capture.read import Progress, SyncSetup
 from nacre.capture.sections import read_headings
-from nacre.capture.sync import PATIENCE, Progress, SyncReport, SyncSetup, sync
+from nacre.capture.sync import PATIENCE, sync
 from nacre.errors import BadInput, NacreError
 from nacre.i18n import say
 from nacre.model.entry import Bullet
@@ -24,12 +24,33 @@ from nacre.model.workspace import Workspace
 from nacre.sources.exports.which import export_at
 from nacre.sources.reading import Mark, Places, Reading, Source, Transcript, digest_of, resume_at
 from nacre.vault import daily
-from nacre.vault import history as vault_history
-from nacre.vault.history import DONE, PARTLY, UNDONE, operation, read_history
+from nacre.vault.history import DONE, PARTLY, UNDONE, load_blob, operation, read_history
 from nacre.vault.lock import hold
 
+COMMAND = "import"
 BATCH = 200  # conversations that are in memory at a time
 BEGINNING = dt.datetime(1970, 1, 2, tzinfo=dt.UTC)
+
+
+@dataclass(frozen=True)
+class ImportReport:
+    """What was imported, or would be."""
+
+    kind: str  # "checkpoints", "notes", "workspace", "refcount", "settings" or "export"
+    origin: str
+    steps: tuple[Step, ...] = ()
+    unreadable: tuple[str, ...] = ()
+    paused: bool = False
+
+    @property
+    def changed(self) -> int:
+        """How many steps changed something."""
+        return sum(step.action != SKIP for step in self.steps)
+
+    @property
+    def wrote(self) -> bool:
+        """Whether files of the workspace changed, so that the index must follow."""
+        return any(step.action in (CREATE, CHANGE, CAPTURE) for step in self.steps)
 
 
 @dataclass(frozen=True)
@@ -41,43 +62,9 @@ class Importing(Workspace):
         return self.machine / "imports.json"
 
 
-@dataclass
-class _Kept:
-    """Bullets that were found while nobody was kept waiting, for the writing that follows."""
-
-    extract: Extract
-    found: dict[bytes, list[Bullet]] = field(default_factory=dict)
-
-    def __call__(self, messages: Sequence[Message]) -> list[Bullet]:
-        key = _fingerprint(messages)
-        if key not in self.found:
-            self.found[key] = self.extract(messages)
-        return self.found[key]
-
-
-@dataclass
-class _Tally:
-    """What the batches gave together."""
-
-    steps: list[Step] = field(default_factory=list)
-    passed: Counter[str] = field(default_factory=Counter)
-    conversations: int = 0
-    looked_at: int = 0
-    paused: bool = False
-
-    def add(self, report: SyncReport, workspace: Workspace, size: int) -> None:
-        self.conversations += size
-        self.looked_at += report.looked_at
-        self.passed.update(report.passed_over)
-        self.paused |= report.paused
-        for one in report.sections:
-            shown = workspace.relative(daily.log_path(workspace, one.day))
-            self.steps.append(Step(CAPTURE, shown, say("what was said that day", "当天的对话"), one.heading))
-
-
 def import_export(
     path: Path,
-    given: SyncSetup,
+    setup: SyncSetup,
     *,
     since: dt.datetime | None = None,
     progress: Progress | None = None,
@@ -88,52 +75,67 @@ def import_export(
     All is read twice: first to find what is worth a line, which takes long, then to write it, for which others have to wait.
     Only the lines themselves are kept in between.
     """
-    sessions = _sessions(path, since)
-    if sessions is None:
-        raise BadInput(
-            say(
-                f"{path} holds no conversations of ChatGPT or Claude.ai. Name the zip as it was downloaded, the folder it "
-                "was unpacked into, or its conversations.json.",
-                f"{path} 中没有 ChatGPT 或 Claude.ai 的对话。请指定下载的 zip、解压后的文件夹或其中的 conversations.json。",
-            )
-        )
-    total = sum(1 for _ in sessions)
-    given = replace(
-        given,
-        workspace=Importing(given.workspace.root),
-        extract=_Kept(given.extract),
-        wanted=lambda _: True,
-    )
-    runs = 1 if dry_run else 2
-    seen = 0
+    total = sum(1 for _ in _sessions(path, since))
+    lines: dict[bytes, list[Bullet]] = {}
 
-    def told(size: int) -> None:
-        nonlocal seen
-        seen += size
-        if progress:
-            progress(seen, total * runs)
+    def extract(messages: Sequence[Message]) -> list[Bullet]:
+        key = _fingerprint(messages)
+        if key not in lines:
+            lines[key] = setup.extract(messages)
+        return lines[key]
 
-    with hold(given.workspace.machine / "sync.lock", timeout=PATIENCE):
-        _forget_what_was_undone(given.workspace)
-        tally = _run(path, given, since, told, dry_run=True)
-        if not dry_run and not tally.paused:
-            with operation(given.workspace, given.clock, COMMAND, given.config):
-                tally = _run(path, given, since, told, dry_run=False)
-    return ImportReport("export", str(path), (*tally.steps, *_passed(tally, given)), paused=tally.paused)
+    context = replace(setup.context, workspace=Importing(setup.context.workspace.root))
+    importing = replace(setup, context=context, extract=extract, wanted=lambda _: True)
+    with hold(context.workspace.machine / "sync.lock", timeout=PATIENCE):
+        _drop_undone(context.workspace)
+        report = _run(path, importing, since, progress, (0, total if dry_run else 2 * total), dry_run=True)
+        if not dry_run and not report.paused:
+            with operation(context.workspace, context.clock, COMMAND, context.config):
+                report = _run(path, importing, since, progress, (total, 2 * total), dry_run=False)
+    return report
 
 
 def _run(
-    path: Path, given: SyncSetup, since: dt.datetime | None, told: Callable[[int], None], *, dry_run: bool
-) -> _Tally:
-    tally = _Tally()
-    for batch in _batches(_sessions(path, since) or ()):
-        setting = replace(given, sources=(source_of(path.name, batch),))
-        report = sync(setting, since=BEGINNING, dry_run=dry_run)
-        tally.add(report, given.workspace, len(batch))
-        told(len(batch))
-        if report.paused:
-            break
-    return tally
+    path: Path,
+    setup: SyncSetup,
+    since: dt.datetime | None,
+    progress: Progress | None,
+    done: tuple[int, int],
+    *,
+    dry_run: bool,
+) -> ImportReport:
+    """Sync the conversations batch by batch; `done` is how many were looked at before, and of how many."""
+    workspace = setup.context.workspace
+    steps: list[Step] = []
+    passed: Counter[str] = Counter()
+    paused, conversations, looked_at = False, 0, 0
+    sessions = _sessions(path, since)
+    while not paused and (batch := list(islice(sessions, BATCH))):
+        report = sync(replace(setup, sources=(source_of(path.name, batch),)), since=BEGINNING, dry_run=dry_run)
+        conversations += len(batch)
+        looked_at += report.looked_at
+        passed.update(report.passed_over)
+        paused = report.paused
+        for section in report.sections:
+            shown = workspace.relative(daily.log_path(workspace, section.day))
+            steps.append(Step(CAPTURE, shown, say("what was said that day", "当天的对话"), section.heading))
+        if progress:
+            progress(done[0] + conversations, done[1])
+    least = setup.context.config.sync.min_user_messages
+    reasons = {
+        "too few": say(f"fewer than {least} messages of yours", f"您的消息少于 {least} 条"),
+        "left out": say("left out by your settings", "按您的设置已排除"),
+        "nothing new": say("captured before", "之前已采集"),
+        "nothing to say": say("nothing in them would be missed", "没有值得记住的内容"),
+        "waits": say("just begun: one remark waits for the session to go on", "刚开始：等待对话继续"),
+    }
+    counts = Counter({reasons.get(why, why): number for why, number in passed.items()})
+    if not paused:
+        counts[reasons["nothing new"]] += conversations - looked_at
+    for why, number in counts.items():
+        if number > 0:
+            steps.append(Step(SKIP, say(f"{number} conversations", f"{number} 个对话"), why))
+    return ImportReport("export", str(path), tuple(steps), paused=paused)
 
 
 def source_of(name: str, sessions: Sequence[Session]) -> Source:
@@ -159,80 +161,46 @@ def source_of(name: str, sessions: Sequence[Session]) -> Source:
     return Source(sessions[0].agent, find, read)
 
 
-def _sessions(path: Path, since: dt.datetime | None) -> Iterator[Session] | None:
+def _sessions(path: Path, since: dt.datetime | None) -> Iterator[Session]:
     try:
-        found = export_at(path)
-    except OSError as trouble:
-        reason = trouble.strerror or str(trouble)
-        raise BadInput(say(f"{path} cannot be read: {reason}.", f"{path} 无法读取：{reason}。")) from trouble
-    if found is None:
-        return None
-    return (one for one in found if one.id and (since is None or any(message.at >= since for message in one.messages)))
-
-
-def _batches(sessions: Iterable[Session]) -> Iterator[list[Session]]:
-    rest = iter(sessions)
-    while batch := list(islice(rest, BATCH)):
-        yield batch
+        sessions = export_at(path)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise BadInput(f"{path} cannot be read: {reason}.", f"{path} 无法读取：{reason}。") from error
+    if sessions is None:
+        raise BadInput(
+            f"{path} holds no conversations of ChatGPT or Claude.ai. Name the zip as it was downloaded, the folder it "
+            "was unpacked into, or its conversations.json.",
+            f"{path} 中没有 ChatGPT 或 Claude.ai 的对话。请指定下载的 zip、解压后的文件夹或其中的 conversations.json。",
+        )
+    for session in sessions:
+        if session.id and (since is None or any(message.at >= since for message in session.messages)):
+            yield session
 
 
 def _fingerprint(messages: Sequence[Message]) -> bytes:
-    said = hashlib.blake2b(digest_size=16)
-    for one in messages:
-        said.update(f"{one.id}\0{one.at.isoformat()}\0{one.speaker}\0{one.text}\0".encode("utf-8", "surrogatepass"))
-    return said.digest()
+    digest = hashlib.blake2b(digest_size=16)
+    for message in messages:
+        fields = (message.id, message.at.isoformat(), message.speaker, message.text, "")
+        digest.update("\0".join(fields).encode("utf-8", "surrogatepass"))
+    return digest.digest()
 
 
-def _passed(tally: _Tally, given: SyncSetup) -> list[Step]:
-    """Why conversations gave nothing, each reason once with their number."""
-    least = given.config.sync.min_user_messages
-    reasons = {
-        "too few": say(f"fewer than {least} messages of yours", f"您的消息少于 {least} 条"),
-        "left out": say("left out by your settings", "按您的设置已排除"),
-        "nothing new": say("captured before", "之前已采集"),
-        "nothing to say": say("nothing in them would be missed", "没有值得记住的内容"),
-        "waits": say("just begun: one remark waits for the talk to go on", "刚开始：等待对话继续"),
-    }
-    counts = Counter({reasons.get(why, why): number for why, number in tally.passed.items()})
-    if not tally.paused:
-        counts[reasons["nothing new"]] += tally.conversations - tally.looked_at
-    return [
-        Step(SKIP, say(f"{number} conversations", f"{number} 个对话"), why)
-        for why, number in counts.items()
-        if number > 0
-    ]
-
-
-def _forget_what_was_undone(workspace: Workspace) -> None:
-    """An import that was taken back may be imported again: what stood in it no longer counts as captured."""
-    undone = _undone(workspace)
-    if not undone:
+def _drop_undone(workspace: Workspace) -> None:
+    """Drop the cursors of what was imported and undone, so that it may be imported again."""
+    undone: dict[str, bool] = {}  # by what the headings call a session: whether its last import was undone
+    for operation_ in read_history(workspace).operations:
+        if operation_.command != COMMAND or operation_.state not in (UNDONE, DONE, PARTLY):
+            continue
+        for change in operation_.changes:
+            try:
+                written = load_blob(workspace.history, change.bytes) if change.bytes is not None else None
+            except NacreError:  # somebody thinned history out
+                continue
+            undone |= {heading.session: operation_.state == UNDONE for heading in read_headings(written)}
+    if not any(undone.values()):
         return
     known = cursors.load_cursors(workspace)
-    kept = {key: one for key, one in known.transcripts.items() if one.name not in undone}
+    kept = {key: cursor for key, cursor in known.transcripts.items() if not undone.get(cursor.name)}
     if len(kept) < len(known.transcripts):
         cursors.save_cursors(workspace, replace(known, transcripts=kept))
-
-
-def _undone(workspace: Workspace) -> Mapping[str, int]:
-    """The sessions whose last import was undone, by how their headings name them."""
-    sessions: dict[str, int] = {}
-    for one in read_history(workspace).operations:
-        if one.command != COMMAND or one.state not in (UNDONE, DONE, PARTLY):
-            continue
-        for change in one.changes:
-            if change.bytes is None:
-                continue
-            for heading in read_headings(_kept_of(workspace, change.bytes)):
-                if one.state == UNDONE:
-                    sessions[heading.session] = one.id
-                else:
-                    sessions.pop(heading.session, None)
-    return sessions
-
-
-def _kept_of(workspace: Workspace, name: str) -> bytes | None:
-    try:
-        return vault_history.load_blob(workspace.history, name)
-    except NacreError:  # somebody thinned history out
-        return None

@@ -3,38 +3,55 @@
 from __future__ import annotations
 
 import datetime as dt
-import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cache
-from itertools import chain
+from functools import cache, cached_property
 from pathlib import Path
-from typing import NamedTuple
 
-from nacre.brain.local.extract import extract
-from nacre.brain.local.judge import Judge
-from nacre.capture import cursors, dedupe
-from nacre.capture.cursors import Cursor, Cursors, Pending, Reached, any_opted_out, storable
-from nacre.capture.dedupe import Alike, DayLog, by_meaning, drop_duplicates
-from nacre.capture.extract import without_forgotten
-from nacre.capture.read import Copied, Extract, Outcome, Queue, Rules, Section, sections_of
-from nacre.capture.sections import SHORT, SessionHeading, owner_count, provenance_of, read_headings, short_id
+from nacre.capture.cursors import (
+    Cursor,
+    Cursors,
+    Reached,
+    Section,
+    any_opted_out,
+    is_storable,
+    load_cursors,
+    save_cursors,
+    storable,
+)
+from nacre.capture.dedupe import (
+    HookNote,
+    captured_before,
+    drop_duplicates,
+    not_forgotten,
+    read_hook_notes,
+)
+from nacre.capture.read import LONGEST, Progress, Queue, SyncSetup, clear_queue, list_transcripts, read_queue
+from nacre.capture.sections import (
+    SHORT,
+    by_day,
+    log_headings,
+    must_wait,
+    owner_count,
+    plain_id,
+    provenance_of,
+    reached_by,
+    session_heading,
+    short_id,
+)
 from nacre.clock import Clock, duration
-from nacre.config.loading import user_config_file
-from nacre.config.settings import Config
 from nacre.errors import BadInput, NacreError
+from nacre.guard import privacy
 from nacre.guard.sanitise import clean
-from nacre.guard.secrets import redact
-from nacre.i18n import say
+from nacre.guard.secrets import redact, redact_messages
+from nacre.model.context import Context
 from nacre.model.entry import Bullet
 from nacre.model.session import Kind, Message, Session, Speaker
-from nacre.model.workspace import Workspace
-from nacre.sources import consent
-from nacre.sources.consent import left_out, opted_out, settings_of
-from nacre.sources.reading import Mark, Places, Reading, Source, Transcript
-from nacre.sources.registry import belongs_to, listed_as, places_of, project_name, sources
+from nacre.sources.consent import Pause, left_out, opted_out, outside_pauses, paused_at, pauses, settings_of
+from nacre.sources.reading import Mark, Reading, Source, Transcript
+from nacre.sources.registry import listed_as, project_name
 from nacre.vault import daily, disk, provenance
 from nacre.vault.discover import project_of
 from nacre.vault.files import memory_files
@@ -42,15 +59,13 @@ from nacre.vault.history import operation
 from nacre.vault.injected import lines_given_to
 from nacre.vault.lock import hold
 from nacre.vault.provenance import Captured
-from nacre.vault.settings import set_key
+from nacre.vault.tombstones import Tombstones, load_tombstones
 from nacre.vault.writing import REDACT
 
-BATCH = 40  # sections, at least, that are written in one go and recorded as one operation
+BATCH = 40  # sections, at least, that are written and recorded as one operation
 SHARE = 20  # with many transcripts a batch is this part of them: each writes all their cursors
-LONGEST = dt.timedelta(days=20_000)  # that a run looks back: to before there were agents
 PATIENCE = 600.0  # seconds to wait for another run
 FORKING = ("claude-code", "gemini", "opencode")  # Codex tells itself what a fork repeats
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
@@ -66,428 +81,462 @@ class SyncReport:
     first: bool = False
 
 
-@dataclass(frozen=True)
-class SyncSetup:
-    """Everything that a run works with."""
-
-    workspace: Workspace
-    config: Config
-    clock: Clock
-    places: Places
-    sources: Sequence[Source]
-    extract: Extract
-    exclude: Sequence[str] = ()
-    wanted: Callable[[Transcript], bool] = lambda _: True  # whether a transcript belongs to this workspace
-    alike: Alike = lambda texts, _: [False] * len(texts)  # whether each text says what one of the others says
-
-
-def sync(
-    given: SyncSetup, *, since: dt.datetime | None = None, progress: Progress | None = None, dry_run: bool = False
-) -> SyncReport:
-    """Bring the daily logs up to date with what was said. Runs at the same time wait for one another."""
-    with hold(given.workspace.machine / "sync.lock", timeout=PATIENCE):
-        return _Run(given, since, dry_run=dry_run).go(progress)
-
-
+@dataclass
 class _Run:
-    """One run: what it knows of the cursors, and what it has gathered to write."""
+    """What one run knows, and what it has gathered."""
 
-    def __init__(self, given: SyncSetup, since: dt.datetime | None, *, dry_run: bool) -> None:
-        self.given = given
-        self.workspace = given.workspace
-        self.dry_run = dry_run
-        self.now = given.clock.now()
-        self.known = cursors.load_cursors(self.workspace)
-        self.first = self.known.synced is None
-        self.transcripts: dict[str, Cursor] = {}
-        self.places_of_session: dict[str, set[str]] = {}
-        self.names: dict[str, str] = {}  # what the headings call sessions, and which
-        self.alike: dict[str, dict[str, str]] = {}  # the same, by the beginning of their ids
-        for key, cursor in self.known.transcripts.items():
-            self._remember(key, cursor)
-        self.since = self._since(since)
-        self.rules = self._rules()
-        self.found: dict[str, tuple[Source, Transcript]] = {}  # every transcript that was listed
-        self.whole: dict[str, tuple[Message, ...]] = {}  # what was said in those that may have been forked
-        self.changed: list[tuple[Source, Transcript]] = []
-        self.waiting: list[Section] = []
-        self.written: list[Section] = []
-        self.passed: Counter[str] = Counter()
-        self.unknown = 0
-        self.unreadable: list[str] = []
-        self.headings: dict[Path, tuple[tuple[int, int], list[SessionHeading]]] = {}  # of logs, as they were
-        self.interrupted: set[str] = set()  # transcripts that a run which broke off was about to write
-        self.queue = Queue(self.workspace, given.config, given.places, given.sources)
-        self.projects: Callable[[str], str | None] = cache(lambda cwd: project_of(self.workspace, Path(cwd)))
+    setup: SyncSetup
+    now: dt.datetime
+    since: dt.datetime  # what was said before is too old, whatever the time of its file
+    saved: Cursors  # as they stand in the file
+    queue: Queue
+    pauses: Sequence[Pause]
+    hook_notes: Mapping[str, HookNote]
+    cursors: dict[str, Cursor] = field(default_factory=dict)
+    keys_of_session: dict[str, set[str]] = field(default_factory=dict)
+    names: dict[str, dict[str, str]] = field(
+        default_factory=dict
+    )  # sessions by what headings call them, by its beginning
+    listed: dict[str, tuple[Source, Transcript]] = field(default_factory=dict)
+    changed: list[tuple[Source, Transcript]] = field(default_factory=list)
+    interrupted: set[str] = field(default_factory=set)  # transcripts that a run which broke off was about to write
+    messages: dict[str, tuple[Message, ...]] = field(default_factory=dict)  # of transcripts that may have been forked
+    projects: dict[str, str | None] = field(default_factory=dict)  # by folder
+    passed: Counter[str] = field(default_factory=Counter)
+    unknown: int = 0
+    unreadable: list[str] = field(default_factory=list)
 
-    def _since(self, asked: dt.datetime | None) -> dt.datetime:
-        """From when on what was said is wanted: what was asked for at any time, else the span of a first run; never less than the
-        look-back."""
-        settings = self.given.config.sync
-        if asked or self.known.since:
-            at_least = self.now - min(duration(settings.lookback), LONGEST)
-            return min(one for one in (asked, self.known.since, at_least) if one)
-        return self.now - min(max(duration(settings.first), duration(settings.lookback)), LONGEST)
+    @property
+    def context(self) -> Context:
+        return self.setup.context
 
-    def _rules(self) -> Rules:
-        given, config = self.given, self.given.config
-        agents = {source.agent for source in given.sources}
-        left_out = {agent: [*consent.settings_of(config, agent).exclude, *given.exclude] for agent in agents}
-        return Rules(
-            given.clock,
-            self.now,
-            self.since,
-            config.sync.min_user_messages,
-            duration(config.sync.lookback),
-            left_out,
-            self._signed,
-            consent.pauses(self.workspace),
-            dedupe.read_hook_notes(self.workspace),
-            given.extract,
-            self._untold,
-        )
+    def key_of(self, transcript: Transcript) -> str:
+        """What a transcript is called in the cursors."""
+        return transcript.key if transcript.key in self.cursors else storable(transcript.key)
 
-    @cache  # noqa: B019 - a run lives for one call
-    def _signed(self) -> bool:
-        """Whether a folder carries the sign to be left out: of those that earlier runs met and those of the talks at hand."""
-        if cursors.any_opted_out(self.workspace, self.known):
+    def remember(self, key: str, cursor: Cursor) -> None:
+        self.cursors[key] = cursor
+        if cursor.session:
+            self.keys_of_session.setdefault(cursor.session, set()).add(key)
+        if cursor.name:
+            self.names.setdefault(cursor.name[:SHORT], {})[cursor.name] = cursor.session
+
+    def project_at(self, cwd: str) -> str | None:
+        if cwd not in self.projects:
+            self.projects[cwd] = project_of(self.context.workspace, Path(cwd))
+        return self.projects[cwd]
+
+    @cached_property
+    def tombstones(self) -> Tombstones:
+        return load_tombstones(self.context.workspace)
+
+    @cached_property
+    def memory_texts(self) -> list[str]:
+        """Every text that hooks give from."""
+        workspace = self.context.workspace
+        texts = [(disk.read_bytes(workspace.state) or b"").decode("utf-8", "replace")]
+        for file in memory_files(workspace, self.context.config):
+            with suppress(OSError, NacreError):  # gone meanwhile, or damaged
+                texts.append(disk.read_log(file.full, file.path).decode("utf-8", "replace"))
+        return texts
+
+    @cached_property
+    def opted_out(self) -> bool:
+        """Whether a folder is marked to be left out: of those that earlier runs met and those of the sessions at hand."""
+        if any_opted_out(self.context.workspace, self.saved):
             return True
         for source, transcript in self.changed:
             with suppress(OSError):
-                session = source.read(transcript, None, self.given.clock.fixed).session
-                if session and consent.opted_out(session.cwd):
+                session = source.read(transcript, None, self.context.clock.fixed).session
+                if session and opted_out(session.cwd):
                     return True
         return False
 
-    def go(self, progress: Progress | None) -> SyncReport:
-        if not self.dry_run:
-            self._recover()
-        if consent.paused_at(self.rules.pauses, self.now):
-            return SyncReport(paused=True, first=self.first)
-        changed = self.changed = sorted(self._changed(), key=self._turn)
-        left = sum(self._key(transcript) in self.interrupted for _, transcript in changed)
-        for number, (source, transcript) in enumerate(changed, 1):
-            self._take(source, transcript)
-            enough = max(BATCH, len(self.transcripts) // SHARE)
-            if number == left or (number > left and len(self.waiting) >= enough):
-                self._write()
-            if progress:
-                progress(number, len(changed))
-        self._write()
-        if not self.dry_run and (changed or self.first or self.since != self.known.since):
-            self._save(synced=self.now)
-        if not self.dry_run:
-            self.queue.take_off((key for key, one in self.transcripts.items() if one.open), self.now.timestamp())
-        return SyncReport(
-            tuple(self.written),
-            len(changed),
-            dict(self.passed),
-            self.unknown,
-            tuple(self.unreadable),
-            first=self.first,
-        )
 
-    def _turn(self, one: tuple[Source, Transcript]) -> tuple[bool, float, str]:
-        """Oldest first; before them what a run that broke off left, which is completed as it was meant."""
-        _, transcript = one
-        return self._key(transcript) not in self.interrupted, transcript.changed, transcript.key
-
-    def _key(self, transcript: Transcript) -> str:
-        """What a transcript is called in the cursors."""
-        return transcript.key if transcript.key in self.transcripts else storable(transcript.key)
-
-    def _changed(self) -> Iterator[tuple[Source, Transcript]]:
-        """The transcripts that may hold something new: by a look at their sizes and times alone."""
-        until = self.given.clock.fixed
-        for source in self.given.sources:
-            if not consent.settings_of(self.given.config, source.agent).enabled:
-                continue
-            for transcript in chain(source.find(self.given.places), self.queue.outside(source)):
-                self.found[self._key(transcript)] = (source, transcript)
-                known = self.transcripts.get(transcript.key)
-                if known is None and transcript.changed < self.since.timestamp():
-                    continue
-                known = known or self.transcripts.get(self._key(transcript))
-                if known and self._left_out(known) and self.given.wanted(transcript):
-                    yield source, transcript
-                    continue
-                if known and known.stamp == transcript.stamp and not known.open:
-                    continue
-                if known and known.stamp == transcript.stamp and until is None and self._still_waits(known, transcript):
-                    continue
-                if self.given.wanted(transcript):
-                    yield source, transcript
-
-    def _left_out(self, known: Cursor) -> bool:
-        """Whether something was too old for an earlier run that is wanted now."""
-        return known.begins is not None and self.since < known.begins
-
-    def _still_waits(self, known: Cursor, transcript: Transcript) -> bool:
-        """Whether an unchanged transcript can have nothing new: its talk counts for too little, or is still young."""
-        if known.users == 0:
-            return True
-        if self.queue.is_over(transcript):
-            return False
-        silent_for = self.now.timestamp() - transcript.changed
-        return (
-            silent_for < self.rules.patience.total_seconds()
-            and dt.datetime.fromtimestamp(transcript.changed, self.now.tzinfo).date() == self.now.date()
-        )
-
-    def _take(self, source: Source, transcript: Transcript) -> None:
-        key = self._key(transcript)
-        before = self.transcripts.get(key)
-        again = before is not None and self._left_out(before)
-        if again:
-            before = None  # the headings of the logs tell what of it is there
-        try:
-            reading = source.read(transcript, before.mark if before else None, self.given.clock.fixed)
-        except OSError:
-            self.unreadable.append(redact(clean(str(transcript.path))).text)
-            return
-        self.unknown += reading.unknown
-        session = storable(reading.session.id) if reading.session else ""
-        outcome = sections_of(
-            transcript,
-            reading,
-            before,
-            self.rules,
-            key=key,
-            elsewhere=None if again else self._elsewhere(key, session),
-            copied=self._copied(key, source, reading, before),
-            is_over=self.queue.is_over(transcript),
-            headings=lambda day: [
-                one for one in self._standing(day) if self.names.get(one.session, session) == session
-            ],
-            name=self._name,
-            project=lambda session: project_name(session, self.projects, str(self.workspace.root)),
-        )
-        self._settle(key, outcome)
-
-    def _settle(self, key: str, outcome: Outcome) -> None:
-        if outcome.why_not:
-            self.passed[outcome.why_not] += 1
-        if outcome.sections:
-            self.waiting += outcome.sections
-        self._remember(key, (outcome.sections[-1].then if outcome.sections else None) or outcome.cursor)
-
-    def _elsewhere(self, key: str, session: str) -> Reached | None:
-        """How far the same session was captured from another place: a store that was moved into a database."""
-        others = [self.transcripts[other].reached for other in self.places_of_session.get(session, ()) if other != key]
-        return max((one for one in others if one), key=lambda one: one.at, default=None)
-
-    def _copied(self, key: str, source: Source, reading: Reading, before: Cursor | None) -> Copied:
-        """What of a reading was captured from another session of the same agent: a fork repeats what was said before it, to the
-        millisecond. Where this one was captured before, only known forks can hold what it goes on with."""
-        messages = reading.session.messages if reading.session else ()
-        if not messages or source.agent not in FORKING:
-            return Copied()
-        begin, end = min(one.at for one in messages), max(one.at for one in messages)
-        is_new = before is None or before.reached is None
-        copies: dict[int, str] = {}  # by place in the messages: the session from which it was captured
-        for other, cursor in self.transcripts.items():
-            if cursor.reached is None or cursor.reached.at < begin or (cursor.begun and cursor.begun > end):
-                continue
-            if other == key or self.found.get(other, (None,))[0] is not source:
-                continue
-            if is_new or cursor.origin or (before and before.origin):
-                said = (one for one in self._said(other) if cursor.reached.covers(one.at, one.id))
-                captured = {_identity(one, source.agent) for one in said}
-                same = (place for place, one in enumerate(messages) if _identity(one, source.agent) in captured)
-                copies |= dict.fromkeys(same, cursor.session)
-        return Copied(tuple(messages[place] for place in sorted(copies)), copies[min(copies)] if copies else "")
-
-    def _said(self, key: str) -> tuple[Message, ...]:
-        """Everything that was said in a transcript that was listed; nothing where it cannot be read."""
-        if key not in self.whole:
-            source, transcript = self.found[key]
-            self.whole[key] = ()
-            with suppress(OSError):
-                session = source.read(transcript, None, self.given.clock.fixed).session
-                self.whole[key] = session.messages if session else ()
-        return self.whole[key]
-
-    def _name(self, session: str) -> str:
-        """What headings call a session: as before, else by the beginning of its id that calls no other one so."""
-        mine = storable(session)
-        names = (self.transcripts[key].name for key in self.places_of_session.get(mine, ()))
-        return next(filter(None, names), "") or short_id(mine, self.alike.get(mine[:SHORT], {}))
-
-    def _remember(self, key: str, cursor: Cursor) -> None:
-        self.transcripts[key] = cursor
-        if cursor.session:
-            self.places_of_session.setdefault(cursor.session, set()).add(key)
-        if cursor.name:
-            self.names[cursor.name] = cursor.session
-            self.alike.setdefault(cursor.session[:SHORT], {})[cursor.name] = cursor.session
-
-    def _standing(self, day: dt.date) -> Sequence[SessionHeading]:
-        """The headings of a day's log; read again only when it was changed."""
-        path = daily.log_path(self.workspace, day)
-        try:
-            about = path.stat()
-        except FileNotFoundError:
-            return ()
-        now = (about.st_size, about.st_mtime_ns)
-        known = self.headings.get(path)
-        if known is None or known[0] != now:
-            known = self.headings[path] = (now, read_headings(disk.read_bytes(path)))
-        return known[1]
-
-    def _untold(self, session: Session, day: dt.date, heading: str, bullets: Sequence[Bullet]) -> Sequence[Bullet]:
-        path = daily.log_path(self.workspace, day)
-        given = lines_given_to(self.workspace, session.id, self._memory)
-        return drop_duplicates(bullets, heading, DayLog(path, disk.read_bytes(path)), self.given.alike, given)
-
-    @cache  # noqa: B019 - a run lives for one call
-    def _memory(self) -> list[str]:
-        """Every text that hooks give from."""
-        texts = [(disk.read_bytes(self.workspace.state) or b"").decode("utf-8", "replace")]
-        for one in memory_files(self.workspace, self.given.config):
-            with suppress(OSError, NacreError):  # gone meanwhile, or damaged
-                texts.append(disk.read_log(one.full, one.path).decode("utf-8", "replace"))
-        return texts
-
-    def _write(self) -> None:
-        """Append the sections that are waiting: said before, so that a run that breaks off is understood afterwards."""
-        if not self.waiting:
-            return
-        sections = sorted(self.waiting, key=lambda one: (one.day, one.reached.at, one.name))
-        self.waiting = []
-        self.written += sections
-        if self.dry_run:
-            return
-        given = self.given
-        with operation(self.workspace, given.clock, "sync", given.config) as op:
-            touched = {section.key for section in sections}
-            # Until the sections stand in their logs, the file says what was known before them.
-            before = {key: one for key, one in self.transcripts.items() if key not in touched}
-            before |= {key: one for key, one in self.known.transcripts.items() if key in touched}
-            counts: Counter[tuple[dt.date, str]] = Counter()
-            pending: list[Pending] = []
-            for section in sections:
-                there = sum(one.heading == section.heading for one in self._standing(section.day))
-                place = (section.day, section.heading)
-                pending.append(_pending(section, there + counts[place]))
-                counts[place] += 1
-            cursors.save_cursors(self.workspace, Cursors(before, self.known.synced, self.known.since, tuple(pending)))
-            for section in sections:
-                daily.append_section(
-                    self.workspace,
-                    given.clock,
-                    section.heading,
-                    section.bullets,
-                    day=section.day,
-                    on_secret=REDACT,
-                    config=given.config,
-                )
-            provenance.write_provenance(op, self._captured(pending))
-            self._save(synced=self.known.synced)
-
-    def _save(self, *, synced: dt.datetime | None) -> None:
-        self.known = Cursors(dict(self.transcripts), synced, self.since)
-        cursors.save_cursors(self.workspace, self.known)
-
-    def _captured(self, sections: Iterable[Pending]) -> list[Captured]:
-        """What the sections that stand in their logs rest on; each log is read once."""
-        log = cache(lambda day: disk.read_bytes(daily.log_path(self.workspace, dt.date.fromisoformat(day))))
-        return [found for one in sections if (found := provenance_of(one, log(one.day)))]
-
-    def _recover(self) -> None:
-        """Understand a run that broke off: what it was about to write stands in the logs, or does not."""
-        if not self.known.pending:
-            return
-        with operation(self.workspace, self.given.clock, "sync", self.given.config) as op:
-            known = {_marks(one) for one in provenance.read_provenance(self.workspace).captured}
-            provenance.write_provenance(
-                op, [one for one in self._captured(self.known.pending) if _marks(one) not in known]
-            )
-        unwritten: list[Pending] = []
-        for one in sorted(self.known.pending, key=lambda one: one.reached.at):
-            there = sum(found.heading == one.heading for found in self._standing(dt.date.fromisoformat(one.day)))
-            if there <= one.before:
-                unwritten.append(one)
-            elif one.then:
-                self._remember(one.key, one.then)
-            else:
-                old = self.transcripts.get(one.key) or Cursor((), Mark())
-                users = old.users + one.users
-                reached = one.reached.or_later(old.reached)
-                begun = replace(old, session=one.session, name=one.name, reached=reached, users=users)
-                self._remember(one.key, replace(begun, open=True, partly=True))
-        self.interrupted = {one.key for one in unwritten}
-        self.known = Cursors(dict(self.transcripts), self.known.synced, self.since, tuple(unwritten))
-        cursors.save_cursors(self.workspace, self.known)
-
-
-def _identity(message: Message, agent: str) -> tuple[str, dt.datetime, Speaker, str]:
-    """What a fork leaves as it is: opencode gives new ids to what it repeats."""
-    return "" if agent == "opencode" else message.id, message.at, message.speaker, message.text
-
-
-def _marks(one: Captured) -> tuple[str, ...]:
-    """What tells a line of the trail from the others."""
-    return (one.day, one.session, *one.bullets)
-
-
-def _pending(section: Section, before: int) -> Pending:
-    return Pending(
-        section.key,
-        section.day.isoformat(),
-        section.heading,
-        before,
-        storable(section.session),
-        section.name,
-        section.reached,
-        section.users,
-        section.then,
-        section.agent,
-        tuple(tuple(storable(entry) for entry in entries) for entries in section.sources),
-        storable(section.place) if section.place else "",
-        section.agents,
-    )
-
-
-# A run of sync with everything it needs: where the agents are, what the settings leave out, who extracts.
-
-
-def run_sync(
-    workspace: Workspace,
-    config: Config,
-    clock: Clock,
-    judge: Callable[[], Judge],
-    *,
-    since: str | None = None,
-    exclude: Sequence[str] = (),
-    progress: Progress | None = None,
-    dry_run: bool = False,
+def sync(
+    setup: SyncSetup, *, since: dt.datetime | None = None, progress: Progress | None = None, dry_run: bool = False
 ) -> SyncReport:
-    """Capture what is new. The judge is made only when there is something to judge."""
-    setting = sync_setup(workspace, config, clock, judge, exclude=exclude)
-    return sync(
-        setting, since=parse_since(since, clock) if since is not None else None, progress=progress, dry_run=dry_run
+    """Bring the daily logs up to date with what was said. Runs at the same time wait for one another."""
+    context = setup.context
+    with hold(context.workspace.machine / "sync.lock", timeout=PATIENCE):
+        run = _begin(setup, since)
+        first = run.saved.synced is None
+        if run.saved.pending and not dry_run:
+            _recover(run)
+        if paused_at(run.pauses, run.now):
+            return SyncReport(paused=True, first=first)
+        run.changed = _list_changed(run)
+        left = sum(run.key_of(transcript) in run.interrupted for _, transcript in run.changed)
+        written: list[Section] = []
+        batch: list[Section] = []
+        for number, (source, transcript) in enumerate(run.changed, 1):
+            batch += _capture(run, source, transcript)
+            is_full = number > left and len(batch) >= max(BATCH, len(run.cursors) // SHARE)
+            if batch and (number == left or is_full or number == len(run.changed)):
+                batch.sort(key=lambda section: (section.day, section.reached.at, section.name))
+                if not dry_run:
+                    _write(run, batch)
+                written += batch
+                batch = []
+            if progress:
+                progress(number, len(run.changed))
+        if not dry_run:
+            if run.changed or first or run.since != run.saved.since:
+                _save(run, synced=run.now)
+            clear_queue(context, run.queue, {key for key, cursor in run.cursors.items() if cursor.open})
+        looked_at, passed = len(run.changed), dict(run.passed)
+        return SyncReport(tuple(written), looked_at, passed, run.unknown, tuple(run.unreadable), first=first)
+
+
+def _begin(setup: SyncSetup, since: dt.datetime | None) -> _Run:
+    context, settings = setup.context, setup.context.config.sync
+    now, saved = context.clock.now(), load_cursors(context.workspace)
+    lookback = min(duration(settings.lookback), LONGEST)
+    if since or saved.since:
+        since = min(moment for moment in (since, saved.since, now - lookback) if moment)
+    else:
+        since = now - max(lookback, min(duration(settings.first), LONGEST))
+    queue, notes = read_queue(context, setup.places), read_hook_notes(context.workspace)
+    run = _Run(setup, now, since, saved, queue, pauses(context.workspace), notes)
+    for key, cursor in saved.transcripts.items():
+        run.remember(key, cursor)
+    return run
+
+
+def _list_changed(run: _Run) -> list[tuple[Source, Transcript]]:
+    """The transcripts that may hold something new, by a look at their sizes and times alone: oldest first, and before them those that
+    an interrupted run was about to write, which are completed as it was meant."""
+    setup = run.setup
+    changed: list[tuple[Source, Transcript]] = []
+    for source, transcript in list_transcripts(run.context, setup.places, setup.sources, run.queue):
+        key = run.key_of(transcript)
+        run.listed[key] = (source, transcript)
+        cursor = run.cursors.get(key)
+        if cursor is None:
+            is_changed = transcript.changed >= run.since.timestamp()
+        else:
+            is_changed = _was_too_old(run, cursor) or cursor.stamp != transcript.stamp
+            is_changed = is_changed or (cursor.open and not _still_waits(run, cursor, transcript))
+        if is_changed and setup.wanted(transcript):
+            changed.append((source, transcript))
+
+    def turn(pair: tuple[Source, Transcript]) -> tuple[bool, float, str]:
+        return run.key_of(pair[1]) not in run.interrupted, pair[1].changed, pair[1].key
+
+    return sorted(changed, key=turn)
+
+
+def _was_too_old(run: _Run, cursor: Cursor) -> bool:
+    """Whether something was too old for an earlier run that is wanted now."""
+    return cursor.begins is not None and run.since < cursor.begins
+
+
+def _still_waits(run: _Run, cursor: Cursor, transcript: Transcript) -> bool:
+    """Whether an unchanged transcript can have nothing new: its session counts for too little, or is still young."""
+    if run.context.clock.fixed is not None:
+        return False
+    if cursor.users == 0:
+        return True
+    if run.queue.is_ended(transcript):
+        return False
+    changed = dt.datetime.fromtimestamp(transcript.changed, run.now.tzinfo)
+    patience = duration(run.context.config.sync.lookback)
+    return run.now - changed < patience and changed.date() == run.now.date()
+
+
+def _capture(run: _Run, source: Source, transcript: Transcript) -> list[Section]:
+    """The sections of what is new in one transcript; its cursor is moved."""
+    key = run.key_of(transcript)
+    before = run.cursors.get(key)
+    is_reread = before is not None and _was_too_old(run, before)
+    if is_reread:
+        before = None  # the headings of the logs tell what of it is there
+    try:
+        reading = source.read(transcript, before.mark if before else None, run.context.clock.fixed)
+    except OSError:
+        run.unreadable.append(redact(clean(str(transcript.path))).text)
+        return []
+    run.unknown += reading.unknown
+    cursor, sections, why_not = _new_sections(run, key, source, transcript, reading, before, is_reread=is_reread)
+    if why_not:
+        run.passed[why_not] += 1
+    run.remember(key, (sections and sections[-1].then) or cursor)
+    return sections
+
+
+def _new_sections(
+    run: _Run,
+    key: str,
+    source: Source,
+    transcript: Transcript,
+    reading: Reading,
+    before: Cursor | None,
+    *,
+    is_reread: bool,
+) -> tuple[Cursor, list[Section], str]:
+    """Where the cursor then stands, the sections that what is new makes, and why there are none."""
+    workspace, clock, settings = run.context.workspace, run.context.clock, run.context.config.sync
+    begin = before or Cursor((), Mark())
+    # Read as of an earlier moment, a transcript that stays as it is may still have more to tell.
+    stamp = transcript.stamp if reading.whole or clock.fixed is None else ()
+    is_safe = is_storable(reading.mark)
+    mark = reading.mark if is_safe else Mark()
+    done = replace(begin, stamp=stamp, mark=mark, open=not reading.whole, partly=not is_safe)
+    session = reading.session
+    if session is None or session.kind is Kind.ISOLATED:
+        return done, [], "isolated"
+    session_id = storable(session.id)
+    done = replace(done, session=session_id)
+
+    # Read: without what is left out, too old, or captured before.
+    project = project_name(session, run.project_at, str(workspace.root))
+    patterns = [*settings_of(run.context.config, session.agent).exclude, *run.setup.exclude]
+    if session.messages and (
+        why_not := left_out(session, patterns, listed_as(session, project), signed=lambda: run.opted_out)
+    ):
+        return done, [], why_not
+    copied, origin = _copied(run, key, source, session.messages, before)
+    too_old = [message for message in session.messages if message.at < run.since]
+    recent = tuple(message for message in session.messages if message.at >= run.since)
+    if too_old:
+        begin, done = (replace(cursor, begins=run.since) for cursor in (begin, done))
+    if recent:
+        first = min(message.at for message in recent)
+        origin = begin.origin or (origin if begin.reached is None else "")
+        begin, done = (
+            replace(cursor, begun=min(first, cursor.begun or first), origin=origin) for cursor in (begin, done)
+        )
+    elsewhere = None if is_reread else _reached_elsewhere(run, key, session_id)
+    reached = [elsewhere] if elsewhere else []
+    if before and before.reached and (reading.rewritten or before.partly):
+        reached.append(before.reached)
+    note, copies = run.hook_notes.get(session.id), {message.id for message in copied}
+    spoken = outside_pauses(recent, run.pauses)
+    told = {message.id for message in spoken if message.id in copies or (note and note.holds(message))}
+    told_users = owner_count(message for message in spoken if message.id in told)
+    messages = tuple(
+        message
+        for message in spoken
+        if message.id not in told and not any(point.covers(message.at, message.id) for point in reached)
     )
+    if begin.reached is None and elsewhere is None:
+        headings = {
+            day: [
+                heading
+                for heading in log_headings(daily.log_path(workspace, day))
+                if run.names.get(heading.session[:SHORT], {}).get(heading.session, session_id) == session_id
+            ]
+            for day, _ in by_day(messages, clock)
+        }
+        in_logs, name = captured_before(session.id, messages, headings, clock)
+        if in_logs:
+            point, users = reached_by(in_logs), owner_count(in_logs)
+            begin = replace(begin, name=name, reached=point, users=users, partly=True)
+            done = replace(done, name=name, reached=point, users=users)
+            captured_ids = set(map(id, in_logs))
+            messages = tuple(message for message in messages if id(message) not in captured_ids)
+    if not messages:
+        if copied and begin.reached is None:
+            done = replace(done, reached=reached_by(copied), users=told_users)
+        return done, [], "too old" if too_old and not recent else "nothing new"
+
+    # Wait until there is enough of it.
+    least = settings.min_user_messages
+    captured = begin.users or (least if elsewhere else told_users + owner_count(too_old))
+    held = replace(begin, stamp=stamp, session=session_id, users=captured, open=True)
+    patience = dt.timedelta() if run.queue.is_ended(transcript) else duration(settings.lookback)
+    if must_wait(messages, captured, least, run.now, patience, clock):
+        return held, [], "too few" if owner_count(messages) + captured < least else "waits"
+
+    # Redact all of it together: a question may stand before midnight, its answer after.
+    redacted = tuple(redact_messages(messages))
+    days = by_day(redacted, clock)
+    if len(days) > 1:  # a wish for silence after midnight is about what was said before it
+        days = by_day(privacy.drop_private(redacted), clock)
+    waits = False
+    if len(days) > 1:  # the last day may be only a lone remark yet; those before it are over
+        earlier, last = [message for _, said in days[:-1] for message in said], days[-1][1]
+        in_order = min(message.at for message in last) > max(message.at for message in earlier)
+        waits = in_order and must_wait(last, captured + owner_count(earlier), least, run.now, patience, clock)
+
+    # Extract and dedupe, day by day.
+    name = begin.name or _name_of(run, session_id)
+    sections: list[Section] = []
+    for day, said in days[:-1] if waits else days:
+        last_at = max(message.at for message in said if clock.local(message.at).date() == day)
+        heading = session_heading(
+            name,
+            clock.local(last_at),
+            len(said),
+            continued=bool(captured or sections),
+            project=project,
+            group=session.group if session.kind is Kind.GROUP else "",
+            chat=session.chat,
+        )
+        if bullets := _bullets(run, session, day, heading, said):
+            sections.append(
+                Section(
+                    key,
+                    day,
+                    session.agent,
+                    session_id,
+                    name,
+                    heading,
+                    reached_by(said),
+                    owner_count(said),
+                    tuple(tuple(map(storable, bullet.sources)) for bullet in bullets),
+                    storable(session.cwd) if project else "",
+                    tuple(place for place, bullet in enumerate(bullets) if bullet.by_agent),
+                    bullets=tuple(bullet.line for bullet in bullets),
+                )
+            )
+    if not sections:
+        return held if waits else done, [], "nothing to say"
+    point = sections[-1].reached  # what was too old once may be captured after what is younger
+    if begin.reached and begin.reached.at > point.at:
+        point = begin.reached
+    users = captured + sum(section.users for section in sections)
+    then = replace(replace(held, partly=True) if waits else done, name=name, reached=point, users=users)
+    sections[-1] = replace(sections[-1], then=then)
+    return done, sections, ""
 
 
-def sync_setup(
-    workspace: Workspace, config: Config, clock: Clock, judge: Callable[[], Judge], *, exclude: Sequence[str] = ()
-) -> SyncSetup:
-    rules = config.sync
+def _bullets(run: _Run, session: Session, day: dt.date, heading: str, messages: Sequence[Message]) -> list[Bullet]:
+    """What a day of a session is worth and its log does not hold yet."""
+    if session.kind is Kind.GROUP:  # whom the agent answers at the very beginning is not known
+        first = next((at for at, message in enumerate(messages) if message.speaker is not Speaker.AGENT), 0)
+        messages = messages[first:]
+    bullets = run.setup.extract(messages)
+    if not bullets or not (bullets := not_forgotten(run.tombstones, bullets)):
+        return []
+    workspace = run.context.workspace
+    path = daily.log_path(workspace, day)
+    given = lines_given_to(workspace, session.id, lambda: run.memory_texts)
+    return drop_duplicates(bullets, heading, path, disk.read_bytes(path), run.setup.alike, given)
 
-    def bullets(messages: Sequence[Message]) -> list[Bullet]:
-        return extract(messages, judge(), least=min(rules.min_bullets, rules.max_bullets), most=rules.max_bullets)
 
-    return SyncSetup(
-        workspace,
-        config,
-        clock,
-        places_of(config),
-        sources(),
-        without_forgotten(workspace, bullets),
-        exclude,
-        belongs_to(workspace, config),
-        by_meaning(judge),
-    )
+def _name_of(run: _Run, session: str) -> str:
+    """What headings call a session: as before, else by the beginning of its id that no other one is called by."""
+    names = (run.cursors[key].name for key in run.keys_of_session.get(session, ()))
+    return next(filter(None, names), "") or short_id(session, run.names.get(plain_id(session)[:SHORT], {}))
+
+
+def _reached_elsewhere(run: _Run, key: str, session: str) -> Reached | None:
+    """How far the same session was captured from another file: a store that was moved into a database."""
+    others = (run.cursors[other].reached for other in run.keys_of_session.get(session, ()) if other != key)
+    return max((point for point in others if point), key=lambda point: point.at, default=None)
+
+
+def _copied(
+    run: _Run, key: str, source: Source, messages: Sequence[Message], before: Cursor | None
+) -> tuple[list[Message], str]:
+    """The messages that were captured from another session of the same agent, and which that was: a fork repeats what was said before
+    it, to the millisecond. Where this one was captured before, only known forks can hold what it goes on with."""
+    if not messages or source.agent not in FORKING:
+        return [], ""
+
+    def identity(message: Message) -> tuple[str, dt.datetime, Speaker, str]:
+        # opencode gives new ids to what a fork repeats
+        return "" if source.agent == "opencode" else message.id, message.at, message.speaker, message.text
+
+    begin, end = min(message.at for message in messages), max(message.at for message in messages)
+    is_new = before is None or before.reached is None
+    origins: dict[int, str] = {}  # by place in the messages: the session from which it was captured
+    for other, cursor in run.cursors.items():
+        if cursor.reached is None or cursor.reached.at < begin or (cursor.begun and cursor.begun > end):
+            continue
+        if other == key or run.listed.get(other, (None,))[0] is not source:
+            continue
+        if is_new or cursor.origin or (before and before.origin):
+            said = _all_messages(run, other)
+            captured = {identity(message) for message in said if cursor.reached.covers(message.at, message.id)}
+            same = (place for place, message in enumerate(messages) if identity(message) in captured)
+            origins |= dict.fromkeys(same, cursor.session)
+    return [messages[place] for place in sorted(origins)], origins[min(origins)] if origins else ""
+
+
+def _all_messages(run: _Run, key: str) -> tuple[Message, ...]:
+    if key not in run.messages:
+        source, transcript = run.listed[key]
+        run.messages[key] = ()
+        with suppress(OSError):
+            session = source.read(transcript, None, run.context.clock.fixed).session
+            run.messages[key] = session.messages if session else ()
+    return run.messages[key]
+
+
+def _write(run: _Run, sections: Sequence[Section]) -> None:
+    """Append sections to their logs. The cursors name them before, so that an interrupted run is understood afterwards."""
+    workspace, config, clock = run.context.workspace, run.context.config, run.context.clock
+    with operation(workspace, clock, "sync", config) as op:
+        touched = {section.key for section in sections}
+        # Until the sections stand in their logs, the file says what was known before them.
+        cursors = {key: cursor for key, cursor in run.cursors.items() if key not in touched}
+        cursors |= {key: cursor for key, cursor in run.saved.transcripts.items() if key in touched}
+        counts: Counter[tuple[dt.date, str]] = Counter()
+        pending: list[Section] = []
+        for section in sections:
+            pending.append(replace(section, before=_count_heading(run, section) + counts[section.day, section.heading]))
+            counts[section.day, section.heading] += 1
+        save_cursors(workspace, Cursors(cursors, run.saved.synced, run.saved.since, tuple(pending)))
+        for section in sections:
+            daily.append_section(
+                workspace,
+                clock,
+                section.heading,
+                section.bullets,
+                day=section.day,
+                on_secret=REDACT,
+                config=config,
+            )
+        provenance.write_provenance(op, _provenance(run, pending))
+        _save(run, synced=run.saved.synced)
+
+
+def _count_heading(run: _Run, section: Section) -> int:
+    """How often a section's heading stands in its log."""
+    headings = log_headings(daily.log_path(run.context.workspace, section.day))
+    return sum(heading.heading == section.heading for heading in headings)
+
+
+def _provenance(run: _Run, sections: Iterable[Section]) -> list[Captured]:
+    log = cache(lambda day: disk.read_bytes(daily.log_path(run.context.workspace, day)))  # each is read once
+    return [captured for section in sections if (captured := provenance_of(section, log(section.day)))]
+
+
+def _save(run: _Run, *, synced: dt.datetime | None, pending: tuple[Section, ...] = ()) -> None:
+    run.saved = Cursors(dict(run.cursors), synced, run.since, pending)
+    save_cursors(run.context.workspace, run.saved)
+
+
+def _recover(run: _Run) -> None:
+    """Understand a run that broke off: what it was about to write stands in the logs, or does not."""
+    context = run.context
+    with operation(context.workspace, context.clock, "sync", context.config) as op:
+        known = {
+            (captured.day, captured.session, *captured.bullets)
+            for captured in provenance.read_provenance(context.workspace).captured
+        }
+        missing = [
+            captured
+            for captured in _provenance(run, run.saved.pending)
+            if (captured.day, captured.session, *captured.bullets) not in known
+        ]
+        provenance.write_provenance(op, missing)
+    unwritten: list[Section] = []
+    for section in sorted(run.saved.pending, key=lambda section: section.reached.at):
+        if _count_heading(run, section) <= section.before:
+            unwritten.append(section)
+        elif section.then:
+            run.remember(section.key, section.then)
+        else:
+            old = run.cursors.get(section.key) or Cursor((), Mark())
+            reached = max(filter(None, (section.reached, old.reached)), key=lambda point: point.at)
+            users = old.users + section.users
+            about = replace(old, session=section.session, name=section.name, reached=reached, users=users)
+            run.remember(section.key, replace(about, open=True, partly=True))
+    run.interrupted = {section.key for section in unwritten}
+    _save(run, synced=run.saved.synced, pending=tuple(unwritten))
 
 
 def parse_since(since: str, clock: Clock) -> dt.datetime:
@@ -499,86 +548,10 @@ def parse_since(since: str, clock: Clock) -> dt.datetime:
         if since[:1].isdigit() and since[-1:].isalpha() and "T" not in since:
             return clock.now() - min(duration(since), LONGEST)
         moment = clock.parse(since)
-    except BadInput as trouble:
+    except BadInput as error:
         raise BadInput(
-            say(
-                f'"{since}" says no time to look back to; write it as 4h, 7d, 2026-02-14 or "all".',
-                f"“{since}”不是可回溯的时间；请写成 4h、7d、2026-02-14 或 all。",
-            )
-        ) from trouble
+            f'"{since}" says no time to look back to; write it as 4h, 7d, 2026-02-14 or "all".',
+            f"“{since}”不是可回溯的时间；请写成 4h、7d、2026-02-14 或 all。",
+        ) from error
     is_day = len(since) <= len("2026-02-14")
     return moment.replace(hour=0, minute=0, second=0) if is_day else moment
-
-
-# What there is to capture: the agents on this machine, their projects and chats, with counts; and what to leave out
-# of it.
-
-
-class Capturable(NamedTuple):
-    """One project or chat of one agent."""
-
-    agent: str
-    name: str  # the project, the group, or "direct" for talk without either
-    sessions: int
-    messages: int  # the owner's
-    left_out: bool
-
-
-def survey_sessions(
-    given: SyncSetup, since: dt.datetime | None = None, progress: Progress | None = None
-) -> list[Capturable]:
-    """Every project and chat with talk that would be captured, the busiest first. Reads transcripts, writes nothing."""
-    begin = since or given.clock.now() - min(duration(given.config.sync.first), LONGEST)
-    talks: list[tuple[Session, str, int]] = []
-    sessions: Counter[tuple[str, str, bool]] = Counter()
-    messages: Counter[tuple[str, str, bool]] = Counter()
-    projects: Callable[[str], str | None] = cache(lambda cwd: project_of(given.workspace, Path(cwd)))
-    found = [(source, one) for source in given.sources for one in source.find(given.places)]
-    wanted = [(source, one) for source, one in found if one.changed >= begin.timestamp() and given.wanted(one)]
-    for number, (source, transcript) in enumerate(wanted, 1):
-        if progress:
-            progress(number, len(wanted))
-        try:
-            session = source.read(transcript, None, given.clock.fixed).session
-        except OSError:
-            continue  # sync names what cannot be read
-        if session is None or session.kind is Kind.ISOLATED:
-            continue
-        spoken = owner_count(one for one in session.messages if one.at >= begin)
-        if not spoken or owner_count(session.messages) < given.config.sync.min_user_messages:
-            continue
-        name = listed_as(session, project_name(session, projects, str(given.workspace.root)))
-        talks.append((replace(session, messages=()), name, spoken))
-
-    @cache
-    def is_signed() -> bool:
-        return any_opted_out(given.workspace) or any(opted_out(session.cwd) for session, _, _ in talks)
-
-    for session, name, spoken in talks:
-        settings = settings_of(given.config, session.agent)
-        patterns = (*settings.exclude, *given.exclude)
-        out = not settings.enabled or bool(left_out(session, patterns, name, signed=is_signed))
-        key = (session.agent, name, out)
-        sessions[key] += 1
-        messages[key] += spoken
-    rows = [
-        Capturable(agent, name, count, messages[agent, name, out], out)
-        for (agent, name, out), count in sessions.items()
-    ]
-    return sorted(rows, key=lambda row: (row.agent, -row.messages, row.name))
-
-
-def remember_exclusions(config: Config, found: Iterable[Capturable], names: Sequence[str]) -> list[str]:
-    """Put what the user leaves out into the user's settings; the names that fit nothing."""
-    wanted = {name.casefold() for name in names}
-    rows = list(found)
-    for agent in sorted({row.agent for row in rows}):
-        mine = [row.name for row in rows if row.agent == agent and row.name.casefold() in wanted]
-        key = f"sources.{agent.replace('-', '_')}"
-        if agent.casefold() in wanted:
-            set_key(user_config_file(os.environ), f"{key}.enabled", value=False)
-        elif mine:
-            known = settings_of(config, agent).exclude
-            set_key(user_config_file(os.environ), f"{key}.exclude", list(dict.fromkeys([*known, *mine])))
-    told = {row.name.casefold() for row in rows} | {row.agent.casefold() for row in rows}
-    return [name for name in names if name.casefold() not in told]

@@ -247,10 +247,8 @@ def check_health(memory: Memory) -> Health:
     """Examine a memory. Reads, and changes nothing; a file that cannot be read is a finding."""
     if memory.scope.group is not None:
         raise BadInput(
-            say(
-                "In a group nothing is told about private memory; run this without a scope.",
-                "群组范围内不会透露私人记忆的情况；请去掉范围再运行。",
-            )
+            "In a group nothing is told about private memory; run this without a scope.",
+            "群组范围内不会透露私人记忆的情况；请去掉范围再运行。",
         )
     desk = take_snapshot(memory)
     files = list_files(desk)

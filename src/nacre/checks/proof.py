@@ -212,7 +212,7 @@ def try_round_trip() -> tuple[Hit, SearchReport]:
         report = memory.ask(asked)
         found = next((hit for hit in report.hits if written in hit.snippet), None)
     if found is None:
-        raise NacreError(say("What was just written was not found again.", "刚写入的内容未能查到。"))
+        raise NacreError("What was just written was not found again.", "刚写入的内容未能查到。")
     return found, report
 
 
@@ -221,7 +221,8 @@ def try_capture(source: Source, write: Write, memory: Memory) -> str | None:
 
     Where it breaks, or none when the whole way works. The settings and the judge are those of the memory; its files are not touched.
     """
-    from nacre.capture.sync import sync, sync_setup
+    from nacre.capture.read import sync_setup
+    from nacre.capture.sync import sync
     from nacre.sources.reading import Places
 
     with tempfile.TemporaryDirectory(prefix="nacre-") as folder:
@@ -232,7 +233,7 @@ def try_capture(source: Source, write: Write, memory: Memory) -> str | None:
         config = dataclasses.replace(memory.config, sources=SourcesSettings(), sync=SyncSettings())
         clock = Clock(memory.clock.zone)
         given = dataclasses.replace(
-            sync_setup(workspace, config, clock, lambda: memory.brain),
+            sync_setup(Context(workspace, config, clock), lambda: memory.brain),
             places=Places(home),
             sources=(source,),
             wanted=lambda _: True,

@@ -23,7 +23,7 @@ from nacre.i18n import say
 
 if TYPE_CHECKING:
     from nacre.capture.importing import Importable
-    from nacre.capture.importing_notes import ImportReport
+    from nacre.capture.importing_exports import ImportReport
 
 
 @click.command("import", cls=Command, epilog="Example:  nacre import claude-code --dry-run")

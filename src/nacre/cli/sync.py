@@ -16,7 +16,8 @@ from nacre.memory import Memory
 from nacre.sources.consent import NO_FOLDER
 
 if TYPE_CHECKING:
-    from nacre.capture.sync import Capturable, SyncReport
+    from nacre.capture.read import Capturable
+    from nacre.capture.sync import SyncReport
 
 
 _NONE = frozenset(("n", "no", "none", "nothing", "-", "无", "不", "没有", "否", "不用", "不排除"))
@@ -33,7 +34,7 @@ def ask_consent(memory: Memory, since: str | None, found: Sequence[Capturable] |
     if not any(not row.left_out for row in found):
         return []
     show_found(found)
-    from nacre.capture.sync import remember_exclusions
+    from nacre.capture.read import remember_exclusions
 
     everything = sorted({row.agent for row in found})
     while True:

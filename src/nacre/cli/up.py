@@ -46,7 +46,7 @@ class Agent:
 
 def agents_here(memory: Memory) -> list[Agent]:
     """The agents whose talks the settings let us read. Their files are listed, not opened."""
-    from nacre.capture.sync import LONGEST
+    from nacre.capture.read import LONGEST
     from nacre.sources.consent import settings_of
     from nacre.sources.registry import places_of, sources
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from nacre.capture.extract import vectors_of
+from nacre.capture.dedupe import vectors_of
 from nacre.forget.related import Fact, fact_of, superseded_by_it
 from nacre.forget.target import (
     ForgetContext,

@@ -66,10 +66,8 @@ def _longterm_line(target: Target, lines: Sequence[MemoryLine], known: dict[str,
             return max(around, key=lambda one: one.end - one.start)  # what is nested belongs to its entry
     where = f" ({target.line.place})" if target.line else ""
     raise BadInput(
-        say(
-            f"Only entries of a MEMORY.md can be pinned, and this is none{where}. Logs and digests are kept anyway.",
-            f"只能固定 MEMORY.md 中的条目，而这一条不是{where}。日志和周报本来就会保留。",
-        )
+        f"Only entries of a MEMORY.md can be pinned, and this is none{where}. Logs and digests are kept anyway.",
+        f"只能固定 MEMORY.md 中的条目，而这一条不是{where}。日志和周报本来就会保留。",
     )
 
 

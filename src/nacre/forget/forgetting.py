@@ -13,7 +13,6 @@ from nacre.forget.related import distinct_targets
 from nacre.forget.target import QUOTED, ForgetContext, MemoryLine, Selection, Target, find_targets, memory_lines
 from nacre.forget.traces import Words
 from nacre.guard.secrets import excerpt
-from nacre.i18n import say
 from nacre.vault import injected, ledger
 from nacre.vault.entries import normal_words
 from nacre.vault.lock import lock
@@ -70,10 +69,8 @@ def _must_change(made: ForgetPlan, wanted: str, *, purging: bool) -> None:
     if made or purging:
         return
     raise NotFound(
-        say(
-            f'{wanted} was forgotten before. "--purge" also takes it out of history and backups.',
-            f"{wanted} 之前已经忘记。“--purge”可将其从历史和备份中一并清除。",
-        )
+        f'{wanted} was forgotten before. "--purge" also takes it out of history and backups.',
+        f"{wanted} 之前已经忘记。“--purge”可将其从历史和备份中一并清除。",
     )
 
 
@@ -113,14 +110,10 @@ def several_targets(wanted: str, found: Selection) -> BadInput:
     )
     if len(found.targets) == 1:
         return BadInput(
-            say(
-                f'"{wanted}" may mean this; name it by its id or its words:{listed}',
-                f"“{wanted}”可能指以下内容；请用 id 或原文指定：{listed}",
-            )
+            f'"{wanted}" may mean this; name it by its id or its words:{listed}',
+            f"“{wanted}”可能指以下内容；请用 id 或原文指定：{listed}",
         )
     return BadInput(
-        say(
-            f'"{wanted}" may mean {len(found.targets)} things; name one by its id or its words:{listed}',
-            f"“{wanted}”可能指 {len(found.targets)} 项内容；请用 id 或原文指定其中一项：{listed}",
-        )
+        f'"{wanted}" may mean {len(found.targets)} things; name one by its id or its words:{listed}',
+        f"“{wanted}”可能指 {len(found.targets)} 项内容；请用 id 或原文指定其中一项：{listed}",
     )

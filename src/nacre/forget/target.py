@@ -255,9 +255,7 @@ def find_targets(room: ForgetContext, wanted: str, lines: Sequence[MemoryLine]) 
     """What is meant; `NotFound` when that is nothing. `lines` are all lines of memory."""
     wanted = wanted.strip()
     if not wanted:
-        raise BadInput(
-            say("Say what you mean: an id, FILE:LINE, or some words.", "请说明所指：id、文件:行号，或几个词。")
-        )
+        raise BadInput("Say what you mean: an id, FILE:LINE, or some words.", "请说明所指：id、文件:行号，或几个词。")
     if _ID.fullmatch(wanted) or _MARK.fullmatch(wanted):
         return Selection(_by_id(room, wanted, lines))
     if at := _by_place(room, wanted, lines):
@@ -282,10 +280,8 @@ def _by_id(room: ForgetContext, wanted: str, lines: Sequence[MemoryLine]) -> tup
     if known:
         return (Target(known.id, known.text or ""),)
     raise NotFound(
-        say(
-            f'Nothing in memory has the id {wanted}. Ids change when lines do: "nacre search" shows the ones of today.',
-            f"记忆中没有 id 为 {wanted} 的内容。行变动后 id 也会变：可用“nacre search”查看当前的 id。",
-        )
+        f'Nothing in memory has the id {wanted}. Ids change when lines do: "nacre search" shows the ones of today.',
+        f"记忆中没有 id 为 {wanted} 的内容。行变动后 id 也会变：可用“nacre search”查看当前的 id。",
     )
 
 
@@ -335,17 +331,13 @@ def _says_otherwise(
     english = f"They stand in {elsewhere}." if elsewhere else "They stand in no line of memory."
     chinese = f"该文字位于 {elsewhere}。" if elsewhere else "记忆中没有任何一行是该文字。"
     return ChangedOutside(
-        say(
-            f"{where} does not say these words but {now}, so nothing was changed. {english}",
-            f"{where} 处并非所引文字，而是{now}，因此未作任何改动。{chinese}",
-        )
+        f"{where} does not say these words but {now}, so nothing was changed. {english}",
+        f"{where} 处并非所引文字，而是{now}，因此未作任何改动。{chinese}",
     )
 
 
 def _no_line(place: str) -> NotFound:
-    return NotFound(
-        say(f"No memory stands at {place}: it is empty, or a heading.", f"{place} 处没有记忆：为空行或标题。")
-    )
+    return NotFound(f"No memory stands at {place}: it is empty, or a heading.", f"{place} 处没有记忆：为空行或标题。")
 
 
 def lines_at(lines: Sequence[MemoryLine], path: str, first: int, last: int) -> list[MemoryLine]:
@@ -374,10 +366,8 @@ def _by_query(room: ForgetContext, wanted: str, lines: Sequence[MemoryLine]) -> 
             found += [line for line in here if asked & set(tokens(line.whole))] or here
     if not found:
         raise NotFound(
-            say(
-                f'Nothing in memory seems to be about "{wanted}". Name a line by its id, as "nacre search" shows it.',
-                f"记忆中似乎没有关于“{wanted}”的内容。请用“nacre search”显示的 id 指定某一行。",
-            )
+            f'Nothing in memory seems to be about "{wanted}". Name a line by its id, as "nacre search" shows it.',
+            f"记忆中似乎没有关于“{wanted}”的内容。请用“nacre search”显示的 id 指定某一行。",
         )
     return _distinct(found)
 
@@ -402,14 +392,10 @@ def _must_be_ours(room: ForgetContext, path: str) -> None:
         return
     if path.startswith("sessions/"):
         raise BadInput(
-            say(
-                f"{path} is a transcript of your agent, which Nacre only reads. Delete it there; memory is named by its own id.",
-                f"{path} 是代理的对话记录，Nacre 只读取它。请在代理处删除；记忆请用其自身的 id 指定。",
-            )
+            f"{path} is a transcript of your agent, which Nacre only reads. Delete it there; memory is named by its own id.",
+            f"{path} 是代理的对话记录，Nacre 只读取它。请在代理处删除；记忆请用其自身的 id 指定。",
         )
     raise BadInput(
-        say(
-            f"{path} is no memory that Nacre keeps, so it changes nothing there. Edit the file yourself.",
-            f"{path} 不是 Nacre 保管的记忆，因此不会改动。请自行编辑该文件。",
-        )
+        f"{path} is no memory that Nacre keeps, so it changes nothing there. Edit the file yourself.",
+        f"{path} 不是 Nacre 保管的记忆，因此不会改动。请自行编辑该文件。",
     )

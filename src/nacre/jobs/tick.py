@@ -7,7 +7,6 @@ import os
 import sys
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import TYPE_CHECKING
 
 from nacre.clock import duration
@@ -24,28 +23,23 @@ if TYPE_CHECKING:
 def session_files(memory: Memory, ended: Collection[str] = (), *, only_queued: bool = False) -> tuple[SessionFile, ...]:
     """The transcripts that this memory captures; with `only_queued` those that hooks named. `ended` names those, by path, whose agent
     says just now that they are over; the queue, those whose agent said so before."""
-    from nacre.capture.read import Queue
-    from nacre.capture.sync import sync_setup
-    from nacre.sources.consent import settings_of
+    from nacre.capture.read import list_transcripts, read_queue, sync_setup
 
-    given = sync_setup(memory.workspace, memory.config, memory.clock, lambda: memory.brain)
-    queue = Queue(memory.workspace, memory.config, given.places, given.sources)
+    given = sync_setup(memory.opened, lambda: memory.brain)
+    queue = read_queue(given.context, given.places)
     told = {os.path.realpath(one) for one in ended}
-    over = told | {os.path.realpath(one) for one in queue.wanted_now}
+    over = told | {os.path.realpath(one.transcript) for one in queue.waiting if one.now}
     named = over | {os.path.realpath(one.transcript) for one in queue.waiting}
     if only_queued and not named:
         return ()
     found: list[SessionFile] = []
-    for source in given.sources:
-        if not settings_of(memory.config, source.agent).enabled:
+    for _, one in list_transcripts(given.context, given.places, given.sources, queue):
+        changed = _file_time(one.changed)
+        if not changed or not given.wanted(one):
             continue
-        for one in chain(source.find(given.places), queue.outside(source)):
-            changed = _file_time(one.changed)
-            if not changed or not given.wanted(one):
-                continue
-            path = os.path.realpath(one.path) if named else ""
-            if path in named or not only_queued:
-                found.append(SessionFile(one.key, changed, ended=path in over, told=path in told))
+        path = os.path.realpath(one.path) if named else ""
+        if path in named or not only_queued:
+            found.append(SessionFile(one.key, changed, ended=path in over, told=path in told))
     return tuple(found)
 
 

@@ -566,7 +566,7 @@ def _not_forgotten(workspace: Workspace, lines: tuple[str, ...]) -> list[str]:
     stones = tombstones.load_tombstones(workspace) if lines else None
     if not stones:
         return list(lines)
-    from nacre.capture.extract import are_forgotten
+    from nacre.capture.dedupe import are_forgotten
 
     met = are_forgotten(stones, list(lines))
     return [line for line, gone in zip(lines, met, strict=True) if not gone]

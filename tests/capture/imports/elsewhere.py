@@ -10,7 +10,7 @@ from tests.capture.talks import Desk
 
 from nacre.brain.local.judge import Judge
 from nacre.capture.importing import import_
-from nacre.capture.importing_notes import ImportReport
+from nacre.capture.importing_exports import ImportReport
 
 
 def bare_judge() -> Judge:
@@ -27,8 +27,7 @@ def run(
     judge: Callable[[], Judge] = bare_judge,
     **more: Any,
 ) -> ImportReport:
-    clock = desk.setting(now).clock
-    return import_(str(what), desk.workspace, desk.config, clock, judge, since=since, dry_run=dry_run, **more)
+    return import_(str(what), desk.setting(now).context, judge, since=since, dry_run=dry_run, **more)
 
 
 def key() -> str:

@@ -12,7 +12,7 @@ from tests.capture.imports.elsewhere import key, run
 from tests.capture.talks import Desk, Said, at, zulu
 
 from nacre.capture import cursors, importing_exports
-from nacre.capture.importing_notes import ImportReport
+from nacre.capture.importing_exports import ImportReport
 from nacre.capture.sync import sync
 from nacre.errors import BadInput
 from nacre.sources.consent import begin_pause
@@ -151,7 +151,7 @@ def test_many_batches_are_one_step_to_undo_and_can_be_imported_again(
     first = desk.logs()
     operations = read_history(desk.workspace).operations
     assert [one.command for one in operations] == ["import"]
-    undo(desk.workspace, desk.setting().clock, desk.config)
+    undo(desk.workspace, desk.setting().context.clock, desk.config)
     assert desk.logs() == {}
     assert take(desk, path).changed == 20
     assert desk.logs() == first

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.capture.imports.elsewhere import key
 
-from nacre.capture.importing_notes import safe_bytes, with_number
+from nacre.capture.importing_files import safe_bytes, with_number
 from nacre.vault.writing import guard_added
 
 pieces = st.sampled_from(

@@ -186,7 +186,7 @@ def test_a_long_name_in_any_script_is_cut_to_what_a_disk_takes(desk: Desk) -> No
 
 def test_an_import_of_notes_is_undone_in_one_step(desk: Desk, claude: Path) -> None:
     run(desk, "claude-code")
-    undo(desk.workspace, desk.setting().clock, desk.config)
+    undo(desk.workspace, desk.setting().context.clock, desk.config)
     assert notes(desk) == {}
     assert run(desk, "claude-code").changed == 3
 
@@ -227,7 +227,7 @@ def test_a_file_that_cannot_be_read_is_named_and_the_others_come(desk: Desk, mon
 
 
 def test_a_library_of_notes_is_better_searched_where_it_lies(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nacre.capture.importing_notes.MOST", 2)
+    monkeypatch.setattr("nacre.capture.importing_files.MOST", 2)
     for name in "abc":
         put(desk.home / "library" / f"{name}.md", name)
     with pytest.raises(BadInput, match=r"index\.extra_paths"):

@@ -8,7 +8,7 @@ import pytest
 from tests.capture.imports.elsewhere import key, run
 from tests.capture.talks import Desk
 
-from nacre.capture import importing_openclaw
+from nacre.capture import importing
 from nacre.config.loading import known_settings, load, user_config_file
 from nacre.errors import BadInput, NotFound
 
@@ -101,7 +101,7 @@ def test_the_flush_and_the_wait_for_more_changes_are_taken_over(desk: Desk) -> N
 
 
 def test_every_setting_that_has_an_equal_leads_to_one_that_exists() -> None:
-    assert {equal.key for equal in importing_openclaw._EQUALS.values()} <= set(known_settings())
+    assert set(importing._EQUALS.values()) <= set(known_settings())
 
 
 def test_keys_servers_and_unknown_settings_are_listed_as_not_taken_and_never_shown(desk: Desk, settings: Path) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.capture.imports.elsewhere import run
 from tests.capture.talks import Desk
 
-from nacre.capture.importing_refcount import merge_counts
+from nacre.capture.importing_files import merge_counts
 from nacre.config.settings import Config, TierSettings
 from nacre.errors import BadInput, PathEscape
 

@@ -102,7 +102,7 @@ def test_an_import_is_undone_in_one_step(desk: Desk, theirs: Path) -> None:
     (theirs.parent / "refcount.json").write_text('{"warm/b.md": {"total": 2, "timestamps": []}}', "utf8")
     run(desk, theirs)
     assert (desk.workspace.root / "refcount.json").exists()
-    undo(desk.workspace, desk.setting().clock, desk.config)
+    undo(desk.workspace, desk.setting().context.clock, desk.config)
     assert ours(desk) == {}
     assert not (desk.workspace.root / "refcount.json").exists()
 
@@ -115,7 +115,7 @@ def test_layers_that_lie_below_a_hidden_folder_are_written_counted_and_undone(de
     assert (place / "warm/b.md").exists()
     counts = place.parent / "refcount.json"
     assert json.loads(counts.read_bytes()) == {"warm/b.md": {"total": 2, "timestamps": []}}
-    undo(desk.workspace, desk.setting().clock, desk.config)
+    undo(desk.workspace, desk.setting().context.clock, desk.config)
     assert not (place / "warm/b.md").exists()
     assert not counts.exists()
 

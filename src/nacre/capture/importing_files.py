@@ -1,0 +1,487 @@
+"""What an import of files would write: notes of agents and folders, another workspace, checkpoints and their counts."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import stat
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import count, islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from nacre.config.settings import Config
+from nacre.errors import BadInput, SecretRefused
+from nacre.guard.sanitise import clean
+from nacre.guard.secrets import redact
+from nacre.i18n import say
+from nacre.model.context import Context
+from nacre.model.report import Step
+from nacre.model.session import Kind, Session
+from nacre.model.workspace import DAY_NAME, slug_of
+from nacre.sources.consent import is_left_out, opted_out, settings_of
+from nacre.sources.reading import parse_time
+from nacre.text.stamps import real_day
+from nacre.vault import disk
+from nacre.vault.discover import expand
+from nacre.vault.files import LARGEST, TIERS
+from nacre.vault.refcount import COUNTS, FIELDS, FLAGS, REFCOUNT_NAME, dump_counts, is_number, parse_counts
+from nacre.vault.writing import guard_added
+
+CREATE, CHANGE, CAPTURE, SET, SKIP = "create", "change", "capture", "set", "skip"
+MOST = 5000  # notes of one folder; more is a library, which is searched where it lies
+_NOT_NOTES = frozenset({"node_modules", "__pycache__", "venv", "site-packages"})
+
+
+@dataclass(frozen=True)
+class Write:
+    """A file to be made, or changed while it is still what was read; with the time of its content, where that matters."""
+
+    path: Path
+    data: bytes
+    read: str | None = None
+    modified: int | None = None
+
+
+@dataclass
+class ImportPlan:
+    """Every step, also those that do nothing; what is to be written; which settings are to be set."""
+
+    context: Context
+    home: Path
+    steps: list[Step] = field(default_factory=list)
+    writes: list[Write] = field(default_factory=list)
+    settings: dict[str, Any] = field(default_factory=dict)
+    unreadable: list[str] = field(default_factory=list)
+
+    def skip(self, path: str, reason: str, detail: str = "") -> None:
+        self.steps.append(Step(SKIP, path, reason, detail))
+
+    def write(self, write: Write, reason: str, detail: str) -> None:
+        self.writes.append(write)
+        action = CREATE if write.read is None else CHANGE
+        self.steps.append(Step(action, self.context.workspace.relative(write.path), reason, detail))
+
+    def read(self, path: Path, root: Path | None) -> tuple[bytes, int] | None:
+        """A file's bytes and time; None, with a step that says why, where it is passed over."""
+        try:
+            return content_of(path, root)
+        except PassedOver as error:
+            self.skip(shown_path(path, self.home), str(error))
+            if error.failed:
+                self.unreadable.append(str(path))
+            return None
+
+
+class PassedOver(BadInput):
+    """A file that is not imported. One that failed to be read is worth another try; the others are as they should be."""
+
+    def __init__(self, english: str, chinese: str, *, failed: bool = False) -> None:
+        super().__init__(english, chinese)
+        self.failed = failed
+
+
+def content_of(path: Path, root: Path | None = None) -> tuple[bytes, int]:
+    """The bytes and the time of an ordinary file that lies below the root, where one is given, also once links are followed."""
+    if not str(path.relative_to(root or path.parent)).isprintable():  # a byte that is no text is not printable either
+        raise PassedOver("its name is no readable text", "文件名不是可读文本")
+    if root and Path(os.path.realpath(root)) not in Path(os.path.realpath(path)).parents:
+        raise PassedOver("a link that leads elsewhere", "指向别处的链接")
+    try:
+        about = path.stat()
+        if not stat.S_ISREG(about.st_mode):
+            raise PassedOver("no ordinary file", "不是普通文件")
+        if about.st_size > LARGEST:
+            raise PassedOver(f"larger than {LARGEST // 1_000_000} MB", f"大于 {LARGEST // 1_000_000} MB")
+        return path.read_bytes(), about.st_mtime_ns
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise PassedOver(f"cannot be read: {reason}", f"无法读取：{reason}", failed=True) from error
+
+
+def safe_bytes(data: bytes) -> bytes:
+    """The bytes as the vault will write them, so that what was imported is recognised the next time."""
+    redacted = redact(clean(data.decode("utf-8", errors="replace")))
+    if redacted.findings:
+        data = redacted.text.encode()
+    try:
+        return guard_added(b"", data)
+    except SecretRefused:  # one that shows only where the lines between are empty
+        lines = [line for line in data.decode("utf-8", errors="replace").splitlines() if line.strip()]
+        return guard_added(b"", redact(clean("\n".join(lines))).text.encode() + b"\n")
+
+
+def shown_path(path: Path, home: Path) -> str:
+    """A path for people, with the home folder as ~; signs that cannot be shown are spelled out."""
+    shown = f"~/{path.relative_to(home).as_posix()}" if home in path.parents else str(path)
+    return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in shown)
+
+
+def with_number(name: str, number: int) -> str:
+    """`x.md`, `x-2.md`, `x-3.md`; a summary stays one: `x-2.gist.md`."""
+    if number == 1:
+        return name
+    end = ".gist.md" if name.endswith(".gist.md") else ".md"
+    return f"{name.removesuffix(end)}-{number}{end}"
+
+
+# Notes: CLAUDE.md and its like, what Claude Code wrote down itself, folders of Markdown, another workspace.
+
+RULE_FILES = {
+    "CLAUDE.md": "claude-code",
+    "CLAUDE.local.md": "claude-code",
+    "AGENTS.md": "agents",
+    "GEMINI.md": "gemini",
+}
+CLAUDE = "claude-code"
+AGENTS_WITH_NOTES = (CLAUDE, "codex", "gemini", "opencode")
+_FILES_OF_AGENTS = {  # the variable that moves the folder, the folder, what is read in it
+    CLAUDE: ("CLAUDE_CONFIG_DIR", ".claude", "CLAUDE.md"),
+    "codex": ("CODEX_HOME", ".codex", "AGENTS.md"),
+    "gemini": ("", ".gemini", "GEMINI.md"),
+    "opencode": ("", ".config/opencode", "AGENTS.md"),
+}
+_LONGEST = 120  # bytes of a slug; a name of 255 is the most that file systems take
+_MARK = re.compile(rb"\A> [^\n]*\[([0-9a-f]{12})\]")
+_FRONT = re.compile(r"\A\ufeff?---[ \t]*\n(.*?)\n---[ \t]*(?:\n|\Z)", re.DOTALL)
+
+
+class Note(NamedTuple):
+    """A file to be taken in: as a note named for where it came from, or under its own name where that is a day."""
+
+    path: Path
+    agent: str
+    slug: str
+    root: Path | None = None  # links must not lead out of it
+    left_out: bool = False
+
+
+def note_of_file(path: Path) -> Note:
+    """A file that was named: an agent's rules go by their project, a day of a memory/ as it is, others by their name."""
+    if path.absolute().parent.name == "memory" and _is_dated(path.name):
+        return Note(path, "openclaw", path.stem)
+    agent = RULE_FILES.get(path.name, "notes")
+    return Note(path, agent, path.absolute().parent.name if path.name in RULE_FILES else path.stem)
+
+
+def notes_of_folder(folder: Path, own_root: Path) -> list[Note]:
+    """The notes of a folder: of a project, the files that tell agents its rules; else every Markdown file in it, but for hidden ones,
+    programs' own folders and this workspace."""
+    name = folder.absolute().name
+    rules = [path for file in (*RULE_FILES, ".claude/CLAUDE.md") if (path := folder / file).is_file()]
+    if rules:
+        return [Note(path, RULE_FILES[path.name], name) for path in rules]
+    here = disk.real(own_root)
+    paths: list[Path] = []
+    for place, folders, names in os.walk(folder):
+        folders[:] = [
+            inner
+            for inner in folders
+            if inner[0] != "." and inner not in _NOT_NOTES and disk.real(Path(place, inner)) != here
+        ]
+        paths += [Path(place, file) for file in names if file.endswith(".md") and file[0] != "."]
+        if len(paths) > MOST:
+            raise BadInput(
+                f"{folder} holds more than {MOST} notes. Name the folder that you mean, or have it searched where it "
+                f"lies: nacre config set --user index.extra_paths '[\"{folder}\"]'",
+                f"{folder} 中的笔记超过 {MOST} 篇。请指定更具体的文件夹，或直接在原处搜索："
+                f"nacre config set --user index.extra_paths '[\"{folder}\"]'",
+            )
+    return [
+        Note(path, "notes", f"{name}-{path.relative_to(folder).with_suffix('').as_posix()}", folder)
+        for path in sorted(paths)
+    ]
+
+
+def notes_of_workspace(root: Path) -> list[Note]:
+    """The memory of another workspace: its long-term memory, and what lies directly in memory/."""
+    memory = root / "memory" if (root / "memory").is_dir() else root
+    named = [root / name for name in ("MEMORY.md", "USER.md") if (root / name).is_file()]
+    paths = [path for path in sorted(memory.glob("*.md")) if path.name != "review.md" and path.name[0] != "."]
+    name = root.absolute().name
+    return [Note(path, "openclaw", f"{name}-{path.stem}", root) for path in dict.fromkeys((*named, *paths))]
+
+
+def notes_of_agent(agent: str, config: Config, env: Mapping[str, str], home: Path) -> list[Note]:
+    """The notes of an agent on this machine; none where it has none."""
+    variable, usual, name = _FILES_OF_AGENTS[agent]
+    moved = env.get(variable, "")
+    root = expand(moved, home) if moved else home / usual
+    notes = [Note(root / name, agent, "user")] if (root / name).is_file() else []
+    if agent != CLAUDE:
+        return notes
+    patterns = settings_of(config, CLAUDE).exclude
+    for folder in sorted((root / "projects").glob("*/memory")):
+        if paths := sorted(folder.glob("*.md")):
+            project = folder.parent
+            left_out = _is_left_out(project, patterns)
+            slug = project.name.removeprefix(_folder_code(str(home))).strip("-") or project.name
+            notes += [Note(path, CLAUDE, f"{slug}-{path.stem}", root, left_out) for path in paths]
+    return notes
+
+
+def _is_left_out(project: Path, patterns: list[str]) -> bool:
+    """Whether the sessions of a project are left out: then so are the notes that were taken of them.
+
+    Which folder it is, its transcripts tell; without one only the name is known, in which every sign is a "-".
+    """
+    if cwd := _folder_of(project):
+        return opted_out(cwd) or is_left_out(Session("", CLAUDE, Kind.MAIN, None, (), cwd=cwd), patterns)
+    codes = [_folder_code(os.path.expanduser(pattern).rstrip("/")).casefold() for pattern in patterns]
+    name = project.name.casefold()
+    return any(code and (name == code or name.endswith("-" + code.strip("-"))) for code in codes)
+
+
+def _folder_of(project: Path) -> str:
+    for transcript in sorted(project.glob("*.jsonl")):
+        try:
+            with transcript.open(encoding="utf-8", errors="replace") as file:
+                for line in islice(file, 50):
+                    entry = json.loads(line) if '"cwd"' in line else None
+                    if isinstance(entry, dict) and isinstance(entry.get("cwd"), str) and entry["cwd"]:
+                        return str(entry["cwd"])
+        except (OSError, ValueError, RecursionError):
+            continue
+    return ""
+
+
+def _folder_code(path: str) -> str:
+    """A path as Claude Code names its project folders."""
+    return re.sub(r"[^A-Za-z0-9]", "-", path)
+
+
+def is_workspace(folder: Path) -> bool:
+    """Whether a folder is a workspace, or the memory/ of one: dated files tell."""
+    if (folder / "MEMORY.md").is_file() and (folder / "memory").is_dir():
+        return True
+    memory = folder if folder.name == "memory" else folder / "memory"
+    return memory.is_dir() and any(_is_dated(path.name) for path in memory.glob("????-??-??*.md"))
+
+
+def _is_dated(name: str) -> bool:
+    dated = DAY_NAME.fullmatch(name)
+    return bool(dated and real_day(dated[1]))
+
+
+def plan_notes(plan: ImportPlan, notes: Iterable[Note]) -> None:
+    """Add what is not here yet. A text that was imported once is known by its mark, also after it was edited here."""
+    workspace = plan.context.workspace
+    planned: dict[Path, bytes] = {}
+    marks: dict[str, Path] = {}
+    for path in sorted(workspace.memory.glob("imported-*.md")):
+        if path.is_file() and (mark_line := _MARK.match((disk.read_bytes(path) or b"")[:4096])):
+            marks[mark_line[1].decode()] = path
+
+    def bytes_at(path: Path) -> bytes | None:
+        """What stands in a place or is going to; something that is no file counts as a file of its own."""
+        if path in planned:
+            return planned[path]
+        if not os.path.lexists(path):
+            return None
+        return (disk.read_bytes(path) or b"") if path.is_file() else b""
+
+    renamed = say("another content goes by its name here, which stays", "此处同名文件内容不同，原文件保留")
+    for note in notes:
+        shown = shown_path(note.path, plan.home)
+        if note.left_out:
+            plan.skip(shown, say("left out by your settings", "按您的设置已排除"))
+            continue
+        content = plan.read(note.path, note.root)
+        if content is None:
+            continue
+        data, modified = content
+        if not data.strip():
+            plan.skip(shown, say("empty", "空文件"))
+        elif note.agent == "openclaw" and _is_dated(note.path.name):
+            # A dated file stays as it is. One that has grown since it was copied is the same.
+            data = safe_bytes(data)
+            for number in count(1):
+                path = workspace.memory / with_number(note.path.name, number)
+                there = bytes_at(path)
+                if there is None:
+                    planned[path] = data
+                    reason = renamed if number > 1 else say("a dated note", "带日期的笔记")
+                    plan.write(Write(path, data, modified=modified), reason, shown)
+                    break
+                if there.startswith(data):
+                    plan.skip(workspace.relative(path), say("the same is here already", "相同内容已存在"), shown)
+                    break
+        else:
+            mark = hashlib.blake2b(data, digest_size=6).hexdigest()
+            if mark in marks:
+                same = say("the same text was imported before", "相同内容之前已导入")
+                plan.skip(workspace.relative(marks[mark]), same, shown)
+                continue
+            slug = slug_of(note.slug).encode()[:_LONGEST].decode("utf-8", errors="ignore").strip("-_") or "unnamed"
+            name = f"imported-{note.agent}-{slug}.md"
+            paths = (workspace.memory / with_number(name, number) for number in count(1))
+            path = next(path for path in paths if bytes_at(path) is None)
+            day = plan.context.clock.today().isoformat()
+            origin = say(f"Imported from {shown} on {day} [{mark}]", f"于 {day} 从 {shown} 导入 [{mark}]")
+            text = f"> {origin}\n\n{_without_front(data.decode('utf-8', errors='replace'))}"
+            marks[mark] = path
+            planned[path] = safe_bytes(text.encode().rstrip(b"\n") + b"\n")
+            reason = say("not here yet", "此处尚无") if path.name == name else renamed
+            plan.write(Write(path, planned[path]), reason, shown)
+
+
+def _without_front(text: str) -> str:
+    """Frontmatter means something at the top of a file only; below our first line it is shown as what it is."""
+    text = text.replace("\r\n", "\n")
+    front = _FRONT.match(text)
+    if not front or "```" in front[1]:
+        return text.removeprefix("\ufeff")
+    return f"```yaml\n{front[1]}\n```\n{text[front.end() :]}"
+
+
+# A memory_fs from elsewhere: each checkpoint into the same layer.
+
+LAYERS_NAME = "memory_fs"
+
+
+class _Checkpoint(NamedTuple):
+    layer: str
+    name: str  # below its layer, with "/"
+    data: bytes
+    modified: int
+    shown: str
+
+
+def layers_in(folder: Path) -> Path | None:
+    """The folder that holds the layers: this one, or the memory_fs in it."""
+    for place in (folder, folder / LAYERS_NAME):
+        if any((place / layer).is_dir() for layer in TIERS):
+            return place
+    return None
+
+
+def plan_checkpoints(plan: ImportPlan, layers: Path) -> None:
+    """Add the checkpoints that are not here yet, then their counts. What is here under the same name stays as it is."""
+    workspace, tiers = plan.context.workspace, plan.context.config.tiers.path
+    target = workspace.tiers(tiers)
+    families: dict[str, list[_Checkpoint]] = {}  # `x.md` in warm and gist, `x.gist.md` in hot are of one checkpoint
+    for layer in TIERS:
+        for path in sorted(_layer_files(layers / layer)):
+            name = path.relative_to(layers / layer).as_posix()
+            shown = shown_path(path, plan.home)
+            if not name.endswith(".md"):
+                plan.skip(shown, say("no Markdown", "不是 Markdown"))
+            elif content := plan.read(path, layers):
+                family = families.setdefault(name.removesuffix(".gist.md").removesuffix(".md"), [])
+                family.append(_Checkpoint(layer, name, safe_bytes(content[0]), content[1], shown))
+    renamed: dict[str, str] = {}
+    planned: set[Path] = set()
+    for family in families.values():
+        new: list[_Checkpoint] = []
+        for checkpoint in family:
+            if path_here := _same_here(checkpoint, target):
+                renamed[f"{checkpoint.layer}/{checkpoint.name}"] = path_here.relative_to(target).as_posix()
+                same = say("the same is here already", "相同内容已存在")
+                plan.skip(workspace.relative(path_here), same, checkpoint.shown)
+            else:
+                new.append(checkpoint)
+        for number in count(1):
+            paths = [target / one.layer / with_number(one.name, number) for one in new]
+            if not any(path in planned or os.path.lexists(path) for path in paths):
+                break
+        reason = say("not here yet", "此处尚无")
+        if number > 1:
+            reason = say("another content goes by its name here", "此处同名文件内容不同")
+        for checkpoint, path in zip(new, paths, strict=True):
+            if number > 1:
+                renamed[f"{checkpoint.layer}/{checkpoint.name}"] = path.relative_to(target).as_posix()
+            planned.add(path)
+            plan.write(Write(path, checkpoint.data, modified=checkpoint.modified), reason, checkpoint.shown)
+    places = (layers, layers.parent, layers.parent.parent)
+    counts = next((file for place in places if (file := place / REFCOUNT_NAME).is_file()), None)
+    if counts and disk.real(counts) != disk.real(workspace.refcount(tiers)):
+        try:
+            plan_refcount(plan, counts, renamed)
+        except BadInput as error:
+            plan.skip(shown_path(counts, plan.home), str(error))
+            plan.unreadable.append(str(counts))
+
+
+def _layer_files(folder: Path) -> Iterator[Path]:
+    for place, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if name[0] != "."]
+        yield from (Path(place) / name for name in names if name[0] != ".")
+
+
+def _same_here(checkpoint: _Checkpoint, target: Path) -> Path | None:
+    """Where the same content goes by this name already, in any layer: checkpoints wander between them."""
+    for number in count(1):
+        name = with_number(checkpoint.name, number)
+        paths = [target / layer / name for layer in sorted(TIERS, key=lambda layer: layer != checkpoint.layer)]
+        if not any(os.path.lexists(path) for path in paths):
+            return None
+        for path in paths:
+            if path.is_file() and disk.read_bytes(path) == checkpoint.data:
+                return path
+    return None
+
+
+def plan_refcount(plan: ImportPlan, path: Path, renamed: Mapping[str, str]) -> None:
+    """Merge the counts of a file into the workspace's; `renamed` tells which checkpoints go by another name here."""
+    try:
+        theirs = parse_counts(path, content_of(path)[0])
+    except PassedOver as error:
+        raise BadInput(f"{path}: {error}") from error
+    if not is_refcount(theirs):
+        raise BadInput(
+            f"{path} is no refcount.json: it should hold counts by checkpoint, such as "
+            '{"warm/x.md": {"total": 5, "timestamps": []}}.',
+            f'{path} 不是 refcount.json：应按检查点记录次数，例如 {{"warm/x.md": {{"total": 5, "timestamps": []}}}}。',
+        )
+    target = plan.context.workspace.refcount(plan.context.config.tiers.path)
+    before = disk.read_bytes(target)
+    ours = {} if before is None else parse_counts(target, before)
+    after = merge_counts(ours, {renamed.get(key, key): value for key, value in theirs.items()})
+    shown = shown_path(path, plan.home)
+    if after == ours:
+        reason = say("every count is there already", "所有计数均已存在")
+        plan.skip(plan.context.workspace.relative(target), reason, shown)
+        return
+    changed = sum(ours.get(key) != value for key, value in after.items())
+    reason = say(f"recalls of {changed} checkpoints", f"{changed} 个检查点的召回次数")
+    read = None if before is None else disk.digest(before)
+    plan.write(Write(target, dump_counts(after), read), reason, shown)
+
+
+def is_refcount(value: Any) -> bool:
+    """Whether a value has the form of the file: an object of objects that have at least one of its fields."""
+    if not isinstance(value, dict):
+        return False
+    return not value or any(isinstance(entry, dict) and FIELDS & entry.keys() for entry in value.values())
+
+
+def merge_counts(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str, Any]:
+    """Both files in one: the larger counts, each time of a recall once. Merging the same again changes nothing."""
+    after = dict(ours)
+    for key, entry in theirs.items():
+        known = after.get(key)
+        if key not in after:
+            after[key] = entry
+        elif isinstance(known, dict) and isinstance(entry, dict):
+            after[key] = _merge_entry(known, entry)
+    return after
+
+
+def _merge_entry(ours: dict[str, Any], theirs: dict[str, Any]) -> dict[str, Any]:
+    merged = ours | {name: value for name, value in theirs.items() if name not in ours}
+    for name in COUNTS:
+        if counts := [entry[name] for entry in (ours, theirs) if is_number(entry.get(name))]:
+            merged[name] = max(counts)
+    for name in FLAGS:
+        if name in merged:
+            merged[name] = ours.get(name) is True or theirs.get(name) is True or merged[name]
+    mine, other = ours.get("timestamps"), theirs.get("timestamps")
+    if isinstance(mine, list) and isinstance(other, list) and (new := [value for value in other if value not in mine]):
+        times = [(parse_time(value), value) for value in (*mine, *new)]
+        if all(time for time, _ in times):
+            times.sort(key=lambda pair: str(pair[0]))
+        merged["timestamps"] = [value for _, value in times]
+    return merged
