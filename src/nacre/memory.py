@@ -1157,6 +1157,19 @@ class Memory:
         own = self.owned
         return ForgetContext(own.workspace, own.clock, own.config, lambda: self.keeper, self.search)
 
+    def replace_file(self, path: Path, data: bytes | None, *, read: bytes | None, command: str) -> None:
+        """Write a file of the workspace that is still as it was read, or (None) remove it, as an operation that `undo` takes back."""
+        from nacre.vault import disk
+        from nacre.vault.history import operation
+        from nacre.vault.writing import remove_file, rewrite
+
+        before = None if read is None else disk.digest(read)
+        with operation(self.workspace, self.clock, command, self.config) as op:
+            if data is not None:
+                rewrite(op, path, data, read=before)
+            elif before is not None:
+                remove_file(op, path, read=before)
+
     def forget(
         self,
         id_or_query: str,

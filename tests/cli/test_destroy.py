@@ -82,7 +82,7 @@ def test_on_a_terminal_its_name_must_be_typed(root: Path, typed: str, code: int)
 def here(tmp_path: Path) -> World:
     """A machine whose schedulers are stand-ins, and a workspace with a memory."""
     here = world(tmp_path / "machine", tmp_path / "mine", Clock(dt.UTC))
-    assert nacre(here.setup.workspace.root, "remember", FACT).returncode == 0
+    assert nacre(here.workspace.root, "remember", FACT).returncode == 0
     return here
 
 
@@ -97,7 +97,7 @@ def test_what_was_installed_to_run_its_jobs_is_taken_back_and_it_is_said(
     here: World, program: str, kind: str, said: str
 ) -> None:
     here.has(program)
-    root, env = here.setup.workspace.root, here.machine.env
+    root, env = here.workspace.root, here.machine.env
     (here.kept / "crontab").write_bytes(b"5 4 * * * backup\n")
     (root / "HEARTBEAT.md").write_bytes(b"- water the plants\n")
     before = {name: data for name, data in here.everything().items() if not name.startswith(str(root / "memory"))}
@@ -119,7 +119,7 @@ def test_what_was_installed_to_run_its_jobs_is_taken_back_and_it_is_said(
 
 
 def test_what_nobody_installed_is_not_told_of(here: World) -> None:
-    root = here.has("crontab").setup.workspace.root
+    root = here.has("crontab").setup.memory.workspace.root
     done = nacre(root, "destroy", "--yes", "--json", **here.machine.env)
     assert json.loads(done.stdout)["jobsRemoved"] == []
     assert "taken back" not in done.stderr
@@ -127,7 +127,7 @@ def test_what_nobody_installed_is_not_told_of(here: World) -> None:
 
 def test_a_scheduler_that_does_not_let_go_ends_it_before_anything_is_removed(here: World) -> None:
     here.has("crontab")
-    root, env = here.setup.workspace.root, here.machine.env
+    root, env = here.workspace.root, here.machine.env
     assert nacre(root, "jobs", "install", "--with", "cron", **env).returncode == 0
     here.fails("-r")
     done = nacre(root, "destroy", "--yes", **env)

@@ -29,7 +29,7 @@ def here(tmp_path: Path) -> World:
 @pytest.fixture
 def nacre(here: World) -> Nacre:
     def command(*arguments: str, **env: str) -> Done:
-        given = {"NACRE_WORKSPACE": str(here.setup.workspace.root), "NACRE_NOW": NOW.isoformat(), "TZ": "UTC"}
+        given = {"NACRE_WORKSPACE": str(here.workspace.root), "NACRE_NOW": NOW.isoformat(), "TZ": "UTC"}
         return subprocess.run(
             [sys.executable, "-m", "nacre", "jobs", *arguments],
             env={**os.environ, **given, **here.machine.env, **env},

@@ -18,7 +18,7 @@ from nacre.config.loading import user_config_folder
 from nacre.config.settings import Config
 from nacre.errors import CannotWrite, ChangedOutside, NacreError
 from nacre.i18n import say
-from nacre.jobs.installer import Machine, brief_command, command_output, file_diff, run_command
+from nacre.jobs.installer import Machine, brief_command, file_diff, run_command
 from nacre.model.workspace import Workspace
 from nacre.vault import disk, rules
 from nacre.vault.history import operation
@@ -291,7 +291,7 @@ def _connect_agent(
             ran = run_command(machine, plan.command, timeout=_WITHIN)
             told = ran.code == 0
             if not told:
-                notes.append(_command_note(plan.command, command_output(ran)))
+                notes.append(_command_note(plan.command, ran.words))
         for one in plan.changes:
             if one.changes or plan.command:
                 _put_settings(one.path, one.after, None if plan.command else one.before)
@@ -320,7 +320,7 @@ def _disconnect_agent(plan: AgentPlan, machine: Machine, state: Path) -> tuple[s
     if plan.command:
         ran = run_command(machine, plan.command, timeout=_WITHIN)
         if ran.code:
-            notes.append(_command_note(plan.command, command_output(ran)))
+            notes.append(_command_note(plan.command, ran.words))
     for one in plan.changes:
         if one.changes or plan.command:
             _put_settings(one.path, one.after, None if plan.command else one.before)
@@ -369,7 +369,7 @@ def _refused(plan: AgentPlan, machine: Machine) -> str:
     ran = run_command(machine, plan.wanted.proof, timeout=_WITHIN)
     if ran.code in (0, _NO_ANSWER):
         return ""
-    shown = f'"{brief_command(plan.wanted.proof)}": {command_output(ran)}'
+    shown = f'"{brief_command(plan.wanted.proof)}": {ran.words}'
     return say(
         f"{plan.title} does not accept its settings ({shown}). They were put back as they were; see whether they are sound without Nacre, "
         "and run the command again.",

@@ -55,7 +55,7 @@ def installed_workspaces(memory: Memory | None, machine: Machine) -> list[Instal
             continue
         try:
             one = Memory.open(root)
-            jobs = plan_remove(Setup(one.workspace, one.config, one.clock, machine))
+            jobs = plan_remove(Setup(one, machine))
             daemon = daemon_process(one.workspace) if hasattr(os, "getuid") else None
             found.append(InstalledWorkspace(one, jobs, daemon, plan_rules(one.workspace, "en", out=True)))
         except NacreError:  # a workspace that cannot even be opened has nothing of ours running

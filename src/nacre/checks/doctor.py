@@ -161,17 +161,16 @@ def _changed(memory: Memory, kinds: tuple[str, ...]) -> list[Problem]:
     """What the scheduler was told, beside what it would be told today: another Python, another place, other times."""
     from nacre.jobs import installer
     from nacre.jobs.installer import Setup, this_machine
-    from nacre.jobs.services import KINDS
+    from nacre.jobs.schedulers import SCHEDULERS
 
-    setup = Setup(memory.workspace, memory.config, memory.clock, this_machine())
+    setup = Setup(memory, this_machine())
     record = installer.read_installed(memory.workspace)
     found: list[Problem] = []
     for kind in kinds:
-        if kind not in KINDS or kind == _SLOW:
+        if kind not in SCHEDULERS or kind == _SLOW:
             continue
         try:
-            complete = installer.is_complete(memory.workspace, kind)
-            same = KINDS[kind].install(setup, record[kind], complete=complete).ready
+            same = SCHEDULERS[kind].install(setup, record[kind]).ready
         except NacreError as trouble:
             found.append(Problem("service", str(trouble), remedy="nacre jobs remove"))
             continue

@@ -11,7 +11,7 @@ from nacre.cli.base import Command, Invocation, dry_run_option, json_option, not
 from nacre.i18n import say
 
 if TYPE_CHECKING:
-    from nacre.jobs.installer import Setup, Shown
+    from nacre.jobs.installer import Setup, Step
     from nacre.jobs.services import ServicePlan
     from nacre.memory import Memory
 
@@ -59,7 +59,7 @@ def setup_of(memory: Memory) -> Setup:
     """This memory on this machine, as a service is planned for it."""
     from nacre.jobs.installer import Setup, this_machine
 
-    return Setup(memory.workspace, memory.config, memory.clock, this_machine())
+    return Setup(memory, this_machine())
 
 
 def _carry_out(made: ServicePlan, sentence: str, *, dry_run: bool, as_json: bool) -> None:
@@ -70,7 +70,7 @@ def _carry_out(made: ServicePlan, sentence: str, *, dry_run: bool, as_json: bool
     if not as_json:
         for one in made.shown:
             click.echo(_for_people(one))
-        for told in (*made.notes, *(str(trouble) for trouble in made.troubles if dry_run)):
+        for told in (*made.notes, *(str(error) for error in made.errors if dry_run)):
             note(told)
     if not dry_run:
         apply_plan(made)
@@ -80,12 +80,12 @@ def _carry_out(made: ServicePlan, sentence: str, *, dry_run: bool, as_json: bool
         note(sentence)
 
 
-def _for_people(one: Shown) -> str:
+def _for_people(one: Step) -> str:
     return f"$ {shlex.join(one.command)}" if one.command else one.diff or one.path
 
 
 def _installed(made: ServicePlan, *, dry_run: bool) -> str:
-    root = shown_path(made.setup.workspace.root)
+    root = shown_path(made.setup.memory.workspace.root)
     if made.kind is None:
         return say(
             f'Nothing on this machine can run the jobs of {root}; the daemon does while it runs: "nacre serve --background".',
@@ -99,7 +99,7 @@ def _installed(made: ServicePlan, *, dry_run: bool) -> str:
 
 
 def _removed(made: ServicePlan, *, dry_run: bool) -> str:
-    root = shown_path(made.setup.workspace.root)
+    root = shown_path(made.setup.memory.workspace.root)
     if not made.changed:
         return say(f"Nothing is installed for {root}.", f"{root} 没有安装任何内容。")
     if dry_run:
@@ -109,7 +109,7 @@ def _removed(made: ServicePlan, *, dry_run: bool) -> str:
 
 def _as_plain(made: ServicePlan, *, dry_run: bool) -> dict[str, object]:
     return {
-        "workspace": str(made.setup.workspace.root),
+        "workspace": str(made.setup.memory.workspace.root),
         "with": made.kind,
         "changed": made.changed and not dry_run,
         "dryRun": dry_run,

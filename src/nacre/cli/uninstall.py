@@ -148,7 +148,7 @@ def _taken_back(place: InstalledWorkspace) -> list[str]:
     memory = place.memory
     troubles: list[str] = []
     try:
-        if place.jobs.changes or place.jobs.troubles:
+        if place.jobs.changes or place.jobs.errors:
             services.apply_plan(place.jobs)
     except NacreError as trouble:
         troubles.append(str(trouble))
@@ -268,7 +268,7 @@ def destroy(invocation: Invocation, *, yes: bool, tiers: bool, purge: bool, dry_
     words = destroying.sample_words(workspace, config) if purge else ()
     stop_daemon(memory)  # it would make an index again of what is still there
     # Before the memory: what was written where stands in it, and a scheduler that does not answer must be asked again.
-    if jobs.changes or jobs.troubles:
+    if jobs.changes or jobs.errors:
         services.apply_plan(jobs)
     destroying.apply_destroy(made)
     forget_tokens(workspace.root)
@@ -288,7 +288,7 @@ def _show_destroy(made: DestroyPlan, jobs: ServicePlan) -> None:
     ours = say("only what runs its jobs", "仅撤回运行其任务的内容")
     rows += [(f"$ {shlex.join(one.command)}" if one.command else one.path, "", "", ours) for one in jobs.shown]
     table(rows, (say("path", "路径"), say("files", "文件"), say("size", "大小"), ""))
-    for sentence in (*jobs.notes, *map(str, jobs.troubles)):
+    for sentence in (*jobs.notes, *map(str, jobs.errors)):
         note(sentence)
     if made.kept_tiers:
         shown = shown_path(made.kept_tiers)

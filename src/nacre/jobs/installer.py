@@ -1,8 +1,7 @@
-"""What the installers of every scheduler share: the machine, the steps and their undo, our own files, the record of what was installed."""
+"""What the installers of every scheduler share: the machine, steps with their undo, our own files, the record of what was installed."""
 
 from __future__ import annotations
 
-import contextlib
 import difflib
 import hashlib
 import json
@@ -13,72 +12,21 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 from unicodedata import category
 
-from nacre.clock import Clock
-from nacre.config.settings import Config
 from nacre.errors import BadInput, ChangedOutside, NacreError
 from nacre.i18n import language, say
 from nacre.jobs import schedule
-from nacre.jobs.schedule import Times, parse_cron
 from nacre.model.workspace import Workspace
 from nacre.vault import disk
-from nacre.vault.discover import check_own_files
-from nacre.vault.history import private_folder
 
-HEARTBEAT_BLOCK = "heartbeat"  # beside the kinds of service: the block in HEARTBEAT.md
-InstalledRecord = dict[str, dict[str, Any]]
+if TYPE_CHECKING:
+    from nacre.memory import Memory
 
-
-def installed_path(workspace: Workspace) -> Path:
-    return workspace.machine / "service.json"
-
-
-def read_installed(workspace: Workspace) -> InstalledRecord:
-    """What was installed, by its kind. A file that cannot be understood tells nothing: what we wrote carries our name anyway."""
-    try:
-        told = json.loads(disk.read_bytes(installed_path(workspace)) or b"{}")
-    except (ValueError, RecursionError):
-        return {}
-    found = told.get("installed") if isinstance(told, dict) else None
-    return {kind: one for kind, one in found.items() if isinstance(one, dict)} if isinstance(found, dict) else {}
-
-
-def installed_kinds(workspace: Workspace) -> tuple[str, ...]:
-    """By what the jobs of this workspace are run: systemd, launchd, cron, openclaw."""
-    return tuple(kind for kind in read_installed(workspace) if kind != HEARTBEAT_BLOCK)
-
-
-def is_complete(workspace: Workspace, kind: str) -> bool:
-    """Whether setting it up went through; one that was killed on the way is repeated."""
-    return bool(read_installed(workspace).get(kind, {}).get("complete"))
-
-
-def record_installed(workspace: Workspace, kind: str, entry: Mapping[str, Any] | None) -> None:
-    """Write down what a kind of service consists of; None: it is gone."""
-    check_own_files(workspace)
-    record = read_installed(workspace)
-    if entry is None and kind not in record:
-        return
-    if entry is None:
-        del record[kind]
-    else:
-        record[kind] = dict(entry)
-    path = installed_path(workspace)
-    if not record:
-        if path.exists():
-            disk.remove(path)
-        return
-    private_folder(workspace.machine)
-    data = json.dumps({"version": 1, "installed": record}, ensure_ascii=False, indent=2) + "\n"
-    disk.write(path, data.encode("utf-8", "surrogateescape"))
-
-
-# What every kind of service shares: the machine it is set up on, the steps of setting it up, and taking them back
-# when one fails.
-
+HEARTBEAT_BLOCK = "heartbeat"  # beside the names of schedulers: the block in HEARTBEAT.md
 # Where things lie, which a scheduler would not know. Never a key: what is not named here stays in the shell.
 CARRIED = (
     "NACRE_CONFIG_FILE",
@@ -91,7 +39,40 @@ CARRIED = (
     "CLAUDE_CONFIG_DIR",
     "CODEX_HOME",
 )
-_LONGEST_OUTPUT = 600  # characters of a failed command's output
+NO_ANSWER = 124  # the exit code of a command that took too long
+
+Entry = Mapping[str, Any]  # what the record says of one scheduler
+
+
+def installed_path(workspace: Workspace) -> Path:
+    return workspace.machine / "service.json"
+
+
+def read_installed(workspace: Workspace) -> dict[str, dict[str, Any]]:
+    """What was installed, by its kind; nothing when the record cannot be read: what we wrote carries our name anyway."""
+    try:
+        installed = json.loads(disk.read_bytes(installed_path(workspace)) or b"{}")["installed"]
+        return {kind: entry for kind, entry in installed.items() if isinstance(entry, dict)}
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return {}
+
+
+def installed_kinds(workspace: Workspace) -> tuple[str, ...]:
+    """The schedulers that run the jobs of this workspace."""
+    return tuple(kind for kind in read_installed(workspace) if kind != HEARTBEAT_BLOCK)
+
+
+def record_installed(workspace: Workspace, kind: str, entry: Entry | None) -> None:
+    """Record what a kind of service consists of; None removes it from the record."""
+    record = {name: old for name, old in read_installed(workspace).items() if name != kind}
+    if entry is not None:
+        record[kind] = dict(entry)
+    path = installed_path(workspace)
+    if record:
+        data = json.dumps({"version": 1, "installed": record}, ensure_ascii=False, indent=2) + "\n"
+        disk.write(path, data.encode("utf-8", "surrogateescape"))
+    elif path.exists():
+        disk.remove(path)
 
 
 @dataclass(frozen=True)
@@ -116,16 +97,14 @@ def this_machine() -> Machine:
 
 @dataclass(frozen=True)
 class Setup:
-    """For which workspace, by which settings, on which machine."""
+    """A memory whose jobs are to run on a machine."""
 
-    workspace: Workspace
-    config: Config
-    clock: Clock
+    memory: Memory
     machine: Machine
 
     @property
     def root(self) -> str:
-        return os.path.realpath(self.workspace.root)
+        return os.path.realpath(self.memory.workspace.root)
 
     @property
     def mark(self) -> str:
@@ -134,20 +113,25 @@ class Setup:
 
     @property
     def language(self) -> str:
-        return self.config.language if self.config.language in ("en", "zh") else language()
+        chosen = self.memory.config.language
+        return chosen if chosen in ("en", "zh") else language()
 
-    def times(self, job: str) -> tuple[Times, ...]:
-        return tuple(parse_cron(one) for one in schedule.expressions(self.config, job))
-
-    def jobs(self) -> tuple[str, ...]:
-        """The jobs that have times at all."""
-        return tuple(name for name in schedule.JOB_NAMES if schedule.expressions(self.config, name))
+    def times(self) -> dict[str, tuple[schedule.Times, ...]]:
+        """The times of every job that has any."""
+        found = {job: schedule.expressions(self.memory.config, job) for job in schedule.JOB_NAMES}
+        return {job: tuple(map(schedule.parse_cron, some)) for job, some in found.items() if some}
 
     def command(self, job: str) -> tuple[str, ...]:
         """The command that runs a job unless its time was run for, by the daemon or by hand; the heartbeat runs whatever is due: what
         was missed, failed, or came in the way of another. -P: a folder named nacre in the home folder must not be taken for us."""
         what = ("--due",) if job == schedule.HEARTBEAT else (job, "--due")
         return (self.machine.python, "-P", "-m", "nacre", "jobs", "run", *what, "--workspace", self.root)
+
+    def shell_line(self, job: str) -> str:
+        """The command as an agent types it: by its whole path, because the Gateway's PATH is another one."""
+        script = Path(self.machine.python).with_name("nacre")
+        program, rest = self.command(job)[:4], self.command(job)[4:]
+        return shlex.join([str(script), *rest] if os.access(script, os.X_OK) else [*program, *rest])
 
     def carried(self) -> dict[str, str]:
         """The variables that the job needs to find what the user's shell finds."""
@@ -158,17 +142,14 @@ class Setup:
             refuse_secrets(value)
         return found
 
-
-def check_paths(setup: Setup) -> None:
-    """Refuse what no scheduler can be told safely: line breaks and other control characters in a path or a value."""
-    for text in (*setup.command(""), *setup.carried().values()):
-        if any(category(letter) in ("Cc", "Cs", "Zl", "Zp") for letter in text):
-            raise BadInput(
-                say(
+    def check(self) -> None:
+        """Refuse control characters in a path or a value: no scheduler can be told them safely."""
+        for text in (*self.command(""), *self.carried().values()):
+            if any(category(letter) in ("Cc", "Cs", "Zl", "Zp") for letter in text):
+                raise BadInput(
                     f"{text!r} holds a line break or another character that no scheduler takes; rename it first.",
                     f"{text!r} 含有换行或计划程序无法接受的字符；请先改名。",
                 )
-            )
 
 
 @dataclass(frozen=True)
@@ -177,9 +158,17 @@ class CommandResult:
     out: str
     err: str
 
+    @property
+    def words(self) -> str:
+        """What a program said of its failure, in one line and without secrets."""
+        from nacre.guard.secrets import redact
+
+        text = (self.err.strip() or self.out.strip()).encode("utf-8", "replace").decode()
+        return redact(" ".join(text.split())).text[:600].rstrip(".") or say("it gave no reason", "没有说明原因")
+
 
 def run_command(
-    machine: Machine, command: Sequence[str], given: str | None = None, *, timeout: float = 120
+    machine: Machine, command: Sequence[str], stdin: bytes | None = None, *, timeout: float = 120
 ) -> CommandResult:
     """Run a program of this machine and wait; one that cannot be started is a failed one."""
     program = machine.where(command[0])
@@ -188,96 +177,139 @@ def run_command(
     try:
         done = subprocess.run(
             [program, *command[1:]],
-            input=None if given is None else given.encode("utf-8", "surrogateescape"),
-            stdin=subprocess.DEVNULL if given is None else None,
+            input=stdin,
+            stdin=subprocess.DEVNULL if stdin is None else None,
             env={**machine.env, "LC_ALL": "C"},
             capture_output=True,
             check=False,
             timeout=timeout,
         )
     except subprocess.TimeoutExpired:
-        return CommandResult(124, "", say(f"no answer within {timeout:.0f} s", f"{timeout:.0f} 秒内没有响应"))
-    except OSError as trouble:
-        return CommandResult(126, "", trouble.strerror or str(trouble))
-    return CommandResult(
-        done.returncode, *(part.decode("utf-8", "surrogateescape") for part in (done.stdout, done.stderr))
-    )
+        return CommandResult(NO_ANSWER, "", say(f"no answer within {timeout:.0f} s", f"{timeout:.0f} 秒内没有响应"))
+    except OSError as error:
+        return CommandResult(126, "", error.strerror or str(error))
+    out, err = (part.decode("utf-8", "surrogateescape") for part in (done.stdout, done.stderr))
+    return CommandResult(done.returncode, out, err)
 
 
-def must_run(machine: Machine, command: Sequence[str], given: str | None = None) -> str:
+def must_run(machine: Machine, command: Sequence[str], stdin: bytes | None = None) -> str:
     """Run a program that has to succeed; what it printed."""
-    ran = run_command(machine, command, given)
+    ran = run_command(machine, command, stdin)
     if ran.code:
         raise command_failed(command, ran)
     return ran.out
 
 
 def command_failed(command: Sequence[str], ran: CommandResult) -> NacreError:
-    shown, told = brief_command(command), command_output(ran)
+    shown = brief_command(command)
     return NacreError(
-        say(
-            f'"{shown}" failed (exit code {ran.code}): {told}. Nothing was left half done; mend this and run '
-            f"the command again.",
-            f"“{shown}”失败（退出码 {ran.code}）：{told}。没有留下半成品；请解决后重新运行。",
-        )
+        f'"{shown}" failed (exit code {ran.code}): {ran.words}. Nothing was left half done; mend this and run '
+        f"the command again.",
+        f"“{shown}”失败（退出码 {ran.code}）：{ran.words}。没有留下半成品；请解决后重新运行。",
     )
-
-
-def command_output(ran: CommandResult) -> str:
-    """What a program said of its failure, in one line and without secrets."""
-    from nacre.guard.secrets import redact
-
-    words = " ".join((ran.err.strip() or ran.out.strip()).encode("utf-8", "replace").decode().split())
-    return redact(words).text[:_LONGEST_OUTPUT].rstrip(".") or say("it gave no reason", "没有说明原因")
 
 
 def brief_command(command: Sequence[str]) -> str:
     """A command on one line; a long argument, such as a prompt, is cut."""
-    cut = (one if len(one) <= 120 and "\n" not in one else f"{one.splitlines()[0][:60]}…" for one in command)
-    return shlex.join(cut)
+    return shlex.join(
+        word if len(word) <= 120 and "\n" not in word else f"{word.splitlines()[0][:60]}…" for word in command
+    )
 
 
 @dataclass(frozen=True)
-class Shown:
-    """A step for people and programs: a file with its diff, or a command."""
+class Step:
+    """One thing to do to the machine and how to take it back: a file or a command, or (without either) nothing to be shown."""
 
+    do: Callable[[], object]
+    undo: Callable[[], object] = lambda: None
     path: str = ""
-    diff: str = ""
+    before: bytes | None = None
+    after: bytes | None = None
     command: tuple[str, ...] = ()
+    note: str = ""
+
+    @property
+    def diff(self) -> str:
+        return self.note or file_diff(self.path, self.before, self.after)
 
     def as_json(self) -> dict[str, Any]:
         return {"command": list(self.command)} if self.command else {"path": self.path, "diff": self.diff}
 
 
-class Step(Protocol):
-    """One thing to do to the machine, and how to take it back."""
-
-    def shown(self) -> Shown | None: ...
-
-    def do(self, machine: Machine) -> None: ...
-
-    def back(self, machine: Machine) -> None: ...
-
-
 @dataclass(frozen=True)
-class FileStep:
-    """A file of ours to be made, changed or (after: None) removed, still as it was read."""
+class Planned:
+    """What installing or removing one kind of service takes, and what the record is to say of it."""
 
-    path: Path
-    before: bytes | None
-    after: bytes | None
+    steps: Sequence[Step] = ()
+    entry: Entry = field(default_factory=dict)
+    notes: Sequence[str] = ()
+    ready: bool = False  # nothing has to change
 
-    def shown(self) -> Shown:
-        return Shown(str(self.path), file_diff(str(self.path), self.before, self.after))
 
-    def do(self, _machine: Machine) -> None:
-        if disk.read_bytes(self.path) != self.before:
-            raise changed_outside(self.path)
-        _put_file(self.path, self.after)
+def command_step(
+    machine: Machine, command: tuple[str, ...], *, undo: tuple[str, ...] = (), lenient: bool = False
+) -> Step:
+    """Run a program, and another to take it back; a lenient step may fail."""
+    return Step(
+        partial(run_command if lenient else must_run, machine, command),
+        partial(run_command, machine, undo) if undo else lambda: None,
+        command=command,
+    )
 
-    def back(self, _machine: Machine) -> None:
-        if disk.read_bytes(self.path) == self.after:
-            _put_file(self.path, self.before)
+
+def edit_step(
+    name: str,
+    read: Callable[[], bytes | None],
+    put: Callable[[bytes | None], object],
+    before: bytes | None,
+    after: bytes | None,
+    changed: ChangedOutside | None = None,
+) -> Step:
+    """Replace a text that is still as it was read; None: it is not there."""
+
+    def do() -> None:
+        if read() != before:
+            raise changed or changed_outside(name)
+        put(after)
+
+    def undo() -> None:
+        if read() == after:
+            put(before)
+
+    return Step(do, undo, name, before, after)
+
+
+def changed_outside(path: Path | str) -> ChangedOutside:
+    return ChangedOutside(
+        f'{path} is not as Nacre wrote it, so it was left alone. Run "nacre jobs remove", look at the file, and install again.',
+        f"{path} 与 Nacre 写入的内容不同，因此未作改动。请运行“nacre jobs remove”，检查该文件后再安装。",
+    )
+
+
+def file_diff(name: str, before: bytes | None, after: bytes | None) -> str:
+    """What changes in a file, as a unified diff."""
+    old, new = ((data or b"").decode("utf-8", "replace").splitlines() for data in (before, after))
+    old_name, new_name = ("/dev/null" if data is None else name for data in (before, after))
+    return "\n".join(difflib.unified_diff(old, new, old_name, new_name, lineterm=""))
+
+
+def file_steps(
+    folder: Path, wanted: Mapping[str, bytes], possible: Sequence[str], entry: Entry, is_ours: Callable[[bytes], bool]
+) -> tuple[list[Step], list[Path]]:
+    """What brings our files in a folder to what is wanted, and those that somebody else wrote or edited. Where the record has no hash
+    of a file, `is_ours` tells by its bytes."""
+    steps, foreign = [], []
+    hashes = _file_hashes(entry)
+    for name in dict.fromkeys((*wanted, *possible)):
+        path = folder / name
+        before, after = disk.read_bytes(path), wanted.get(name)
+        if before == after:
+            continue
+        if before is not None and not (disk.digest(before) in hashes[name] if name in hashes else is_ours(before)):
+            foreign.append(path)
+            continue
+        steps.append(edit_step(str(path), partial(disk.read_bytes, path), partial(_put_file, path), before, after))
+    return steps, foreign
 
 
 def _put_file(path: Path, data: bytes | None) -> None:
@@ -287,127 +319,19 @@ def _put_file(path: Path, data: bytes | None) -> None:
         disk.remove(path)
 
 
-def changed_outside(path: Path | str) -> ChangedOutside:
-    return ChangedOutside(
-        say(
-            f'{path} is not as Nacre wrote it, so it was left alone. Run "nacre jobs remove", look at the file, and install again.',
-            f"{path} 与 Nacre 写入的内容不同，因此未作改动。请运行“nacre jobs remove”，检查该文件后再安装。",
-        )
-    )
-
-
-@dataclass(frozen=True)
-class CommandStep:
-    """A program to be run, and what is run to take it back. A lenient one may fail: the rest does not depend on it."""
-
-    command: tuple[str, ...]
-    given: str | None = None
-    undo: tuple[tuple[tuple[str, ...], str | None], ...] = ()
-    lenient: bool = False
-
-    def shown(self) -> Shown:
-        return Shown(command=self.command)
-
-    def do(self, machine: Machine) -> None:
-        ran = run_command(machine, self.command, self.given)
-        if ran.code and not self.lenient:
-            raise command_failed(self.command, ran)
-
-    def back(self, machine: Machine) -> None:
-        for command, given in self.undo:
-            run_command(machine, command, given)
-
-
-@dataclass(frozen=True)
-class Planned:
-    """What setting up or taking back one kind of service takes, and what the record is to say of it."""
-
-    steps: tuple[Step, ...]
-    entry: dict[str, Any] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-    ready: bool = False  # nothing has to change
-
-
-def apply_steps(machine: Machine, steps: Sequence[Step]) -> None:
-    """Do the steps; when one fails, take back all that were begun, the last first."""
-    begun: list[Step] = []
-    try:
-        for step in steps:
-            begun.append(step)
-            step.do(machine)
-    except BaseException:
-        for step in reversed(begun):
-            with contextlib.suppress(NacreError, OSError):
-                step.back(machine)
-        raise
-
-
-def file_diff(name: str, before: bytes | None, after: bytes | None) -> str:
-    """What changes in a file, as people know it."""
-    old, new = ((data or b"").decode("utf-8", "replace").splitlines() for data in (before, after))
-    lines = difflib.unified_diff(
-        old, new, "/dev/null" if before is None else name, "/dev/null" if after is None else name, lineterm=""
-    )
-    return "\n".join(lines)
-
-
-# Files of ours in folders that others use too: written and removed only while they are what we wrote.
-
-Recognise = Callable[[bytes], bool]  # whether bytes look as we would have written them; asked where the record was lost
-
-
-def file_steps(
-    folder: Path, wanted: Mapping[str, bytes], possible: Sequence[str], entry: Mapping[str, Any], recognise: Recognise
-) -> list[FileStep]:
-    """What brings the folder from what we wrote earlier to what is wanted; `ChangedOutside` where somebody edited a file."""
-    made = []
-    for name in dict.fromkeys((*wanted, *possible)):
-        before, after = disk.read_bytes(folder / name), wanted.get(name)
-        if before == after:
-            continue
-        if before is not None and not _is_own_file(before, name, entry, recognise):
-            raise changed_outside(folder / name)
-        made.append(FileStep(folder / name, before, after))
-    return made
-
-
-def file_removals(
-    folder: Path, possible: Sequence[str], entry: Mapping[str, Any], recognise: Recognise
-) -> tuple[list[FileStep], list[str]]:
-    """The files of ours that are there, and a sentence for each that somebody edited, which stays."""
-    made, left = [], []
-    for name in possible:
-        before = disk.read_bytes(folder / name)
-        if before is None:
-            continue
-        if _is_own_file(before, name, entry, recognise):
-            made.append(FileStep(folder / name, before, None))
-        else:
-            left.append(str(changed_outside(folder / name)))
-    return made, left
-
-
 def record_of_files(wanted: Mapping[str, bytes]) -> dict[str, Any]:
     """What the record says of the files: their names and hashes."""
     return {"files": {name: [disk.digest(data)] for name, data in wanted.items()}}
 
 
-def record_under_way(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+def record_under_way(old: Entry, new: Entry) -> dict[str, Any]:
     """What the record says while files are being written: each may be what it was, or what it is to be."""
-    before, after = _recorded_hashes(old), _recorded_hashes(new)
+    before, after = _file_hashes(old), _file_hashes(new)
     if not before and not after:
         return dict(new)
     return {**new, "files": {name: [*before.get(name, ()), *after.get(name, ())] for name in {**before, **after}}}
 
 
-def _is_own_file(data: bytes, name: str, entry: Mapping[str, Any], recognise: Recognise) -> bool:
-    known = _recorded_hashes(entry)
-    return disk.digest(data) in known[name] if name in known else recognise(data)
-
-
-def _recorded_hashes(entry: Mapping[str, Any]) -> dict[str, list[str]]:
-    found = entry.get("files")
-    found = found if isinstance(found, dict) else {}
-    return {
-        name: [one for one in some if isinstance(one, str)] for name, some in found.items() if isinstance(some, list)
-    }
+def _file_hashes(entry: Entry) -> dict[str, list[str]]:
+    files = entry.get("files")
+    return {name: some for name, some in files.items() if isinstance(some, list)} if isinstance(files, dict) else {}

@@ -12,6 +12,8 @@ from typing import Any
 from nacre.clock import Clock, zone
 from nacre.config.settings import Config
 from nacre.jobs.installer import Machine, Setup
+from nacre.memory import Memory
+from nacre.model.context import Context
 from nacre.model.workspace import Workspace
 
 _SHELL = """\
@@ -114,6 +116,10 @@ class World:
     def machine(self) -> Machine:
         return self.setup.machine
 
+    @property
+    def workspace(self) -> Workspace:
+        return self.setup.memory.workspace
+
     def has(self, *programs: str) -> World:
         """The machine with these programs, and no others."""
         for name, program in _PROGRAMS.items():
@@ -130,9 +136,10 @@ class World:
 
     def configured(self, **changes: Any) -> World:
         """With other settings."""
-        config = Config(**{**self.setup.config.__dict__, **changes})
-        clock = Clock(zone(config.timezone), self.setup.clock.fixed)
-        return replace(self, setup=replace(self.setup, config=config, clock=clock))
+        config = Config(**{**self.setup.memory.config.__dict__, **changes})
+        clock = Clock(zone(config.timezone), self.setup.memory.clock.fixed)
+        memory = Memory(Context(self.workspace, config, clock))
+        return replace(self, setup=replace(self.setup, memory=memory))
 
     def fails(self, *words: str) -> None:
         """Every program fails that has one of these names or arguments."""
@@ -153,7 +160,7 @@ class World:
 
     def everything(self) -> dict[str, bytes]:
         """What lies in the home folder, the crontab and OpenClaw's jobs; without our locks."""
-        places = [path for top in (self.home, self.setup.workspace.root) for path in sorted(top.rglob("*"))]
+        places = [path for top in (self.home, self.workspace.root) for path in sorted(top.rglob("*"))]
         files = {str(path): path.read_bytes() for path in places if path.is_file() and path.suffix != ".lock"}
         files = {name: data for name, data in files.items() if "/.nacre/" not in name or name.endswith("service.json")}
         jobs = json.dumps(self.openclaw_jobs()).encode()
@@ -167,4 +174,4 @@ def world(folder: Path, root: Path, clock: Clock) -> World:
     (root / "MEMORY.md").write_text("# Long-Term Memory\n", "utf-8")
     env = {"PATH": str(folder / "bin"), "HOME": str(folder / "home")}
     machine = Machine(env, folder / "home", "linux", sys.executable)
-    return World(folder, Setup(Workspace(root), Config(), clock, machine))
+    return World(folder, Setup(Memory(Context(Workspace(root), Config(), clock)), machine))

@@ -13,6 +13,8 @@ from tests.jobs.service.standins import World
 
 from nacre.errors import BadInput, ChangedOutside, NacreError
 from nacre.jobs.services import apply_plan, plan_install, plan_remove
+from nacre.memory import Memory
+from nacre.model.context import Context
 from nacre.model.workspace import Workspace
 
 lines = st.lists(
@@ -104,7 +106,7 @@ def test_lines_that_the_user_put_between_our_markers_stay(tab: World) -> None:
 def test_two_workspaces_share_a_crontab(tab: World) -> None:
     root = tab.folder / "other workspace"
     (root / ".nacre").mkdir(parents=True)
-    other = replace(tab.setup, workspace=Workspace(root))
+    other = replace(tab.setup, memory=Memory(Context(Workspace(root), tab.setup.memory.config, tab.setup.memory.clock)))
     apply_plan(plan_install(tab.setup, "cron"))
     alone = tab.crontab()
     apply_plan(plan_install(other, "cron"))

@@ -8,14 +8,13 @@ import pytest
 from tests.jobs.service.standins import World
 
 from nacre.errors import BadInput, PathEscape
-from nacre.jobs.openclaw import BEGIN, END
+from nacre.jobs.schedulers import BEGIN, END
 from nacre.jobs.services import apply_plan, plan_install, plan_remove
-from nacre.vault.undo import undo
 
 
 @pytest.fixture
 def file(here: World) -> Path:
-    return here.setup.workspace.root / "HEARTBEAT.md"
+    return here.workspace.root / "HEARTBEAT.md"
 
 
 @pytest.mark.parametrize(
@@ -55,7 +54,7 @@ def test_it_names_one_command_and_asks_for_silence(here: World, file: Path, lang
 def test_it_can_be_undone_like_any_change_of_the_workspace(here: World, file: Path) -> None:
     file.write_bytes(b"# Mine\n")
     apply_plan(plan_install(here.setup, with_heartbeat=True))
-    undo(here.setup.workspace, here.setup.clock, here.setup.config)
+    here.setup.memory.undo()
     assert file.read_bytes() == b"# Mine\n"
     apply_plan(plan_remove(here.setup))
     assert file.read_bytes() == b"# Mine\n"

@@ -10,8 +10,8 @@ import pytest
 from tests.jobs.service.standins import World
 
 from nacre.errors import NacreError
-from nacre.jobs import installer, openclaw
-from nacre.jobs.openclaw import job_prompt
+from nacre.jobs import installer
+from nacre.jobs.schedulers import job_prompt, list_openclaw_jobs
 from nacre.jobs.services import apply_plan, plan_install, plan_remove
 
 CURRENT = "--announce Fallback-deliver --deliver Deprecated --no-deliver Disable --session <target>"
@@ -20,7 +20,7 @@ CURRENT = "--announce Fallback-deliver --deliver Deprecated --no-deliver Disable
 @pytest.fixture
 def claw(here: World) -> World:
     (here.home / ".openclaw").mkdir()
-    (here.home / ".openclaw" / "workspace").symlink_to(here.setup.workspace.root)
+    (here.home / ".openclaw" / "workspace").symlink_to(here.workspace.root)
     return here.has("openclaw").configured(timezone="Asia/Shanghai")
 
 
@@ -66,7 +66,7 @@ def test_the_prompts_name_one_command_and_when_to_be_silent(claw: World, languag
 def test_an_agent_that_is_not_the_first_is_named(here: World) -> None:
     state = here.home / ".openclaw"
     state.mkdir()
-    settings = {"agents": {"list": [{"id": "main"}, {"id": "ops", "workspace": str(here.setup.workspace.root)}]}}
+    settings = {"agents": {"list": [{"id": "main"}, {"id": "ops", "workspace": str(here.workspace.root)}]}}
     (state / "openclaw.json").write_text(json.dumps(settings), "utf-8")
     for command in commands(here.has("openclaw")):
         assert command[command.index("--agent") + 1] == "ops"
@@ -119,9 +119,7 @@ def test_a_gateway_that_is_down_is_told_and_the_record_stays(claw: World) -> Non
     claw.fails("list")
     with pytest.raises(NacreError, match="something broke"):
         apply_plan(plan_remove(claw.setup))
-    assert [*installer.read_installed(claw.setup.workspace)] == [
-        "openclaw"
-    ]  # the heartbeat did not have to wait for it
+    assert [*installer.read_installed(claw.workspace)] == ["openclaw"]  # the heartbeat did not have to wait for it
     (claw.kept / "failing").unlink()
     apply_plan(plan_remove(claw.setup))
     assert claw.openclaw_jobs() == []
@@ -134,7 +132,7 @@ def test_an_openclaw_that_is_gone_does_not_hinder_another_scheduler(claw: World)
     assert made.kind == "cron"
     assert any("not here any more" in one for one in made.notes)
     apply_plan(made)
-    assert installer.installed_kinds(claw.setup.workspace) == ("cron",)
+    assert installer.installed_kinds(claw.workspace) == ("cron",)
 
 
 @pytest.mark.parametrize("answer", ["", "nonsense", "[1]", '{"jobs": 3}', '{"jobs": [1, {"payload": 2}]}', "{broken"])
@@ -142,7 +140,7 @@ def test_an_answer_that_makes_no_sense_never_crashes(claw: World, answer: str) -
     program = claw.folder / "bin" / "openclaw"
     program.write_text(f"#!/bin/sh\nprintf '%s' '{answer}'\n", "utf-8")
     try:
-        assert openclaw.list_jobs(claw.machine) in ([], [{"payload": 2}])
+        assert list_openclaw_jobs(claw.machine) in ([], [{"payload": 2}])
         plan_install(claw.setup, "openclaw")
     except NacreError as trouble:
         assert "did not answer with JSON" in str(trouble)  # noqa: PT017 - both ends are right

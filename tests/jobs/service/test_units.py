@@ -20,8 +20,10 @@ from tests.jobs.service.standins import World
 from nacre.clock import Clock
 from nacre.config.settings import Config, JobsSettings
 from nacre.errors import BadInput, SecretRefused
-from nacre.jobs import crontab, launchd, systemd
-from nacre.jobs.installer import Machine, Setup, check_paths
+from nacre.jobs.installer import Machine, Setup
+from nacre.jobs.schedulers import cron_line, exec_line, property_lists, systemd_units
+from nacre.memory import Memory
+from nacre.model.context import Context
 from nacre.model.workspace import Workspace
 
 ODD = 'it\'s 100% "mine" $HOME ${x} \\n `date` 记忆 ;&|#~'
@@ -30,7 +32,9 @@ words = st.text(st.characters(exclude_categories=("C", "Zl", "Zp", "Zs")) | st.j
 
 def at(here: World, name: str) -> Setup:
     root = here.folder / name
-    return replace(here.setup, workspace=Workspace(root))
+    return replace(
+        here.setup, memory=Memory(Context(Workspace(root), here.setup.memory.config, here.setup.memory.clock))
+    )
 
 
 def systemd_words(line: str) -> list[str]:
@@ -48,17 +52,17 @@ def systemd_words(line: str) -> list[str]:
 
 @given(st.lists(words, min_size=1, max_size=6))
 def test_systemd_reads_back_the_command_that_was_meant(given_words: list[str]) -> None:
-    assert systemd_words(systemd.exec_line(("/usr/bin/python", *given_words))) == ["/usr/bin/python", *given_words]
+    assert systemd_words(exec_line(("/usr/bin/python", *given_words))) == ["/usr/bin/python", *given_words]
 
 
 def test_a_program_with_a_dollar_in_its_path_is_started_by_env() -> None:
-    assert systemd_words(systemd.exec_line(("/opt/a$b/python", "x"))) == ["/usr/bin/env", "/opt/a$b/python", "x"]
+    assert systemd_words(exec_line(("/opt/a$b/python", "x"))) == ["/usr/bin/env", "/opt/a$b/python", "x"]
 
 
 @given(words)
 def test_cron_and_the_shell_read_back_the_command_that_was_meant(name: str) -> None:
     setup = _somewhere(f"/home/{name}")
-    line = crontab.line(setup, "memory-sync")
+    line = cron_line(setup, "memory-sync")
     assert not re.search(r"(?<!\\)%", line)
     assert shlex.split(line.replace("\\%", "%")) == [*setup.command("memory-sync"), ">/dev/null", "2>&1"]
 
@@ -66,13 +70,15 @@ def test_cron_and_the_shell_read_back_the_command_that_was_meant(name: str) -> N
 @given(words)
 def test_launchd_reads_back_the_command_that_was_meant(name: str) -> None:
     setup = _somewhere(f"/home/{name}")
-    for data in launchd.property_lists(setup).values():
+    for data in property_lists(setup).values():
         assert plistlib.loads(data)["ProgramArguments"][-1] == setup.root
 
 
 def _somewhere(root: str) -> Setup:
     clock = Clock(dt.UTC, dt.datetime(2026, 3, 20, tzinfo=dt.UTC))
-    return Setup(Workspace(Path(root)), Config(), clock, Machine({}, Path("/home"), "linux", sys.executable))
+    return Setup(
+        Memory(Context(Workspace(Path(root)), Config(), clock)), Machine({}, Path("/home"), "linux", sys.executable)
+    )
 
 
 def test_the_shell_itself_hands_an_odd_path_on_unchanged(here: World) -> None:
@@ -80,9 +86,7 @@ def test_the_shell_itself_hands_an_odd_path_on_unchanged(here: World) -> None:
     program = here.folder / "bin" / "echoes"
     program.write_text("#!/bin/sh\nfor one; do last=$one; done; printf '%s' \"$last\" > out\n", "utf-8")
     program.chmod(0o755)
-    line = (
-        crontab.line(setup, "memory-sync").replace("\\%", "%").replace(shlex.quote(setup.machine.python), str(program))
-    )
+    line = cron_line(setup, "memory-sync").replace("\\%", "%").replace(shlex.quote(setup.machine.python), str(program))
     subprocess.run(["/bin/sh", "-c", line], cwd=here.kept, check=True)
     assert (here.kept / "out").read_text("utf-8") == setup.root
 
@@ -91,7 +95,7 @@ def test_the_shell_itself_hands_an_odd_path_on_unchanged(here: World) -> None:
 @pytest.mark.parametrize("name", ["plain", ODD, "ends with backslash \\"])
 def test_systemd_itself_finds_nothing_wrong_with_our_units(here: World, name: str) -> None:
     setup = at(here.configured(timezone="Asia/Shanghai"), name)
-    units = systemd.units(setup)
+    units = systemd_units(setup)
     assert len(units) == 8
     for unit, text in units.items():
         (here.kept / unit).write_text(text, "utf-8")
@@ -105,7 +109,7 @@ def test_systemd_itself_finds_nothing_wrong_with_our_units(here: World, name: st
 
 def test_units_run_at_the_times_of_the_settings_and_catch_up(here: World) -> None:
     setup = here.configured(timezone="Asia/Shanghai", jobs=JobsSettings(jitter="5min")).setup
-    units = systemd.units(setup)
+    units = systemd_units(setup)
     timer = units[f"nacre-memory-sync@{setup.mark}.timer"]
     assert "\nOnCalendar=*-*-* 10,14,18,22:00:00 Asia/Shanghai\n" in timer
     assert "\nPersistent=true\nRandomizedDelaySec=300s\n" in timer
@@ -118,11 +122,11 @@ def test_units_run_at_the_times_of_the_settings_and_catch_up(here: World) -> Non
 
 def test_a_job_that_is_switched_off_has_no_unit(here: World) -> None:
     setup = here.configured(jobs=JobsSettings(organise="off", heartbeat="")).setup
-    assert {unit.partition("@")[0] for unit in systemd.units(setup)} == {"nacre-memory-sync", "nacre-memory-tidy"}
+    assert {unit.partition("@")[0] for unit in systemd_units(setup)} == {"nacre-memory-sync", "nacre-memory-tidy"}
 
 
 def test_two_workspaces_have_names_of_their_own(here: World) -> None:
-    assert not {*systemd.units(at(here, "one"))} & {*systemd.units(at(here, "two"))}
+    assert not {*systemd_units(at(here, "one"))} & {*systemd_units(at(here, "two"))}
 
 
 def test_only_places_are_carried_over_from_the_shell_and_never_a_key(here: World) -> None:
@@ -134,16 +138,16 @@ def test_only_places_are_carried_over_from_the_shell_and_never_a_key(here: World
         "NACRE_EMBED_MODEL": "x",
     }
     setup = here.on(env=env).setup
-    text = "".join(systemd.units(setup).values()) + crontab.line(setup, "memory-sync")
+    text = "".join(systemd_units(setup).values()) + cron_line(setup, "memory-sync")
     assert 'Environment="NACRE_CONFIG_FILE=/etc/my nacre.toml"\n' in text
     assert "env 'NACRE_CONFIG_FILE=/etc/my nacre.toml' " in text
     assert secret not in text
     assert "NACRE_EMBED" not in text
     with pytest.raises(SecretRefused):
-        systemd.units(here.on(env={**env, "NACRE_CONFIG_FILE": secret}).setup)
+        systemd_units(here.on(env={**env, "NACRE_CONFIG_FILE": secret}).setup)
 
 
 def test_a_path_with_a_line_break_is_refused(here: World) -> None:
     with pytest.raises(BadInput, match="rename"):
-        check_paths(at(here, "two\nlines"))
-    check_paths(at(here, f"{ODD}\u3000\u00a0"))
+        at(here, "two\nlines").check()
+    at(here, f"{ODD}\u3000\u00a0").check()
