@@ -747,7 +747,7 @@ class Memory:
 
         files = [file for checkpoint in report.found for file in checkpoint.files]
         try:
-            report = layered.report_moved(report, rotate_recalled(own.workspace, own.clock, own.config, files))
+            report = layered.report_moved(report, rotate_recalled(own, files))
         except NacreError as error:  # locked, or read-only: the answer is worth more than its place
             report = layered.report_unmoved(report, error)
         uncounted = count_recalled(own.workspace, own.clock, report.found, query)
@@ -1059,8 +1059,7 @@ class Memory:
         """Bring every checkpoint into the layer where its age and its recalls put it; then bring the index up to date."""
         from nacre.layers.organise import by_brain, organise
 
-        own = self.owned
-        report = organise(own.workspace, own.clock, own.config, by_brain(lambda: self.brain), dry_run=dry_run)
+        report = organise(self.owned, by_brain(lambda: self.brain), dry_run=dry_run)
         if report.steps and not dry_run:
             self.index()
         return report
@@ -1071,11 +1070,7 @@ class Memory:
 
         if dry_run:
             return promote.plan_promotion(self._tidying())
-        made = promote.promote(
-            self._tidying(),
-            lambda op, made: promote.write_report(op, self.promote_report(made, applied=apply)),
-            applying=apply,
-        )
+        made = promote.promote(self._tidying(), applying=apply)
         if apply and made.promoted:
             self.index()
         return made
@@ -1084,8 +1079,7 @@ class Memory:
         """What `promote` found, as Markdown."""
         from nacre.layers.promote import promotion_report
 
-        when = self.clock.now().isoformat(sep=" ", timespec="minutes")[:16]
-        return promotion_report(made, self.workspace, when, applied=applied)
+        return promotion_report(made, self._tidying(), applied=applied)
 
     def refresh(
         self, session: str | None = None, *, apply: bool = False, budget: int | None = None, dry_run: bool = False

@@ -12,6 +12,7 @@ from typing import Any
 from nacre.clock import Clock
 from nacre.config.settings import Config
 from nacre.layers.organise import OrganiseReport, organise, rotate_recalled
+from nacre.model.context import Context
 from nacre.model.workspace import Workspace
 from nacre.vault import refcount
 from nacre.vault.checkpoints import list_checkpoints
@@ -45,6 +46,10 @@ class Layers:
     @property
     def clock(self) -> Clock:
         return Clock(self.zone, self.now)
+
+    @property
+    def context(self) -> Context:
+        return Context(self.workspace, self.config, self.clock)
 
     @property
     def folder(self) -> Path:
@@ -86,12 +91,12 @@ class Layers:
         )
 
     def organise(self, *, dry_run: bool = False) -> OrganiseReport:
-        return organise(self.workspace, self.clock, self.config, brief, dry_run=dry_run)
+        return organise(self.context, brief, dry_run=dry_run)
 
     def recall(self, *places: str) -> dict[str, str]:
         """What `nacre recall` does with what it found: rotate it, then write down that it was read."""
         found = [one for one in list_checkpoints(self.workspace, self.config) if one.place in places]
-        moved = rotate_recalled(self.workspace, self.clock, self.config, found)
+        moved = rotate_recalled(self.context, found)
         told = [refcount.new_recall(self.clock, path, "", (1, 2), "recall") for path in moved.values()]
         refcount.write_recalls(self.workspace, told)
         return moved

@@ -13,7 +13,6 @@ import pytest
 from tests.lifecycle.conftest import killed_at
 from tests.lifecycle.layers import NOW, Layers, brief
 
-from nacre.clock import Clock
 from nacre.errors import BadInput, BadSetting
 from nacre.i18n import use_language
 from nacre.layers import organise as module
@@ -243,24 +242,6 @@ def test_a_time_that_cannot_be_is_not_believed(layers: Layers) -> None:
         "warm/0001-01-01-z.md",
         "warm/2999-01-01-x.md",
     ]
-
-
-@pytest.mark.parametrize("zone", ["UTC", "Asia/Shanghai", "America/New_York"])
-@pytest.mark.parametrize("now", ["2031-03-20T10:00", "9999-12-31", "0001-01-02T12:00"])
-def test_the_first_and_the_last_day_of_the_calendar_are_days_like_any_other(
-    layers: Layers, zone: str, now: str
-) -> None:
-    layers.zone = ZoneInfo(zone)
-    layers.now = Clock(layers.zone).at(now).now()
-    for number, day in enumerate(("0001-01-01", "9999-12-31", "9999-12-31T23:59:59-12:00", "253402300799")):
-        path = layers.folder / f"hot/{day[:10]}-{number}.md"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(f"---\ndate: {day}\n---\n# x\n\nsession:ab | codex | {day[:10]} 23:59\n", "utf8")
-    ends = [253402300799, "9999-12-31T23:59:59", "0001-01-01", 0]
-    layers.count({"hot/9999-12-31-1.md": {"created": ends[0], "timestamps": ends, "forgotten": ends[1]}})
-    left = layers.organise().left
-    assert not left
-    assert sum(path.endswith(".md") and not path.startswith("gist/") for path in layers.places()) == 4
 
 
 def test_times_without_a_zone_are_the_users(layers: Layers) -> None:
@@ -524,7 +505,7 @@ def test_where_no_summary_can_be_made_the_checkpoint_stays_warm_and_the_others_g
         raise BadInput("the brain is tired.")
 
     layers.put("warm/c.md", "# c\n", age="8d")
-    left = organise(layers.workspace, layers.clock, layers.config, refuses).left
+    left = organise(layers.context, refuses).left
     assert [problem.path for problem in left] == ["memory_fs/warm/a.md", "memory_fs/warm/c.md"]
 
 

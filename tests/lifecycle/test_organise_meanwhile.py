@@ -202,7 +202,7 @@ def test_nobody_waits_while_summaries_are_made(layers: Layers) -> None:
         free.append(others_hold(layers.workspace))
         return brief(text)
 
-    organise(layers.workspace, layers.clock, layers.config, summarise)
+    organise(layers.context, summarise)
     assert free == [True, True]
     assert layers.places() == ["gist/a.md", "gist/b.md", "warm/a.md", "warm/b.md"]
 
@@ -216,7 +216,7 @@ def test_a_recall_that_comes_while_summaries_are_made_still_counts(layers: Layer
         layers.get("forgotten/b.md")
         return brief(text)
 
-    organise(layers.workspace, layers.clock, layers.config, summarise)
+    organise(layers.context, summarise)
     assert layers.places() == ["gist/a.md", "warm/a.md", "warm/b.md"]
     assert layers.counts()["warm/b.md"]["user_marked"] is True
 
@@ -232,7 +232,7 @@ def test_a_text_that_changes_while_it_is_summarised_gets_the_summary_of_what_it_
         texts.append(text)
         return brief(text)
 
-    report = organise(layers.workspace, layers.clock, layers.config, summarise)
+    report = organise(layers.context, summarise)
     assert texts == ["# old\n", "# newer\n"]
     assert not report.left
     assert (layers.folder / "gist/a.md").read_text("utf8") == brief("# newer\n")
@@ -248,7 +248,7 @@ def test_where_somebody_always_comes_between_the_rest_is_done_all_the_same(layer
         layers.touch("warm/a.md", layers.ago("8d"))
         return brief(text)
 
-    report = organise(layers.workspace, layers.clock, layers.config, summarise)
+    report = organise(layers.context, summarise)
     assert layers.places() == ["warm/a.md", "warm/b.md"]
     assert [problem.path for problem in report.left] == ["memory_fs/warm/a.md"]
 

@@ -198,7 +198,7 @@ def test_nobody_waits_while_it_is_planned(memory: Memory) -> None:
         return memory.brain
 
     room = TidyContext(memory.workspace, memory.clock, memory.config, judge)
-    made = promote.promote(room, lambda op, made: None, applying=False)
+    made = promote.promote(room, applying=False)
     assert made.promoted
     assert free
     assert all(free)
@@ -217,7 +217,7 @@ def test_what_changes_while_it_is_planned_is_planned_again(memory: Memory) -> No
         return memory.brain
 
     room = TidyContext(memory.workspace, memory.clock, memory.config, judge)
-    assert not promote.promote(room, lambda op, made: None, applying=True).promoted
+    assert not promote.promote(room, applying=True).promoted
     assert not memory.workspace.project("shop-api").exists()
 
 

@@ -17,7 +17,7 @@ from nacre.vault import checkpoints
 from nacre.vault.checkpoints import (
     Checkpoint,
     Family,
-    Shelf,
+    LayerPlaces,
     apply_move,
     families,
     list_checkpoints,
@@ -105,32 +105,32 @@ def test_of_two_summaries_the_other_stands_for_itself() -> None:
 def test_nothing_is_moved_over_what_came_meanwhile(workspace: Workspace, clock: Clock) -> None:
     put(workspace, "hot/x.md")
     (family,) = families(list_checkpoints(workspace, CONFIG))
-    (deed,) = Shelf(workspace, CONFIG).settle(family, "warm").deeds
+    _, (move,) = LayerPlaces(workspace, CONFIG).place(family, "warm")
     put(workspace, "warm/x.md", text="# another\n")
     with operation(workspace, clock, "test") as op, pytest.raises(ChangedOutside):
-        apply_move(op, deed)
+        apply_move(op, move)
     (workspace.tiers(None) / "warm/x.md").unlink()
     os.utime(workspace.tiers(None) / "hot/x.md", (1, 1))
     with operation(workspace, clock, "test") as op, pytest.raises(ChangedOutside):
-        apply_move(op, deed)
+        apply_move(op, move)
     assert places(workspace) == ["hot/x.md"]
 
 
 def test_a_double_is_taken_away_only_while_its_other_is_there(workspace: Workspace, clock: Clock) -> None:
     put(workspace, "hot/x.md", "warm/x.md")
     (family,) = (one for one in families(list_checkpoints(workspace, CONFIG)) if one.layer == "hot")
-    (deed,) = Shelf(workspace, CONFIG).settle(family, "warm").deeds
-    assert deed.is_there
+    _, (move,) = LayerPlaces(workspace, CONFIG).place(family, "warm")
+    assert move.is_there
     put(workspace, "warm/x.md", text="# edited\n")
     with operation(workspace, clock, "test") as op, pytest.raises(ChangedOutside):
-        apply_move(op, deed)
+        apply_move(op, move)
     assert places(workspace) == ["hot/x.md", "warm/x.md"]
 
 
 def test_a_folder_in_the_place_of_a_file_is_in_the_way(workspace: Workspace) -> None:
     put(workspace, "hot/x.md", "warm/x.md/inner.txt")
     (family,) = families(list_checkpoints(workspace, CONFIG))
-    assert Shelf(workspace, CONFIG).settle(family, "warm").family.lead.place == "warm/x-2.md"
+    assert LayerPlaces(workspace, CONFIG).place(family, "warm")[0].lead.place == "warm/x-2.md"
 
 
 # A talk that goes on after its checkpoint has sunk.

@@ -15,6 +15,7 @@ from nacre.i18n import say
 from nacre.layers import organise
 from nacre.layers.layer import DELETE, FORGET, MOVE, LayerRules, Placement, decide_layer
 from nacre.layers.organise import OrganisePlan, Transition
+from nacre.model.context import Context
 from nacre.model.report import Problem
 from nacre.vault import disk, refcount
 from nacre.vault.checkpoints import FORGOTTEN, GIST, Family, stem_of
@@ -46,7 +47,7 @@ class Layers:
 def plan_layers(desk: Snapshot) -> Layers:
     """Read the layers once. Settings of theirs that mean nothing are a finding, and nothing is said about what fades."""
     try:
-        return Layers(organise.plan(desk.workspace, desk.clock, desk.config), LayerRules.of(desk.config.tiers))
+        return Layers(organise.plan(Context(desk.workspace, desk.config, desk.clock)), LayerRules.of(desk.config.tiers))
     except NacreError as trouble:
         return Layers(OrganisePlan(left=(Problem("layers not looked at", str(trouble)),)))
 

@@ -141,7 +141,7 @@ def _nominate(memory: Memory, *, dry_run: bool) -> int:
     from nacre.layers.promote import nominees
     from nacre.vault import disk
 
-    found, _ = nominees(memory.workspace, memory.clock, memory.config)
+    found, _ = nominees(memory.opened)
     if not found:
         return 0
     told = (disk.read_bytes(memory.workspace.root / "promote_report.md") or b"").decode("utf-8", "replace")

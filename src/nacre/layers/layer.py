@@ -6,17 +6,17 @@ import datetime as dt
 import os
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from nacre.clock import Clock, duration
-from nacre.config.settings import Config, TierSettings
+from nacre.config.settings import TierSettings
 from nacre.errors import BadInput
 from nacre.guard.sanitise import clean
 from nacre.i18n import say
-from nacre.model.workspace import Workspace
+from nacre.model.context import Context
 from nacre.text.blocks import FRONT, blocks
 from nacre.vault import refcount
 from nacre.vault.checkpoints import FORGOTTEN, GIST, HOT, WARM, Family, stem_of
@@ -33,6 +33,7 @@ _WRITTEN = re.compile(
 _TIME = r"\d{4}-\d{2}-\d{2} \d{2}:\d{2}"
 _SESSION = re.compile(rf"session:\S+ \| [^|]+ \| ({_TIME})(?: – ({_TIME}))?(?: \| |$)")
 _NAMED = re.compile(r"(?<!\d)(\d{4}-\d{2}-\d{2})(?:-(\d{2})(\d{2})(?!\d))?(?!\d)")
+_A_DAY = 86400
 
 
 class CheckpointDate(NamedTuple):
@@ -45,15 +46,6 @@ class CheckpointDate(NamedTuple):
     by_file: bool = False
 
 
-class _FileFacts(NamedTuple):
-    """What is known of a file besides its text."""
-
-    created: float | None
-    modified: float
-    now: float
-    clock: Clock
-
-
 def head_of(path: Path) -> str:
     """The beginning of a file, in which its time is looked for."""
     with open(path, "rb", buffering=0) as file:
@@ -61,104 +53,71 @@ def head_of(path: Path) -> str:
 
 
 def date_checkpoint(head: str, name: str, created: object, modified: float, clock: Clock) -> CheckpointDate:
-    """The time of a checkpoint, by the beginning of its text, its name, the `created` of its counts, and its file time.
+    """The time of a checkpoint: by its frontmatter, the session line under its title, its name, the `created` of its counts, or
+    its file time. A time that has not come yet is not believed."""
+    now, made = clock.now().timestamp(), moment(created, clock)
 
-    A time that has not come yet is not believed.
-    """
-    now = clock.now().timestamp()
-    known = _FileFacts(moment(created, clock), modified, now, clock)
+    def exact(at: float | None) -> list[CheckpointDate]:
+        return [CheckpointDate(at, at, int(at))] if at is not None and 0 <= at <= now else []
+
+    def parsed(text: str) -> list[CheckpointDate]:
+        return exact(_seconds(text, clock))
+
+    def on_day(date: str) -> list[CheckpointDate]:
+        """A day without a time: what is known of the file may say when on that day it was; else the whole day counts."""
+        start, end = _seconds(f"{date}T00:00", clock), _seconds(date, clock)
+        if start is None or end is None or not 0 <= start <= now:
+            return []
+        if made is not None and _date_of(made, clock) == date:
+            return [CheckpointDate(made, start, int(made))]
+        if _date_of(modified, clock) == date:
+            return [CheckpointDate(int(modified), start, int(modified), by_file=True)]
+        return [CheckpointDate(end, start, int(end))]
+
     lines = head.removeprefix("\ufeff").replace("\r\n", "\n").split("\n", _FRONT_LINES)
-    for told in (list(_in_front(lines, known)), list(_in_session(lines, known)), list(_in_name(name, known))):
-        if told:
-            latest = max(told)
-            return latest._replace(own=min(latest.own, now), first=min(one.first for one in told))
-    if known.created is not None and known.created <= now:
-        return CheckpointDate(known.created, known.created, int(known.created))
+    found: list[CheckpointDate] = []
+    for value in _front_dates(lines):
+        if value.isdigit():
+            found += exact(moment(int(value), clock))
+        elif written := _WRITTEN.match(value):
+            year, month, day, hour, minute, second, zone = written.groups()
+            date = f"{year}-{int(month):02}-{int(day):02}"
+            time = f"{date}T{int(hour):02}:{minute}:{second or '00'}{zone or ''}" if hour else ""
+            found += parsed(time) if time else on_day(date)
+    if not found and (session := next((match for line in lines[:6] if (match := _SESSION.match(line))), None)):
+        found = [date for text in session.groups() if text for date in parsed(text)]
+    if not found and (named := _NAMED.search(name.rpartition("/")[2])):
+        found = (parsed(f"{named[1]}T{named[2]}:{named[3]}") if named[2] else []) or on_day(named[1])
+    if found:
+        latest = max(found)
+        return latest._replace(own=min(latest.own, now), first=min(date.first for date in found))
+    if made is not None and made <= now:
+        return CheckpointDate(made, made, int(made))
     seen = int(max(0, min(modified, now)))  # whole seconds, as they are noted: the same the next time
     return CheckpointDate(seen, seen, seen, by_file=True)
 
 
-def _in_front(lines: list[str], known: _FileFacts) -> Iterator[CheckpointDate]:
+def _front_dates(lines: list[str]) -> list[str]:
     """The dates that the frontmatter gives; read line by line, so that no other field can spoil them."""
-    if lines[0].rstrip() != "---":
-        return
-    front = next(iter(blocks(lines[:_FRONT_LINES])), None)
+    front = next(iter(blocks(lines[:_FRONT_LINES])), None) if lines[0].rstrip() == "---" else None
     if front is None or front.kind != FRONT:
-        return
-    for line in lines[1 : front.end - 1]:
-        if field := _FIELD.fullmatch(line.rstrip()):
-            yield from _written(field[1].strip("\"' "), known)
+        return []
+    fields = (_FIELD.fullmatch(line.rstrip()) for line in lines[1 : front.end - 1])
+    return [field[1].strip("\"' ") for field in fields if field]
 
 
-def _written(value: str, known: _FileFacts) -> Iterator[CheckpointDate]:
-    if value.isdigit() and (at := moment(int(value), known.clock)):
-        yield from _exact(at, known)
-    elif found := _WRITTEN.match(value):
-        year, month, day, hour, minute, second, zone = found.groups()
-        date = f"{year}-{int(month):02}-{int(day):02}"
-        if hour is None:
-            yield from _day(date, known)
-        else:
-            yield from _parsed(f"{date}T{int(hour):02}:{minute}:{second or '00'}{zone or ''}", known)
-
-
-def _in_session(lines: list[str], known: _FileFacts) -> Iterator[CheckpointDate]:
-    """The line that stands under the title of the checkpoints which Nacre writes: when the talk began, and when it ended."""
-    found = next((match for line in lines[:6] if (match := _SESSION.match(line))), None)
-    for written in found.groups() if found else ():
-        if written:
-            yield from _parsed(written, known)
-
-
-def _in_name(name: str, known: _FileFacts) -> Iterator[CheckpointDate]:
-    found = _NAMED.search(name.rpartition("/")[2])
-    if not found:
-        return
-    exact = list(_parsed(f"{found[1]}T{found[2]}:{found[3]}", known)) if found[2] else []
-    yield from exact or _day(found[1], known)
-
-
-def _parsed(text: str, known: _FileFacts) -> Iterator[CheckpointDate]:
+def _seconds(text: str, clock: Clock) -> float | None:
     try:
-        at = known.clock.parse(text).timestamp()
+        return clock.parse(text).timestamp()
     except (BadInput, ValueError, OverflowError):
-        return
-    yield from _exact(at, known)
+        return None
 
 
-def _exact(at: float, known: _FileFacts) -> Iterator[CheckpointDate]:
-    if 0 <= at <= known.now:
-        yield CheckpointDate(at, at, int(at))
-
-
-def _day(date: str, known: _FileFacts) -> Iterator[CheckpointDate]:
-    """A day without a time: what is known of the file may say when on that day it was; else the whole day counts."""
+def _date_of(at: float, clock: Clock) -> str | None:
     try:
-        end = known.clock.parse(date).timestamp()
-        start = known.clock.parse(f"{date}T00:00").timestamp()
-    except (BadInput, ValueError, OverflowError):
-        return
-    if not 0 <= start <= known.now:
-        return
-    if known.created is not None and _is_on(known.created, date, known.clock):
-        yield CheckpointDate(known.created, start, int(known.created))
-    elif _is_on(known.modified, date, known.clock):
-        seen = int(known.modified)
-        yield CheckpointDate(seen, start, seen, by_file=True)
-    else:
-        yield CheckpointDate(end, start, int(end))
-
-
-def _is_on(at: float, date: str, clock: Clock) -> bool:
-    try:
-        return clock.local(dt.datetime.fromtimestamp(at, dt.UTC)).date().isoformat() == date
+        return clock.local(dt.datetime.fromtimestamp(at, dt.UTC)).date().isoformat()
     except (ValueError, OverflowError, OSError):
-        return False
-
-
-# What recalls.jsonl tells of each checkpoint, and the counts of refcount.json that belong to it.
-
-_A_DAY = 86400
+        return None
 
 
 class CountedRecall(NamedTuple):
@@ -174,89 +133,67 @@ class CheckpointCounts:
 
     keys: tuple[str, ...] = ()
     entry: Mapping[str, Any] | None = None
-    asked: tuple[CountedRecall, ...] = ()
+    recalls: tuple[CountedRecall, ...] = ()
     strange: bool = False  # the file holds something under its place that is no entry
 
 
-@dataclass
-class _Collected:
-    keys: list[str] = field(default_factory=list)
-    asked: list[CountedRecall] = field(default_factory=list)
-
-
 def gather_counts(
-    workspace: Workspace,
-    config: Config,
-    clock: Clock,
-    found: Sequence[Family],
-    entries: Mapping[str, Any],
-    recalls: Iterable[Recall],
+    context: Context, known: Sequence[Family], entries: Mapping[str, Any], recalls: Iterable[Recall]
 ) -> list[CheckpointCounts]:
     """For each family what belongs to it: by the place where one of its files lies, else by its name."""
-    which = _FamilyLookup(found)
-    made = [_Collected() for _ in found]
-    for key in sorted(entries, key=lambda key: key not in which.by_place):
-        at = which.of(key, lambda one: bool(made[one].keys))
-        if at is not None:
-            made[at].keys.append(key)
-    shown = clean(f"{workspace.relative(Path(os.path.normpath(workspace.tiers(config.tiers.path))))}/")
-    now = clock.now().timestamp()
-    for one in recalls:
-        if not one.path.startswith(shown):
-            continue
-        at, when = which.of(one.path[len(shown) :]), refcount.moment(one.at, clock)
-        if at is not None and when is not None and when <= now:
-            made[at].asked.append(CountedRecall(int(when), one.via))
-    return [_kept(one, entries) for one in made]
+    by_place: dict[str, int] = {}
+    by_stem: dict[str, list[int]] = defaultdict(list)
+    for number, family in enumerate(known):
+        for name in {family.stem, clean(family.stem)}:  # recalls are written without what cannot be seen
+            by_stem[name].append(number)
+        for piece in family.pieces:
+            by_place.setdefault(clean(piece.place), number)
+    by_place |= {piece.place: number for number, family in enumerate(known) for piece in family.pieces}
+    keys: list[list[str]] = [[] for _ in known]
+    recalled: list[list[CountedRecall]] = [[] for _ in known]
 
-
-def _kept(one: _Collected, entries: Mapping[str, Any]) -> CheckpointCounts:
-    known = [entries[key] for key in one.keys]
-    if not all(isinstance(entry, dict) for entry in known):
-        return CheckpointCounts(asked=tuple(one.asked), strange=True)
-    entry = None
-    for told in known:
-        entry = told if entry is None else refcount.merge_count(entry, told)
-    return CheckpointCounts(tuple(one.keys), entry, tuple(one.asked))
-
-
-class _FamilyLookup:
-    """The families by the places of their files and by their names."""
-
-    def __init__(self, found: Sequence[Family]) -> None:
-        self.by_place: dict[str, int] = {}
-        self.by_stem: dict[str, list[int]] = defaultdict(list)
-        for at, family in enumerate(found):
-            for name in {family.stem, clean(family.stem)}:  # recalls are written without what cannot be seen
-                self.by_stem[name].append(at)
-            for piece in family.pieces:
-                self.by_place.setdefault(clean(piece.place), at)
-        self.by_place |= {piece.place: at for at, family in enumerate(found) for piece in family.pieces}
-
-    def of(self, place: str, has_one: Callable[[int], bool] = lambda _: False) -> int | None:
-        """The family that a place belongs to; of several by its name, rather one that does not have what is given out."""
-        if place in self.by_place:
-            return self.by_place[place]
+    def family_of(place: str) -> list[int]:
+        """Those that a place may belong to: the one that has a file there, else all of that name."""
+        if place in by_place:
+            return [by_place[place]]
         layer, _, name = place.partition("/")
-        if layer not in TIERS or not name.endswith(".md"):
-            return None
-        return min(self.by_stem.get(stem_of(name), ()), key=has_one, default=None)
+        return by_stem.get(stem_of(name), []) if layer in TIERS and name.endswith(".md") else []
+
+    for key in sorted(entries, key=lambda key: key not in by_place):
+        if candidates := family_of(key):
+            keys[min(candidates, key=lambda number: bool(keys[number]))].append(key)
+    root = os.path.normpath(context.workspace.tiers(context.config.tiers.path))
+    shown = clean(f"{context.workspace.relative(Path(root))}/")
+    now = context.clock.now().timestamp()
+    for recall in recalls:
+        candidates = family_of(recall.path[len(shown) :]) if recall.path.startswith(shown) else []
+        at = moment(recall.at, context.clock) if candidates else None
+        if at is not None and at <= now:
+            recalled[candidates[0]].append(CountedRecall(int(at), recall.via))
+    return [_counts(own, entries, tuple(times)) for own, times in zip(keys, recalled, strict=True)]
+
+
+def _counts(keys: list[str], entries: Mapping[str, Any], recalls: tuple[CountedRecall, ...]) -> CheckpointCounts:
+    if not all(isinstance(entries[key], dict) for key in keys):
+        return CheckpointCounts(recalls=recalls, strange=True)
+    entry = None
+    for key in keys:
+        entry = entries[key] if entry is None else refcount.merge_count(entry, entries[key])
+    return CheckpointCounts(tuple(keys), entry, recalls)
 
 
 def fold_recalls(
-    entry: Mapping[str, Any], asked: Sequence[CountedRecall], first: float, clock: Clock
+    entry: Mapping[str, Any], recalls: Sequence[CountedRecall], first: float, clock: Clock
 ) -> tuple[Count, bool]:
     """The entry with the recalls that it did not know yet, and whether one of them still has to let the checkpoint rise.
 
     Recalls from before the checkpoint was there were of another one by the same name.
     """
-    mine = [one for one in asked if one.at >= first - _A_DAY]
-    after, added = refcount.with_recalls(entry, Counter(one.at for one in mine), clock)
-    waiting = {one.at for one in mine if one.via != ROTATED}
+    own = [recall for recall in recalls if recall.at >= first - _A_DAY]
+    after, added = refcount.with_recalls(entry, Counter(recall.at for recall in own), clock)
+    waiting = {recall.at for recall in own if recall.via != ROTATED}
     return after, any(at in waiting for at in added)
 
-
-# In which layer a checkpoint belongs: by its age since it was made or last recalled, and the reason in words.
 
 MOVE, RISE, FORGET, DELETE, STAY = "move", "rise", "forget", "delete", "stay"
 
@@ -275,16 +212,14 @@ class LayerRules:
     @classmethod
     def of(cls, settings: TierSettings) -> LayerRules:
         named = (settings.hot, settings.warm, settings.gist, settings.forget_after, settings.delete_after)
-        return cls(settings, *(duration(one).total_seconds() for one in named))
+        return cls(settings, *(duration(text).total_seconds() for text in named))
 
     def layer(self, age: float) -> str:
         if age < self.hot:
             return HOT
-        if age >= self.forget:
+        if age >= min(self.forget, max(self.warm, self.gist)):
             return FORGOTTEN
-        if age < self.warm:
-            return WARM
-        return GIST if age < self.gist else FORGOTTEN
+        return WARM if age < self.warm else GIST
 
 
 @dataclass(frozen=True)
@@ -297,78 +232,67 @@ class Placement:
     reason: str
 
 
-def colder(one: str, other: str) -> str:
-    return max(one, other, key=TIERS.index)
-
-
 def decide_layer(
     layer: str, dated: CheckpointDate, kept: CheckpointCounts, rules: LayerRules, clock: Clock
 ) -> Placement:
     """Where a checkpoint of a layer belongs now. Age lets it sink; only a recall lets it rise."""
     now = clock.now().timestamp()
-    entry, asked = fold_recalls(refcount.complete_count(kept.entry or {}, dated.noted), kept.asked, dated.first, clock)
+    complete = refcount.complete_count(kept.entry or {}, dated.noted)
+    entry, recalled = fold_recalls(complete, kept.recalls, dated.first, clock)
     entry = refcount.with_week(entry, now, clock)
-    last = max((one for one in refcount.moments(entry, clock) if one <= now), default=None)
+    last = max((at for at in refcount.moments(entry, clock) if at <= now), default=None)
     since = dated.own if last is None else max(dated.own, last)
     by_age = rules.layer(now - since)
-    mark = refcount.moment(entry.get(refcount.FORGOTTEN), clock)
-    if (
-        mark is not None and mark > now
-    ):  # by a clock that was wrong: nothing was forgotten in a time that is still to come
+    mark = moment(entry.get(refcount.FORGOTTEN), clock)
+    if mark is not None and mark > now:  # by a clock that was wrong
         mark = None
-    lay_there = layer == FORGOTTEN or mark is not None
-    woken = lay_there and ((mark is None and asked) or (mark is not None and last is not None and last >= mark))
-    if woken:
+    if (layer == FORGOTTEN and mark is None and recalled) or (mark is not None and last is not None and last >= mark):
         entry["user_marked"] = True
-        target = colder(WARM, by_age)
-    elif asked and layer != FORGOTTEN:
-        target = by_age
+        target = _colder(WARM, by_age)
     else:
-        target = colder(layer, by_age)
+        target = by_age if recalled and layer != FORGOTTEN else _colder(layer, by_age)
+    when, ago = _when(since, clock)
+    told = say(f"from {when}, {ago} ago", f"内容来自 {when}，距今 {ago}")
+    if last == since:
+        told = say(f"last recalled {when}, {ago} ago", f"上次调用于 {when}，距今 {ago}")
     if target == FORGOTTEN:
-        return _forgotten(layer, entry, mark, now, _Since(since, last == since, clock), rules)
+        return _forgotten(layer, entry, mark, told, rules, clock)
     entry.pop(refcount.FORGOTTEN, None)
-    told = _Since(since, last == since, clock)
+    settings = rules.settings
     if target == layer:
-        return Placement(target, entry, STAY, say("belongs beside the other file of its name", "应与同名文件放在一起"))
+        return Placement(target, entry, STAY, _beside())
     if TIERS.index(target) < TIERS.index(layer):
         reason = say(f"{told}: what is recalled becomes young again", f"{told}：被调用的内容会重新变新")
         return Placement(target, entry, RISE, reason)
-    return Placement(target, entry, MOVE, _sinking(target, told, rules))
-
-
-def _sinking(target: str, told: _Since, rules: LayerRules) -> str:
-    settings = rules.settings
-    if target == WARM:
-        return say(
-            f"{told}: hot is for the first {settings.hot} (tiers.hot)",
-            f"{told}：hot 只保留最初的 {settings.hot}（tiers.hot）",
-        )
-    return say(
+    reason = say(
         f"{told}: after {settings.warm} a summary stands for it (tiers.warm)",
         f"{told}：超过 {settings.warm} 后由摘要代表（tiers.warm）",
     )
-
-
-def _forgotten(layer: str, entry: Count, mark: float | None, now: float, told: _Since, rules: LayerRules) -> Placement:
-    """Into forgotten, or out of it for good when it has lain there long enough and nobody marked it."""
-    if mark is None or layer != FORGOTTEN:
-        mark = int(now)
-        entry[refcount.FORGOTTEN] = mark
-    settings = rules.settings
-    if now - mark >= rules.delete and not entry.get("user_marked"):
-        lain = _Since(mark, recalled=False, clock=told.clock)
+    if target == WARM:
         reason = say(
-            f"forgotten on {lain.when}, {lain.ago} ago: deleted after {settings.delete_after} (tiers.delete_after)",
-            f"于 {lain.when} 被遗忘，距今 {lain.ago}：超过 {settings.delete_after} 即删除（tiers.delete_after）",
+            f"{told}: hot is for the first {settings.hot} (tiers.hot)",
+            f"{told}：hot 只保留最初的 {settings.hot}（tiers.hot）",
+        )
+    return Placement(target, entry, MOVE, reason)
+
+
+def _forgotten(layer: str, entry: Count, mark: float | None, told: str, rules: LayerRules, clock: Clock) -> Placement:
+    """Into forgotten, or out of it for good when it has lain there long enough and nobody marked it."""
+    now, settings = clock.now().timestamp(), rules.settings
+    if mark is None or layer != FORGOTTEN:
+        mark = entry[refcount.FORGOTTEN] = int(now)
+    if now - mark >= rules.delete and not entry.get("user_marked"):
+        when, ago = _when(mark, clock)
+        reason = say(
+            f"forgotten on {when}, {ago} ago: deleted after {settings.delete_after} (tiers.delete_after)",
+            f"于 {when} 被遗忘，距今 {ago}：超过 {settings.delete_after} 即删除（tiers.delete_after）",
         )
         return Placement(None, entry, DELETE, reason)
     if layer == FORGOTTEN:
-        return Placement(layer, entry, STAY, say("belongs beside the other file of its name", "应与同名文件放在一起"))
+        return Placement(layer, entry, STAY, _beside())
+    limit, name = settings.gist, "tiers.gist"
     if rules.forget <= rules.gist:
         limit, name = settings.forget_after, "tiers.forget_after"
-    else:
-        limit, name = settings.gist, "tiers.gist"
     reason = say(
         f"{told}: forgotten after {limit} without a recall ({name})",
         f"{told}：{limit} 内没有被调用即被遗忘（{name}）",
@@ -376,35 +300,25 @@ def _forgotten(layer: str, entry: Count, mark: float | None, now: float, told: _
     return Placement(FORGOTTEN, entry, FORGET, reason)
 
 
+def _colder(layer: str, other: str) -> str:
+    return max(layer, other, key=TIERS.index)
+
+
+def _beside() -> str:
+    return say("belongs beside the other file of its name", "应与同名文件放在一起")
+
+
 def local_time(at: float, clock: Clock) -> dt.datetime:
     """A moment that is not after now, as the user's clock tells it."""
-    try:
-        return clock.local(dt.datetime.fromtimestamp(at, dt.UTC))
-    except (ValueError, OverflowError, OSError):  # the last day of the calendar does not exist in every zone
-        return clock.now()
+    return clock.local(dt.datetime.fromtimestamp(at, dt.UTC))
 
 
-@dataclass(frozen=True)
-class _Since:
-    """The moment from which an age counts, in words."""
-
-    at: float
-    recalled: bool
-    clock: Clock
-
-    @property
-    def when(self) -> str:
-        return f"{local_time(self.at, self.clock):%Y-%m-%d %H:%M}"
-
-    @property
-    def ago(self) -> str:
-        seconds = int(self.clock.now().timestamp() - self.at)
-        for length, english, chinese in ((86400, "d", "天"), (3600, "h", "小时"), (60, "min", "分钟")):
-            if seconds >= length:
-                return say(f"{seconds // length} {english}", f"{seconds // length} {chinese}")
-        return say("a moment", "片刻")
-
-    def __str__(self) -> str:
-        if self.recalled:
-            return say(f"last recalled {self.when}, {self.ago} ago", f"上次调用于 {self.when}，距今 {self.ago}")
-        return say(f"from {self.when}, {self.ago} ago", f"内容来自 {self.when}，距今 {self.ago}")
+def _when(at: float, clock: Clock) -> tuple[str, str]:
+    """A moment, and how long ago it was, in words."""
+    seconds = int(clock.now().timestamp() - at)
+    ago = say("a moment", "片刻")
+    for length, english, chinese in ((86400, "d", "天"), (3600, "h", "小时"), (60, "min", "分钟")):
+        if seconds >= length:
+            ago = say(f"{seconds // length} {english}", f"{seconds // length} {chinese}")
+            break
+    return f"{local_time(at, clock):%Y-%m-%d %H:%M}", ago

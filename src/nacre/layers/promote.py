@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from nacre.brain.local.wording import pieces
 from nacre.capture.checkpoint import ParsedCheckpoint, parse_checkpoint
-from nacre.clock import Clock
 from nacre.config.settings import Config
 from nacre.errors import NacreError
 from nacre.guard.secrets import redact
 from nacre.i18n import say
 from nacre.layers.layer import fold_recalls, local_time
-from nacre.layers.organise import LayersSnapshot, Transition, file_hash, plan, take_snapshot
+from nacre.layers.organise import TRIES, LayersSnapshot, Transition, file_hash, plan, take_snapshot
+from nacre.model.context import Context
 from nacre.model.entry import Bullet
 from nacre.model.report import Problem, Step
 from nacre.model.session import Kind, Session
-from nacre.model.workspace import Workspace, slug_of
+from nacre.model.workspace import slug_of
 from nacre.sources.registry import project_name
 from nacre.tidy import apply as tidy_apply
 from nacre.tidy.apply import DistilPlan
@@ -31,7 +31,6 @@ from nacre.vault.checkpoints import Family, checkpoint_bytes, layers_lock
 from nacre.vault.discover import project_of
 from nacre.vault.entries import bullet_id
 from nacre.vault.history import Operation, operation
-from nacre.vault.longterm import refuse_link
 from nacre.vault.writing import REDACT, guarded, rewrite
 
 _DAY = 86400
@@ -53,30 +52,25 @@ class Nominee:
     rule: str
 
 
-def nominees(workspace: Workspace, clock: Clock, config: Config) -> tuple[list[Nominee], tuple[Problem, ...]]:
-    """Who is nominated, the most recalled first, and trouble on the way. Reads, and writes nothing."""
-    made = plan(workspace, clock, config)
-    found = [one for turn in made.turns if (one := _nominee(turn, clock, config))]
-    return sorted(found, key=lambda one: (-one.total, one.key)), made.left
+def nominees(context: Context) -> tuple[list[Nominee], tuple[Problem, ...]]:
+    """Who is nominated, the most recalled first, and problems on the way. Reads, and writes nothing."""
+    made = plan(context)
+    found = [nominee for turn in made.turns if (nominee := _nominee(turn, context))]
+    return sorted(found, key=lambda nominee: (-nominee.total, nominee.key)), made.left
 
 
-def _nominee(turn: Transition, clock: Clock, config: Config) -> Nominee | None:
-    kept, dated = turn.kept, turn.dated
-    if kept.strange:
-        return None
+def _nominee(turn: Transition, context: Context) -> Nominee | None:
+    kept, dated, clock = turn.kept, turn.dated, context.clock
     stored = dict(kept.entry or refcount.new_count(dated.noted))
-    entry, _ = fold_recalls(stored, kept.asked, dated.first, clock)
-    if entry.get("promoted"):
+    entry, _ = fold_recalls(stored, kept.recalls, dated.first, clock)
+    if kept.strange or entry.get("promoted"):
         return None
-    now = clock.now().timestamp()
-    moments = refcount.moments(entry, clock)
-    week, fortnight = (sum(now - days * _DAY < one <= now for one in moments) for days in (7, 14))
-    told = entry.get("total")
-    known = isinstance(told, int | float) and refcount.is_number(told) and 0 <= told < 1e9
-    total = int(told) if known and isinstance(told, int | float) else len(moments)
+    now, moments = clock.now().timestamp(), refcount.moments(entry, clock)
+    week, fortnight = (sum(now - days * _DAY < at <= now for at in moments) for days in (7, 14))
+    counted: Any = entry.get("total")
+    total = int(counted) if refcount.is_number(counted) and 0 <= counted < 1e9 else len(moments)
     marked = entry.get("user_marked") is True
-    rule = _rule(config, week, fortnight, total, marked=marked)
-    if rule is None:
+    if (rule := _rule(context.config, week, fortnight, total, marked=marked)) is None:
         return None
     key = kept.keys[0] if kept.keys else turn.family.lead.place
     return Nominee(turn.family, key, kept.keys, stored, dated.own, total, week, fortnight, marked, rule)
@@ -101,12 +95,6 @@ def _rule(config: Config, week: int, fortnight: int, total: int, *, marked: bool
             f"总共调用 {total} 次（promote.total = {limits.total}）",
         )
     return say("marked by the user, or brought back from forgotten", "由用户标记，或从遗忘层找回") if marked else None
-
-
-# nacre promote: what recalled checkpoints teach goes to a skill's retrospect, or is put to the tests of long-term
-# memory.
-
-TRIES = 3  # times that a plan is made before the workspace is held for it
 
 
 @dataclass(frozen=True)
@@ -141,130 +129,129 @@ class PromotePlan:
 
 def plan_promotion(room: TidyContext) -> PromotePlan:
     """What the recalled checkpoints tell, and what the tests say of it; reads, and writes nothing."""
-    found, left = nominees(room.workspace, room.clock, room.config)
-    troubles = list(left)
-    made: list[Promoted] = []
-    known = longterm.list_skills(room.workspace)
-    for one in found:
+    found, left = nominees(Context(room.workspace, room.config, room.clock))
+    problems, promoted = list(left), []
+    skills = longterm.list_skills(room.workspace)
+    for nominee in found:
         try:
-            made.append(_promoted(room, one, known))
-        except (NacreError, OSError) as trouble:
-            troubles.append(Problem("left alone", str(trouble), room.workspace.relative(one.family.lead.path)))
+            promoted.append(_promoted(room, nominee, skills))
+        except (NacreError, OSError) as error:
+            problems.append(Problem("left alone", str(error), room.workspace.relative(nominee.family.lead.path)))
     distilled = DistilPlan()
-    if said := [line for one in made for line in one.lines]:
+    if said := [line for one in promoted for line in one.lines]:
         distilled, refused = plan_distil(room, said=said)
-        troubles += refused
-    return PromotePlan(tuple(made), distilled, tuple(troubles))
+        problems += refused
+    return PromotePlan(tuple(promoted), distilled, tuple(problems))
 
 
-def _promoted(room: TidyContext, one: Nominee, known: list[str]) -> Promoted:
+def _promoted(room: TidyContext, nominee: Nominee, skills: list[str]) -> Promoted:
     from nacre.brain.local.extract import extract
     from nacre.guard.secrets import redact_messages
 
-    workspace = room.workspace
-    talk = parse_checkpoint(checkpoint_bytes(workspace, one.family.lead).decode("utf-8", "replace"), room.clock)
-    path = workspace.relative(one.family.lead.path)
-    day = local_time(one.own, room.clock).date().isoformat()
-    bullets = extract(redact_messages(list(talk.messages)), room.judge(), least=1) if talk.messages else []
+    workspace, lead = room.workspace, nominee.family.lead
+    session = parse_checkpoint(checkpoint_bytes(workspace, lead).decode("utf-8", "replace"), room.clock)
+    path = workspace.relative(lead.path)
+    day = local_time(nominee.own, room.clock).date().isoformat()
+    bullets = extract(redact_messages(list(session.messages)), room.judge(), least=1) if session.messages else []
     lessons: list[Lesson] = []
     lines: list[LogLine] = []
     for bullet in bullets:
         if bullet.type == "TEMP" or bullet.by_agent:
             continue
-        line = _said(room, day, bullet, talk, path)
-        skill = longterm.skill_named_in(f"{bullet.text}\n{talk.title}", known) if bullet.type == "LESSON" else None
+        line = _log_line(room, day, bullet, session, path)
+        named = f"{bullet.text}\n{session.title}"
+        skill = longterm.skill_named_in(named, skills) if bullet.type == "LESSON" else None
         if skill is None:
             lines.append(line)
             continue
-        texts = [one.text for one in make_candidates([line], room.judge())]  # without the chatter beside it
+        texts = [candidate.text for candidate in make_candidates([line], room.judge())]  # without the chatter beside it
         lessons += [Lesson(skill, day, text, longterm.has_lesson(workspace, skill, text)) for text in texts]
-    return Promoted(one, path, redact(talk.title).text or one.family.stem, tuple(lessons), tuple(lines))
+    title = redact(session.title).text or nominee.family.stem
+    return Promoted(nominee, path, title, tuple(lessons), tuple(lines))
 
 
-def _said(room: TidyContext, day: str, bullet: Bullet, talk: ParsedCheckpoint, path: str) -> LogLine:
-    held = Session(talk.session, talk.agent, Kind.MAIN, None, (), talk.cwd)
-    known = str(room.workspace.root)
-    project = project_name(held, lambda cwd: project_of(room.workspace, Path(cwd)), known)
-    slug = slug_of(project) if project else None
-    return LogLine(day, bullet.text, bullet.type, slug, None, talk.session[:8], "", 0, bullet_id(bullet.line), path)
+def _log_line(room: TidyContext, day: str, bullet: Bullet, session: ParsedCheckpoint, path: str) -> LogLine:
+    held = Session(session.session, session.agent, Kind.MAIN, None, (), session.cwd)
+    project = project_name(held, lambda cwd: project_of(room.workspace, Path(cwd)), str(room.workspace.root))
+    slug, name = slug_of(project) if project else None, session.session[:8]
+    return LogLine(day, bullet.text, bullet.type, slug, None, name, "", 0, bullet_id(bullet.line), path)
 
 
-WriteReport = Callable[[Operation, PromotePlan], None]  # writes the report, within the operation that it tells of
-
-
-def promote(room: TidyContext, tell: WriteReport, *, applying: bool) -> PromotePlan:
-    """Plan while nobody has to wait, then carry it out and report; where somebody came between, it is planned again, the last
-    time while holding the workspace."""
-    for _ in range(TRIES):
-        read, made = _inputs(room), plan_promotion(room)
+def promote(room: TidyContext, *, applying: bool) -> PromotePlan:
+    """Plan while nobody has to wait, then carry it out and write the report; where somebody came between, it is planned again,
+    the last time while holding the workspace."""
+    for last in (*[False] * TRIES, True):
+        read, made = _inputs(room), PromotePlan() if last else plan_promotion(room)
         with operation(room.workspace, room.clock, "promote", room.config) as op:
             if applying:
                 tidy_apply.recover(room, op)
-            if read == _inputs(room):
-                return _finish(room, op, made, tell, applying=applying)
-    with operation(room.workspace, room.clock, "promote", room.config) as op:
-        if applying:
-            tidy_apply.recover(room, op)
-        return _finish(room, op, plan_promotion(room), tell, applying=applying)
+            if last:
+                made = plan_promotion(room)
+            elif read != _inputs(room):
+                continue
+            if applying:
+                made = _apply(room, op, made)
+            write_report(op, promotion_report(made, room, applied=applying))
+            break
+    return made
 
 
 def _inputs(room: TidyContext) -> tuple[LayersSnapshot, tuple[str | None, ...]]:
     """What the plan is made of: the layers with their counts, and the files that say what was decided before."""
     here = room.workspace
-    named = (here.ledger, here.trail, here.review, here.root / USER, here.root / IDENTITY)
-    longterm = (here.longterm, *sorted(here.projects.glob("*/MEMORY.md")))
-    return take_snapshot(here, room.config), tuple(file_hash(path) for path in (*named, *longterm))
+    named = (here.ledger, here.trail, here.review, here.root / USER, here.root / IDENTITY, here.longterm)
+    files = (*named, *sorted(here.projects.glob("*/MEMORY.md")))
+    return take_snapshot(Context(here, room.config, room.clock)), tuple(map(file_hash, files))
 
 
-def _finish(room: TidyContext, op: Operation, made: PromotePlan, tell: WriteReport, *, applying: bool) -> PromotePlan:
-    done = apply_promotion(room, op, made) if applying else made
-    tell(op, done)
-    return done
-
-
-def apply_promotion(room: TidyContext, op: Operation, made: PromotePlan) -> PromotePlan:
+def _apply(room: TidyContext, op: Operation, made: PromotePlan) -> PromotePlan:
     """Carry it out: lessons to their skills, lines through the tests; and nobody is nominated twice."""
-    left = [*made.left, *tidy_apply.apply_plan(room, op, made.distilled)]
+    left = (*made.left, *tidy_apply.apply_plan(room, op, made.distilled))
     for one in made.promoted:
         for lesson in one.lessons:
             longterm.add_lesson(op, lesson.skill, lesson.day, lesson.text, one.path)
-    _mark_promoted(op, [one.nominee for one in made.promoted])
+    if made.promoted:  # the recalls stay to be counted by the next organise, which lets their checkpoints rise
+        with layers_lock(op.workspace, op.config):
+            counts = refcount.read_counts(op.workspace, op.config)
+            entries = dict(counts.entries)
+            for nominee in (one.nominee for one in made.promoted):
+                entry = {**nominee.entry, "promoted": True}
+                entries = refcount.move_counts(entries, nominee.keys, nominee.key, entry)
+            refcount.write_counts(op, counts, entries)
     if made.distilled.meant:
         room.judge().keep(made.distilled.meant, made.distilled.lately)
-    return replace(made, left=tuple(left))
+    return replace(made, left=left)
 
 
-def _mark_promoted(op: Operation, done: Sequence[Nominee]) -> None:
-    """Note who was promoted. The recalls stay to be counted by the next organise, which lets their checkpoints rise."""
-    if not done:
-        return
-    with layers_lock(op.workspace, op.config):
-        counts = refcount.read_counts(op.workspace, op.config)
-        entries: Mapping[str, Any] = counts.entries
-        for one in done:
-            entries = refcount.move_counts(entries, one.keys, one.key, {**one.entry, "promoted": True})
-        refcount.write_counts(op, counts, entries)
-
-
-# promote_report.md: who is nominated for promotion, by which rule, and where each line would go.
-
-
-def promotion_report(made: PromotePlan, workspace: Workspace, when: str, *, applied: bool) -> str:
-    """The report as Markdown."""
-    lines = [f"# {say('Promotion report', '晋升报告')}", "", f"{when} | {_count(len(made.promoted))}"]
+def promotion_report(made: PromotePlan, room: TidyContext, *, applied: bool) -> str:
+    """promote_report.md: who is nominated for promotion, by which rule, and where each line would go."""
+    when, number = room.clock.now().isoformat(sep=" ", timespec="minutes")[:16], len(made.promoted)
+    counted = say(f"{number} candidate{'' if number == 1 else 's'}", f"{number} 个候选")
+    lines = [f"# {say('Promotion report', '晋升报告')}", "", f"{when} | {counted}"]
     if made.promoted:
         lines[-1] += " | " + (
             say("carried out", "已执行")
             if applied
             else say("nothing is carried out yet: nacre promote --apply", "尚未执行：nacre promote --apply")
         )
-    if not made.promoted:
+    else:
         lines += ["", nobody_nominated()]
     by_words = {step.detail: step for step in made.distilled.steps if step.detail}
     for one in made.promoted:
-        lines += ["", f"## {one.path}", ""]
-        lines += _about(one)
-        lines += _where(one, by_words, workspace, applied=applied)
+        lines += ["", f"## {one.path}", "", *_about(one)]
+        goes = say("goes to", "写入") if not applied else say("went to", "已写入")
+        for lesson in one.lessons:
+            there = say(" (stands there already)", "（已存在）") if lesson.known else ""
+            place = room.workspace.relative(longterm.retrospect_path(room.workspace, lesson.skill))
+            lines.append(f"- {goes} {place}: {lesson.text}{there}")
+        steps = list(_steps_about(one, by_words))
+        lines += [f"- {action_word(step.action)} {step.path}: {step.detail} ({step.reason})" for step in steps]
+        if not one.lessons and not steps:
+            nothing = say(
+                "nothing in it passes into long-term memory that was not decided before",
+                "其中没有尚未决定的内容可进入长期记忆",
+            )
+            lines.append(f"- {nothing}")
     return guarded("\n".join(lines) + "\n", REDACT)
 
 
@@ -275,53 +262,33 @@ def nobody_nominated() -> str:
     )
 
 
-def _count(number: int) -> str:
-    return say(f"{number} candidate{'' if number == 1 else 's'}", f"{number} 个候选")
-
-
 def _about(one: Promoted) -> Iterator[str]:
-    who = one.nominee
-    marked = say("yes", "是") if who.marked else say("no", "否")
+    nominee = one.nominee
+    marked = say("yes", "是") if nominee.marked else say("no", "否")
     yield f"- {say('title', '标题')}: {one.title}"
     yield "- " + say(
-        f"recalls: {who.total} in all, {who.week} in 7 days, {who.fortnight} in 14 days; user_marked: {marked}",
-        f"调用：共 {who.total} 次，7 天内 {who.week} 次，14 天内 {who.fortnight} 次；user_marked：{marked}",
+        f"recalls: {nominee.total} in all, {nominee.week} in 7 days, {nominee.fortnight} in 14 days; user_marked: {marked}",
+        f"调用：共 {nominee.total} 次，7 天内 {nominee.week} 次，14 天内 {nominee.fortnight} 次；user_marked：{marked}",
     )
-    yield f"- {say('rule', '规则')}: {who.rule}"
-
-
-def _where(one: Promoted, by_words: dict[str, Step], workspace: Workspace, *, applied: bool) -> Iterator[str]:
-    goes = say("goes to", "写入") if not applied else say("went to", "已写入")
-    for lesson in one.lessons:
-        place = workspace.relative(workspace.root / "skills" / lesson.skill / "docs" / "retrospect.md")
-        there = say(" (stands there already)", "（已存在）") if lesson.known else ""
-        yield f"- {goes} {place}: {lesson.text}{there}"
-    for step in _steps_about(one, by_words):
-        yield f"- {action_word(step.action)} {step.path}: {step.detail} ({step.reason})"
-    if not one.lessons and not any(True for _ in _steps_about(one, by_words)):
-        yield "- " + say(
-            "nothing in it passes into long-term memory that was not decided before",
-            "其中没有尚未决定的内容可进入长期记忆",
-        )
+    yield f"- {say('rule', '规则')}: {nominee.rule}"
 
 
 def _steps_about(one: Promoted, by_words: dict[str, Step]) -> Iterator[Step]:
     """The steps of the tests that speak of this checkpoint's lines: whole, or a statement of one."""
     said = [piece.text.casefold() for line in one.lines for piece in pieces(line.words)]
     for words, step in by_words.items():
-        told = words.casefold()
-        if any(text in told or told in text for text in said):
+        if any(text in words.casefold() or words.casefold() in text for text in said):
             yield step
 
 
 def write_report(op: Operation, text: str) -> None:
     """Put the report where users and agents look for it; the same again, but for its time, is not written."""
+
+    def without_time(text: str) -> list[str]:
+        return [line.partition(" | ")[2] if number == 2 else line for number, line in enumerate(text.split("\n"))]
+
     path = op.workspace.root / "promote_report.md"
-    refuse_link(op.workspace, path)
+    longterm.refuse_link(op.workspace, path)
     before = disk.read_bytes(path)
-    if before is None or _without_time(before.decode("utf-8", "replace")) != _without_time(text):
+    if before is None or without_time(before.decode("utf-8", "replace")) != without_time(text):
         rewrite(op, path, text.encode(), read=None if before is None else disk.digest(before))
-
-
-def _without_time(text: str) -> str:
-    return "\n".join(line.partition(" | ")[2] if number == 2 else line for number, line in enumerate(text.split("\n")))

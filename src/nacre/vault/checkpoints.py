@@ -43,15 +43,11 @@ class Checkpoint:
 
     @property
     def is_summary(self) -> bool:
-        return is_summary(self.layer, self.name)
+        return self.layer == GIST or self.name.endswith(_SUMMARY)
 
     @property
     def stem(self) -> str:
         return stem_of(self.name)
-
-
-def is_summary(layer: str, name: str) -> bool:
-    return layer == GIST or name.endswith(_SUMMARY)
 
 
 def stem_of(name: str) -> str:
@@ -76,14 +72,12 @@ class Family:
 
     @property
     def pieces(self) -> tuple[Checkpoint, ...]:
-        return tuple(one for one in (self.summary, self.original) if one)
+        return tuple(piece for piece in (self.summary, self.original) if piece)
 
     @property
     def lead(self) -> Checkpoint:
         """The file whose content counts, and under whose place the recalls are counted."""
-        lead = self.original or self.summary
-        assert lead is not None
-        return lead
+        return self.pieces[-1]
 
     @property
     def layer(self) -> str:
@@ -96,12 +90,10 @@ class Family:
 def layers_lock(workspace: Workspace, config: Config, *, timeout: float = TIMEOUT) -> Iterator[None]:
     """Hold layers that lie outside of the workspace: several may share them, and each has a lock of its own. Taken after that."""
     root = disk.real(workspace.tiers(config.tiers.path))
-    if disk.real(workspace.root) in root.parents or not root.is_dir():
-        yield
-        return
     with contextlib.ExitStack() as stack:
-        with contextlib.suppress(CannotWrite):  # where no lock can be put, none of those who share them could
-            stack.enter_context(hold(root.parent / ".nacre-layers.lock", timeout=timeout))
+        if disk.real(workspace.root) not in root.parents and root.is_dir():
+            with contextlib.suppress(CannotWrite):  # where no lock can be put, none of those who share them could
+                stack.enter_context(hold(root.parent / ".nacre-layers.lock", timeout=timeout))
         yield
 
 
@@ -113,40 +105,36 @@ def list_checkpoints(workspace: Workspace, config: Config) -> list[Checkpoint]:
 def survey_checkpoints(workspace: Workspace, config: Config) -> tuple[list[Checkpoint], list[Problem]]:
     """Every checkpoint and summary, and what lies among them that Nacre leaves alone."""
     root = workspace.tiers(config.tiers.path)
-    inside = disk.real(workspace.root)
-    if not config.tiers.path and root.is_symlink() and inside not in disk.real(root).parents:
-        return [], [
-            _left_alone(workspace, root, say("is a link that leads out of the workspace", "是指向工作区之外的链接"))
-        ]
-    found: list[Checkpoint] = []
+    if not config.tiers.path and root.is_symlink() and disk.real(workspace.root) not in disk.real(root).parents:
+        reason = say("is a link that leads out of the workspace", "是指向工作区之外的链接")
+        return [], [_left_alone(workspace, root, reason)]
+    checkpoints: list[Checkpoint] = []
     problems: list[Problem] = []
     for layer in TIERS:
         folder = root / layer
         if folder.is_symlink():  # two layers may be one folder then, or a layer the folder of the daily logs
-            problems.append(
-                _left_alone(workspace, folder, say("is a link, no layer of its own", "是链接，不是独立的层"))
-            )
+            reason = say("is a link, no layer of its own", "是链接，不是独立的层")
+            problems.append(_left_alone(workspace, folder, reason))
             continue
-        for name, full in sorted(_markdown(str(folder))):
-            seen = _checkpoint_at(layer, name, full)
-            if isinstance(seen, Checkpoint):
-                found.append(seen)
+        for name, path in sorted(_markdown(str(folder))):
+            checkpoint = _checkpoint_at(layer, name, path)
+            if isinstance(checkpoint, Checkpoint):
+                checkpoints.append(checkpoint)
             else:
-                problems.append(_left_alone(workspace, Path(full), seen))
-    return found, problems
+                problems.append(_left_alone(workspace, Path(path), checkpoint))
+    return checkpoints, problems
 
 
 def checkpoints_named(workspace: Workspace, config: Config, name: str) -> list[Checkpoint]:
     """What goes by a checkpoint's name, in any layer: looked up, not searched for."""
-    root, found = workspace.tiers(config.tiers.path), []
-    for layer in TIERS:
-        for summary in (False, True):
-            lies, _, below = place_of(layer, stem_of(name), summary=summary).partition("/")
-            full = os.path.join(root, lies, below)
-            seen = _checkpoint_at(lies, below, full) if os.path.lexists(full) else ""
-            if isinstance(seen, Checkpoint) and seen not in found:
-                found.append(seen)
-    return found
+    root = workspace.tiers(config.tiers.path)
+    places = dict.fromkeys(
+        place_of(layer, stem_of(name), summary=summary) for layer in TIERS for summary in (False, True)
+    )
+    found = (
+        _checkpoint_at(place.partition("/")[0], place.partition("/")[2], os.path.join(root, place)) for place in places
+    )
+    return [checkpoint for checkpoint in found if isinstance(checkpoint, Checkpoint)]
 
 
 def _markdown(folder: str) -> Iterator[tuple[str, str]]:
@@ -163,14 +151,14 @@ def _markdown(folder: str) -> Iterator[tuple[str, str]]:
                 yield below + name, os.path.join(place, name)
 
 
-def _checkpoint_at(layer: str, name: str, full: str) -> Checkpoint | str:
+def _checkpoint_at(layer: str, name: str, path: str) -> Checkpoint | str:
     """The file, or why it is left alone."""
     if not can_be_named(name):  # neither history nor a terminal could name it
         return say("has a name that is no readable text; rename it", "的文件名不是可读文本；请重命名")
     try:
-        about = os.lstat(full)
-    except OSError as trouble:
-        reason = trouble.strerror or str(trouble)
+        about = os.lstat(path)
+    except OSError as error:
+        reason = error.strerror or str(error)
         return say(f"cannot be read: {reason}", f"无法读取：{reason}")
     if stat.S_ISLNK(about.st_mode):
         return say("is a link; put the real file in its place", "是链接；请换成真正的文件")
@@ -179,40 +167,38 @@ def _checkpoint_at(layer: str, name: str, full: str) -> Checkpoint | str:
     if about.st_size > LARGEST:
         size = LARGEST // 1_000_000
         return say(f"is larger than {size} MB; move it away or divide it", f"大于 {size} MB；请移走或拆分")
-    return Checkpoint(layer, name, Path(full), about.st_size, about.st_mtime_ns)
+    return Checkpoint(layer, name, Path(path), about.st_size, about.st_mtime_ns)
 
 
-def _left_alone(workspace: Workspace, path: Path, why: str) -> Problem:
+def _left_alone(workspace: Workspace, path: Path, reason: str) -> Problem:
     shown = workspace.relative(path)
     if not can_be_named(shown):
         shown = "".join(sign if can_be_named(sign) else ascii(sign)[1:-1] for sign in shown)
-    return Problem("left alone", say(f"{shown} {why}; it stays where it is.", f"{shown} {why}；保持原位。"), shown)
+    return Problem(
+        "left alone", say(f"{shown} {reason}; it stays where it is.", f"{shown} {reason}；保持原位。"), shown
+    )
 
 
 def families(checkpoints: Iterable[Checkpoint]) -> list[Family]:
     """What belongs together. Files of one name in two layers are two checkpoints, unless one is the other's lost summary."""
     by_stem: dict[str, list[Checkpoint]] = {}
-    for one in checkpoints:
-        by_stem.setdefault(one.stem, []).append(one)
-    return [family for stem, pieces in by_stem.items() for family in _divided(stem, pieces)]
-
-
-def _divided(stem: str, pieces: list[Checkpoint]) -> list[Family]:
-    # The summary that lies in gist itself is the one that counts, should there be another beside the original.
-    summaries = sorted((one for one in pieces if one.is_summary), key=lambda one: (one.layer != GIST, one.name))
+    for checkpoint in checkpoints:
+        by_stem.setdefault(checkpoint.stem, []).append(checkpoint)
     found: list[Family] = []
-    for original in (one for one in pieces if not one.is_summary):
-        near = next((one for one in summaries if _home(one) == original.layer), None)
-        if near:
-            summaries.remove(near)
-        found.append(Family(stem, original, near))
-    if len(found) == 1 and found[0].summary is None and summaries:  # a move that was cut short
-        found[0] = replace(found[0], summary=summaries.pop(0))
-    return found + [Family(stem, None, one) for one in summaries]
-
-
-def _home(one: Checkpoint) -> str:
-    return WARM if one.layer == GIST else one.layer
+    for stem, pieces in by_stem.items():
+        # The summary that lies in gist itself is the one that counts, should there be another beside the original.
+        summaries = sorted((one for one in pieces if one.is_summary), key=lambda one: (one.layer != GIST, one.name))
+        own: list[Family] = []
+        for original in (one for one in pieces if not one.is_summary):
+            homes = (original.layer, GIST) if original.layer == WARM else (original.layer,)
+            near = next((one for one in summaries if one.layer in homes), None)
+            if near:
+                summaries.remove(near)
+            own.append(Family(stem, original, near))
+        if len(own) == 1 and own[0].summary is None and summaries:  # a move that was cut short
+            own = [replace(own[0], summary=summaries.pop(0))]
+        found += own + [Family(stem, None, one) for one in summaries]
+    return found
 
 
 @dataclass(frozen=True)
@@ -224,84 +210,67 @@ class FileMove:
     is_there: bool = False
 
 
-@dataclass(frozen=True)
-class Settled:
-    """A family in the layer where it is to lie, and what has to be done for that."""
-
-    family: Family
-    deeds: tuple[FileMove, ...]
-
-
-class Shelf:
-    """The layers as they will be once everything that was settled so far is done."""
+class LayerPlaces:
+    """Finds places in the layers as they will be once every family that was placed so far has been moved."""
 
     def __init__(self, workspace: Workspace, config: Config) -> None:
         self.root = workspace.tiers(config.tiers.path)
         self._changed: dict[Path, Path | None] = {}  # place → the file whose bytes will stand there
 
-    def settle(self, family: Family, layer: str, *, with_summary: bool = False) -> Settled:
-        """Give a family its places in a layer; under another number where its name is taken by something else.
+    def place(self, family: Family, layer: str, *, with_summary: bool = False) -> tuple[Family, tuple[FileMove, ...]]:
+        """The family as it lies in a layer, and the moves for that; under another number where its name is taken.
 
         `with_summary` keeps a place for a summary that is still to be made.
         """
-        if not with_summary and all(
-            one.place == place_of(layer, family.stem, summary=one.is_summary) for one in family.pieces
-        ):
-            return Settled(family, ())
-        self._must_be_a_layer(layer)
+        kinds = {piece.is_summary for piece in family.pieces} | ({True} if with_summary else set())
+        places = {summary: place_of(layer, family.stem, summary=summary) for summary in kinds}
+        if not with_summary and all(piece.place == places[piece.is_summary] for piece in family.pieces):
+            return family, ()
+        for folder in (self.root / name for name in ({GIST, WARM} if layer == GIST else {layer})):
+            if folder.is_symlink():  # it may lead to another layer: a file would be taken for its own double
+                raise BadInput(
+                    f"{folder} is a link, no layer of its own; put a real folder in its place.",
+                    f"{folder} 是链接，不是独立的层；请换成真正的文件夹。",
+                )
         for number in count(1):
             stem = family.stem if number == 1 else _numbered(family.stem, number)
-            if number == 1 and not _can_lie(family, layer, with_summary=with_summary):
+            if any(len(os.fsencode(place.rpartition("/")[2])) > _LONGEST for place in places.values()) and number == 1:
                 continue
             if with_summary and self._standing(self.root / place_of(layer, stem, summary=True)) is not None:
                 continue
-            after = [self._placed(one, layer, stem) for one in family.pieces]
-            if all(self._fits(one, to.path) for one, to in zip(family.pieces, after, strict=True)):
+            moved = [self._moved(piece, layer, stem) for piece in family.pieces]
+            if all(self._fits(piece, to.path) for piece, to in zip(family.pieces, moved, strict=True)):
                 break
-        deeds: list[FileMove] = []
-        for one, to in zip(family.pieces, after, strict=True):
-            if one.path != to.path:
-                deeds.append(FileMove(one, to.path, is_there=self._standing(to.path) is not None))
-                self._changed |= {to.path: self._standing(to.path) or self._standing(one.path), one.path: None}
-        summary = next((one for one in after if one.is_summary), None)
-        original = next((one for one in after if not one.is_summary), None)
-        return Settled(Family(stem, original, summary), tuple(deeds))
-
-    def _must_be_a_layer(self, layer: str) -> None:
-        """A link in the place of a layer may lead to another one: a file would lie beside itself, and be taken for its double."""
-        for folder in (self.root / one for one in ({GIST, WARM} if layer == GIST else {layer})):
-            if folder.is_symlink():
-                raise BadInput(
-                    say(
-                        f"{folder} is a link, no layer of its own; put a real folder in its place.",
-                        f"{folder} 是链接，不是独立的层；请换成真正的文件夹。",
-                    )
-                )
+        moves: list[FileMove] = []
+        for piece, to in zip(family.pieces, moved, strict=True):
+            if piece.path != to.path:
+                moves.append(FileMove(piece, to.path, is_there=self._standing(to.path) is not None))
+                self._changed |= {to.path: self._standing(to.path) or self._standing(piece.path), piece.path: None}
+        by_kind = {piece.is_summary: piece for piece in moved}
+        return Family(stem, by_kind.get(False), by_kind.get(True)), tuple(moves)
 
     def clear(self, family: Family) -> None:
         """The family will be gone."""
-        self._changed |= dict.fromkeys((one.path for one in family.pieces), None)
+        self._changed |= dict.fromkeys((piece.path for piece in family.pieces), None)
 
-    def _placed(self, one: Checkpoint, layer: str, stem: str) -> Checkpoint:
-        place = place_of(layer, stem, summary=one.is_summary)
-        lies, _, name = place.partition("/")
-        return replace(one, layer=lies, name=name, path=self.root / place)
+    def _moved(self, piece: Checkpoint, layer: str, stem: str) -> Checkpoint:
+        place = place_of(layer, stem, summary=piece.is_summary)
+        layer, _, name = place.partition("/")
+        return replace(piece, layer=layer, name=name, path=self.root / place)
 
     def _standing(self, place: Path) -> Path | None:
         if place in self._changed:
             return self._changed[place]
         return place if os.path.lexists(place) else None
 
-    def _fits(self, one: Checkpoint, to: Path) -> bool:
+    def _fits(self, piece: Checkpoint, to: Path) -> bool:
         standing = self._standing(to)
-        return one.path == to or standing is None or _same_bytes(one.path, standing)
-
-
-def _can_lie(family: Family, layer: str, *, with_summary: bool) -> bool:
-    """Whether a file system takes the names that the family gets in a layer: a summary's may be longer than its original's."""
-    kinds = {one.is_summary for one in family.pieces} | ({True} if with_summary else set())
-    places = (place_of(layer, family.stem, summary=summary) for summary in kinds)
-    return all(len(os.fsencode(place.rpartition("/")[2])) <= _LONGEST for place in places)
+        if piece.path == to or standing is None:
+            return True
+        try:
+            return standing.is_file() and not standing.is_symlink() and piece.path.read_bytes() == standing.read_bytes()
+        except OSError:
+            return False
 
 
 def _numbered(stem: str, number: int) -> str:
@@ -311,33 +280,24 @@ def _numbered(stem: str, number: int) -> str:
     return f"{folder}{slash}{os.fsencode(name)[:room].decode('utf-8', 'ignore')}-{number}"
 
 
-def _same_bytes(one: Path, other: Path) -> bool:
-    try:
-        if other.is_symlink() or not other.is_file() or one.stat().st_size != other.stat().st_size:
-            return False
-        return one.read_bytes() == other.read_bytes()
-    except OSError:
-        return False
-
-
-def apply_move(op: Operation, deed: FileMove) -> None:
+def apply_move(op: Operation, move: FileMove) -> None:
     """Move the file, or take it away beside its double; `ChangedOutside` when something is no longer as it was seen."""
-    data = checkpoint_bytes(op.workspace, deed.piece)
-    if not deed.is_there:
-        move_file(op, deed.piece.path, deed.to, read=disk.digest(data))
-        return
-    if disk.read_bytes(deed.to) != data:
-        raise changed_outside(op.workspace.relative(deed.to))
-    remove_file(op, deed.piece.path, read=disk.digest(data))
-
-
-def add_to_batch(batch: Batch, who: int, deed: FileMove, read: str | None = None) -> None:
-    """The same, to be done together with others. `read` is the hash of what will stand there by then, if not what was seen."""
-    found = read or disk.digest(checkpoint_bytes(batch.op.workspace, deed.piece))
-    if deed.is_there:
-        batch.remove(who, deed.piece.path, read=found, beside=(deed.to, found))
+    data = checkpoint_bytes(op.workspace, move.piece)
+    if not move.is_there:
+        move_file(op, move.piece.path, move.to, read=disk.digest(data))
+    elif disk.read_bytes(move.to) != data:
+        raise changed_outside(op.workspace.relative(move.to))
     else:
-        batch.move(who, deed.piece.path, deed.to, read=found)
+        remove_file(op, move.piece.path, read=disk.digest(data))
+
+
+def add_to_batch(batch: Batch, who: int, move: FileMove, read: str | None = None) -> None:
+    """The same, to be done together with others. `read` is the hash of what will stand there by then, if not what was seen."""
+    before = read or disk.digest(checkpoint_bytes(batch.op.workspace, move.piece))
+    if move.is_there:
+        batch.remove(who, move.piece.path, read=before, beside=(move.to, before))
+    else:
+        batch.move(who, move.piece.path, move.to, read=before)
 
 
 def checkpoint_bytes(workspace: Workspace, piece: Checkpoint) -> bytes:
@@ -351,9 +311,6 @@ def checkpoint_bytes(workspace: Workspace, piece: Checkpoint) -> bytes:
     return data
 
 
-# Checkpoints: whole conversations in the hot layer, secrets blacked out.
-
-
 def write_checkpoint(workspace: Workspace, clock: Clock, name: str, text: str, config: Config) -> tuple[Path, bool]:
     """Write a checkpoint, or bring one of that name up to date; where it lies, and whether anything changed.
 
@@ -362,7 +319,8 @@ def write_checkpoint(workspace: Workspace, clock: Clock, name: str, text: str, c
     path = workspace.tiers(config.tiers.path) / HOT / name
     data = (guarded(text, REDACT).rstrip("\n") + "\n").encode()
     with operation(workspace, clock, "checkpoint", config) as op, layers_lock(workspace, config):
-        sunk = _sunk(workspace, config, name)
+        named = [family for family in families(checkpoints_named(workspace, config, name)) if family.original]
+        sunk = named[0] if named and all(family.layer != HOT for family in named) else None
         if sunk and sunk.original:
             if sunk.layer != FORGOTTEN and checkpoint_bytes(workspace, sunk.original) == data:
                 return sunk.original.path, False
@@ -380,35 +338,27 @@ def write_text_checkpoint(
     """Write a text as a checkpoint of its own: nothing else goes by its name, and the same text is not kept twice."""
     data = (guarded(text, REDACT).rstrip("\n") + "\n").encode()
     with operation(workspace, clock, "checkpoint", config) as op, layers_lock(workspace, config):
-        for one in list_checkpoints(workspace, config):
-            if one.size == len(data) and one.layer != FORGOTTEN and disk.read_bytes(one.path) == data:
-                return one.path, False
+        for checkpoint in list_checkpoints(workspace, config):
+            same_size = checkpoint.size == len(data) and checkpoint.layer != FORGOTTEN
+            if same_size and disk.read_bytes(checkpoint.path) == data:
+                return checkpoint.path, False
         stem = name.removesuffix(".md")
-        free = (f"{stem}{'' if number == 1 else f'-{number}'}.md" for number in count(1))
-        path = (
-            workspace.tiers(config.tiers.path)
-            / HOT
-            / next(one for one in free if not checkpoints_named(workspace, config, one))
-        )
+        names = (f"{stem}{'' if number == 1 else f'-{number}'}.md" for number in count(1))
+        free = next(name for name in names if not checkpoints_named(workspace, config, name))
+        path = workspace.tiers(config.tiers.path) / HOT / free
         rewrite(op, path, data, read=None)
     return path, True
 
 
-def _sunk(workspace: Workspace, config: Config, name: str) -> Family | None:
-    """The checkpoint of that name in a colder layer, when none is in hot."""
-    found = [one for one in families(checkpoints_named(workspace, config, name)) if one.original]
-    return None if not found or any(one.layer == HOT for one in found) else found[0]
-
-
 def _bring_back(op: Operation, sunk: Family) -> None:
-    settled = Shelf(op.workspace, op.config).settle(sunk, HOT)
-    for deed in settled.deeds:
-        apply_move(op, deed)
+    family, moves = LayerPlaces(op.workspace, op.config).place(sunk, HOT)
+    for move in moves:
+        apply_move(op, move)
     try:
         counts = refcount.read_counts(op.workspace, op.config)
     except NacreError:
         return  # organise says what is wrong with it, and finds the entry by its name once it is mended
-    keys = [one.place for one in sunk.pieces if isinstance(counts.entries.get(one.place), dict)]
+    keys = [piece.place for piece in sunk.pieces if isinstance(counts.entries.get(piece.place), dict)]
     for key in keys[-1:]:  # that of the original, where both were counted
         entry = {name: value for name, value in counts.entries[key].items() if name != refcount.FORGOTTEN}
-        refcount.write_counts(op, counts, refcount.move_counts(counts.entries, [key], settled.family.lead.place, entry))
+        refcount.write_counts(op, counts, refcount.move_counts(counts.entries, [key], family.lead.place, entry))
