@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from nacre.vault.injected import Log
     from nacre.vault.review import Question
     from nacre.vault.undo import UndoPlan
-    from nacre.vault.wal import Edit, Snapshot, SnapshotPlan, StateInput
+    from nacre.vault.wal import Edit, Snapshot, SnapshotPlan
     from nacre.vault.working import State
 
 
@@ -339,46 +339,42 @@ class Working:
 
     def task(self, text: str, *, dry_run: bool = False) -> Edit:
         """Say what is being done now."""
-        return self._change("task", lambda wal, state: wal.task(state, text), dry_run=dry_run)
+        return self._change("task", text, dry_run=dry_run)
 
     def drop(self, *, dry_run: bool = False) -> Edit:
         """Let the current task go unfinished."""
-        return self._change("task", lambda wal, state: wal.drop(state), dry_run=dry_run)
+        return self._change("drop", dry_run=dry_run)
 
     def decide(self, text: str, *, dry_run: bool = False) -> Edit:
         """Write a decision down with its time; the oldest move to today's log when there are too many."""
-        return self._change("decide", lambda wal, state: wal.decide(state, text), dry_run=dry_run)
+        return self._change("decide", text, dry_run=dry_run)
 
     def context(self, key: str, value: str, *, dry_run: bool = False) -> Edit:
         """Keep a value by its key, in the place of the one that it had."""
-        return self._change("context", lambda wal, state: wal.context(state, key, value), dry_run=dry_run)
+        return self._change("context", key, value, dry_run=dry_run)
 
     def pending(self, text: str, *, dry_run: bool = False) -> Edit:
         """Write down what is still to be done."""
-        return self._change("pending", lambda wal, state: wal.pending(state, text), dry_run=dry_run)
+        return self._change("pending", text, dry_run=dry_run)
 
     def done(self, which: str | int | None = None, *, dry_run: bool = False) -> Edit:
         """Finish something pending by its number or words, or the current task; today's log says so."""
-        from nacre.vault import disk
-
-        name = None if which is None else str(which)
-        today = disk.read_bytes(self.workspace.day(self.opened.clock.today())) if name else None
-        log = (today or b"").decode("utf-8", "replace")
-        return self._change("done", lambda wal, state: wal.done(state, name, log=log), dry_run=dry_run)
+        if which is None:
+            return self._change("finish", dry_run=dry_run)
+        return self._change("done", str(which), dry_run=dry_run)
 
     def blocker(self, text: str, *, dry_run: bool = False) -> Edit:
         """Write down what stands in the way."""
-        return self._change("blocker", lambda wal, state: wal.blocker(state, text), dry_run=dry_run)
+        return self._change("blocker", text, dry_run=dry_run)
 
     def clear(self, which: str | int, *, dry_run: bool = False) -> Edit:
         """Take out a blocker by its number or words; today's log says so."""
-        return self._change("blocker", lambda wal, state: wal.clear(state, str(which)), dry_run=dry_run)
+        return self._change("clear", str(which), dry_run=dry_run)
 
-    def _change(self, verb: str, make: Callable[[Any, StateInput], Edit], *, dry_run: bool) -> Edit:
-        from nacre.vault import wal
+    def _change(self, action: str, *words: str, dry_run: bool) -> Edit:
+        from nacre.vault.wal import change
 
-        place = self.workspace, self.opened.clock, self.opened.config
-        return wal.change(*place, verb, lambda state: make(wal, state), dry_run=dry_run)
+        return change(self.opened, action, *words, dry_run=dry_run)
 
     def shown(self) -> State:
         """The file as it may be shown: without the secrets that somebody wrote into it, and without what the eye cannot see."""
@@ -420,19 +416,15 @@ class Working:
 
     def snapshot(self, name: str | None = None, *, dry_run: bool = False) -> SnapshotPlan:
         """Keep a copy of it as it is now."""
-        from nacre.vault.wal import plan_snapshot, take_snapshot
+        from nacre.vault.wal import snapshot
 
-        if dry_run:
-            return plan_snapshot(self.workspace, self.opened.clock, name)
-        return take_snapshot(self.workspace, self.opened.clock, self.opened.config, name)
+        return snapshot(self.opened, name, dry_run=dry_run)
 
     def restore(self, name: str | None = None, *, dry_run: bool = False) -> SnapshotPlan:
         """Bring a copy back, the newest when none is named."""
-        from nacre.vault.wal import plan_restore, restore_snapshot
+        from nacre.vault.wal import restore
 
-        if dry_run:
-            return plan_restore(self.workspace, name)
-        return restore_snapshot(self.workspace, self.opened.clock, self.opened.config, name)
+        return restore(self.opened, name, dry_run=dry_run)
 
 
 def _no_section(name: str) -> BadInput:
@@ -1217,23 +1209,20 @@ class Memory:
 
         if self.scope.group is not None:
             return flush.Flush(flush.GROUP, say("In a group nothing is written down.", "群组范围内不作记录。"))
-        place = self.workspace, self.clock, self.config
+        own = self.opened
         if tokens is None or window is None:
-            return flush.flush_blocked(*place) or flush.Flush("prompts", "", 0, *flush.flush_prompts_for(*place))
-        return flush.ask_flush(*place, tokens, window, session=session, compactions=compactions, dry_run=dry_run)
+            return flush.flush_blocked(own) or flush.Flush("prompts", "", 0, *flush.flush_prompts_for(own))
+        return flush.ask_flush(own, tokens, window, session=session, compactions=compactions, dry_run=dry_run)
 
     def flush_answer(self, text: str, *, session: str = "default", dry_run: bool = False) -> FlushAnswer:
         """Take the agent's answer to the turn before compaction into today's log."""
         from nacre.layers.flush import take_answer
 
-        own = self.owned
-        return take_answer(own.workspace, own.clock, own.config, text, session=session, dry_run=dry_run)
+        return take_answer(self.owned, text, session=session, dry_run=dry_run)
 
     def flush_check(self, *, session: str = "default", restore: bool = False) -> tuple[FlushCheck, tuple[str, ...]]:
         """Which reference files changed since a session got the prompts; those that were brought back, where asked for."""
         from nacre.layers import flush
 
-        own = self.owned
-        check = flush.check_flush(own.workspace, own.clock, session)
-        restored = flush.restore_files(own.workspace, own.clock, own.config, check.touched) if restore else ()
-        return check, restored
+        check = flush.check_flush(self.owned, session)
+        return check, flush.restore_files(self.owned, check.touched) if restore else ()

@@ -39,6 +39,7 @@ from nacre.layers.flush import (
 )
 from nacre.layers.flush_prompts import LONGEST, MOST_LINES, REFERENCE, SILENCE, flush_prompts, with_rules
 from nacre.memory import Memory
+from nacre.model.context import Context
 from nacre.model.workspace import Workspace
 from nacre.sources.consent import begin_pause
 from nacre.tidy.collect import log_lines
@@ -182,7 +183,7 @@ def test_in_a_group_when_switched_off_and_in_a_pause_nothing_is_due(root: Path) 
         with pytest.raises(BadInput):
             memory.flush_check()
     off = Config(flush=FlushSettings(enabled=False))
-    assert not ask_flush(Workspace(root), Clock(dt.UTC, MOMENT), off, FULL, WINDOW, session="a").due
+    assert not ask_flush(Context(Workspace(root), off, Clock(dt.UTC, MOMENT)), FULL, WINDOW, session="a").due
     begin_pause(Workspace(root), MOMENT, None)
     assert code(root, FULL) == PAUSED
     with at(root) as memory, pytest.raises(BadInput, match="paused"):
@@ -211,11 +212,13 @@ def test_a_read_only_workspace_is_not_flushed() -> None:
         os.chmod(folder, 0o755)
         for path in (root, *root.rglob("*")):
             path.chmod(0o555 if path.is_dir() else 0o444)
-        assert ask_flush(Workspace(root), Clock(dt.UTC, MOMENT), Config(), FULL, WINDOW, session="a", dry_run=True).due
+        assert ask_flush(
+            Context(Workspace(root), Config(), Clock(dt.UTC, MOMENT)), FULL, WINDOW, session="a", dry_run=True
+        ).due
 
         def as_nobody() -> None:
             os.setuid(65534)
-            found = ask_flush(Workspace(root), Clock(dt.UTC, MOMENT), Config(), FULL, WINDOW, session="a")
+            found = ask_flush(Context(Workspace(root), Config(), Clock(dt.UTC, MOMENT)), FULL, WINDOW, session="a")
             assert found.code == READ_ONLY
             assert str(root) in found.reason
 
@@ -256,7 +259,11 @@ def test_the_day_is_the_users_own(root: Path) -> None:
 def test_the_prompts_follow_the_settings_or_else_the_talk(root: Path) -> None:
     def language(chosen: str = "auto") -> str:
         asked = ask_flush(
-            Workspace(root), Clock(dt.UTC, MOMENT), Config(language=chosen), FULL, WINDOW, session="x", dry_run=True
+            Context(Workspace(root), Config(language=chosen), Clock(dt.UTC, MOMENT)),
+            FULL,
+            WINDOW,
+            session="x",
+            dry_run=True,
         )
         assert asked.prompts
         return "zh" if "只读" in asked.prompts.system else "en"
@@ -310,7 +317,7 @@ def test_a_prompt_that_knows_no_silence_learns_it() -> None:
 
 def test_custom_prompts_come_from_the_settings(root: Path) -> None:
     config = Config(flush=FlushSettings(prompt="Keep it short.", system_prompt="请简短。"))
-    told = ask_flush(Workspace(root), Clock(dt.UTC, MOMENT), config, FULL, WINDOW, session="a").prompts
+    told = ask_flush(Context(Workspace(root), config, Clock(dt.UTC, MOMENT)), FULL, WINDOW, session="a").prompts
     assert told
     assert told.user.startswith("Keep it short.\n\n- Write only into memory/2026-02-14.md")
     assert told.system.startswith("请简短。\n\n- 只写入 memory/2026-02-14.md")

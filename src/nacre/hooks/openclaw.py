@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from nacre.errors import BadInput
@@ -66,8 +67,8 @@ def _plan(memory: Memory, days: int) -> dict[str, Any]:
     clock = memory.clock.at(today + dt.timedelta(days=days)) if days else memory.clock
     end = memory.clock.parse((today + dt.timedelta(days=days)).isoformat())
     plan = None
-    if flush.flush_blocked(memory.workspace, memory.clock, memory.config) is None:
-        path, told = flush.flush_prompts_for(memory.workspace, clock, memory.config)
+    if flush.flush_blocked(memory.opened) is None:
+        path, told = flush.flush_prompts_for(replace(memory.opened, clock=clock))
         plan = {
             "softThresholdTokens": settings.soft_threshold_tokens,
             "reserveTokensFloor": settings.reserve_tokens,

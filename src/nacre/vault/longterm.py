@@ -17,7 +17,7 @@ from nacre.model.workspace import Workspace
 from nacre.vault import disk, writing
 from nacre.vault.entries import words_of
 from nacre.vault.history import CREATE, Change, Operation, operation
-from nacre.vault.markdown import Document, Item, Section, add_bullet, add_section, document, open_document
+from nacre.vault.markdown import Document, Item, Section, add_bullet, add_section, document, open_document, plain_title
 from nacre.vault.writing import expect, guarded, rewrite
 
 SECTIONS = ("User Preferences", "Active Projects", "Key Decisions", "Important Contacts")
@@ -108,7 +108,7 @@ def section_for(doc: Document, type: str | None) -> str:  # noqa: A002 - the wor
                 f"类型为“{type}”的条目不属于 MEMORY.md。",
             )
         )
-    titles = {_plain(section.title): section.title for section in reversed(doc.sections) if section.level}
+    titles = {plain_title(section.title): section.title for section in reversed(doc.sections) if section.level}
     for wanted in _FITTING[kind]:
         if wanted in titles:
             return titles[wanted]
@@ -144,7 +144,7 @@ def plan_add(
     shown = workspace.relative(path)
     if doc and (known := _same(doc, words)):
         return Edit(path, doc.hash, doc.data, Plan(), known.section, known.start)
-    found = next((one for one in begun.sections if one.level and _plain(one.title) == _plain(title)), None)
+    found = next((one for one in begun.sections if one.level and plain_title(one.title) == plain_title(title)), None)
     data = add_bullet(begun, found, words) if found else add_section(begun, title, [words])
     writing.check_limits(workspace, path, doc.data if doc else None, data, settings)
     added = _same(document(path, data), words)
@@ -198,10 +198,6 @@ def _same(doc: Document, words: str) -> Item | None:
         if item.words == words or item.text.strip() == words:
             return item
     return None
-
-
-def _plain(title: str) -> str:
-    return " ".join(re.sub(r"[\W_]+", " ", title).casefold().split())
 
 
 # Lessons of a skill: `skills/<skill>/docs/retrospect.md` in the workspace, where the agent that uses the skill looks.

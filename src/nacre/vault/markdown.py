@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -216,7 +216,9 @@ def add_bullet(doc: Document, section: Section, text: str) -> bytes:
     top = section.start + section.headings - 1
     for after, lines in ((last, [*gap, marker + text]), (top, [marker + text]), (top, [marker + text, ""])):
         data = insert_lines(doc, after, lines)
-        if _only_adds(doc, document(doc.path, data), after + 1 + lines.index(marker + text)):
+        made, line = document(doc.path, data), after + 1 + lines.index(marker + text)
+        is_item = any(item.start == item.end == line for item in made.items)
+        if is_item and shape_of(made, (line,)) == shape_of(doc):  # it hides nothing that stood there
             return data
     raise BadInput(
         say(
@@ -226,17 +228,15 @@ def add_bullet(doc: Document, section: Section, text: str) -> bytes:
     )
 
 
-def _only_adds(old: Document, new: Document, line: int) -> bool:
-    """Whether the line became an item of its own and everything else is what it was."""
-    added = [item for item in new.items if item.start == item.end == line]
-    others = [item.text for item in new.items if item.start != line]
-    titles = [section.title for section in new.sections if section.level]
-    return (
-        len(added) == 1
-        and others == [item.text for item in old.items]
-        and titles == [section.title for section in old.sections if section.level]
-        and new.frontmatter == old.frontmatter
-    )
+def shape_of(doc: Document, but: Container[int] = ()) -> tuple[list[str], list[str], str | None]:
+    """What an edit must not hide: the headings, the list items but for those that begin on some lines, and the frontmatter."""
+    items = [item.text for item in doc.items if item.start not in but]
+    return [section.title for section in doc.sections if section.level], items, doc.frontmatter
+
+
+def plain_title(title: str) -> str:
+    """A heading without its signs and case, by which it is compared."""
+    return " ".join(re.sub(r"[\W_]+", " ", title).casefold().split())
 
 
 def _next_marker(own: Sequence[Item], doc: Document) -> str:

@@ -5,19 +5,17 @@ from __future__ import annotations
 import datetime as dt
 import os
 import re
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from nacre.clock import Clock
-from nacre.config.settings import Config, StateSettings
 from nacre.errors import BadInput, NotFound
 from nacre.i18n import say
+from nacre.model.context import Context
 from nacre.model.report import Plan, Step
 from nacre.model.workspace import Workspace
 from nacre.vault import disk, working
-from nacre.vault import working as vault_working
 from nacre.vault.history import Operation, operation
 from nacre.vault.markdown import Document, document, replace_lines
 from nacre.vault.working import (
@@ -33,19 +31,6 @@ from nacre.vault.working import (
     section_entries,
 )
 from nacre.vault.writing import expect, guarded, remove_file, rewrite, write_recorded
-
-
-class StateInput(NamedTuple):
-    """What a change is planned from."""
-
-    shown: str
-    state: State
-    now: dt.datetime
-    settings: StateSettings
-
-    @property
-    def document(self) -> Document:
-        return self.state.document
 
 
 class Edit(NamedTuple):
@@ -67,293 +52,262 @@ class Edit(NamedTuple):
         return bool(self.plan)
 
 
-Planner = Callable[[StateInput], Edit]
-
-
-def change(
-    workspace: Workspace, clock: Clock, config: Config, verb: str, make: Planner, *, dry_run: bool = False
-) -> Edit:
-    """Plan a change and carry it out: one operation, undone as one."""
-    working.writable(workspace)
+def change(context: Context, action: str, *words: str, dry_run: bool = False) -> Edit:
+    """Plan a change and carry it out: one operation, undone as one. `action` is one of task, drop, decide, context, pending,
+    done, finish, blocker, clear."""
+    command, make = _ACTIONS[action]
+    working.writable(context.workspace)
     if dry_run:
-        return make(_state_input(workspace, clock, config))
-    with operation(workspace, clock, f"wal {verb}", config) as op:
-        edit = make(_state_input(workspace, clock, config))
-        apply_edit(op, edit)
+        return make(_Change(context), *words)
+    with operation(context.workspace, context.clock, f"wal {command}", context.config) as op:
+        edit = make(_Change(context), *words)
+        if edit.log:  # the log first: killed in between, nothing is lost, and the next run does not write it twice
+            from nacre.vault import daily
+
+            daily.append_notes(op.workspace, op.clock, op.command, edit.log, by_agent=True, config=op.config)
+        if edit.changed:
+            rewrite(op, edit.path, edit.data, read=edit.read)
     return edit
 
 
-def apply_edit(op: Operation, edit: Edit) -> None:
-    """The log first: killed in between, nothing is lost, and the next run does not write it twice."""
-    if not edit.changed:
-        return
-    if edit.log:
-        from nacre.vault import daily
+class _Change:
+    """Working memory as it stands, and the edits that are planned from it."""
 
-        daily.append_notes(op.workspace, op.clock, op.command, edit.log, by_agent=True, config=op.config)
-    rewrite(op, edit.path, edit.data, read=edit.read)
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.now = context.clock.now()
+        self.settings = context.config.state
+        self.state: State = working.read_state(context.workspace, context.clock)
+        self.doc = self.state.document
 
+    def dated(self) -> Document:
+        return working.dated(self.state, self.now.date())
 
-def _state_input(workspace: Workspace, clock: Clock, config: Config) -> StateInput:
-    state = working.read_state(workspace, clock)
-    return StateInput(workspace.relative(workspace.state), state, clock.now(), config.state)
+    def task(self, text: str) -> Edit:
+        """Say what is being done now, instead of what stood there."""
+        words = self._checked(text)
+        line = as_text(words)
+        if same(working.current_task(self.doc), words):
+            return self._nothing(TASK, line)
+        doc = working.with_task(working.with_section(self.dated(), TASK), line)
+        return self._edit(doc, TASK, line, "set", say("new current task", "新的当前任务"))
 
+    def drop(self) -> Edit:
+        """Let the current task go unfinished; today's log says so."""
+        return self._end_task("drop", say("dropped", "已放弃"), "Dropped", "已放弃")
 
-def task(desk: StateInput, text: str) -> Edit:
-    """Say what is being done now, instead of what stood there."""
-    words = _said(desk, text)
-    line = as_text(words)
-    if same(working.current_task(desk.document), words):
-        return _nothing(desk, TASK, line)
-    doc = vault_working.with_section(vault_working.dated(desk.state, desk.now.date()), TASK)
-    reason = say("new current task", "新的当前任务")
-    return _edit(desk, vault_working.with_task(doc, line), TASK, line, "set", reason)
+    def decide(self, text: str) -> Edit:
+        """Write a decision down with its time. One that stands there already is not doubled: the later time holds."""
+        words = self._checked(text)
+        line = f"[{self.now:%H:%M}] {as_text(words, first=False)}"
+        known = section_entries(self.doc, DECISIONS)
+        if known and same(known[-1].words, words):
+            written = next(item.text for item in self.doc.items if item.start == known[-1].start)
+            return self._nothing(DECISIONS, written)
+        doc = working.dated(self.state, self.now.date(), marked=True)
+        doc = working.without(doc, [entry for entry in section_entries(doc, DECISIONS) if same(entry.words, words)])
+        doc, gone = working.oldest(working.added(doc, DECISIONS, line), DECISIONS, self.settings.max_entries)
+        log = []
+        for entry in gone:
+            is_old = entry.day not in ("", self.now.date().isoformat())
+            log.append(_labelled(f"{entry.words} ({entry.day})" if is_old else entry.words, "[Decision] ", "[决策] "))
+        return self._edit(doc, DECISIONS, line, "add", say("new decision", "新的决策"), log)
 
-
-def decide(desk: StateInput, text: str) -> Edit:
-    """Write a decision down with its time. One that stands there already is not doubled: the later time holds."""
-    words = _said(desk, text)
-    line = f"[{desk.now:%H:%M}] {as_text(words, first=False)}"
-    known = section_entries(desk.document, DECISIONS)
-    if known and same(known[-1].words, words):
-        return _nothing(desk, DECISIONS, _text_of(desk.document, known[-1]))
-    doc = vault_working.dated(desk.state, desk.now.date(), marked=True)
-    doc = vault_working.without(doc, [one for one in section_entries(doc, DECISIONS) if same(one.words, words)])
-    doc = vault_working.added(doc, DECISIONS, line)
-    doc, gone = vault_working.oldest(doc, DECISIONS, desk.settings.max_entries)
-    log = [_labelled(_with_day(one, desk), "Decision", "决策") for one in gone]
-    return _edit(desk, doc, DECISIONS, line, "add", say("new decision", "新的决策"), log)
-
-
-def context(desk: StateInput, key: str, value: str) -> Edit:
-    """Keep a value by its key; the value that it had gives way."""
-    name, words = _said(desk, key), _said(desk, value)
-    if ":" in name or "：" in name:
-        raise BadInput(
-            say(
+    def keep_value(self, key: str, value: str) -> Edit:
+        """Keep a value by its key; the value that it had gives way."""
+        name, words = self._checked(key), self._checked(value)
+        if ":" in name or "：" in name:
+            raise BadInput(
                 f'A key must not hold a colon: "{name}". Write for example: nacre wal context deadline 2026-03-31',
                 f"键中不能有冒号：“{name}”。例如：nacre wal context deadline 2026-03-31",
             )
+        self._checked(f"{name}: {words}", most=2 * self.settings.max_chars + 2)
+        line = as_text(f"{name}: {words}")
+
+        def known(doc: Document) -> list[StateEntry]:
+            return [entry for entry in section_entries(doc, CONTEXT) if same(entry.key, name)]
+
+        before = known(self.doc)
+        if [entry.words for entry in before] == [words]:
+            return self._nothing(CONTEXT, line)
+        doc = self.dated()
+        if before:
+            doc = working.without(doc, known(doc)[1:])
+            (entry,) = known(doc)
+            marker = next(item.marker for item in doc.items if item.start == entry.start)
+            made = document(doc.path, replace_lines(doc, entry.start, entry.end, [marker + line]))
+            if not working.hides_nothing(doc, made, CONTEXT):
+                raise working.stuck(doc, CONTEXT)
+            doc = made
+        else:
+            doc = working.added(doc, CONTEXT, line)
+        doc, gone = working.oldest(doc, CONTEXT, self.settings.max_entries)
+        log = [f"{entry.key}{say(': ', '：')}{entry.words}" if entry.key else entry.words for entry in gone]
+        return self._edit(doc, CONTEXT, line, "set" if before else "add", say("key context", "关键上下文"), log)
+
+    def pending(self, text: str) -> Edit:
+        """Write down what is still to be done."""
+        words = self._checked(text)
+        line = f"[ ] {as_text(words, first=False)}"
+        count = len(_open(self.doc, PENDING))
+        full = BadInput(
+            f'There are {count} things pending, and that is the most. Finish some first: "nacre wal done 1".',
+            f"待办已有 {count} 项，达到上限。请先完成一些：“nacre wal done 1”。",
         )
-    _said(desk, f"{name}: {words}", most=2 * desk.settings.max_chars + 2)
-    line = as_text(f"{name}: {words}")
-    known = [one for one in section_entries(desk.document, CONTEXT) if same(one.key, name)]
-    if [one.words for one in known] == [words]:
-        return _nothing(desk, CONTEXT, line)
-    doc = vault_working.dated(desk.state, desk.now.date())
-    if known:
-        again = [one for one in section_entries(doc, CONTEXT) if same(one.key, name)]
-        doc = vault_working.without(doc, again[1:])
-        first = next(one for one in section_entries(doc, CONTEXT) if same(one.key, name))
-        marker = next(item.marker for item in doc.items if item.start == first.start)
-        made = document(doc.path, replace_lines(doc, first.start, first.end, [marker + line]))
-        if not vault_working.hides_nothing(doc, made, but=CONTEXT):
-            raise working.stuck(doc, working.heading_for(doc, CONTEXT))
-        doc = made
-    else:
-        doc = vault_working.added(doc, CONTEXT, line)
-    doc, gone = vault_working.oldest(doc, CONTEXT, desk.settings.max_entries)
-    log = [f"{one.key}{say(': ', '：')}{one.words}" if one.key else one.words for one in gone]
-    return _edit(desk, doc, CONTEXT, line, "set" if known else "add", say("key context", "关键上下文"), log)
+        return self._add(PENDING, words, line, say("still to be done", "待办"), full)
 
-
-def pending(desk: StateInput, text: str) -> Edit:
-    """Write down what is still to be done."""
-    words = _said(desk, text)
-    line = f"[ ] {as_text(words, first=False)}"
-    still = _open(desk.document, PENDING)
-    if any(same(one.words, words) for one in still):
-        return _nothing(desk, PENDING, line)
-    if len(still) >= desk.settings.max_entries:
-        raise BadInput(
-            say(
-                f'There are {len(still)} things pending, and that is the most. Finish some first: "nacre wal done 1".',
-                f"待办已有 {len(still)} 项，达到上限。请先完成一些：“nacre wal done 1”。",
-            )
+    def blocker(self, text: str) -> Edit:
+        """Write down what stands in the way."""
+        words = self._checked(text)
+        count = len(_open(self.doc, BLOCKERS))
+        full = BadInput(
+            f'There are {count} blockers, and that is the most. Clear some first: "nacre wal blocker --clear 1".',
+            f"阻塞项已有 {count} 项，达到上限。请先解除一些：“nacre wal blocker --clear 1”。",
         )
-    doc = vault_working.added(vault_working.dated(desk.state, desk.now.date()), PENDING, line)
-    return _edit(desk, doc, PENDING, line, "add", say("still to be done", "待办"))
+        return self._add(BLOCKERS, words, as_text(words), say("stands in the way", "阻碍进展"), full)
 
+    def done(self, which: str) -> Edit:
+        """Finish something pending, by its number or its words."""
+        entry = _find(self.doc, PENDING, which)
+        if not entry and not which.strip().isdecimal():
+            path = self.context.workspace.day(self.now.date())
+            log = (disk.read_bytes(path) or b"").decode("utf-8", "replace").splitlines()
+            words = self._checked(which)
+            if f"- {_task_line(words, 'Done', '已完成')}" in log:
+                return self._nothing(PENDING, words)
+        return self._take_out(PENDING, entry, which, "finish", say("finished", "已完成"), "Done", "已完成")
 
-def blocker(desk: StateInput, text: str) -> Edit:
-    """Write down what stands in the way."""
-    words = _said(desk, text)
-    line = as_text(words)
-    known = section_entries(desk.document, BLOCKERS)
-    if any(same(one.words, words) for one in known):
-        return _nothing(desk, BLOCKERS, line)
-    if len(known) >= desk.settings.max_entries:
-        raise BadInput(
-            say(
-                f'There are {len(known)} blockers, and that is the most. Clear some first: "nacre wal blocker --clear 1".',
-                f"阻塞项已有 {len(known)} 项，达到上限。请先解除一些：“nacre wal blocker --clear 1”。",
-            )
-        )
-    return _edit(
-        desk,
-        vault_working.added(vault_working.dated(desk.state, desk.now.date()), BLOCKERS, line),
-        BLOCKERS,
-        line,
-        "add",
-        say("stands in the way", "阻碍进展"),
-    )
+    def finish(self) -> Edit:
+        """Finish the current task."""
+        return self._end_task("finish", say("finished", "已完成"), "Done", "已完成")
 
+    def clear(self, which: str) -> Edit:
+        """Take out a blocker that no longer stands in the way, by its number or its words."""
+        entry, reason = _find(self.doc, BLOCKERS, which), say("no longer in the way", "已解除")
+        return self._take_out(BLOCKERS, entry, which, "clear", reason, "No longer blocked", "阻塞已解除")
 
-def done(desk: StateInput, which: str | None = None, *, log: str = "") -> Edit:
-    """Finish something pending, by its number or its words; without either, the current task. `log` is today's log so far."""
-    if which is None:
-        words = working.current_task(desk.document)
+    def _add(self, name: str, words: str, line: str, reason: str, full: BadInput) -> Edit:
+        entries = _open(self.doc, name)
+        if any(same(entry.words, words) for entry in entries):
+            return self._nothing(name, line)
+        if len(entries) >= self.settings.max_entries:
+            raise full
+        return self._edit(working.added(self.dated(), name, line), name, line, "add", reason)
+
+    def _end_task(self, action: str, reason: str, english: str, chinese: str) -> Edit:
+        words = working.current_task(self.doc)
         if not words:
-            return _nothing(desk, TASK, "")
-        doc = vault_working.with_task(vault_working.dated(desk.state, desk.now.date()), None)
-        return _edit(desk, doc, TASK, words, "finish", say("finished", "已完成"), [_finished(words)])
-    found = _meant(desk.document, PENDING, which)
-    if not found and not which.strip().isdecimal() and f"- {_finished(_said(desk, which))}" in log.splitlines():
-        return _nothing(desk, PENDING, _said(desk, which))
-    return _taken_out(desk, PENDING, found, which, "finish", _finished)
+            return self._nothing(TASK, "")
+        doc = working.with_task(self.dated(), None)
+        return self._edit(doc, TASK, words, action, reason, [_task_line(words, english, chinese)])
 
-
-def drop(desk: StateInput) -> Edit:
-    """Let the current task go unfinished; today's log says so."""
-    words = working.current_task(desk.document)
-    if not words:
-        return _nothing(desk, TASK, "")
-    doc = vault_working.with_task(vault_working.dated(desk.state, desk.now.date()), None)
-    return _edit(desk, doc, TASK, words, "drop", say("dropped", "已放弃"), [_dropped(words)])
-
-
-def clear(desk: StateInput, which: str) -> Edit:
-    """Take out a blocker that no longer stands in the way, by its number or its words."""
-    return _taken_out(desk, BLOCKERS, _meant(desk.document, BLOCKERS, which), which, "clear", _cleared)
-
-
-def _taken_out(
-    desk: StateInput, name: str, found: StateEntry | None, which: str, action: str, told: Callable[[str], str]
-) -> Edit:
-    if found is None:
-        listed = _open(desk.document, name)
-        there = _shown(say("; ", "；").join(f"{number} {one.words}" for number, one in enumerate(listed, start=1)))
-        title = working.heading_for(desk.document, name)
-        raise NotFound(
-            say(
+    def _take_out(
+        self, name: str, entry: StateEntry | None, which: str, action: str, reason: str, english: str, chinese: str
+    ) -> Edit:
+        if entry is None:
+            listed = enumerate(_open(self.doc, name), start=1)
+            there = _redacted(say("; ", "；").join(f"{number} {known.words}" for number, known in listed))
+            title = working.heading_for(self.doc, name)
+            raise NotFound(
                 f'"{which}" is not under “{title}”; there is: {there or "nothing"}.',
                 f"“{title}”下没有“{which}”；现有：{there or '无'}。",
             )
-        )
-    doc = vault_working.dated(desk.state, desk.now.date())
-    at = next(at for at, (one, _) in enumerate(working.nested_entries(desk.document, name)) if one.start == found.start)
-    again = working.nested_entries(doc, name)[at].line
-    reason = say("finished", "已完成") if action == "finish" else say("no longer in the way", "已解除")
-    return _edit(desk, vault_working.without(doc, [again]), name, found.words, action, reason, [told(found.words)])
+        doc = self.dated()
+        starts = [known.start for known, _ in working.nested_entries(self.doc, name)]
+        again = working.nested_entries(doc, name)[starts.index(entry.start)][0]
+        log = [_task_line(entry.words, english, chinese)]
+        return self._edit(working.without(doc, [again]), name, entry.words, action, reason, log)
 
+    def _checked(self, text: str, *, most: int | None = None) -> str:
+        """The words on one line, without control characters; `SecretRefused`, or an error that says what is wrong with them."""
+        from nacre.guard.sanitise import one_line
 
-def _meant(doc: Document, name: str, which: str) -> StateEntry | None:
-    """The entry of that number, or with these words: all of them, or some that no other has. By its words one that is nested in
-    another is found too, and the words of such a one are not those of the other."""
-    wanted = " ".join(which.split())
-    known = _open(doc, name)
-    exactly = [one for one in known if same(one.words, wanted)]
-    if exactly or not wanted:
-        return exactly[0] if exactly else None
-    if wanted.isdecimal() and len(wanted) < 10:
-        return known[int(wanted) - 1] if 1 <= int(wanted) <= len(known) else None
-    listed = [one for one in working.nested_entries(doc, name) if not one.line.done]
-    alike = [one.line for one in listed if same(one.own.words, wanted)]
-    holding = alike or [one.line for one in listed if wanted.casefold() in one.own.words.casefold()]
-    if len(holding) > 1:
-        there = _shown(say("; ", "；").join(one.words for one in holding))
-        raise BadInput(
-            say(
-                f'"{which}" could be any of {len(holding)}: {there}. Say more of it.',
-                f"“{which}”可能是 {len(holding)} 项之一：{there}。请写得更完整。",
-            )
-        )
-    return holding[0] if holding else None
-
-
-def _open(doc: Document, name: str) -> list[StateEntry]:
-    return [one for one in section_entries(doc, name) if not one.done]
-
-
-def _said(desk: StateInput, text: str, *, most: int | None = None) -> str:
-    """The words on one line, without control characters; `SecretRefused`, or an error that says what is wrong with them."""
-    from nacre.guard.sanitise import one_line
-
-    words = one_line(guarded(text))
-    if words != text:
-        guarded(words)  # what stood on two lines stands together now
-    most = most or desk.settings.max_chars
-    if not words:
-        raise BadInput(say("There is nothing to write: the text is empty.", "没有可写入的内容：文本为空。"))
-    if len(words) > most:
-        raise BadInput(
-            say(
+        words = one_line(guarded(text))
+        if words != text:
+            guarded(words)  # what stood on two lines stands together now
+        most = most or self.settings.max_chars
+        if not words:
+            raise BadInput("There is nothing to write: the text is empty.", "没有可写入的内容：文本为空。")
+        if len(words) > most:
+            raise BadInput(
                 f"The text has {len(words)} characters; a line of working memory may have {most}. Say it in fewer words.",
                 f"文本有 {len(words)} 个字符；工作记忆的一行最多 {most} 个。请精简。",
             )
+        return words
+
+    def _nothing(self, name: str, line: str) -> Edit:
+        return Edit(self.doc.path, self.state.read, self.doc.data, name, _redacted(line))
+
+    def _edit(self, doc: Document, name: str, line: str, action: str, reason: str, log: Sequence[str] = ()) -> Edit:
+        bullets, line = tuple(map(_redacted, log)), _redacted(line)
+        steps = [Step(action, self.context.workspace.relative(self.context.workspace.state), reason, line)]
+        today = f"memory/{self.now.date().isoformat()}.md"
+        steps += [Step("log", today, say("leaves working memory", "移出工作记忆"), bullet) for bullet in bullets]
+        return Edit(doc.path, self.state.read, doc.data, name, line, bullets, Plan(tuple(steps)))
+
+
+_ACTIONS: dict[str, tuple[str, Callable[..., Edit]]] = {  # with the command that history names
+    "task": ("task", _Change.task),
+    "drop": ("task", _Change.drop),
+    "decide": ("decide", _Change.decide),
+    "context": ("context", _Change.keep_value),
+    "pending": ("pending", _Change.pending),
+    "done": ("done", _Change.done),
+    "finish": ("done", _Change.finish),
+    "blocker": ("blocker", _Change.blocker),
+    "clear": ("blocker", _Change.clear),
+}
+
+
+def _open(doc: Document, name: str) -> list[StateEntry]:
+    return [entry for entry in section_entries(doc, name) if not entry.done]
+
+
+def _find(doc: Document, name: str, which: str) -> StateEntry | None:
+    """The entry of that number, or with these words: all of them, or some that no other has. By its words one that is nested in
+    another is found too, and the words of such a one are not those of the other."""
+    wanted = " ".join(which.split())
+    entries = _open(doc, name)
+    exactly = next((entry for entry in entries if same(entry.words, wanted)), None)
+    if exactly or not wanted:
+        return exactly
+    if wanted.isdecimal() and len(wanted) < 10:
+        return entries[int(wanted) - 1] if 1 <= int(wanted) <= len(entries) else None
+    nested = [(entry, own) for entry, own in working.nested_entries(doc, name) if not entry.done]
+    matches = [entry for entry, own in nested if same(own, wanted)]
+    matches = matches or [entry for entry, own in nested if wanted.casefold() in own.casefold()]
+    if len(matches) > 1:
+        there = _redacted(say("; ", "；").join(entry.words for entry in matches))
+        raise BadInput(
+            f'"{which}" could be any of {len(matches)}: {there}. Say more of it.',
+            f"“{which}”可能是 {len(matches)} 项之一：{there}。请写得更完整。",
         )
-    return words
+    return matches[0] if matches else None
 
 
-def _shown(words: str) -> str:
+def _redacted(words: str) -> str:
     """Words of the file without the secrets that somebody wrote into it."""
     from nacre.guard.secrets import redact
 
     return redact(words).text
 
 
-def _text_of(doc: Document, one: StateEntry) -> str:
-    return next(item.text for item in doc.items if item.start == one.start)
-
-
-def _with_day(one: StateEntry, desk: StateInput) -> str:
-    day = one.day if one.day != desk.now.date().isoformat() else ""
-    return f"{one.words} ({day})" if day else one.words
-
-
 def _labelled(words: str, english: str, chinese: str) -> str:
     from nacre.text.tokens import language_of
 
-    return f"[{chinese if language_of(words) == 'zh' else english}] {words}"
+    return (chinese if language_of(words) == "zh" else english) + words
 
 
-def _finished(words: str) -> str:
-    from nacre.text.tokens import language_of
-
-    return f"[任务] 已完成：{words}" if language_of(words) == "zh" else f"[Task] Done: {words}"
-
-
-def _dropped(words: str) -> str:
-    from nacre.text.tokens import language_of
-
-    return f"[任务] 已放弃：{words}" if language_of(words) == "zh" else f"[Task] Dropped: {words}"
-
-
-def _cleared(words: str) -> str:
-    from nacre.text.tokens import language_of
-
-    return f"[任务] 阻塞已解除：{words}" if language_of(words) == "zh" else f"[Task] No longer blocked: {words}"
-
-
-def _nothing(desk: StateInput, name: str, line: str) -> Edit:
-    return Edit(desk.document.path, desk.state.read, desk.document.data, name, _shown(line))
-
-
-def _edit(
-    desk: StateInput, doc: Document, name: str, line: str, action: str, reason: str, log: Sequence[str] = ()
-) -> Edit:
-    told, line = tuple(map(_shown, log)), _shown(line)
-    steps = [Step(action, desk.shown, reason, line)]
-    today = f"memory/{desk.now.date().isoformat()}.md"
-    steps += [Step("log", today, say("leaves working memory", "移出工作记忆"), bullet) for bullet in told]
-    return Edit(doc.path, desk.state.read, doc.data, name, line, told, Plan(tuple(steps)))
+def _task_line(words: str, english: str, chinese: str) -> str:
+    """How today's log tells of a task or a blocker, in the language of its words."""
+    return _labelled(words, f"[Task] {english}: ", f"[任务] {chinese}：")
 
 
 # Snapshots of working memory: copies of SESSION-STATE.md beside the other backups, each named for its moment.
 
 MOST_SNAPSHOTS = 20
-_NAME = re.compile(r"SESSION-STATE\.md\.bak-(?P<moment>\d{4}-\d{2}-\d{2}-\d{6})(?:-(?P<name>[\w-]+))?")
-_GIVEN = re.compile(r"[\w-]{1,60}")
+_FILE = re.compile(r"SESSION-STATE\.md\.bak-(?P<moment>\d{4}-\d{2}-\d{2}-\d{6})(?:-(?P<name>[\w-]+))?")
+_NAME = re.compile(r"[\w-]{1,60}")
 
 
 @dataclass(frozen=True)
@@ -363,6 +317,10 @@ class Snapshot:
     path: Path
     moment: str
     name: str = ""
+
+    @property
+    def label(self) -> str:
+        return f"{self.moment}-{self.name}" if self.name else self.moment
 
 
 @dataclass(frozen=True)
@@ -380,128 +338,97 @@ class SnapshotPlan:
 def list_snapshots(workspace: Workspace) -> tuple[Snapshot, ...]:
     """Every snapshot, newest first."""
     try:
-        with os.scandir(workspace.archive) as entries:
-            names = [entry.name for entry in entries if entry.is_file(follow_symlinks=False)]
+        with os.scandir(workspace.archive) as files:
+            names = [file.name for file in files if file.is_file(follow_symlinks=False)]
     except OSError:
         return ()
-    found = [(match, name) for name in names if (match := _NAME.fullmatch(name))]
-    made = [Snapshot(workspace.archive / name, match["moment"], match["name"] or "") for match, name in found]
-    return tuple(sorted(made, key=lambda one: (one.moment, one.name), reverse=True))
+    matches = [match for name in names if (match := _FILE.fullmatch(name))]
+    snapshots = [Snapshot(workspace.archive / match[0], match["moment"], match["name"] or "") for match in matches]
+    return tuple(sorted(snapshots, key=lambda one: (one.moment, one.name), reverse=True))
 
 
-def plan_snapshot(workspace: Workspace, clock: Clock, name: str | None = None) -> SnapshotPlan:
-    """What keeping a copy would do. A copy that would be the same as the last one of that name is not made again."""
-    wanted = _checked_name(name)
-    data = _current_state(workspace)
+def snapshot(context: Context, name: str | None = None, *, dry_run: bool = False) -> SnapshotPlan:
+    """Keep a copy of working memory as it is now. A copy that would be the same as the last one of that name is not made again."""
+    if name is not None and not _NAME.fullmatch(name):
+        raise BadInput(
+            f'"{name}" is no name for a snapshot; use letters, digits, "-" and "_", 60 at most.',
+            f"“{name}”不能作为快照名；请使用文字、数字、“-”和“_”，最多 60 个字符。",
+        )
+    if dry_run:
+        return _plan_snapshot(context, name or "")
+    with operation(context.workspace, context.clock, "wal snapshot", context.config) as op:
+        return _apply_snapshot(op, _plan_snapshot(context, name or ""))
+
+
+def restore(context: Context, name: str | None = None, *, dry_run: bool = False) -> SnapshotPlan:
+    """Bring a copy back: the newest, or the newest of that name or moment. What stood there before is kept by history."""
+    if dry_run:
+        return _plan_restore(context.workspace, name)
+    with operation(context.workspace, context.clock, "wal restore", context.config) as op:
+        return _apply_snapshot(op, _plan_restore(context.workspace, name))
+
+
+def _plan_snapshot(context: Context, name: str) -> SnapshotPlan:
+    workspace, now = context.workspace, context.clock.now()
+    path = working.path_of(workspace)
+    data = disk.read_bytes(path)
+    if data is None:
+        raise NotFound(
+            f'There is no {path.name} yet; "nacre wal task TEXT" begins one.',
+            f"还没有 {path.name}；“nacre wal task 文本”会新建。",
+        )
+    if len(data) > working.LARGEST:
+        raise BadInput(
+            f"{path.name} is too large for a snapshot. Shorten it.", f"{path.name} 过大，无法保存快照。请精简。"
+        )
     known = list_snapshots(workspace)
-    for one in known:
-        if one.name == wanted:
-            if disk.read_bytes(one.path) == data:
-                return SnapshotPlan(one, one.path, disk.digest(data), data)
-            break
-    made = _new_snapshot(workspace, clock.now(), wanted, {one.moment for one in known})
+    last = next((one for one in known if one.name == name), None)
+    if last and disk.read_bytes(last.path) == data:
+        return SnapshotPlan(last, last.path, disk.digest(data), data)
+    while (moment := f"{now:%Y-%m-%d-%H%M%S}") in {one.moment for one in known}:
+        now += dt.timedelta(seconds=1)  # so that the newest is always known
+    file_name = f"SESSION-STATE.md.bak-{moment}" + (f"-{name}" if name else "")
+    made = Snapshot(workspace.archive / file_name, moment, name)
     steps = [Step("keep", workspace.relative(made.path), say("a copy of working memory", "工作记忆的副本"))]
     removals: list[tuple[Path, str]] = []
+    reason = say(f"only the last {MOST_SNAPSHOTS} snapshots are kept", f"只保留最近 {MOST_SNAPSHOTS} 个快照")
     for old in known[MOST_SNAPSHOTS - 1 :]:
-        if (there := disk.read_bytes(old.path)) is not None:
-            removals.append((old.path, disk.digest(there)))
-            reason = say(f"only the last {MOST_SNAPSHOTS} snapshots are kept", f"只保留最近 {MOST_SNAPSHOTS} 个快照")
-            steps.append(Step("remove", workspace.relative(old.path), reason))
+        removals.append((old.path, disk.digest(disk.read_bytes(old.path) or b"")))
+        steps.append(Step("remove", workspace.relative(old.path), reason))
     return SnapshotPlan(made, made.path, None, data, tuple(removals), Plan(tuple(steps)))
 
 
-def plan_restore(workspace: Workspace, name: str | None = None) -> SnapshotPlan:
-    """What bringing a copy back would do: the newest, or the newest of that name or moment."""
+def _plan_restore(workspace: Workspace, name: str | None) -> SnapshotPlan:
     known = list_snapshots(workspace)
     if not known:
         raise NotFound(
-            say(
-                'There is no snapshot yet; "nacre wal snapshot" keeps one.',
-                "还没有快照；“nacre wal snapshot”可保存一个。",
-            )
+            'There is no snapshot yet; "nacre wal snapshot" keeps one.', "还没有快照；“nacre wal snapshot”可保存一个。"
         )
-    chosen = next((one for one in known if name is None or name in (one.name, one.moment, _label(one))), None)
+    chosen = next((one for one in known if name is None or name in (one.name, one.moment, one.label)), None)
     if not chosen:
-        there = say(", ", "、").join(_label(one) for one in known)
+        there = say(", ", "、").join(one.label for one in known)
         raise NotFound(
-            say(f'There is no snapshot "{name}"; there are: {there}.', f"没有名为“{name}”的快照；现有：{there}。")
+            f'There is no snapshot "{name}"; there are: {there}.', f"没有名为“{name}”的快照；现有：{there}。"
         )
     data = disk.read_bytes(chosen.path)
     if data is None or len(data) > working.LARGEST:
         shown = workspace.relative(chosen.path)
         raise BadInput(
-            say(f"{shown} cannot be brought back: it is gone or too large.", f"无法恢复 {shown}：文件不存在或过大。")
+            f"{shown} cannot be brought back: it is gone or too large.", f"无法恢复 {shown}：文件不存在或过大。"
         )
     target = working.writable(workspace)
     now = disk.read_bytes(target)
     read = None if now is None else disk.digest(now)
-    if now == data:
-        return SnapshotPlan(chosen, target, read, data)
-    reason = say(f"as it was at {_label(chosen)}", f"恢复到 {_label(chosen)} 时的样子")
-    return SnapshotPlan(chosen, target, read, data, plan=Plan((Step("restore", workspace.relative(target), reason),)))
+    reason = say(f"as it was at {chosen.label}", f"恢复到 {chosen.label} 时的样子")
+    steps = () if now == data else (Step("restore", workspace.relative(target), reason),)
+    return SnapshotPlan(chosen, target, read, data, plan=Plan(steps))
 
 
-def apply_snapshot(op: Operation, made: SnapshotPlan) -> None:
+def _apply_snapshot(op: Operation, made: SnapshotPlan) -> SnapshotPlan:
     """Write the copy, byte for byte what the user has or had, then let the oldest go."""
-    if not made.plan:
-        return
-    op.place(made.target)
-    write_recorded(op, made.target, expect(op.workspace, made.target, made.read), made.data)
-    for path, read in made.removals:
-        remove_file(op, path, read=read)
-
-
-def take_snapshot(workspace: Workspace, clock: Clock, config: Config, name: str | None = None) -> SnapshotPlan:
-    """Keep a copy of working memory as it is now."""
-    with operation(workspace, clock, "wal snapshot", config) as op:
-        made = plan_snapshot(workspace, clock, name)
-        apply_snapshot(op, made)
+    if made.plan:
+        op.place(made.target)
+        write_recorded(op, made.target, expect(op.workspace, made.target, made.read), made.data)
+        for path, read in made.removals:
+            remove_file(op, path, read=read)
     return made
-
-
-def restore_snapshot(workspace: Workspace, clock: Clock, config: Config, name: str | None = None) -> SnapshotPlan:
-    """Bring a copy back. What stood there before is kept by history."""
-    with operation(workspace, clock, "wal restore", config) as op:
-        made = plan_restore(workspace, name)
-        apply_snapshot(op, made)
-    return made
-
-
-def _checked_name(name: str | None) -> str:
-    if name is None or _GIVEN.fullmatch(name):
-        return name or ""
-    raise BadInput(
-        say(
-            f'"{name}" is no name for a snapshot; use letters, digits, "-" and "_", 60 at most.',
-            f"“{name}”不能作为快照名；请使用文字、数字、“-”和“_”，最多 60 个字符。",
-        )
-    )
-
-
-def _current_state(workspace: Workspace) -> bytes:
-    path = working.path_of(workspace)
-    data = disk.read_bytes(path)
-    if data is None:
-        raise NotFound(
-            say(
-                f'There is no {path.name} yet; "nacre wal task TEXT" begins one.',
-                f"还没有 {path.name}；“nacre wal task 文本”会新建。",
-            )
-        )
-    if len(data) > working.LARGEST:
-        raise BadInput(
-            say(f"{path.name} is too large for a snapshot. Shorten it.", f"{path.name} 过大，无法保存快照。请精简。")
-        )
-    return data
-
-
-def _new_snapshot(workspace: Workspace, now: dt.datetime, name: str, taken: Container[str]) -> Snapshot:
-    """The name of this moment; of the next second when a copy has it already, so that the newest is always known."""
-    while (moment := f"{now:%Y-%m-%d-%H%M%S}") in taken:
-        now += dt.timedelta(seconds=1)
-    file_name = f"SESSION-STATE.md.bak-{moment}" + (f"-{name}" if name else "")
-    return Snapshot(workspace.archive / file_name, moment, name)
-
-
-def _label(one: Snapshot) -> str:
-    return f"{one.moment}-{one.name}" if one.name else one.moment
