@@ -10,7 +10,7 @@ from pathlib import Path
 from threading import Event, Thread
 
 import pytest
-from tests.lifecycle.layers import Layers
+from tests.layers.helpers import Layers
 
 from nacre.errors import ChangedOutside, Locked, NacreError
 from nacre.layers import organise

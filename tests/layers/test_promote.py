@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.lifecycle.test_organise_meanwhile import others_hold
+from tests.layers.test_organise_meanwhile import others_hold
 
 from nacre.brain.local.judge import Judge
 from nacre.errors import PathEscape

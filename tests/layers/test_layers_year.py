@@ -19,7 +19,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from tests.lifecycle.layers import Layers, brief
+from tests.layers.helpers import Layers, brief
 
 from nacre.config.settings import Config, TierSettings
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.lifecycle.layers import NOW, Layers
+from tests.layers.helpers import NOW, Layers
 
 from nacre.clock import Clock
 from nacre.layers.layer import CountedRecall, fold_recalls
