@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -125,16 +124,6 @@ def root(tmp_path: Path) -> Path:
 def memory(root: Path) -> Iterator[Memory]:
     with Memory.open(root, now=NOW) as opened:
         yield opened
-
-
-@pytest.fixture
-def memory_disk(tmp_path: Path) -> Iterator[Path]:
-    """A folder where fsync costs nothing, where there is one."""
-    if not os.access("/dev/shm", os.W_OK):
-        yield tmp_path
-        return
-    with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="nacre-test-") as folder:
-        yield Path(folder)
 
 
 def ledger_of(root: Path) -> list[dict[str, Any]]:

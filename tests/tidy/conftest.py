@@ -5,9 +5,8 @@ from __future__ import annotations
 import datetime as dt
 import os
 import sys
-import tempfile
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -77,16 +76,6 @@ def tidy(room: TidyContext) -> Tidy:
         return tidied(again, alike)
 
     return run
-
-
-@pytest.fixture
-def memory_disk(tmp_path: Path) -> Iterator[Path]:
-    """A folder where fsync costs nothing, for tests that make hundreds of workspaces."""
-    if not os.access("/dev/shm", os.W_OK):
-        yield tmp_path
-        return
-    with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="nacre-test-") as folder:
-        yield Path(folder)
 
 
 def run_in_child(work: Callable[[], None]) -> int:
