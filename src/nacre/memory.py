@@ -761,7 +761,7 @@ class Memory:
         `query` adds what answers it; `here` is the folder that the session works in, if not the current one; `noted` keeps the pack
         for `nacre context --last`. Nothing of it counts as recalled: it was given, not asked for.
         """
-        from nacre.context.give import give
+        from nacre.context.gather import give
 
         return give(self, budget, query=query, project=project, all_files=all_files, mode=mode, noted=noted, here=here)
 

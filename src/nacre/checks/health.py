@@ -39,6 +39,7 @@ from nacre.context import gather
 from nacre.errors import BadInput, NacreError
 from nacre.i18n import say
 from nacre.memory import Memory
+from nacre.model.context import Context
 from nacre.text.tokens import tokens_estimate
 from nacre.tidy.memory_files import LongTermFile
 from nacre.vault import disk, working
@@ -183,7 +184,7 @@ def _given(desk: Snapshot) -> int:
     context = desk.config.context
     if not context.enabled:
         return 0
-    gathered = gather.gather_private(desk.workspace, desk.config, desk.clock, gather.SessionProject())
+    gathered = gather.gather_private(Context(desk.workspace, desk.config, desk.clock), gather.SessionProject())
     return gather.pack_context(gathered, context.budget, "main").tokens
 
 

@@ -16,7 +16,7 @@ from nacre.i18n import say
 from nacre.model.workspace import DAY_NAME, Workspace, slug_of
 from nacre.text.blocks import HEADING, blocks
 from nacre.text.quoting import is_rule_of_others, own_words
-from nacre.text.stamps import Stamp, is_structural, stamp_of
+from nacre.text.stamps import is_structural, stamp_of
 from nacre.vault.discover import project_at
 from nacre.vault.entries import bare_words
 from nacre.vault.ledger import NONE_CLOSED, ClosedEntries
@@ -29,7 +29,7 @@ _HEAD = 3  # lines of it, beside its title
 _OUTCOME = 4  # lines of what was settled in it
 _LOOKED_AT = 12  # lines that are searched for secrets to give these: one may go over several
 _LONGEST = 240  # characters of each
-# What a checkpoint says of itself: whose talk it is, who speaks and when.
+# What a checkpoint says of itself: whose session it is, who speaks and when.
 _ABOUT = re.compile(r"session:|\*\*.{1,100}\*\* \d{4}-\d{2}-\d{2} \d{2}:\d{2}$")
 _TAGS = re.compile(r"(?:标签|Tags)[:：]")
 _OF_DAY = re.compile(r"[ \t]*<!--[ \t]*day:[ \t]*(\d{4}-\d{2}-\d{2})[ \t]*-->[ \t]*")
@@ -39,53 +39,38 @@ _PLAIN = re.compile(r"[A-Z-]+\.md|memory/[0-9-]+\.md(?:#L\d+-L\d+)?")  # names t
 class Reader:
     """Reads the files of a workspace for a session of one project, and remembers what it left out."""
 
-    def __init__(self, workspace: Workspace, project: str | None, overtaken: ClosedEntries = NONE_CLOSED) -> None:
+    def __init__(self, workspace: Workspace, project: str | None, closed: ClosedEntries = NONE_CLOSED) -> None:
         self.workspace = workspace
         self.project = project
-        self.overtaken = overtaken
+        self.closed = closed
         self.left: list[Omitted] = []
-
-    def file(self, path: Path) -> Piece | None:
-        """A whole file, without sections in which nothing stands."""
-        lines = self._lines(path)
-        if not lines or not has_content(lines):
-            return None
-        return Piece(self._path(path), self._path(path), tuple(_trimmed(lines)))
 
     def own(self, path: Path) -> Piece | None:
         """A file about somebody, without a heading that only repeats its name."""
-        piece = self.file(path)
-        return piece and piece._replace(lines=tuple(_untitled(piece.lines, f"# {path.name}")))
+        return self._piece(path, _untitled(_trimmed(self._lines(path)), f"# {path.name}"))
 
     def state(self, path: Path, today: dt.date) -> Piece | None:
         """Working memory, what matters most first: where room is short, the oldest decisions go. The times in it are those of
         the day that it was changed on, which is told where that is over."""
-        piece = self.file(path)
-        if piece is None:
-            return None
-        day = next((found[1] for line in piece.lines if (found := _OF_DAY.fullmatch(line.text))), None)
-        title = piece.title
-        if day and day != today.isoformat():
-            title = say(f"{title}, last changed on {day}", f"{title}（最后修改于 {day}）")
-        lines = [line for line in _untitled(piece.lines) if not _OF_DAY.fullmatch(line.text)]
-        holding = self._holding(path, lines, day)
-        return piece._replace(title=title, lines=tuple(_by_importance(holding))) if has_content(holding) else None
+        lines = _trimmed(self._lines(path))
+        day = next((found[1] for line in lines if (found := _OF_DAY.fullmatch(line.text))), None)
+        lines = [line for line in _untitled(lines) if not _OF_DAY.fullmatch(line.text)]
+        piece = self._piece(path, _by_importance(self._holding(path, lines, day)))
+        if piece and day and day != today.isoformat():
+            title = say(f"{piece.title}, last changed on {day}", f"{piece.title}（最后修改于 {day}）")
+            return piece._replace(title=title)
+        return piece
 
     def memory(self, path: Path) -> Piece | None:
         """A MEMORY.md without its title and the rules quoted at its head, which are for those who write it."""
-        piece = self.file(path)
-        if piece is None:
-            return None
-        lines = _untitled(piece.lines)
+        lines = _untitled(_trimmed(self._lines(path)))
         body = next((at for at, line in enumerate(lines) if line.text.startswith("##")), 0)
         head = [line for line in lines[:body] if not line.text.startswith(">")]
-        return piece._replace(lines=tuple(_trimmed([*head, *lines[body:]])))
+        return self._piece(path, _trimmed([*head, *lines[body:]]))
 
     def log(self, path: Path, day: dt.date) -> Piece | None:
-        """A day's log, its newest sections first; those of other projects are not for this session, and what was overtaken for none."""
+        """A day's log, its newest sections first; those of other projects are not for this session, and what was closed for none."""
         lines = self._lines(path)
-        if not lines:
-            return None
         given: list[PieceLine] = []
         others: dict[str, list[PieceLine]] = {}
         for section in _newest_first(lines):
@@ -97,28 +82,8 @@ class Reader:
         for name, part in others.items():
             if has_content(part):
                 self._leave(path, part, _of_another(name))
-        return Piece(self._path(path), self._path(path), tuple(given[:-1]), once=True) if given else None
-
-    def _holding(self, path: Path, lines: Sequence[PieceLine], day: str | None) -> list[PieceLine]:
-        """The lines without those that no longer hold."""
-        closed = [(line, found) for line in lines if (found := self.overtaken.of(line.text, day))]
-        for line, found in closed:
-            self._leave(path, [line], say(f"superseded on {found.until}", f"已于 {found.until} 被取代"), needless=True)
-        return [line for line in lines if line not in {one for one, _ in closed}] if closed else list(lines)
-
-    def _owners(self, path: Path, lines: Sequence[PieceLine]) -> list[PieceLine]:
-        """The lines of a section without rules that are not the owner's: an agent's, or from a text that somebody read."""
-        stamp = stamp_of(lines[0].text.lstrip("# ")) if lines else Stamp()
-        if not (stamp.session or stamp.by_agent):
-            return list(lines)
-        others = [
-            line
-            for line in lines
-            if line.text.startswith("- ") and is_rule_of_others(bare_words(line.text), by_agent=stamp.by_agent)
-        ]
-        if others:
-            self._leave(path, others, say("not the owner's own word", "不是用户本人的话"), needless=True)
-        return [line for line in lines if line not in others]
+        piece = self._piece(path, given[:-1])
+        return piece and piece._replace(once=True)
 
     def checkpoints(self, folder: Path, root: Path) -> list[Piece]:
         """The newest checkpoints by their title and what they came to."""
@@ -139,38 +104,60 @@ class Reader:
                 break
             path, gist = folder / name, folder / f"{name[:-3]}.gist.md"
             texts = self._texts(path, root, _HEAD_BYTES)
-            if texts is None:
+            if not texts:
                 continue
-            if (owner := _project_of(texts, self.workspace)) not in (None, self.project):
-                self._leave(path, [PieceLine(at, text) for at, text in enumerate(texts, 1)], _of_another(str(owner)))
+            if (project := _project_of(texts, self.workspace)) not in (None, self.project):
+                self._leave(path, [PieceLine(at, text) for at, text in enumerate(texts, 1)], _of_another(str(project)))
                 continue
-            summary = self._texts(gist, root, _HEAD_BYTES) if gist.name in names else None
-            head = _gist_of(summary) if summary else _outcome_of(path, texts)
-            if head := self._holding(path, head, _made(path)[:10]):
-                given.append(Piece(self._path(path), self._path(path), tuple(head)))
+            summary = self._texts(gist, root, _HEAD_BYTES) if gist.name in names else []
+            head = self._holding(path, _gist_of(summary) if summary else _outcome_of(path, texts), _made(path)[:10])
+            if head:
+                given.append(Piece(self._shown(path), self._shown(path), tuple(head)))
         return given
 
-    def _lines(self, path: Path) -> list[PieceLine] | None:
-        texts = self._texts(path, self.workspace.root)
-        return None if texts is None else _safe(list(enumerate(texts, 1)))
+    def _piece(self, path: Path, lines: Sequence[PieceLine]) -> Piece | None:
+        shown = self._shown(path)
+        return Piece(shown, shown, tuple(lines)) if has_content(lines) else None
 
-    def _texts(self, path: Path, root: Path, head: int | None = None) -> list[str] | None:
-        """The lines of a file, or of its head, as they stand there; None when there are none to give, which is told."""
+    def _holding(self, path: Path, lines: Sequence[PieceLine], day: str | None) -> list[PieceLine]:
+        """The lines without those that no longer hold."""
+        kept: list[PieceLine] = []
+        for line in lines:
+            if end := self.closed.of(line.text, day):
+                self._leave(path, [line], say(f"superseded on {end.until}", f"已于 {end.until} 被取代"), needless=True)
+            else:
+                kept.append(line)
+        return kept
+
+    def _owners(self, path: Path, lines: list[PieceLine]) -> list[PieceLine]:
+        """The lines of a section without rules that are not the owner's: an agent's, or from a text that somebody read."""
+        stamp = stamp_of(lines[0].text.lstrip("# ")) if lines else None
+        if not stamp or not (stamp.session or stamp.by_agent):
+            return lines
+        bullets = (line for line in lines if line.text.startswith("- "))
+        others = [line for line in bullets if is_rule_of_others(bare_words(line.text), by_agent=stamp.by_agent)]
+        if others:
+            self._leave(path, others, say("not the owner's own word", "不是用户本人的话"), needless=True)
+        return [line for line in lines if line not in others]
+
+    def _lines(self, path: Path) -> list[PieceLine]:
+        return _safe(list(enumerate(self._texts(path, self.workspace.root), 1)))
+
+    def _texts(self, path: Path, root: Path, head: int | None = None) -> list[str]:
+        """The lines of a file, or of its head, as they stand there; none where it cannot be given, which is told."""
         data = _bytes_or_reason(path, root, head)
         if isinstance(data, str):
             self._leave(path, [], data)
-            return None
-        if data is None:
-            return None
-        texts = data.decode("utf-8", errors="replace").removeprefix("\ufeff").split("\n")
+            return []
+        texts = (data or b"").decode("utf-8", errors="replace").removeprefix("\ufeff").split("\n")
         return texts[:-1] if texts[-1] == "" else texts
 
     def _leave(self, path: Path, lines: Sequence[PieceLine], reason: str, *, needless: bool = False) -> None:
         numbers = [line.number for line in lines if line.number] or [0]
         amount = tokens(sum(weight(line.text) + 1 for line in lines))
-        self.left.append(Omitted(self._path(path), min(numbers), max(numbers), amount, reason, needless))
+        self.left.append(Omitted(self._shown(path), min(numbers), max(numbers), amount, reason, needless))
 
-    def _path(self, path: Path) -> str:
+    def _shown(self, path: Path) -> str:
         return name_shown(os.fsencode(self.workspace.relative(path)).decode("utf-8", errors="backslashreplace"))
 
 
@@ -185,32 +172,23 @@ def _by_importance(lines: Sequence[PieceLine]) -> list[PieceLine]:
     """The sections of working memory in the order in which they are missed, of decisions the newest first."""
     from nacre.vault.working import BLOCKERS, CONTEXT, DECISIONS, PENDING, TASK, name_of
 
-    found: list[list[PieceLine]] = [[]]
+    order = (TASK, BLOCKERS, PENDING, CONTEXT, None, DECISIONS)
+    made: list[PieceLine] = []
+    sections: list[tuple[str | None, list[PieceLine]]] = []
     for line in lines:
         if line.text.startswith("## "):
-            found.append([])
-        found[-1].append(line)
-    order = (TASK, BLOCKERS, PENDING, CONTEXT, None, DECISIONS)
-
-    def called(section: list[PieceLine]) -> str | None:
-        return name_of(section[0].text[3:].strip())
-
-    sections = sorted(found[1:], key=lambda section: order.index(called(section)))
-    made = list(found[0])
-    for section in sections:
-        newest = _newest(section) if called(section) == DECISIONS else section
-        made += [*_trimmed(newest), PieceLine(0, "")]
+            sections.append((name_of(line.text[3:].strip()), []))
+        (sections[-1][1] if sections else made).append(line)
+    for name, section in sorted(sections, key=lambda section: order.index(section[0])):
+        if name == DECISIONS:  # the list turned round, each item with the lines that belong to it
+            items: list[list[PieceLine]] = []
+            for line in section[1:]:
+                if line.text.startswith(("-", "*", "+")) or not items:
+                    items.append([])
+                items[-1].append(line)
+            section[1:] = [line for item in reversed(items) for line in item if line.text.strip()]
+        made += [*_trimmed(section), PieceLine(0, "")]
     return made[:-1] if sections else made
-
-
-def _newest(section: list[PieceLine]) -> list[PieceLine]:
-    """A list turned round, each item with the lines that belong to it."""
-    items: list[list[PieceLine]] = []
-    for line in section[1:]:
-        if line.text.startswith(("-", "*", "+")) or not items:
-            items.append([])
-        items[-1].append(line)
-    return [section[0], *(line for item in reversed(items) for line in item if line.text.strip())]
 
 
 def _bytes_or_reason(path: Path, root: Path, head: int | None) -> bytes | str | None:
@@ -228,8 +206,8 @@ def _bytes_or_reason(path: Path, root: Path, head: int | None) -> bytes | str | 
             data = file.read(head or LARGEST)
     except FileNotFoundError:
         return None
-    except OSError as trouble:
-        reason = trouble.strerror or str(trouble)
+    except OSError as error:
+        reason = error.strerror or str(error)
         return say(f"cannot be read: {reason}", f"无法读取：{reason}")
     return say("not a text file; save it as UTF-8", "不是文本文件；请另存为 UTF-8") if b"\0" in data else data
 
@@ -244,19 +222,17 @@ def name_shown(path: str) -> str:
     return name if _PLAIN.fullmatch(name) else redact(name).text
 
 
-_Part = tuple[str | None, list[PieceLine]]  # the lines below one heading, and the project that they are stamped with
-
-
-def _newest_first(lines: Sequence[PieceLine]) -> list[list[_Part]]:
-    """The sections of a log by the time that they are stamped with; one without a time belongs to what stands before it."""
-    starts = [block for block in blocks([line.text for line in lines]) if block.kind == HEADING]
-    ends = [*(block.start - 1 for block in starts[1:]), len(lines)]
-    lead = list(lines[: starts[0].start - 1 if starts else None])
-    sections: list[tuple[str, int, list[_Part]]] = [("", 0, [(None, lead)])]
+def _newest_first(lines: Sequence[PieceLine]) -> list[list[tuple[str | None, list[PieceLine]]]]:
+    """The sections of a log by the time that they are stamped with; one without a time belongs to what stands before it. Each is
+    made of the lines below one heading, with the project that they are stamped with."""
+    heads = [block for block in blocks([line.text for line in lines]) if block.kind == HEADING]
+    ends = [*(block.start - 1 for block in heads[1:]), len(lines)]
+    lead = list(lines[: heads[0].start - 1 if heads else None])
+    sections: list[tuple[str, int, list[tuple[str | None, list[PieceLine]]]]] = [("", 0, [(None, lead)])]
     above: list[tuple[int, str | None]] = []
-    for block, end in zip(starts, ends, strict=False):  # a log may have no heading at all
+    for block, end in zip(heads, ends, strict=False):  # a log may have no heading at all
         stamp = stamp_of(block.text)
-        above = [one for one in above if one[0] < block.level]
+        above = [outer for outer in above if outer[0] < block.level]
         project = stamp.project or next((name for _, name in reversed(above) if name), None)
         above.append((block.level, project))
         is_title = block.level == 1 and is_structural(block.text)  # the day, which the path says already
@@ -265,10 +241,10 @@ def _newest_first(lines: Sequence[PieceLine]) -> list[list[_Part]]:
             sections.append(((stamp.time or sections[-1][0]).zfill(5), len(sections), [part]))
         else:
             sections[-1][2].append(part)
-    return [parts for _, _, parts in sorted(sections, key=lambda one: (one[0], one[1]), reverse=True)]
+    return [parts for _, _, parts in sorted(sections, key=lambda section: section[:2], reverse=True)]
 
 
-def _trimmed(lines: list[PieceLine]) -> list[PieceLine]:
+def _trimmed(lines: Sequence[PieceLine]) -> list[PieceLine]:
     kept = list(without_empty_sections(lines))
     while kept and not kept[-1].text.strip():
         kept.pop()
@@ -281,7 +257,7 @@ def _made(path: Path) -> str:
         return path.name[:15]
     try:
         return dt.datetime.fromtimestamp(path.stat().st_mtime, dt.UTC).strftime("%Y-%m-%d-%H%M")
-    except (OSError, ValueError, OverflowError):
+    except OSError:
         return ""
 
 
@@ -292,7 +268,7 @@ def project_of_checkpoint(path: Path, workspace: Workspace) -> str | None:
 
 
 def _project_of(texts: Sequence[str], workspace: Workspace) -> str | None:
-    """The project that a checkpoint tells of: its head names the folder of the talk."""
+    """The project that a checkpoint tells of: its head names the folder of the session."""
     for text in texts[:6]:
         session, *fields = (part.strip() for part in text.split("|"))
         if session.startswith("session:") and len(fields) > 2 and fields[0] != "openclaw" and os.path.isabs(fields[-1]):
@@ -301,21 +277,25 @@ def _project_of(texts: Sequence[str], workspace: Workspace) -> str | None:
 
 
 def _outcome_of(path: Path, head: Sequence[str]) -> list[PieceLine]:
-    """The title of a talk and what was settled in it; where nothing was, its first lines."""
+    """The title of a session and what was settled in it; where nothing was, its first lines."""
     from nacre.brain.local.settled import outcome
 
-    texts = list(head) if len("\n".join(head).encode("utf-8", "replace")) < _HEAD_BYTES - 4 else _end(path)
+    texts = list(head)
+    if len("\n".join(head).encode("utf-8", "replace")) >= _HEAD_BYTES - 4:  # of a long one its last lines
+        with open(path, "rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - _END_BYTES))
+            texts = file.read(_END_BYTES).decode("utf-8", "replace").split("\n")
     settled = outcome("\n".join(text for text in texts if not text.startswith("session:")), _OUTCOME)
     if not settled:
-        return _head_of(_without_quoted(head))
-    # Of a long talk only its end was read, whose lines have no numbers.
-    numbers = [next((at for at, text in enumerate(head, 1) if one in text), 0) for one in settled]
-    titled = ((at, text) for at, text in enumerate(head, 1) if text.strip() and not _ABOUT.match(text))
-    return _shortened([next(titled, (0, "")), *zip(numbers, map(one_line, settled), strict=True)])
+        return _shortened(_telling(_without_quoted(head))[:_LOOKED_AT])[: _HEAD + 1]
+    # Of a long session only its end was read, whose lines have no numbers.
+    numbers = [next((at for at, text in enumerate(head, 1) if line in text), 0) for line in settled]
+    title = next(iter(_telling(head)), (0, ""))
+    return _shortened([title, *zip(numbers, map(one_line, settled), strict=True)])
 
 
 def _without_quoted(texts: Sequence[str]) -> list[str]:
-    """The lines of a talk, those that are quoted in it, and rules that an agent tells, left empty."""
+    """The lines of a session, those that are quoted in it, and rules that an agent tells, left empty."""
     from nacre.brain.local.settled import split_turns
     from nacre.model.session import Speaker
 
@@ -323,22 +303,11 @@ def _without_quoted(texts: Sequence[str]) -> list[str]:
     said: set[str] = set()
     for turn in split_turns("\n".join(texts)):
         said.update(map(str.strip, turn.text.split("\n")))
-        lines = own_words(turn.text, typed=turn.speaker is Speaker.OWNER).split("\n")
-        own.update(
-            line.strip() for line in lines if not is_rule_of_others(line, by_agent=turn.speaker is not Speaker.OWNER)
-        )
+        is_owner = turn.speaker is Speaker.OWNER
+        lines = own_words(turn.text, typed=is_owner).split("\n")
+        own.update(line.strip() for line in lines if not is_rule_of_others(line, by_agent=not is_owner))
     quoted = said - own
     return ["" if text.strip() in quoted else text for text in texts]
-
-
-def _end(path: Path) -> list[str]:
-    """The last lines of a long file."""
-    try:
-        with open(path, "rb") as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - _END_BYTES))
-            return file.read(_END_BYTES).decode("utf-8", "replace").split("\n")
-    except OSError:
-        return []
 
 
 def _gist_of(texts: Sequence[str]) -> list[PieceLine]:
@@ -347,18 +316,15 @@ def _gist_of(texts: Sequence[str]) -> list[PieceLine]:
     return _shortened([*telling[:1], *telling[1:][-_OUTCOME:]])
 
 
-def _head_of(texts: Sequence[str]) -> list[PieceLine]:
-    """The title and the first lines that say something, each as long as is needed to recognise the talk."""
-    telling = [(at, text) for at, text in enumerate(texts, 1) if text.strip() and not _ABOUT.match(text)]
-    return _shortened(telling[:_LOOKED_AT])[: _HEAD + 1]
+def _telling(texts: Sequence[str]) -> list[tuple[int, str]]:
+    """The lines that say something, with their numbers."""
+    return [(at, text) for at, text in enumerate(texts, 1) if text.strip() and not _ABOUT.match(text)]
 
 
 def _shortened(lines: Sequence[tuple[int, str]]) -> list[PieceLine]:
-    return [PieceLine(line.number, _within(line.text.lstrip("# ").strip() or "…")) for line in _safe(lines)]
-
-
-def _within(text: str) -> str:
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+    """Each line as long as is needed to recognise the session."""
+    texts = ((line.number, line.text.lstrip("# ").strip() or "…") for line in _safe(lines))
+    return [PieceLine(at, text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…") for at, text in texts]
 
 
 def _of_another(project: str) -> str:

@@ -161,12 +161,12 @@ def prompt_context(memory: Memory, fired: Fired, *, without: Container[str] = ()
     prompt = _CODE.sub(" ", fired.prompt).strip()
     if not is_telling(prompt):
         return _nothing(say("it says too little to look for", "内容太少，无从查找"))
-    from nacre.context import give
+    from nacre.context import gather
 
-    place = give.place_of(memory, None, fired.here or None) if memory.scope.group is None else SessionProject()
+    place = gather.place_of(memory, None, fired.here or None) if memory.scope.group is None else SessionProject()
     mode = _mode(memory)
     try:
-        found_hits = give.hits_for(memory, prompt, place, mode, most=MAX_PASSAGES)
+        found_hits = gather.hits_for(memory, prompt, place, mode, most=MAX_PASSAGES)
     except BadInput:
         return _nothing(say("no word in it can be looked for", "其中没有可查找的词"))
     except _TooMuch:
@@ -181,7 +181,7 @@ def prompt_context(memory: Memory, fired: Fired, *, without: Container[str] = ()
     told = load_delivered(memory.workspace, fired.session)
     pieces = [
         piece._replace(lines=tuple(new))
-        for piece in give.pieces_of(memory, hits, _overtaken(memory, hits, told))
+        for piece in gather.pieces_of(memory, hits, _overtaken(memory, hits, told))
         if (new := undelivered(piece.lines, told))
     ]
     if not pieces:
