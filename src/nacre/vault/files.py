@@ -41,30 +41,11 @@ def memory_files(workspace: Workspace, config: Config, folders: set[str] | None 
     if not config.index.extra_paths:
         yield from _own_files(workspace, config, folders)
         return
-    taken: set[str] = set()
-    for one in itertools.chain(_own_files(workspace, config, folders), _extra_files(workspace, config, folders)):
-        if one.path not in taken:  # an extra path may lie where memory lies anyway
-            taken.add(one.path)
-            yield one
-
-
-def _own_files(workspace: Workspace, config: Config, folders: set[str]) -> Iterator[MemoryFile]:
-    root = str(workspace.root)
-    folders.add(root)
-    for name in ("MEMORY.md", "USER.md"):
-        yield from _single(root, name, "longterm", folders)
-    for folder in _folders(root, os.path.join(root, "projects"), folders):
-        yield from _single(root, f"projects/{folder}/MEMORY.md", "longterm", folders)
-    yield from _walk(root, os.path.join(root, "memory"), "memory/", None, folders)
-    tiers = str(workspace.tiers(config.tiers.path))
-    shown = _shown(root, tiers)
-    folders.add(_nearest(tiers))
-    if os.path.islink(tiers):
-        folders.update(_ways(tiers))
-        if not config.tiers.path and not _within(root, tiers):
-            return
-    for tier in TIERS:
-        yield from _walk(tiers, os.path.join(tiers, tier), f"{shown}{tier}/", tier, folders)
+    seen: set[str] = set()
+    for file in itertools.chain(_own_files(workspace, config, folders), _extra_files(workspace, config, folders)):
+        if file.path not in seen:  # an extra path may lie where memory lies anyway
+            seen.add(file.path)
+            yield file
 
 
 def layer_of(path: str) -> str:
@@ -82,6 +63,49 @@ def largest(layer: str) -> int:
     return LARGEST_LOG if layer in ("daily", "archive") else LARGEST
 
 
+def _own_files(workspace: Workspace, config: Config, folders: set[str]) -> Iterator[MemoryFile]:
+    root = str(workspace.root)
+    folders.add(root)
+    single = ["MEMORY.md", "USER.md"]
+    single += [f"projects/{name}/MEMORY.md" for name in _project_folders(root, os.path.join(root, "projects"), folders)]
+    for path in single:
+        full = os.path.join(root, path)
+        try:
+            about = os.lstat(full)
+        except OSError as error:
+            raise_unless_absent(full, error)
+        else:
+            yield from filter(None, [_usable(root, path, full, "longterm", about, folders)])
+    yield from _walk(root, os.path.join(root, "memory"), "memory/", None, folders)
+    tiers = str(workspace.tiers(config.tiers.path))
+    shown = _shown(root, tiers)
+    folders.add(_nearest(tiers))
+    if os.path.islink(tiers):
+        folders.update(_ways(tiers))
+        if not config.tiers.path and not _within(root, tiers):
+            return
+    for tier in TIERS:
+        yield from _walk(tiers, os.path.join(tiers, tier), f"{shown}{tier}/", tier, folders)
+
+
+def _extra_files(workspace: Workspace, config: Config, folders: set[str]) -> Iterator[MemoryFile]:
+    root = str(workspace.root)
+    for extra in config.index.extra_paths:
+        if not extra.get("path"):
+            continue
+        place = os.path.normpath(os.path.join(root, os.path.expanduser(extra["path"])))
+        folders.update(_ways(place) if os.path.islink(place) else ())
+        if _within(str(workspace.machine), place):
+            continue  # the index and what undo keeps are not memory
+        shown = _shown(root, place)
+        if os.path.isfile(place):
+            folders.add(os.path.dirname(place))
+            yield from filter(None, [_usable(place, shown[:-1], place, "extra", os.stat(place), folders)])
+        else:
+            pattern = extra.get("pattern", "*.md").removeprefix("**/")
+            yield from _walk(place, place, shown, "extra", folders, pattern)
+
+
 def _shown(root: str, folder: str) -> str:
     """How paths below a folder begin for users: relative inside the workspace, else in full."""
     relative = os.path.relpath(folder, root)
@@ -89,7 +113,7 @@ def _shown(root: str, folder: str) -> str:
     return (Path(folder).as_posix() if outside else Path(relative).as_posix()) + "/"
 
 
-def _folders(root: str, place: str, folders: set[str]) -> list[str]:
+def _project_folders(root: str, place: str, folders: set[str]) -> list[str]:
     """The folders in a place that lie in the root; links that lead out of it do not."""
     names: list[str] = []
     try:
@@ -111,39 +135,89 @@ def _folders(root: str, place: str, folders: set[str]) -> list[str]:
     return sorted(names)
 
 
-def _single(root: str, path: str, layer: str, folders: set[str]) -> Iterator[MemoryFile]:
-    full = os.path.join(root, path)
-    try:
-        about = os.lstat(full)
-    except OSError as error:
-        raise_unless_absent(full, error)
-        return
-    yield from _usable(root, path, full, layer, about, folders)
-
-
-def _usable(
-    root: str, path: str, full: str, layer: str, about: os.stat_result, folders: set[str]
-) -> Iterator[MemoryFile]:
-    """The file, unless it is a folder, too large, or a link that leads out of its root."""
+def _usable(root: str, path: str, full: str, layer: str, about: os.stat_result, folders: set[str]) -> MemoryFile | None:
+    """The file; None when it is a folder, too large, or a link that leads out of its root."""
     if stat.S_ISLNK(about.st_mode):
         folders.update(_ways(full))
         if not _within(root, full):
-            return
+            return None
         try:
             about = os.stat(full)
         except OSError as error:
             raise_unless_absent(full, error)
-            return
-    if stat.S_ISREG(about.st_mode) and about.st_size <= largest(layer):
-        if about.st_nlink > 1:
-            folders.add(full)
-        path = path if path.isascii() else _readable(path)
-        yield MemoryFile(path, full, layer, about.st_size, about.st_mtime_ns, about.st_ctime_ns, about.st_ino)
+            return None
+    if not stat.S_ISREG(about.st_mode) or about.st_size > largest(layer) or path == "memory/review.md":
+        return None
+    if about.st_nlink > 1:
+        folders.add(full)
+    if not path.isascii():  # bytes of a name that are not UTF-8 are shown as \\xe9: text that is kept cannot hold them
+        path = os.fsencode(path).decode("utf-8", errors="backslashreplace")
+    return MemoryFile(path, full, layer, about.st_size, about.st_mtime_ns, about.st_ctime_ns, about.st_ino)
 
 
-def _readable(path: str) -> str:
-    """A path as text: bytes of a name that are not UTF-8 are shown as \\xe9, because text that is kept cannot hold them."""
-    return os.fsencode(path).decode("utf-8", errors="backslashreplace")
+def _walk(
+    root: str, folder: str, shown: str, layer: str | None, folders: set[str], pattern: str = "*.md"
+) -> list[MemoryFile]:
+    """The files below a folder; `layer` None means that the place and name of each decide."""
+    files: list[MemoryFile] = []
+    seen: set[str] = set()
+    if os.path.islink(folder):
+        folders.update(_ways(folder))
+        if not _within(root, folder):
+            return files
+    waiting = [(folder, shown)]
+    while waiting:
+        place, prefix = waiting.pop()
+        try:
+            with os.scandir(place) as listing:
+                entries = list(listing)
+        except OSError as error:
+            raise_unless_absent(place, error)
+            folders.add(_nearest(place))
+            continue  # not there or not for us to read: doctor says so
+        folders.add(place)
+        is_archive = prefix.startswith("memory/archive/")
+        for entry in entries:
+            name = entry.name
+            if name[0] == ".":
+                continue
+            if pattern == "*.md":
+                matches = name.endswith(".md") or (is_archive and name.endswith(".md.gz") and not entry.is_symlink())
+            else:
+                matches = _matches(prefix + name, shown, pattern)
+            if matches:
+                try:
+                    about = entry.stat(follow_symlinks=False)
+                except OSError as error:
+                    raise_unless_absent(entry.path, error)
+                    continue
+                kind = stat.S_IFMT(about.st_mode)
+                # Unlike entry.is_dir, os.path.isdir raises no error for a loop of links.
+                if kind == stat.S_IFREG or (kind == stat.S_IFLNK and not os.path.isdir(entry.path)):
+                    path = prefix + name
+                    if file := _usable(root, path, entry.path, layer or layer_of(path), about, folders):
+                        files.append(file)
+                    continue
+            if entry.is_dir(follow_symlinks=False):
+                waiting.append((entry.path, f"{prefix}{name}/"))
+            elif entry.is_symlink():
+                folders.update(_ways(entry.path))
+                real = os.path.realpath(entry.path)
+                if real not in seen and os.path.isdir(real) and _leads_elsewhere(root, folder, real):
+                    seen.add(real)
+                    waiting.append((entry.path, f"{prefix}{name}/"))
+    return files
+
+
+def _matches(path: str, shown: str, pattern: str) -> bool:
+    """Whether a path fits the pattern of an extra path; a pattern without "/" is about the name alone, "**/" is any folder."""
+    if "/" not in pattern:
+        return fnmatch.fnmatch(path.rpartition("/")[2], pattern)
+    below = path[len(shown) :]
+    return fnmatch.fnmatch(below, pattern) or ("**/" in pattern and fnmatch.fnmatch(below, pattern.replace("**/", "")))
+
+
+# Links: which are followed, and where their targets could change.
 
 
 def _within(root: str, full: str) -> bool:
@@ -151,12 +225,19 @@ def _within(root: str, full: str) -> bool:
     return os.path.commonpath([real_root, os.path.realpath(full)]) == real_root
 
 
+def _leads_elsewhere(root: str, folder: str, real: str) -> bool:
+    """Whether a linked folder lies in the root, is not hidden, and is not walked anyway: no file is memory twice."""
+    top, start = os.path.realpath(root), os.path.realpath(folder)
+    if os.path.commonpath([top, real]) != top or os.path.commonpath([start, real]) in (start, real):
+        return False
+    return not any(part.startswith(".") for part in os.path.relpath(real, top).split(os.sep))
+
+
 def _ways(link: str) -> set[str]:
     """The folders through which a link leads, and the one that it leads to or would: a change in any may change its target."""
     places: set[str] = set()
     for _ in range(40):  # as many links as the system itself follows
-        places.add(_nearest(os.path.dirname(link)))
-        places.add(_nearest(link))
+        places |= {_nearest(os.path.dirname(link)), _nearest(link)}
         try:
             link = os.path.join(os.path.dirname(link), os.readlink(link))
         except OSError:
@@ -168,119 +249,8 @@ def _ways(link: str) -> set[str]:
     return places
 
 
-def _walk(
-    root: str, folder: str, shown: str, layer: str | None, folders: set[str], pattern: str = "*.md"
-) -> list[MemoryFile]:
-    """The files below a folder; `layer` None means that the place and name of each decide."""
-    found: list[MemoryFile] = []
-    seen: set[str] = set()
-    if os.path.islink(folder):
-        folders.update(_ways(folder))
-        if not _within(root, folder):
-            return found
-    waiting = [(folder, shown)]
-    usual = pattern == "*.md"
-    while waiting:
-        place, prefix = waiting.pop()
-        try:
-            with os.scandir(place) as listing:
-                entries = list(listing)
-        except OSError as error:
-            raise_unless_absent(place, error)
-            folders.add(_nearest(place))
-            continue  # not there or not for us to read: doctor says so
-        folders.add(place)
-        for entry in entries:
-            name = entry.name
-            if name[0] == ".":
-                continue
-            if (
-                (name.endswith(".md") or _is_packed(prefix, entry))
-                if usual
-                else _matches(prefix + name, shown, pattern)
-            ):
-                try:
-                    about = entry.stat(follow_symlinks=False)
-                except OSError as error:
-                    raise_unless_absent(entry.path, error)
-                    continue
-                kind = about.st_mode & 0o170000
-                if kind == stat.S_IFREG:
-                    path = prefix + name
-                    if not path.isascii():
-                        path = _readable(path)
-                    if about.st_nlink > 1:
-                        folders.add(entry.path)
-                    where = layer or layer_of(path)
-                    if about.st_size <= largest(where) and path != "memory/review.md":
-                        found.append(
-                            MemoryFile(
-                                path,
-                                entry.path,
-                                where,
-                                about.st_size,
-                                about.st_mtime_ns,
-                                about.st_ctime_ns,
-                                about.st_ino,
-                            )
-                        )
-                    continue
-                if kind == stat.S_IFLNK and not os.path.isdir(entry.path):  # unlike entry.is_dir, no error for a loop
-                    path = prefix + name
-                    if path != "memory/review.md":
-                        found += _usable(root, path, entry.path, layer or layer_of(path), about, folders)
-                    continue
-            if entry.is_dir(follow_symlinks=False):
-                waiting.append((entry.path, f"{prefix}{name}/"))
-            elif entry.is_symlink():
-                folders.update(_ways(entry.path))
-                real = os.path.realpath(entry.path)
-                if real not in seen and os.path.isdir(real) and _leads_elsewhere(root, folder, real):
-                    seen.add(real)
-                    waiting.append((entry.path, f"{prefix}{name}/"))
-    return found
-
-
-def _is_packed(prefix: str, entry: os.DirEntry[str]) -> bool:
-    return entry.name.endswith(".md.gz") and prefix.startswith("memory/archive/") and not entry.is_symlink()
-
-
-def _leads_elsewhere(root: str, folder: str, real: str) -> bool:
-    """Whether a linked folder lies in the root, is not hidden, and is not walked anyway: no file is memory twice."""
-    top, start = os.path.realpath(root), os.path.realpath(folder)
-    if os.path.commonpath([top, real]) != top or os.path.commonpath([start, real]) in (start, real):
-        return False
-    return not any(part.startswith(".") for part in os.path.relpath(real, top).split(os.sep))
-
-
 def _nearest(place: str) -> str:
     """The closest folder that exists: where a missing one would appear."""
     while not os.path.isdir(place) and place != os.path.dirname(place):
         place = os.path.dirname(place)
     return place
-
-
-def _matches(path: str, shown: str, pattern: str) -> bool:
-    """Whether a path fits the pattern of an extra path; a pattern without "/" is about the name alone, "**/" is any folder."""
-    if "/" not in pattern:
-        return fnmatch.fnmatch(path.rpartition("/")[2], pattern)
-    below = path[len(shown) :]
-    return fnmatch.fnmatch(below, pattern) or ("**/" in pattern and fnmatch.fnmatch(below, pattern.replace("**/", "")))
-
-
-def _extra_files(workspace: Workspace, config: Config, folders: set[str]) -> Iterator[MemoryFile]:
-    root = str(workspace.root)
-    for given in config.index.extra_paths:
-        if not given.get("path"):
-            continue
-        place = os.path.normpath(os.path.join(root, os.path.expanduser(given["path"])))
-        folders.update(_ways(place) if os.path.islink(place) else ())
-        if _within(str(workspace.machine), place):
-            continue  # the index and what undo keeps are not memory
-        shown = _shown(root, place)
-        if os.path.isfile(place):
-            folders.add(os.path.dirname(place))
-            yield from _usable(place, shown[:-1], place, "extra", os.stat(place), folders)
-        else:
-            pattern = given.get("pattern", "*.md").removeprefix("**/")
-            yield from _walk(place, place, shown, "extra", folders, pattern)

@@ -60,10 +60,10 @@ def read_json(path: str) -> dict[str, Any]:
     import json
 
     try:
-        told = json.loads(read(path) or b"{}")
+        table = json.loads(read(path) or b"{}")
     except (ValueError, RecursionError):
         return {}
-    return told if isinstance(told, dict) else {}
+    return table if isinstance(table, dict) else {}
 
 
 def add_line(folder: str, name: str, line: str, most: int) -> None:
@@ -94,7 +94,7 @@ def own_folder(folder: str) -> None:
 
 def sweep(folder: str, *, older_than: float, most: int, now: float) -> int:
     """Take away files that nobody touched for so many seconds, and the oldest above a number; how many went."""
-    found: list[tuple[float, str]] = []
+    kept: list[tuple[float, str]] = []
     gone = 0
     try:
         with os.scandir(folder) as entries:
@@ -102,14 +102,12 @@ def sweep(folder: str, *, older_than: float, most: int, now: float) -> int:
                 changed = entry.stat(follow_symlinks=False).st_mtime
                 limit = _A_DAY if entry.name.endswith(".tmp") else older_than
                 if now - changed > limit:
-                    gone += _removed(entry.path)
+                    gone += _remove(entry.path)
                 elif entry.name.endswith(".json"):
-                    found.append((changed, entry.path))
+                    kept.append((changed, entry.path))
     except OSError:
         return gone
-    for _, path in sorted(found)[: max(0, len(found) - most)]:
-        gone += _removed(path)
-    return gone
+    return gone + sum(_remove(path) for _, path in sorted(kept)[: max(0, len(kept) - most)])
 
 
 def thin(folder: str, most: int) -> int:
@@ -122,53 +120,42 @@ def thin(folder: str, most: int) -> int:
     return sweep(folder, older_than=0.0, most=most, now=0.0)  # at the beginning of time no file is old
 
 
-def _removed(path: str) -> int:
+def _remove(path: str) -> bool:
     try:
         os.unlink(path)
     except OSError:
-        return 0
-    return 1
+        return False
+    return True
 
 
 def _no_link() -> int:
     return getattr(os, "O_NOFOLLOW", 0) | (getattr(os, "O_BINARY", 0) if sys.platform == "win32" else 0)
 
 
-# What is to be captured: one small file for each talk that an agent's hook named. Paths and offsets, never a word
-# that was said.
+# The inbox: one small file for each session that an agent's hook named.
 
-INBOX_VERSION = 1
-OLDEST_QUEUED = 30 * 86_400.0  # seconds, after which nobody waits for a talk any more
-MOST_QUEUED = 1000  # talks; hooks of that many sessions without one capture are a fault somewhere
+_VERSION = 1
+OLDEST_QUEUED = 30 * 86_400.0  # seconds, after which nobody waits for a session any more
+MOST_QUEUED = 1000  # sessions; hooks of that many without one capture are a fault somewhere
 _LONGEST = 4096  # characters of a path or an id
 _FARTHEST = 1 << 53  # a number beyond it was not written by us
 _AT_ONCE = b"true}"
 
 
 class Queued:
-    """A talk that waits: whose, which, where, how long its transcript was then, and whether it is wanted at once."""
+    """A session that waits: whose, which, where, how long its transcript was then, and whether it is to be captured at once."""
 
     __slots__ = ("agent", "at", "now", "path", "session", "size", "stamp", "transcript")
 
-    def __init__(
-        self,
-        path: str,
-        stamp: tuple[int, int],
-        agent: str,
-        session: str,
-        transcript: str,
-        size: int,
-        at: float,
-        now: bool,
-    ) -> None:
+    def __init__(self, path: str, stamp: tuple[int, int], fields: dict[str, Any]) -> None:
         self.path = path  # of the file in the inbox
         self.stamp = stamp  # of that file, as it was read
-        self.agent = agent
-        self.session = session
-        self.transcript = transcript
-        self.size = size
-        self.at = at
-        self.now = now
+        self.agent: str = fields["agent"]
+        self.session: str = fields["session"]
+        self.transcript: str = fields["transcript"]
+        self.size: int = fields["size"]
+        self.at: float = fields["at"]
+        self.now: bool = fields.get("now") is True
 
 
 def inbox_folder(root: str) -> str:
@@ -176,138 +163,97 @@ def inbox_folder(root: str) -> str:
 
 
 def queue(root: str, agent: str, session: str, transcript: str, *, at: float, now: bool = False) -> bool:
-    """Note that a talk went on, in the one file of its session. `now` asks for it to be captured soon: it ended, or its agent is about
+    """Note that a session went on, in its one file. `now` asks for it to be captured soon: it ended, or its agent is about
     to forget the beginning. False where there is no transcript to read."""
-    if not agent or not transcript or len(transcript) > _LONGEST or len(session) > _LONGEST:
+    if not agent or not transcript or "\0" in transcript:
         return False
     transcript = os.path.abspath(os.path.expanduser(transcript))
     session = session or os.path.basename(transcript)
-    if "\0" in transcript or not all(map(_is_sound, (agent, session, transcript))):
+    if not all(map(_can_be_written, (agent, session, transcript))):
         return False
     try:
         about = os.stat(transcript)
-    except (OSError, ValueError):
+    except OSError:
         return False
     if not stat.S_ISREG(about.st_mode):
         return False
-    name = f"{_queue_name(agent, session)}.json"
+    from _blake2 import blake2b
+
+    # An id may hold anything, so the file is named by its hash.
+    name = blake2b(f"{agent}\0{session}".encode(), digest_size=12).hexdigest() + ".json"
     before = read(os.path.join(inbox_folder(root), name))
     at_once = now or (before is not None and before.endswith(_AT_ONCE))
-    told = f'{{"version":{INBOX_VERSION},"agent":{_quoted(agent)},"session":{_quoted(session)}'
-    told += f',"transcript":{_quoted(transcript)},"size":{about.st_size},"at":{int(at)},"now":'
-    put(inbox_folder(root), name, told.encode("ascii") + (_AT_ONCE if at_once else b"false}"))
+    line = f'{{"version":{_VERSION},"agent":{_quoted(agent)},"session":{_quoted(session)}'
+    line += f',"transcript":{_quoted(transcript)},"size":{about.st_size},"at":{int(at)},"now":'
+    put(inbox_folder(root), name, line.encode("ascii") + (_AT_ONCE if at_once else b"false}"))
     if before is None:  # once a session: where nothing is ever captured, nothing else would make room
         thin(inbox_folder(root), MOST_QUEUED)
     return True
 
 
 def waiting(root: str) -> list[Queued]:
-    """The talks that wait, the oldest first. What cannot be understood is passed over."""
-    found: list[Queued] = []
-    try:
-        names = sorted(name for name in os.listdir(inbox_folder(root)) if name.endswith(".json"))
-    except OSError:
-        return []
-    for name in names:
-        if len(found) < MOST_QUEUED and (one := _read_queued(os.path.join(inbox_folder(root), name))):
-            found.append(one)
-    return sorted(found, key=lambda one: (one.at, one.path))
+    """The sessions that wait, the oldest first. What cannot be understood is passed over."""
+    queued = [session for path in _queue_files(root) if (session := _read_queued(path))]
+    return sorted(queued[:MOST_QUEUED], key=lambda session: (session.at, session.path))
 
 
-def remove_queued(one: Queued) -> bool:
-    """Take a talk away that was captured; False when its hook has written again meanwhile, or it cannot be taken away."""
+def remove_queued(queued: Queued) -> bool:
+    """Take a session away that was captured; False when its hook has written again meanwhile, or it cannot be taken away."""
     try:
-        if _file_stamp(one.path) != one.stamp:
-            return False
-        os.unlink(one.path)
+        about = os.lstat(queued.path)
     except OSError:
         return False
-    return True
+    return (about.st_ino, about.st_mtime_ns) == queued.stamp and _remove(queued.path)
 
 
 def clean_inbox(root: str, now: float) -> int:
     """Take away what nobody waits for any more, what a killed hook left half written, and what can never be captured."""
-    return _without_hopeless(root) + sweep(inbox_folder(root), older_than=OLDEST_QUEUED, most=MOST_QUEUED, now=now)
-
-
-def _without_hopeless(root: str) -> int:
-    """Take away files of this user's that cannot be understood; one of another version waits for that version."""
     gone = 0
+    for path in _queue_files(root):
+        version = read_json(path).get("version")
+        newer = isinstance(version, int) and version > _VERSION  # waits for that version of Nacre
+        if not newer and _read_queued(path) is None and os.path.isfile(path) and _is_of_user(os.lstat(path)):
+            gone += _remove(path)
+    return gone + sweep(inbox_folder(root), older_than=OLDEST_QUEUED, most=MOST_QUEUED, now=now)
+
+
+def _queue_files(root: str) -> list[str]:
+    folder = inbox_folder(root)
     try:
-        paths = [
-            os.path.join(inbox_folder(root), name) for name in os.listdir(inbox_folder(root)) if name.endswith(".json")
-        ]
+        return [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.endswith(".json")]
     except OSError:
-        return 0
-    for path in paths:
-        try:
-            about = os.lstat(path)
-            if (
-                stat.S_ISREG(about.st_mode)
-                and _is_of_user(about)
-                and _read_queued(path) is None
-                and not _is_newer(path)
-            ):
-                os.unlink(path)
-                gone += 1
-        except OSError:
-            continue
-    return gone
+        return []
 
 
 def _read_queued(path: str) -> Queued | None:
     """What a file tells; None for one that is not understood, or that another user could have written."""
-    try:
-        about = os.lstat(path)
-    except OSError:
+    fields: dict[str, Any] = read_json(path)
+    texts = [fields.get(name) for name in ("agent", "session", "transcript")]
+    numbers = [fields.get(name) for name in ("size", "at")]
+    if fields.get("version") != _VERSION or not all(isinstance(text, str) and _can_be_written(text) for text in texts):
         return None
-    if not _is_of_user(about):
+    if not all(isinstance(number, int) and 0 <= number < _FARTHEST for number in numbers):
         return None
-    told: dict[str, Any] = read_json(path)
-    words = [told.get(name) for name in ("agent", "session", "transcript")]
-    numbers = [told.get(name) for name in ("size", "at")]
-    if told.get("version") != INBOX_VERSION or not all(isinstance(one, str) and _is_sound(one) for one in words):
-        return None
-    if not all(isinstance(one, int) and 0 <= one < _FARTHEST for one in numbers):
-        return None
-    agent, session, transcript = map(str, words)
+    transcript = fields["transcript"]
     if not os.path.isabs(transcript) or "\0" in transcript:
         return None
     try:
-        if not _is_of_user(os.stat(transcript)):
+        about = os.lstat(path)
+        if not _is_of_user(about) or (os.path.exists(transcript) and not _is_of_user(os.stat(transcript))):
             return None
-    except OSError:  # it is gone, which sync finds out
-        pass
-    size, at = (int(one or 0) for one in numbers)
-    stamp = (about.st_ino, about.st_mtime_ns)
-    return Queued(path, stamp, agent, session, transcript, size, at, told.get("now") is True)
+    except OSError:
+        return None
+    return Queued(path, (about.st_ino, about.st_mtime_ns), fields)
 
 
-def _is_sound(text: str) -> bool:
+def _can_be_written(text: str) -> bool:
     """Whether a text can be written down: half a character cannot, nor a path of bytes that are no UTF-8."""
     return 0 < len(text) <= _LONGEST and not any("\ud800" <= sign <= "\udfff" for sign in text)
 
 
 def _is_of_user(about: os.stat_result) -> bool:
-    """Whether a file is this user's own, or root's: words that anybody else put there are not this user's talk."""
+    """Whether a file is this user's own, or root's: words that anybody else put there are not this user's session."""
     return not hasattr(os, "geteuid") or about.st_uid in (os.geteuid(), 0)
-
-
-def _is_newer(path: str) -> bool:
-    version = read_json(path).get("version")
-    return isinstance(version, int) and version > INBOX_VERSION
-
-
-def _file_stamp(path: str) -> tuple[int, int]:
-    about = os.lstat(path)
-    return about.st_ino, about.st_mtime_ns
-
-
-def _queue_name(agent: str, session: str) -> str:
-    """A file name for a session: an id may hold anything."""
-    from _blake2 import blake2b
-
-    return blake2b(f"{agent}\0{session}".encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
 
 
 def _quoted(text: str) -> str:
