@@ -35,7 +35,7 @@ from typing import Any
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 from bench.corpus import lay_out, words
 from nacre.clock import Clock
-from nacre.daemon import client, job_thread, service
+from nacre.daemon import client, jobs, service
 from nacre.daemon.client import Connection
 from nacre.embed.models import models_folder
 from nacre.errors import NotFound
@@ -73,19 +73,19 @@ def serve(root: str, path: Path, start: str, ready: int) -> None:
     """The daemon, with jobs that look at the clock that is told."""
     clock = clock_of(path, dt.datetime.fromisoformat(start))
 
-    class Errands(job_thread.JobThread):
+    class ToldJobs(jobs.JobThread):
         until = clock.now()
 
-        def __init__(self, memory: Memory, log: Any) -> None:
-            super().__init__(memory, log, first=0.02)
+        def __init__(self, memory: Memory, log: Any, *, timed: bool) -> None:
+            super().__init__(memory, log, first=0.02, timed=timed)
 
-        def _look(self, over: set[str]) -> float:
-            if over or clock.now() >= self.until:
+        def _look(self, sessions: set[str]) -> float:
+            if sessions or clock.now() >= self.until:
                 os.environ["NACRE_NOW"] = clock.now().isoformat()  # for the process that does the work
-                self.until = clock.now() + dt.timedelta(seconds=super()._look(over))
+                self.until = clock.now() + dt.timedelta(seconds=super()._look(sessions))
             return 0.02
 
-    service.Errands = Errands  # type: ignore[attr-defined]
+    service.JobThread = ToldJobs  # type: ignore[attr-defined, assignment]
     gc.set_threshold(10_000, 20, 20)  # as `nacre serve` does
     with Memory.open(root) as opened:
         memory = Memory(replace(opened.opened, clock=clock))

@@ -15,7 +15,6 @@ from nacre.config.settings import FlushSettings
 from nacre.hooks.openclaw import FORCED_AT
 from nacre.i18n import language, use_language
 from nacre.layers.flush_prompts import flush_prompts
-from nacre.mcp import resources
 from nacre.mcp.tools import tools
 from nacre.vault import rules as vault_rules
 
@@ -207,9 +206,9 @@ def contract() -> str:
             for one in tools()
         ]
         told["sections"][tongue] = {
-            "private": resources.section(tongue).splitlines(),
+            "private": vault_rules.rules_section(tongue, vault_rules.TOOLS).splitlines(),
             "elsewhere": vault_rules.rules_pointer(tongue).splitlines(),
-            "group": resources.section(tongue, group=True).splitlines(),
+            "group": vault_rules.rules_section(tongue, vault_rules.TOOLS, writes=False).splitlines(),
         }
         told["flush"][tongue] = _flush(tongue)
     use_language(spoken)

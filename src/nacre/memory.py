@@ -696,9 +696,9 @@ class Memory:
         reports = [answer_from(one, question, request) for one in self.indexes.corpora(corpus)]
         return merge_reports(reports, request.limit)
 
-    def get(self, path: str, start_line: int | None = None, lines: int = 20, *, via: str = "get") -> Excerpt:
+    def get(self, path: str, start_line: int | None = None, lines: int = 20, *, via: str | None = "get") -> Excerpt:
         """Lines of a memory file, or of a session as search names it. The path may name them itself: `memory/x.md:12`,
-        `memory/x.md#L3-L9`, `#id`. Outside groups a reading counts as a recall; `via` tells which way it went."""
+        `memory/x.md#L3-L9`, `#id`. Outside groups a reading counts as a recall, unless `via` is None; `via` tells which way it went."""
         from nacre.search import read
 
         bare, start, count = read.parse_place(path)
@@ -716,7 +716,7 @@ class Memory:
                 return excerpt
         seen = (index.store, index.current()) if scope.group is not None else None
         excerpt = read.read_lines(self.workspace, self.config, scope, bare, start, count, seen)
-        if scope.group is None:
+        if scope.group is None and via:
             extent = excerpt.start_line, excerpt.end_line
             problem = read.count_reading(self.workspace, self.config, self.clock, excerpt.path, extent, via)
             if problem and not any(known.kind == problem.kind for known in self.problems):

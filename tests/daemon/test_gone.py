@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from nacre.daemon.log import close_log, open_log
 from nacre.daemon.process import stop_daemon
+from nacre.daemon.service import close_log, open_log
 from nacre.daemon.watcher import Watcher
 from nacre.errors import NoWorkspace
 from nacre.index.store import Store
@@ -54,7 +54,7 @@ def test_a_watcher_reads_nothing_of_a_workspace_that_took_the_place_of_its_own(r
         watcher.look()
         with pytest.raises(NoWorkspace):
             memory.search("memory")
-        watcher.end()
+        watcher.stop()
         watcher.join(300)
         close_log(log)
     assert not (root / ".nacre").exists()

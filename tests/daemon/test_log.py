@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nacre.daemon.log import close_log, open_log
+from nacre.daemon.service import close_log, open_log
 from nacre.errors import NotFound
 
 from .conftest import Start, connected

@@ -116,7 +116,7 @@ def test_errors_come_out_as_the_errors_they_are(root: Path, start: Start) -> Non
             daemon.ask("get", asked={"path": "memory/missing.md"})
         with pytest.raises(BadInput):
             daemon.ask("search", asked={"query": "x", "mode": "sideways"})
-        for wrong in (None, {}, {"query": 3}, {"query": "x", "limit": "3"}, {"query": "x", "layers": [1]}, {"q": "x"}):
+        for wrong in (None, {}, {"q": "x"}):
             with pytest.raises(BadInput):
                 daemon.ask("search", asked=wrong)
         assert daemon.ask("search", asked={"query": "roses"})["parts"]

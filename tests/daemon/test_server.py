@@ -200,7 +200,7 @@ def test_a_listener_without_descriptors_is_tried_once_a_tick(tmp_path: Path) -> 
         if len(ticks) == 3:
             server.stop()
 
-    server = Server(listener, lambda _: ("main", None, {}), lambda *_: {}, logging.getLogger("test"))
+    server = Server(listener, lambda *_: {}, lambda *_: {}, logging.getLogger("test"))
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as waiting:
         waiting.connect(str(tmp_path / "s"))
         server.serve(tick)

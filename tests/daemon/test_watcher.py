@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import watchfiles
 
-from nacre.daemon.log import close_log, open_log
+from nacre.daemon.service import close_log, open_log
 from nacre.daemon.watcher import Watcher
 from nacre.embed.models import Embedder
 from nacre.memory import Memory
@@ -39,7 +39,7 @@ def log(root: Path) -> Iterator[logging.Logger]:
 def watcher(memory: Memory, log: logging.Logger) -> Iterator[Watcher]:
     watcher = Watcher(memory, log)
     yield watcher
-    watcher.end()
+    watcher.stop()
     watcher.join(300)
     assert not watcher.is_alive()
 
@@ -102,7 +102,7 @@ def test_where_the_system_has_no_watches_left_it_looks_itself_and_says_so_once(
     assert "watch limit" in (watcher.reason or "")
     (root / "memory" / "new.md").write_text("The violin is in the attic.\n", "utf8")
     until(lambda: "memory/new.md" in indexed(memory))
-    watcher.end()
+    watcher.stop()
     watcher.join(300)
     told = (root / ".nacre" / "daemon.log").read_text("utf8")
     assert told.count("instead of watching") == 1
@@ -137,7 +137,7 @@ def test_while_it_looks_itself_it_tries_to_watch_after_longer_and_longer_and_say
     until(lambda: watcher.mode == "events" and watcher.reason is None and watcher.tries_again_in is None)
     (root / "memory" / "new.md").write_text("The violin is in the attic.\n", "utf8")
     until(lambda: "memory/new.md" in indexed(memory))
-    watcher.end()
+    watcher.stop()
     watcher.join(300)
     told = (root / ".nacre" / "daemon.log").read_text("utf8")
     assert [told.count(words) for words in ("instead of watching", "still scanning", "watching again")] == [1, 6, 1]
@@ -148,7 +148,7 @@ LIMITED = """
 import sys
 from pathlib import Path
 from nacre import Memory
-from nacre.daemon.log import open_log
+from nacre.daemon.service import open_log
 from nacre.daemon.watcher import Watcher
 from tests.daemon.waiting import until
 root, limit, now = Path(sys.argv[1]), Path("/proc/sys/user/max_inotify_watches"), [0.0]
@@ -161,7 +161,7 @@ assert watcher.reason == "OS file watch limit reached", watcher.reason
 limit.write_text(before)
 now[0] += 300
 until(lambda: watcher.mode == "events")
-watcher.end()
+watcher.stop()
 watcher.join(300)
 """
 ALONE = ("unshare", "--user", "--map-root-user")
@@ -194,7 +194,7 @@ def test_it_looks_at_once_when_asked(
     (root / "memory" / "new.md").write_text("The violin is in the attic.\n", "utf8")
     watcher.look()
     until(lambda: "memory/new.md" in indexed(memory))
-    watcher.end()
+    watcher.stop()
     watcher.join(300)
 
 
@@ -209,5 +209,5 @@ def test_other_settings_get_a_new_index_in_the_background(
         other = Watcher(memory, log)
         other.start()
         until(lambda: not memory.keeper.outdated())
-        other.end()
+        other.stop()
         other.join(300)

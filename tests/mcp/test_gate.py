@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nacre.mcp.gate import Gate, is_loopback
+from nacre.mcp.http import Gate
 
-GATE = Gate("127.0.0.1", 6227, "word")
-WIDE = Gate("0.0.0.0", 6227, "word", frozenset({"den"}))
+GATE = Gate("127.0.0.1", 6227, lambda: "word")
+WIDE = Gate("0.0.0.0", 6227, lambda: "word", frozenset({"den"}))
 
 
 def head(*headers: tuple[str, str], method: str = "POST", path: str = "/mcp") -> dict[str, Any]:
@@ -48,7 +48,7 @@ def test_no_other_name_leads_here(host: str | None) -> None:
 
 
 def test_another_address_of_this_machine_is_known_where_it_was_chosen() -> None:
-    assert status(Gate("127.0.0.2", 6227, "word"), "127.0.0.2:6227") is None
+    assert status(Gate("127.0.0.2", 6227, lambda: "word"), "127.0.0.2:6227") is None
     assert status(GATE, "127.0.0.2:6227") == 403
 
 
@@ -120,7 +120,7 @@ def test_beyond_this_machine_only_addresses_and_our_own_name_count() -> None:
     [("127.0.0.1", True), ("::1", True), ("localhost", True), ("0.0.0.0", False), ("::", False), ("den", False)],
 )
 def test_loopback_is_told_from_the_rest(host: str, local: bool) -> None:
-    assert is_loopback(host) is local
+    assert Gate(host, 6227, str).is_local is local
 
 
 @given(
@@ -133,5 +133,5 @@ def test_loopback_is_told_from_the_rest(host: str, local: bool) -> None:
     st.text(st.characters(max_codepoint=255)),
 )
 def test_whatever_comes_without_the_token_is_refused(headers: list[tuple[str, str]], path: str) -> None:
-    gate = Gate("127.0.0.1", 6227, "a-word-that-is-never-made-up-by-chance")
+    gate = Gate("127.0.0.1", 6227, lambda: "a-word-that-is-never-made-up-by-chance")
     assert gate.refusal(head(*headers, path=path)) is not None

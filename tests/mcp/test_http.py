@@ -24,7 +24,7 @@ from tests.mcp.conftest import Serve, Served, nacre
 from tests.mcp.every import called, everything, refused
 
 from nacre.daemon import client as daemon
-from nacre.mcp.token import forget_tokens, token, token_file
+from nacre.mcp.http import forget_tokens, token, token_file
 
 PING = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"})
 CALL = json.dumps(
@@ -242,16 +242,6 @@ def test_many_who_make_the_token_at_once_get_the_same(root: Path) -> None:
             words = {one.result() for one in [pool.submit(made) for _ in range(8)]}
         assert words == {token(root)}
         assert [one.name for one in token_file(root).parent.iterdir()] == [token_file(root).name]
-
-
-def test_a_token_that_is_being_written_is_not_taken_away(root: Path) -> None:
-    word = token(root)
-    place = token_file(root)
-    place.write_text("")
-    inode = place.stat().st_ino
-    threading.Timer(0.1, place.write_text, (f"{word}\n",)).start()
-    assert token(root) == word
-    assert place.stat().st_ino == inode
 
 
 def test_who_takes_the_token_away_shuts_out_whoever_knew_it(root: Path, serve: Serve) -> None:

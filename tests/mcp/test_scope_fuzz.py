@@ -18,9 +18,8 @@ from mcp.shared.exceptions import MCPError
 from tests.recall.test_scope_fuzz import NOW, PRIVATE, Laid, lay_out, must_be_clean, places, queries
 
 from nacre.mcp import resources
-from nacre.mcp import resources as mcp_resources
 from nacre.mcp.calls import call
-from nacre.mcp.server import Face, made
+from nacre.mcp.server import Face, make_server
 from nacre.mcp.tools import ACTIONS, tools
 from nacre.memory import Memory
 from nacre.model.hit import LAYERS
@@ -30,7 +29,7 @@ def face(memory: Memory) -> Face:
     return Face(
         lambda name, arguments: call(copy.copy(memory), name, arguments),
         lambda uri: resources.read_resource(copy.copy(memory), uri),
-        lambda name: mcp_resources.get_prompt(copy.copy(memory), name),
+        lambda name: resources.get_prompt(copy.copy(memory), name),
         group=True,
     )
 
@@ -57,7 +56,7 @@ def calls(laid: Laid, ids: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 async def ask_everything(laid: Laid, memory: Memory, ids: list[str]) -> None:
-    async with Client(made(face(memory)), mode="legacy") as client:
+    async with Client(make_server(face(memory)), mode="legacy") as client:
         must_be_clean(f"{client.instructions} {await client.list_tools()}")
         for name, arguments in calls(laid, ids):
             asked = json.dumps(arguments, ensure_ascii=False)
@@ -124,7 +123,7 @@ def test_whatever_arguments_a_model_makes_up_nothing_private_comes_out(one: Any,
     given_ = data.draw(st.dictionaries(st.sampled_from(names), VALUES))
 
     async def ask(memory: Memory) -> str:
-        async with Client(made(face(memory)), mode="legacy") as client:
+        async with Client(make_server(face(memory)), mode="legacy") as client:
             return (await client.call_tool(one.name, given_)).model_dump_json()
 
     with tempfile.TemporaryDirectory() as folder:
@@ -137,7 +136,7 @@ def test_the_owner_gets_through_mcp_what_a_group_must_not(tmp_path: Path) -> Non
     laid = lay_out(tmp_path / "ws", 7)
 
     async def ask(memory: Memory) -> str:
-        async with Client(made(face(memory)), mode="legacy") as client:
+        async with Client(make_server(face(memory)), mode="legacy") as client:
             return (await client.call_tool("memory_get", {"path": "MEMORY.md"})).model_dump_json()
 
     with Memory.open(laid.root, now=NOW) as owner:

@@ -24,7 +24,7 @@ from tests.mcp.every import called, everything, refused
 
 from nacre.daemon import client as daemon
 from nacre.daemon.requests import call_tool_by_daemon
-from nacre.mcp.stdio import whole
+from nacre.mcp.stdio import without_half_characters
 from nacre.memory import Memory
 
 INITIALIZE = {
@@ -157,7 +157,7 @@ def test_half_a_character_is_answered_too(process: subprocess.Popen[bytes], text
 @given(st.text() | st.text(st.characters(categories=["Cs"])) | st.just("\\\\ud800"))
 def test_a_message_means_the_same_but_for_halves_of_characters(text: str) -> None:
     meant = json.loads(json.dumps(text)).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    told = json.loads(whole(json.dumps(text)))
+    told = json.loads(without_half_characters(json.dumps(text)))
     told.encode()
     if "\ufffd" not in meant:
         assert told == meant
@@ -226,14 +226,14 @@ def test_what_is_being_written_when_the_client_goes_is_finished(root: Path, proc
 def test_only_half_of_the_sdk_is_loaded_for_it(root: Path) -> None:
     """What is of HTTP stays out; and where the SDK is not the one that we know, it is loaded whole."""
     program = (
-        "import sys; from nacre.mcp.stdio import load; load()\n"
-        "from nacre.mcp.server import Face, made\n"
-        "made(Face(lambda n, a: {}, str, str))\n"
+        "import sys; from nacre.mcp.stdio import load_sdk; load_sdk()\n"
+        "from nacre.mcp.server import Face, make_server\n"
+        "make_server(Face(lambda n, a: {}, str, str))\n"
         "print(sorted(n for n in sys.modules if n in ('starlette', 'uvicorn', 'httpx2', 'mcp.client')))\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
-    strange = "import nacre.mcp.stdio as l; l._KNOWN = frozenset(); l.load()\n"
+    strange = "import nacre.mcp.stdio as l; l._ABSENT_NAMES = frozenset(); l.load_sdk()\n"
     strange += "import mcp, mcp.server.lowlevel.server as s; assert mcp.Client and s.Starlette is not l.Absent\n"
     subprocess.run([sys.executable, "-c", strange], check=True)
 

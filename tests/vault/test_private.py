@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.faults.commands import SCENARIOS, environment, make_home, nacre
 
-from nacre.mcp.token import token
+from nacre.mcp.http import token
 
 
 @pytest.fixture(autouse=True)

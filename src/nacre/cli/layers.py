@@ -19,7 +19,6 @@ from nacre.cli.base import (
     piped,
     print_json,
 )
-from nacre.daemon.requests import pack_as_plain
 from nacre.errors import PartlyDone
 from nacre.i18n import say
 
@@ -311,7 +310,7 @@ def refresh(
                     for step in done.organised.steps
                 ],
                 "promoted": promote_json(done.promoted, applied=carry_out and not dry_run, dry_run=dry_run),
-                "context": pack_as_plain(done.context),
+                "context": done.context.as_plain(),
                 "problems": left,
                 "dryRun": dry_run,
             }

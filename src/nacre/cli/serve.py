@@ -201,7 +201,7 @@ def _http_lines(http: dict[str, Any] | None) -> list[str]:
 
 def _show_token(memory: Memory, http: int | None, scope: str, *, as_json: bool) -> None:
     from nacre.daemon import client
-    from nacre.mcp.token import token
+    from nacre.mcp.http import token
     from nacre.model.context import Scope
 
     Scope.parse(scope)

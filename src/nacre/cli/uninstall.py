@@ -143,7 +143,7 @@ def _taken_back(place: InstalledWorkspace) -> list[str]:
     from nacre.agents import connection
     from nacre.daemon.process import stop_daemon
     from nacre.jobs import services
-    from nacre.mcp.token import forget_tokens
+    from nacre.mcp.http import forget_tokens
 
     memory = place.memory
     troubles: list[str] = []
@@ -252,7 +252,7 @@ def destroy(invocation: Invocation, *, yes: bool, tiers: bool, purge: bool, dry_
     from nacre.daemon.process import stop_daemon
     from nacre.forget import destroy as destroying
     from nacre.jobs import services
-    from nacre.mcp.token import forget_tokens
+    from nacre.mcp.http import forget_tokens
 
     with open_memory(invocation) as memory:
         workspace, config = memory.workspace, memory.config

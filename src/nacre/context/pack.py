@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from nacre.i18n import say
 from nacre.text.blocks import CODE, HEADING, blocks
@@ -73,6 +73,24 @@ class ContextPack(NamedTuple):
     @property
     def tokens(self) -> int:
         return tokens(weight(self.text))
+
+    def as_plain(self) -> dict[str, Any]:
+        """The pack as it is printed as JSON."""
+        parts = [{"path": part.path, "lines": [part.first, part.last], "tokens": part.tokens} for part in self.parts]
+        left = [
+            {"path": part.path, "lines": [part.first, part.last], "tokens": part.tokens, "reason": part.reason}
+            for part in self.left
+        ]
+        return {
+            "text": self.text,
+            "tokens": self.tokens,
+            "budget": self.budget,
+            "scope": self.scope,
+            "project": self.project,
+            "disabled": self.disabled,
+            "parts": parts,
+            "left": left,
+        }
 
 
 def weight(text: str) -> int:

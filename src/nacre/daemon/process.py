@@ -8,285 +8,243 @@ import select
 import stat
 import sys
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nacre.daemon import client
 from nacre.errors import CannotWrite, Locked, NacreError, cannot_write
-from nacre.i18n import say
 from nacre.model.workspace import Workspace
-from nacre.vault.lock import NO_LOCKS, system_flock
 
 if TYPE_CHECKING:
     import socket
 
     from nacre.memory import Memory
 
+_READY_WITHIN = 60.0  # seconds; a slow disk reads Python's own files for longer than one thinks
+_STOPPED_WITHIN = 40.0
+_PASSING_REASONS = ("another version", "other settings")  # for which a daemon starts anew, if it can
+_PASSES_WITHIN = 10.0
+_WARM_WITHIN = 15.0  # where a large memory is read for the first time, that goes on beside the first questions
+_STARTED_BY_ANOTHER_WITHIN = 1.0
+_COMMAND_VARIABLES = ("NACRE_NOW", "NACRE_SCOPE", "NACRE_AGENT", "NACRE_WORKSPACE", "OPENCLAW_WORKSPACE")
+_LOCATION_VARIABLES = ("NACRE_CONFIG_FILE", "NACRE_MODELS_PATH")  # which are no settings themselves
+
 
 class Endpoint:
-    """The lock and the socket, held from taking the post until leaving it. What a dead daemon left behind is replaced."""
+    """The lock and the socket of a daemon, held until it leaves. What a dead daemon left behind is replaced."""
 
     def __init__(self, workspace: Workspace) -> None:
-        self._lock_file = workspace.machine / f"daemon-{os.getuid()}.lock"
-        self._lock = self._locked(workspace)
+        self._lock_file = _lock_file(workspace)
         try:
-            self.listener, self.socket = self._bound(str(workspace.root))
+            workspace.machine.mkdir(mode=0o700, exist_ok=True)
+            self._lock = os.open(self._lock_file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise cannot_write(self._lock_file, error) from error
+        try:
+            try:
+                is_free = _flock(self._lock)
+            except OSError as error:
+                raise CannotWrite(
+                    f"The file system of {workspace.root} has no locks, so no daemon can run there; everything works without.",
+                    f"{workspace.root} 所在的文件系统不支持锁，无法运行守护进程；不用它也一切正常。",
+                ) from error
+            if not is_free:
+                raise Locked(
+                    f'A daemon runs for {workspace.root} already; "nacre serve --status" shows it, "nacre serve --stop" ends it.',
+                    f"{workspace.root} 已有守护进程在运行；“nacre serve --status”可查看，“nacre serve --stop”可停止。",
+                )
+            os.ftruncate(self._lock, 0)
+            os.write(self._lock, f"{os.getpid()}\n".encode())
+            self.listener, self.socket = _bind(str(workspace.root))
         except BaseException:
             os.close(self._lock)
             raise
-        self._socket_id = _file_identity(self.socket)
-
-    def _locked(self, workspace: Workspace) -> int:
-        try:
-            workspace.machine.mkdir(mode=0o700, exist_ok=True)
-            descriptor = os.open(self._lock_file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        except OSError as trouble:
-            raise cannot_write(self._lock_file, trouble) from trouble
-        try:
-            taken = system_flock(descriptor)
-        except OSError as trouble:
-            os.close(descriptor)
-            if trouble.errno in NO_LOCKS:
-                raise CannotWrite(
-                    say(
-                        f"The file system of {workspace.root} has no locks, so no daemon can run there; everything works without.",
-                        f"{workspace.root} 所在的文件系统不支持锁，无法运行守护进程；不用它也一切正常。",
-                    )
-                ) from trouble
-            raise cannot_write(self._lock_file, trouble) from trouble
-        if not taken:
-            os.close(descriptor)
-            raise already_running(workspace)
-        os.ftruncate(descriptor, 0)
-        os.write(descriptor, f"{os.getpid()}\n".encode())
-        return descriptor
-
-    def _bound(self, root: str) -> tuple[socket.socket, str]:
-        import socket  # who only asks for the holder does not pay for it
-
-        trouble: OSError | None = None
-        for place in client.socket_paths(root):
-            listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-            try:
-                _make_ours(os.path.dirname(place), shared=place.startswith(os.path.realpath(root) + os.sep))
-                _clear(place)
-                before = os.umask(0o177)
-                try:
-                    listener.bind(place)
-                finally:
-                    os.umask(before)
-                listener.listen(512)
-            except OSError as failed:
-                listener.close()
-                trouble = failed
-            else:
-                return listener, place
-        raise CannotWrite(
-            say(
-                f"No socket could be made for this workspace ({trouble}); everything works without a daemon.",
-                f"无法为此工作区建立套接字（{trouble}）；不用守护进程也一切正常。",
-            )
-        )
+        self._socket_id = file_identity(self.socket)
 
     def is_held(self) -> bool:
         """Whether we can still be found: neither the lock nor the socket has been removed or replaced."""
-        try:
-            same = os.path.samestat(os.fstat(self._lock), os.stat(self._lock_file))
-        except OSError:
-            return False
-        return same and _file_identity(self.socket) == self._socket_id
+        about = os.fstat(self._lock)
+        is_same = (about.st_dev, about.st_ino) == file_identity(str(self._lock_file))
+        return is_same and file_identity(self.socket) == self._socket_id
 
     def leave(self) -> None:
         """Remove the socket, if it is still ours, then let the next daemon in."""
-        if _file_identity(self.socket) == self._socket_id:
+        if file_identity(self.socket) == self._socket_id:
             with contextlib.suppress(OSError):
                 os.unlink(self.socket)
-        with contextlib.suppress(OSError):
-            os.close(self._lock)
+        os.close(self._lock)
+
+
+def file_identity(path: str) -> tuple[int, int] | None:
+    """What tells a file or folder from another that took its place; None where there is none."""
+    try:
+        about = os.lstat(path)
+    except OSError:
+        return None
+    return about.st_dev, about.st_ino
+
+
+def _lock_file(workspace: Workspace) -> str:
+    return str(workspace.machine / f"daemon-{os.getuid()}.lock")
+
+
+def _flock(descriptor: int) -> bool:
+    import fcntl
+
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _bind(root: str) -> tuple[socket.socket, str]:
+    """A listening socket that only this user reaches, at the first place that can be used."""
+    import socket
+
+    reason: OSError | None = None
+    for path in client.socket_paths(root):
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        folder = os.path.dirname(path)
+        try:
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(folder, 0o700)
+            about = os.lstat(folder)
+            in_workspace = path.startswith(os.path.realpath(root) + os.sep)  # which is as its owner made it
+            if not stat.S_ISDIR(about.st_mode) or (not in_workspace and about.st_uid != os.getuid()):
+                raise PermissionError(f"{folder} is a link or somebody else's")
+            if not in_workspace and about.st_mode & 0o077:
+                os.chmod(folder, 0o700)
+            with contextlib.suppress(FileNotFoundError):
+                if not stat.S_ISSOCK(os.lstat(path).st_mode):
+                    raise FileExistsError(f"{path} is no socket")
+                os.unlink(path)  # a dead daemon's: we hold the lock
+            mask = os.umask(0o177)
+            try:
+                listener.bind(path)
+            finally:
+                os.umask(mask)
+            listener.listen(512)
+        except OSError as error:
+            listener.close()
+            reason = error
+        else:
+            return listener, path
+    raise CannotWrite(
+        f"No socket could be made for this workspace ({reason}); everything works without a daemon.",
+        f"无法为此工作区建立套接字（{reason}）；不用守护进程也一切正常。",
+    )
 
 
 def daemon_process(workspace: Workspace) -> int | None:
-    """The process that holds the post; None when nobody does."""
+    """The process of the daemon that runs; None when none does."""
     if not hasattr(os, "getuid"):
         return None
-    path = workspace.machine / f"daemon-{os.getuid()}.lock"
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW)
+        descriptor = os.open(_lock_file(workspace), os.O_RDWR | os.O_NOFOLLOW)
     except OSError:
         return None
     try:
-        return None if system_flock(descriptor) else int(os.read(descriptor, 20))
+        return None if _flock(descriptor) else int(os.read(descriptor, 20))
     except (OSError, ValueError):
         return None
     finally:
         os.close(descriptor)
 
 
-def already_running(workspace: Workspace) -> Locked:
-    return Locked(
-        say(
-            f'A daemon runs for {workspace.root} already; "nacre serve --status" shows it, "nacre serve --stop" ends it.',
-            f"{workspace.root} 已有守护进程在运行；“nacre serve --status”可查看，“nacre serve --stop”可停止。",
-        )
-    )
-
-
-def _make_ours(folder: str, *, shared: bool) -> None:
-    """The folder of a socket: made if missing, ours alone, and no link. That of a workspace is as its owner made it."""
-    with contextlib.suppress(FileExistsError):
-        os.mkdir(folder, 0o700)
-    about = os.lstat(folder)
-    if not stat.S_ISDIR(about.st_mode) or (not shared and about.st_uid != os.getuid()):
-        raise PermissionError(f"{folder} is a link or somebody else's")
-    if not shared and about.st_mode & 0o077:
-        Path(folder).chmod(0o700)
-
-
-def _clear(place: str) -> None:
-    """Take away what a dead daemon left: we hold the lock, so nobody of ours listens there."""
-    try:
-        about = os.lstat(place)
-    except FileNotFoundError:
-        return
-    if not stat.S_ISSOCK(about.st_mode):
-        raise FileExistsError(f"{place} is no socket")
-    os.unlink(place)
-
-
-def _file_identity(place: str) -> tuple[int, int] | None:
-    try:
-        about = os.lstat(place)
-    except OSError:
-        return None
-    return about.st_dev, about.st_ino
-
-
-# Start a daemon in the background, and stop the one that runs.
-
-_READY_WITHIN = 60.0  # seconds; a slow disk reads Python's own files for longer than one thinks
-_STOPPED_WITHIN = 40.0
-_PASSING_REASONS = ("another version", "other settings")  # reasons for which a daemon starts anew, if it can
-_PASSES_WITHIN = 10.0
-_WARM_WITHIN = 15.0  # seconds; where a large memory is read for the first time, that goes on beside the first questions
-_SAYS_WITHIN = 1.0
-_COMMAND_VARIABLES = ("NACRE_NOW", "NACRE_SCOPE", "NACRE_AGENT", "NACRE_WORKSPACE", "OPENCLAW_WORKSPACE")
-_LOCATION_VARIABLES = (
-    "NACRE_CONFIG_FILE",
-    "NACRE_MODELS_PATH",
-)  # where settings and models lie, which is no setting itself
-
-
 def start_on_demand(memory: Memory, *, for_agents: bool = False) -> None:
-    """Start a daemon that ends when nobody asks any more. Does not wait; where it cannot be, nothing is lost."""
+    """Start a daemon that ends when nobody asks any more. Does not wait; where it cannot run, nothing is lost."""
     if daemon_process(memory.workspace) is None:
         with contextlib.suppress(OSError, NotImplementedError):
-            _spawn(memory, ["--on-demand"], None, _environment(for_agents=for_agents))
+            _spawn(memory, ["--on-demand"], for_agents=for_agents)
 
 
 def start_in_background(memory: Memory, *options: str, for_agents: bool = False) -> int:
     """Start a daemon that goes on when we end, and wait until it listens; its process."""
-    ours, theirs = os.pipe()
+    reading, writing = os.pipe()
     try:
-        os.set_inheritable(theirs, True)
+        os.set_inheritable(writing, True)
         try:
-            environment = _environment(for_agents=for_agents)
-            pid = _spawn(memory, [*options, "--ready", str(theirs)], theirs, environment)
-        except (OSError, NotImplementedError) as trouble:
-            raise NacreError(
-                say(f"The daemon could not be started: {trouble}.", f"无法启动守护进程：{trouble}。")
-            ) from trouble
+            pid = _spawn(memory, [*options, "--ready", str(writing)], for_agents=for_agents, inherited=writing)
+        except (OSError, NotImplementedError) as error:
+            raise NacreError(f"The daemon could not be started: {error}.", f"无法启动守护进程：{error}。") from error
         finally:
-            os.close(theirs)
-        told = select.select([ours], [], [], _READY_WITHIN)[0] and os.read(ours, 1)
+            os.close(writing)
+        is_ready = select.select([reading], [], [], _READY_WITHIN)[0] and os.read(reading, 1)
     finally:
-        os.close(ours)
-    if not told and (other := _started_by_another(memory)) is not None:
+        os.close(reading)
+    if is_ready:
+        return pid
+    until = time.monotonic() + _STARTED_BY_ANOTHER_WITHIN
+    while (other := daemon_process(memory.workspace)) is None and time.monotonic() < until:
+        time.sleep(0.02)  # another command may have started one at the same moment, which is as good
+    if other is not None:
         return other
-    if not told:
-        log = memory.workspace.machine / "daemon.log"
-        raise NacreError(
-            say(
-                f'The daemon did not come up; {log} says why. "nacre serve" without --background shows it too.',
-                f"守护进程未能启动；原因见 {log}。不加 --background 运行“nacre serve”也可查看。",
-            )
-        )
-    return pid
-
-
-def _started_by_another(memory: Memory) -> int | None:
-    """The process of a daemon that another command started at the same moment, which is as good. It may be about to say who it is."""
-    until = time.monotonic() + _SAYS_WITHIN
-    while (found := daemon_process(memory.workspace)) is None and time.monotonic() < until:
-        time.sleep(0.02)
-    return found
+    log = memory.workspace.machine / "daemon.log"
+    raise NacreError(
+        f'The daemon did not come up; {log} says why. "nacre serve" without --background shows it too.',
+        f"守护进程未能启动；原因见 {log}。不加 --background 运行“nacre serve”也可查看。",
+    )
 
 
 def ensure_running(memory: Memory, *options: str) -> dict[str, Any]:
-    """A daemon that answers at once, its models loaded, started where none runs; how it is.
+    """The status of a daemon that answers at once, its models loaded, started where none runs.
 
     One that is about to start anew, being older than we are or of other settings, is waited for. Another environment is no
     matter here: who asks in this way wants the user's daemon, whatever it was started from.
     """
     root, began = str(memory.workspace.root), time.monotonic()
     while (waited := time.monotonic() - began) < _READY_WITHIN:
-        found = client.daemon_status(root)
-        if found is not None and (found["skew"] not in _PASSING_REASONS or waited > _PASSES_WITHIN):
-            if found.get("warm", True) or waited > _WARM_WITHIN:
-                return found
+        status = client.daemon_status(root)
+        if status is not None and (status["skew"] not in _PASSING_REASONS or waited > _PASSES_WITHIN):
+            if status.get("warm", True) or waited > _WARM_WITHIN:
+                return status
             time.sleep(0.2)
-        if found is None and daemon_process(memory.workspace) is None:
-            try:
-                start_in_background(memory, *options, for_agents=True)
-            except NacreError:
-                if daemon_process(memory.workspace) is None:  # else another was quicker, which is as good
-                    raise
+        if status is None and daemon_process(memory.workspace) is None:
+            start_in_background(memory, *options, for_agents=True)
         time.sleep(0.02)
     raise NacreError(
-        say(
-            'The daemon of this workspace does not answer; "nacre serve --stop" ends it.',
-            "此工作区的守护进程没有回应；可用“nacre serve --stop”停止。",
-        )
+        'The daemon of this workspace does not answer; "nacre serve --stop" ends it.',
+        "此工作区的守护进程没有回应；可用“nacre serve --stop”停止。",
     )
 
 
-def stop_on_demand(memory: Memory) -> None:
-    """End a daemon that was started on demand, for one that is to stay: it would end when nobody asks, and may not run the jobs."""
-    found = client.daemon_status(str(memory.workspace.root)) if daemon_process(memory.workspace) is not None else None
-    if found and found.get("onDemand"):
-        stop_daemon(memory)
+def _spawn(memory: Memory, options: list[str], *, for_agents: bool, inherited: int | None = None) -> int:
+    """Start a daemon in a session of its own, which the end of ours or of the terminal does not concern; its process.
 
+    It gets our environment, without what only this command was told. One `for_agents` answers every session, so the settings in the
+    environment of one of them are not its own: it has those of the user's files.
+    """
 
-def _spawn(memory: Memory, options: list[str], inherited: int | None, environment: dict[str, str]) -> int:
-    """A process of a session of its own: the end of ours, or of the terminal, does not concern it."""
+    def is_kept(name: str) -> bool:
+        if for_agents and name.startswith("NACRE_"):
+            return name in _LOCATION_VARIABLES
+        return name not in _COMMAND_VARIABLES
+
+    environment = {name: value for name, value in os.environ.items() if is_kept(name)}
+    machine = memory.workspace.machine
+    machine.mkdir(mode=0o700, exist_ok=True)
+    output = os.open(machine / "daemon.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
+    actions = [
+        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+        (os.POSIX_SPAWN_DUP2, output, 1),
+        (os.POSIX_SPAWN_DUP2, output, 2),
+    ]
+    if inherited is not None:
+        actions.append((os.POSIX_SPAWN_DUP2, inherited, inherited))
     root = os.path.realpath(memory.workspace.root)
     command = [sys.executable, "-P", "-m", "nacre", "--workspace", root, "serve", *options]
-    memory.workspace.machine.mkdir(mode=0o700, exist_ok=True)
-    output = os.open(
-        memory.workspace.machine / "daemon.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600
-    )
     try:
-        actions = [
-            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-            (os.POSIX_SPAWN_DUP2, output, 1),
-            (os.POSIX_SPAWN_DUP2, output, 2),
-        ]
-        if inherited is not None:
-            actions.append((os.POSIX_SPAWN_DUP2, inherited, inherited))
         return os.posix_spawn(sys.executable, command, environment, file_actions=actions, setsid=True)
     finally:
         os.close(output)
 
 
-def _environment(*, for_agents: bool) -> dict[str, str]:
-    """Ours, without what only this command was told. One `for_agents` answers every session, so that the settings which the
-    environment of one of them names are not its own: it has those of the user's files."""
-
-    def stays(name: str) -> bool:
-        if for_agents and name.startswith("NACRE_"):
-            return name in _LOCATION_VARIABLES
-        return name not in _COMMAND_VARIABLES
-
-    return {name: value for name, value in os.environ.items() if stays(name)}
+def stop_on_demand(memory: Memory) -> None:
+    """End a daemon that was started on demand, for one that is to stay: it would end when nobody asks, and may not run the jobs."""
+    if daemon_process(memory.workspace) is not None:
+        status = client.daemon_status(str(memory.workspace.root))
+        if status and status.get("onDemand"):
+            stop_daemon(memory)
 
 
 def stop_daemon(memory: Memory) -> int | None:
@@ -306,6 +264,6 @@ def stop_daemon(memory: Memory) -> int | None:
     until = time.monotonic() + _STOPPED_WITHIN
     while daemon_process(workspace) == pid:
         if time.monotonic() > until:
-            raise NacreError(say(f"The daemon (process {pid}) is still at work.", f"守护进程（进程 {pid}）仍在工作。"))
+            raise NacreError(f"The daemon (process {pid}) is still at work.", f"守护进程（进程 {pid}）仍在工作。")
         time.sleep(0.02)
     return pid

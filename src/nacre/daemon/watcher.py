@@ -12,12 +12,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
-from nacre.daemon.log import error_place
-from nacre.errors import ModelUnusable, NacreError
+from nacre.daemon.process import file_identity
+from nacre.errors import ModelUnusable, NacreError, error_place
 from nacre.memory import Memory
 
-SCAN_EVERY = 30.0  # seconds, where nobody tells us of changes
-TRY_AGAIN, TRY_AT_MOST = 300.0, 3600.0  # seconds until it is tried again to be told: at first, and after many trials
+SCAN_EVERY = 30.0  # seconds, where the system does not tell of changes
+TRY_AGAIN, TRY_AT_MOST = 300.0, 3600.0  # seconds until watching is tried again: at first, and after many failures
 _STEP = 150  # milliseconds without a further change that end a burst of them; also how often the system is asked
 _VECTORS_AT_ONCE = 16
 _GONE_WAIT = 1.0  # seconds between looks for a workspace that is gone; it may come back before the daemon ends
@@ -25,7 +25,7 @@ _OWN_SUFFIXES = (".jsonl", ".json", ".lock", ".tmp")  # what Nacre writes beside
 
 
 class Watcher(threading.Thread):
-    """Watches the folders of memory, by the system's notes or else by looking every half minute until there are notes again."""
+    """Watches the folders of memory by the system's events, or else by scanning until there are events again."""
 
     def __init__(
         self,
@@ -40,27 +40,26 @@ class Watcher(threading.Thread):
         self._log = log
         self._scan_every = scan_every
         self._clock = clock
-        self._trials = 0  # in vain, since the last watch
-        self._again = 0.0  # when the next one is due, by the clock
-        self._ended = threading.Event()
-        self._wanted = threading.Event()
+        self._failures = 0  # to watch, since it last worked
+        self._again = 0.0  # when watching is tried again, by the clock
+        self._stopping = threading.Event()
+        self._requested = threading.Event()
         self._folders: frozenset[str] = frozenset()
         self.mode = "starting"  # then "events" or "scanning"
         self.reason: str | None = None  # why it scans
         self.updates = 0
-        self.seen = threading.Condition()  # told after every update
-        self._places = (str(memory.workspace.root), str(memory.workspace.machine))
-        if memory.workspace.machine.is_dir():
-            memory.keeper.store.stay_in(memory.workspace.machine)  # a daemon ends when that goes
-        self._stood = tuple(map(_folder_identity, self._places))
+        workspace = memory.workspace
+        if workspace.machine.is_dir():
+            memory.keeper.store.stay_in(workspace.machine)  # a daemon ends when that goes
+        self._identities = {path: file_identity(path) for path in (str(workspace.root), str(workspace.machine))}
 
-    def end(self) -> None:
-        self._ended.set()
-        self._wanted.set()
+    def stop(self) -> None:
+        self._stopping.set()
+        self._requested.set()
 
     def look(self) -> None:
-        """Look now, whatever was or was not told."""
-        self._wanted.set()
+        """Look now, whatever the system told."""
+        self._requested.set()
 
     @property
     def tries_again_in(self) -> float | None:
@@ -68,40 +67,51 @@ class Watcher(threading.Thread):
         return max(0.0, self._again - self._clock()) if self.mode == "scanning" else None
 
     def run(self) -> None:
-        while not self._ended.is_set():
+        while not self._stopping.is_set():
             if not self._is_there():
-                self._ended.wait(_GONE_WAIT)
+                self._stopping.wait(_GONE_WAIT)
                 continue
             self._update()
             try:
                 for _ in self._changes():
                     if not self._is_there() or not self._update():
                         break  # other folders than were watched
-            except Exception as trouble:  # noqa: BLE001 - to watch worse is better than not at all
-                self._fall_back(error_place(trouble))
+            except Exception as error:  # noqa: BLE001 - to watch worse is better than not at all
+                self._fall_back(error_place(error))
 
     def _is_there(self) -> bool:
         """Whether the workspace is still where it was: one that was moved or deleted is not made anew by an index."""
-        return all(known in (None, _folder_identity(one)) for one, known in zip(self._places, self._stood, strict=True))
+        return all(identity in (None, file_identity(path)) for path, identity in self._identities.items())
 
     def _changes(self) -> Iterator[None]:
         """Yields whenever there may be something to read."""
-        if (self.mode == "scanning" and not self._is_time_to_try()) or not self._can_be_watched():
+        from nacre.index.freshness import all_on_local_disks
+
+        if self.mode == "scanning" and self._clock() < self._again:
+            yield from self._scans()
+            return
+        if sys.platform.startswith("linux") and not all_on_local_disks(set(map(os.path.realpath, self._folders))):
+            self._fall_back("a file system that others may write to")
             yield from self._scans()
             return
         import watchfiles
 
         if self.mode != "scanning":
             self.mode = "events"
-        root = str(self._memory.workspace.root)
+        own = os.path.join(self._memory.workspace.root, ".nacre")
+
+        def is_memory(_change: object, path: str) -> bool:
+            name = os.path.basename(path)
+            return not name.startswith(".") and not name.endswith(_OWN_SUFFIXES) and not path.startswith(own)
+
         settled = False
         try:
             for changed in watchfiles.watch(
-                *(one for one in sorted(self._folders) if os.access(one, os.R_OK)),
-                watch_filter=lambda _, path: _is_memory_path(path, root),
+                *(folder for folder in sorted(self._folders) if os.access(folder, os.R_OK)),
+                watch_filter=is_memory,
                 debounce=max(self._memory.config.serve.watch_debounce_ms, _STEP),
                 step=_STEP,
-                stop_event=self._ended,
+                stop_event=self._stopping,
                 rust_timeout=1000,
                 yield_on_timeout=True,
                 raise_interrupt=False,
@@ -111,108 +121,63 @@ class Watcher(threading.Thread):
             ):
                 if self.mode == "scanning":
                     self._log.warning("watching again")
-                    self.mode, self.reason, self._trials = "events", None, 0
+                    self.mode, self.reason, self._failures = "events", None, 0
                 # Once more after the watch was set: what was written between the last look and that, nobody told us of.
-                if changed or not settled or self._wanted.is_set():
+                if changed or not settled or self._requested.is_set():
                     settled = True
                     yield
-        except (OSError, RuntimeError) as trouble:  # the limit of watches, or a folder that went away
+        except (OSError, RuntimeError) as error:  # the limit of watches, or a folder that went away
             if all(map(os.path.isdir, self._folders)):
-                without_paths = str(trouble).partition(" about ")[0]  # the log holds none
-                self._fall_back(without_paths.rstrip("."))
-
-    def _is_time_to_try(self) -> bool:
-        return self._clock() >= self._again
+                self._fall_back(str(error).partition(" about ")[0].rstrip("."))  # the log holds no paths
 
     def _scans(self) -> Iterator[None]:
-        while not self._ended.is_set() and not self._is_time_to_try():
-            self._wanted.wait(self._scan_every)
-            if not self._ended.is_set():
+        while not self._stopping.is_set() and self._clock() < self._again:
+            self._requested.wait(self._scan_every)
+            if not self._stopping.is_set():
                 yield
-
-    def _can_be_watched(self) -> bool:
-        from nacre.index.freshness import all_on_local_disks
-
-        if sys.platform.startswith("linux") and not all_on_local_disks(
-            {os.path.realpath(one) for one in self._folders}
-        ):
-            self._fall_back("a file system that others may write to")
-            return False
-        return True
 
     def _fall_back(self, reason: str) -> None:
         """Scan from now on, and try to watch again after longer and longer: limits are raised, other programs end."""
-        wait = min(TRY_AGAIN * 2 ** min(self._trials, 10), TRY_AT_MOST)
+        wait = min(TRY_AGAIN * 2 ** min(self._failures, 10), TRY_AT_MOST)
         if self.mode != "scanning":
             self._log.warning("scanning every %.0f s instead of watching: %s", self._scan_every, reason)
         else:
-            self._log.info("still scanning after trial %d: %s; again in %.0f s", self._trials, reason, wait)
+            self._log.info("still scanning after trial %d: %s; again in %.0f s", self._failures, reason, wait)
         self._again = self._clock() + wait
-        self._trials += 1
+        self._failures += 1
         self.mode, self.reason = "scanning", reason
 
     def _update(self) -> bool:
         """Read what changed, then make its vectors; False when the folders of memory are others than before."""
-        self._wanted.clear()
+        self._requested.clear()
         began = time.monotonic()
         memory = self._memory
         try:
             memory.keeper.store.safely(memory.keeper.current)
             self.updates += 1
-            with self.seen:
-                self.seen.notify_all()
-            made = self._fill()
+            embedded = self._embed()
             if memory.keeper.outdated():
                 memory.embed()
-            self._log.info("update %.1f ms, %d vectors", (time.monotonic() - began) * 1000, made)
-        except NacreError as trouble:
-            self._log.warning("update failed: %s", error_place(trouble))
-        except Exception as trouble:  # noqa: BLE001 - the next change is tried again
-            self._log.error("update failed: %s", error_place(trouble))
-        before, self._folders = self._folders, self._seen_folders()
+            self._log.info("update %.1f ms, %d vectors", (time.monotonic() - began) * 1000, embedded)
+        except Exception as error:  # noqa: BLE001 - the next change is tried again
+            level = logging.WARNING if isinstance(error, NacreError) else logging.ERROR
+            self._log.log(level, "update failed: %s", error_place(error))
+        before, self._folders = self._folders, memory.keeper.folders or frozenset({str(memory.workspace.root)})
         return before == self._folders
 
-    def _fill(self) -> int:
-        """Vectors in small steps, so that whoever asks meanwhile is not kept waiting."""
+    def _embed(self) -> int:
+        """Make vectors in small steps, so that whoever asks meanwhile is not kept waiting; how many."""
         from nacre.index.embedding import fill
 
+        made = 0
         try:
             embedder, _ = self._memory.embedder()
             store = self._memory.keeper.store
-            made = 0
-            while embedder and not self._ended.is_set() and self._is_there():
+            while embedder and not self._stopping.is_set() and self._is_there():
                 done = store.safely(lambda: fill(store, embedder, most=_VECTORS_AT_ONCE))
                 made += done
                 if done < _VECTORS_AT_ONCE:
                     break
-        except ModelUnusable as trouble:
-            self._log.warning("no vectors: %s", error_place(trouble))
+        except ModelUnusable as error:
+            self._log.warning("no vectors: %s", error_place(error))
         return made
-
-    def _seen_folders(self) -> frozenset[str]:
-        if known := self._memory.keeper.folders:
-            return known
-        from nacre.vault.files import memory_files
-
-        folders: set[str] = set()
-        for _ in memory_files(self._memory.workspace, self._memory.config, folders):
-            pass
-        return frozenset(folders)
-
-
-def _folder_identity(place: str) -> tuple[int, int] | None:
-    try:
-        about = os.stat(place)
-    except OSError:
-        return None
-    return about.st_dev, about.st_ino
-
-
-def _is_memory_path(path: str, root: str) -> bool:
-    """Whether a change may be one of memory: not what we write ourselves, nor anything hidden below the workspace."""
-    name = os.path.basename(path)
-    return (
-        not name.startswith(".")
-        and not name.endswith(_OWN_SUFFIXES)
-        and not path.startswith(os.path.join(root, ".nacre"))
-    )

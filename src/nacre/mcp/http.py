@@ -1,42 +1,277 @@
-"""MCP over HTTP in a thread of the daemon: one answer for each question, no session, nothing that outlives a request."""
+"""MCP over HTTP in a thread of the daemon: the token, the gate that checks every request before the SDK sees a byte, the listener.
+
+One answer for each question, no session, nothing that outlives a request. A web page that a browser opens is never let in.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import hmac
+import ipaddress
+import os
+import re
+import secrets
+import shutil
 import socket
 import threading
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, MutableMapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from nacre.errors import BadSetting
-from nacre.i18n import say
-from nacre.mcp.gate import LONGEST_HEAD, MOST_BODY, Gate, guarded
-from nacre.mcp.server import Face, made
+from nacre.errors import BadSetting, CannotWrite, cannot_write
+from nacre.mcp.server import Face, make_server
 
 if TYPE_CHECKING:
     import logging
 
     from uvicorn import Server as WebServer
 
+_TOKEN = re.compile(rb"[A-Za-z0-9_-]{43}")
+PATH = b"/mcp"
+MOST_BODY = 1_000_000  # bytes
+LONGEST_HEAD = 16_384  # bytes
+MOST_HEADERS = 64
+_BODY_WITHIN = 30.0  # seconds
+_HEAD_WITHIN = 10.0
 _CONNECTIONS = 64
-_HEADERS_WITHIN = 10.0  # seconds for the head of a request
 _KEPT_ALIVE = 30  # seconds that a quiet connection stays open
 _FINISH_WITHIN = 5  # seconds for what is being answered when the daemon ends
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Message, Receive, Send], Awaitable[None]]
+
+
+def _token_folder(root: Path) -> Path:
+    from platformdirs import user_state_path
+
+    return user_state_path("nacre", appauthor=False) / "http" / _name(os.path.realpath(root))
+
+
+def _name(text: str) -> str:
+    return hashlib.blake2b(text.encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
+
+
+def token_file(root: Path, scope: str = "main") -> Path:
+    """Where the token of a workspace and scope lies: with the user's own state, not in the workspace, which may be shared or cloned.
+
+    A group's is another than the owner's: who was let into a group must not be let into more when the server is started anew.
+    """
+    return _token_folder(root) / f"{_name(scope)}.token"
+
+
+def forget_tokens(root: Path) -> bool:
+    """Remove the tokens of a workspace, for every scope; whether there were any. Its servers must have ended."""
+    folder = _token_folder(root)
+    try:
+        shutil.rmtree(folder)
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise cannot_write(folder, error) from error
+    return True
+
+
+def token(root: Path, scope: str = "main") -> str:
+    """The token, made where there is none; one that others could have read is made anew."""
+    path = token_file(root, scope)
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        known = _read_token(path)
+        if known:
+            return known
+        if known is not None:  # readable by others, or cut short
+            path.unlink()
+        made = secrets.token_urlsafe(32)
+        temporary = path.with_name(f".{path.name}-{os.getpid()}-{secrets.token_hex(4)}.tmp")
+        try:
+            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(descriptor, "w", encoding="ascii") as file:
+                file.write(f"{made}\n")
+            os.link(temporary, path)
+        except FileExistsError:  # another process was first, and its token is the one
+            return _read_token(path) or made
+        except OSError:  # a file system that has no second names
+            os.replace(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except OSError as error:
+        raise cannot_write(path, error) from error
+    return made
+
+
+def watch_token(root: Path, scope: str = "main") -> Callable[[], str]:
+    """A function that returns the token as it stands in its file at that moment: who removed the file has shut out whoever knew it.
+
+    Where the file is gone nobody is let in until "nacre serve --token" makes another.
+    """
+    path = token_file(root, scope)
+    token(root, scope)
+
+    def current() -> str:
+        try:
+            return _read_token(path) or ""
+        except (OSError, CannotWrite):
+            return ""
+
+    return current
+
+
+def _read_token(path: Path) -> str | None:
+    """The token in a file of this user's alone; empty where it cannot be used, None where there is no file."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+    except FileNotFoundError:
+        return None
+    except OSError as error:  # a link, or somebody else's
+        raise CannotWrite(f"{path} cannot be read; remove it.", f"无法读取 {path}；请将其移除。") from error
+    with os.fdopen(descriptor, "rb") as file:
+        about, data = os.fstat(file.fileno()), file.read(100).strip()
+    is_private = not hasattr(os, "getuid") or (about.st_uid == os.getuid() and not about.st_mode & 0o077)
+    return data.decode("ascii") if is_private and _TOKEN.fullmatch(data) else ""
+
+
+class Refusal(NamedTuple):
+    """An answer of ours in the place of the SDK's."""
+
+    status: int
+    reason: str
+    header: tuple[bytes, bytes] | None = None
+
+
+@dataclass(frozen=True)
+class Gate:
+    """The rules of one listener: where it listens, and the token that it wants at that moment."""
+
+    host: str
+    port: int
+    token: Callable[[], str]
+    names: frozenset[str] = field(default_factory=lambda: frozenset({socket.gethostname().lower()}))
+
+    @property
+    def is_local(self) -> bool:
+        return self.host.lower() == "localhost" or is_address(self.host, loopback=True)
+
+    def refusal(self, scope: Message) -> Refusal | None:
+        """Why this request is turned away; None when it may pass."""
+        headers: dict[bytes, list[str]] = {}
+        size = 0
+        for name, value in scope["headers"]:
+            headers.setdefault(name.lower(), []).append(value.decode("latin-1").strip())
+            size += len(name) + len(value)
+        if len(scope["headers"]) > MOST_HEADERS or size > LONGEST_HEAD:
+            return Refusal(431, "Request Header Fields Too Large")
+        hosts, origins = headers.get(b"host", []), headers.get(b"origin", [])
+        if len(hosts) != 1 or not self._is_us(hosts[0]):
+            return Refusal(403, "Host")  # a name that leads here by somebody else's DNS
+        if len(origins) > 1 or not all(
+            origin.startswith("http://") and self._is_us(origin[len("http://") :]) for origin in origins
+        ):
+            return Refusal(403, "Origin")
+        if scope["raw_path"] != PATH:  # as it was sent: no other spelling of it
+            return Refusal(404, "Not Found")
+        if not self._has_token(headers.get(b"authorization", [])):
+            return Refusal(401, "Unauthorized", (b"www-authenticate", b'Bearer realm="nacre"'))
+        if scope["method"] != "POST":  # every question is answered in its own response: nothing to stream or delete
+            return Refusal(405, "Method Not Allowed", (b"allow", b"POST"))
+        lengths = headers.get(b"content-length", [])
+        if lengths and b"transfer-encoding" in headers:  # two answers to where the body ends
+            return Refusal(400, "Bad Request")
+        if not all(re.fullmatch("[0-9]{1,19}", length) and int(length) <= MOST_BODY for length in lengths):
+            return Refusal(413, "Content Too Large")
+        return None
+
+    def _is_us(self, host: str) -> bool:
+        """Whether a Host names us: on this machine by its three names, elsewhere also by an address, which no DNS can turn."""
+        name, _, port = host.lower().rpartition(":")
+        if not name or port.endswith("]"):  # without a port: the one that a browser would mean
+            name, port = host.lower(), "80"
+        if port != str(self.port):
+            return False
+        if name in ("localhost", self.host.lower()):
+            return True
+        return name in ("127.0.0.1", "[::1]") if self.is_local else name in self.names or is_address(name)
+
+    def _has_token(self, values: list[str]) -> bool:
+        scheme, _, word = values[0].partition(" ") if len(values) == 1 else ("", "", "")
+        expected = self.token().encode()
+        same = hmac.compare_digest(word.strip().encode("utf-8", "surrogateescape"), expected)
+        return bool(expected) and same and scheme.lower() == "bearer"
+
+
+def is_address(host: str, *, loopback: bool = False) -> bool:
+    """Whether a host is an IP address and, where that is asked for, one of this machine alone."""
+    try:
+        address = ipaddress.ip_address(host.removeprefix("[").removesuffix("]"))
+    except ValueError:
+        return False
+    return not loopback or address.is_loopback
+
+
+def guard(gate: Gate, application: Application) -> Application:
+    """The application behind the gate: it gets a whole body of a sound size, or nothing."""
+
+    async def guarded(scope: Message, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        refusal, body = gate.refusal(scope), b""
+        if refusal is None:
+            try:
+                body = await asyncio.wait_for(_read_body(receive), _BODY_WITHIN)
+            except TimeoutError:
+                refusal = Refusal(408, "Request Timeout")
+            if len(body) > MOST_BODY:
+                refusal = Refusal(413, "Content Too Large")
+        if refusal is not None:
+            text = refusal.reason.encode()
+            headers = [
+                (b"content-type", b"text/plain; charset=utf-8"),
+                (b"content-length", str(len(text)).encode()),
+                (b"connection", b"close"),
+                *([refusal.header] if refusal.header else []),
+            ]
+            await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
+            await send({"type": "http.response.body", "body": text})
+            return
+        messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+        async def replay() -> Message:
+            return messages.pop() if messages else await receive()
+
+        await application(scope, replay, send)
+
+    return guarded
+
+
+async def _read_body(receive: Receive) -> bytes:
+    """The whole body, or as much of it as shows that it is too large, however it is sent."""
+    body = bytearray()
+    while len(body) <= MOST_BODY:
+        message = await receive()
+        if message["type"] != "http.request":  # the client went away
+            break
+        body += message.get("body", b"")
+        if not message.get("more_body", False):
+            break
+    return bytes(body)
 
 
 class Listener:
     """Listens from its making on; answers once started."""
 
-    def __init__(self, host: str, port: int, face: Face, token: str | Callable[[], str], log: logging.Logger) -> None:
-        self._socket = _bound(host, port)
+    def __init__(self, host: str, port: int, face: Face, token: Callable[[], str], log: logging.Logger) -> None:
+        self._socket = _bind(host, port)
         self._face = face
         self._log = log
         self.gate = Gate(host, self._socket.getsockname()[1], token)
         self._web: WebServer | None = None
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="http", daemon=True)
-        self.trouble: str | None = None
+        self.error: str | None = None
 
     @property
     def url(self) -> str:
@@ -63,20 +298,21 @@ class Listener:
     def _run(self) -> None:
         try:
             asyncio.run(self._serve())
-        except Exception as trouble:  # noqa: BLE001 - the daemon answers on its socket whatever becomes of HTTP
-            self.trouble = type(trouble).__name__
-            self._log.error("http ended by %s", type(trouble).__name__)
+        except Exception as error:  # noqa: BLE001 - the daemon answers on its socket whatever becomes of HTTP
+            self.error = type(error).__name__
+            self._log.error("http ended by %s", self.error)
 
     async def _serve(self) -> None:
         import uvicorn
         from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
         began = time.monotonic()
+        server = make_server(self._face)
         manager = StreamableHTTPSessionManager(
-            made(self._face), json_response=True, stateless=True, max_request_body_size=MOST_BODY
+            server, json_response=True, stateless=True, max_request_body_size=MOST_BODY
         )
         config = uvicorn.Config(
-            guarded(self.gate, manager.handle_request),
+            guard(self.gate, manager.handle_request),
             http=_protocol(),
             loop="asyncio",
             ws="none",
@@ -99,27 +335,25 @@ class Listener:
             await self._web.serve(sockets=[self._socket])
 
 
-def _bound(host: str, port: int) -> socket.socket:
+def _bind(host: str, port: int) -> socket.socket:
     bare = host.strip("[]")
     try:
         family, _, _, _, address = socket.getaddrinfo(bare, port, type=socket.SOCK_STREAM)[0]
         return socket.create_server(address[:2], family=family, backlog=_CONNECTIONS)
-    except (OSError, UnicodeError, OverflowError) as trouble:
-        reason = getattr(trouble, "strerror", None) or trouble
+    except (OSError, UnicodeError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or error
         raise BadSetting(
-            say(
-                f'Nothing can listen on {bare} port {port}: {reason}. Choose another with "nacre config set --user serve.port" or --http PORT.',
-                f"无法在 {bare} 端口 {port} 上监听：{reason}。请用“nacre config set --user serve.port”或 --http 端口 另选一个。",
-            )
-        ) from trouble
+            f'Nothing can listen on {bare} port {port}: {reason}. Choose another with "nacre config set --user serve.port" or --http PORT.',
+            f"无法在 {bare} 端口 {port} 上监听：{reason}。请用“nacre config set --user serve.port”或 --http 端口 另选一个。",
+        ) from error
 
 
 def _protocol() -> Any:
     """The web server's protocol with a limit on how long the head of a request may take: a slow one holds a connection for nobody."""
     from uvicorn.protocols.http.h11_impl import H11Protocol
 
-    class Patient(H11Protocol):
-        _late: asyncio.TimerHandle | None = None
+    class Protocol(H11Protocol):
+        _timer: asyncio.TimerHandle | None = None
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
@@ -131,22 +365,21 @@ def _protocol() -> Any:
 
         def on_response_complete(self) -> None:
             super().on_response_complete()
-            self._wait_for_head(anew=True)
+            self._cancel()  # now the connection may be quiet: the keep-alive has its own limit
 
         def connection_lost(self, exc: Exception | None) -> None:
-            self._hurry_no_more()
+            self._cancel()
             super().connection_lost(exc)
 
-        def _wait_for_head(self, *, anew: bool = False) -> None:
-            answering = self.cycle is not None and not self.cycle.response_complete
-            if answering or anew:  # after an answer the connection may be quiet; the keep-alive has its own limit
-                self._hurry_no_more()
-            elif self._late is None and not self.transport.is_closing():
-                self._late = self.loop.call_later(_HEADERS_WITHIN, self.transport.close)
+        def _wait_for_head(self) -> None:
+            if self.cycle is not None and not self.cycle.response_complete:
+                self._cancel()
+            elif self._timer is None and not self.transport.is_closing():
+                self._timer = self.loop.call_later(_HEAD_WITHIN, self.transport.close)
 
-        def _hurry_no_more(self) -> None:
-            if self._late is not None:
-                self._late.cancel()
-                self._late = None
+        def _cancel(self) -> None:
+            if self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
 
-    return Patient
+    return Protocol

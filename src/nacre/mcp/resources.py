@@ -3,105 +3,85 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from nacre.errors import NotFound
 from nacre.i18n import language, say
-from nacre.vault import rules
-from nacre.vault.rules import TOOLS
+from nacre.vault.rules import TOOLS, rules_section
 
 if TYPE_CHECKING:
     from nacre.memory import Memory
-
+    from nacre.vault.writing import Size
 
 MEMORY, TODAY, CONTEXT = "nacre://memory", "nacre://today", "nacre://context"
 MARKDOWN = "text/markdown"
 _ALL = 10_000  # lines; the characters of one answer are bounded by reading itself
+_RECENT = 7  # days
+_MOST_QUESTIONS = 20
 
 
-@dataclass(frozen=True)
-class Resource:
-    """A resource as it is listed."""
-
+class Resource(NamedTuple):
     uri: str
     name: str
     title: str
     description: str
 
 
+class Prompt(NamedTuple):
+    name: str
+    title: str
+    description: str
+
+
+def instructions(tongue: str | None = None, *, group: bool = False) -> str:
+    """What a client tells its model about this server. A group reads, and is told nothing of writing."""
+    return rules_section(tongue or language(), TOOLS, writes=not group).partition("\n\n")[2]
+
+
 def resources(*, group: bool = False) -> tuple[Resource, ...]:
     """Every resource; a group has only its own context."""
-    every = (
-        Resource(
-            MEMORY,
-            "MEMORY.md",
-            say("Long-term memory", "长期记忆"),
-            say("What must never be got wrong, at most 80 lines.", "绝不能弄错的事，最多 80 行。"),
-        ),
-        Resource(
-            TODAY,
-            "today",
-            say("Today's log", "今天的日志"),
-            say("What was written down and captured today.", "今天写下和采集到的内容。"),
-        ),
-        Resource(
-            CONTEXT,
-            "context",
-            say("Context of a new session", "新会话的上下文"),
-            say(
-                "Working state, long-term memory, today and yesterday, within a budget of tokens.",
-                "工作状态、长期记忆、今天和昨天的日志，按 token 预算裁剪。",
-            ),
+    context = Resource(
+        CONTEXT,
+        "context",
+        say("Context of a new session", "新会话的上下文"),
+        say(
+            "Working state, long-term memory, today and yesterday, within a budget of tokens.",
+            "工作状态、长期记忆、今天和昨天的日志，按 token 预算裁剪。",
         ),
     )
-    return tuple(one for one in every if not group or one.uri == CONTEXT)
+    if group:
+        return (context,)
+    about_memory = say("What must never be got wrong, at most 80 lines.", "绝不能弄错的事，最多 80 行。")
+    about_today = say("What was written down and captured today.", "今天写下和采集到的内容。")
+    return (
+        Resource(MEMORY, "MEMORY.md", say("Long-term memory", "长期记忆"), about_memory),
+        Resource(TODAY, "today", say("Today's log", "今天的日志"), about_today),
+        context,
+    )
 
 
 def read_resource(memory: Memory, uri: str) -> str:
     """The text of a resource. Reading it counts as given, not as recalled."""
-    wanted = uri.rstrip("/").lower()
-    if wanted == CONTEXT:
+    name, group = uri.rstrip("/").lower(), memory.scope.group is not None
+    if name == CONTEXT:
         return memory.context().text
-    if memory.scope.group is None and wanted == MEMORY:
-        return _file(memory, memory.workspace.relative(memory.workspace.longterm))
-    if memory.scope.group is None and wanted == TODAY:
-        return _file(memory, memory.workspace.relative(memory.workspace.day(memory.clock.today())))
-    known = ", ".join(one.uri for one in resources(group=memory.scope.group is not None))
-    raise NotFound(say(f"There is no such resource; there are {known}.", f"没有这个资源；可用：{known}。"))
-
-
-def _file(memory: Memory, path: str) -> str:
-    """A file as an agent may read it; nothing where it is not there yet."""
-    from nacre.search.read import read_lines as lines_of
-
+    if group or name not in (MEMORY, TODAY):
+        uris = ", ".join(resource.uri for resource in resources(group=group))
+        raise NotFound(f"There is no such resource; there are {uris}.", f"没有这个资源；可用：{uris}。")
+    workspace = memory.workspace
+    path = workspace.longterm if name == MEMORY else workspace.day(memory.clock.today())
     try:
-        excerpt = lines_of(memory.workspace, memory.config, memory.scope, path, 1, _ALL, None)
+        excerpt = memory.get(workspace.relative(path), 1, _ALL, via=None)
     except NotFound:
         return ""
     if not excerpt.more:
         return f"{excerpt.text}\n" if excerpt.text else ""
+    following = excerpt.end_line + 1
     going_on = say(
-        f"(The file goes on at line {excerpt.end_line + 1}; memory_get reads it.)",
-        f"（文件从第 {excerpt.end_line + 1} 行起还有内容；可用 memory_get 读取。）",
+        f"(The file goes on at line {following}; memory_get reads it.)",
+        f"（文件从第 {following} 行起还有内容；可用 memory_get 读取。）",
     )
     return f"{excerpt.text}\n\n{going_on}\n"
-
-
-# Prompts that a person or a client may start: the turn before compaction, distilling, the weekly review.
-
-_RECENT = 7  # days
-_MOST_QUESTIONS = 20
-
-
-@dataclass(frozen=True)
-class Prompt:
-    """A prompt as it is listed."""
-
-    name: str
-    title: str
-    description: str
 
 
 def prompts(*, group: bool = False) -> tuple[Prompt, ...]:
@@ -112,7 +92,7 @@ def prompts(*, group: bool = False) -> tuple[Prompt, ...]:
         Prompt(
             "flush",
             say("Flush before compaction", "压缩前落盘"),
-            say("Write down what should outlive this talk.", "写下对话之后仍有用的内容。"),
+            say("Write down what should outlive this session.", "写下对话之后仍有用的内容。"),
         ),
         Prompt(
             "distil",
@@ -129,63 +109,42 @@ def prompts(*, group: bool = False) -> tuple[Prompt, ...]:
 
 def get_prompt(memory: Memory, name: str) -> str:
     """The words of a prompt, for the state that memory is in now."""
-    known = {one.name: one for one in prompts(group=memory.scope.group is not None)}
-    if name not in known:
-        names = ", ".join(known) or "-"
+    names = [prompt.name for prompt in prompts(group=memory.scope.group is not None)]
+    if name not in names:
+        listed = ", ".join(names) or "-"
         raise NotFound(
-            say(f'There is no prompt "{name[:40]}"; there are {names}.', f"没有“{name[:40]}”这个提示；可用：{names}。")
+            f'There is no prompt "{name[:40]}"; there are {listed}.', f"没有“{name[:40]}”这个提示；可用：{listed}。"
         )
-    return {"flush": _flush, "distil": _distil, "weekly_review": _review}[name](memory)
-
-
-def _flush(memory: Memory) -> str:
-    made = memory.flush()
-    return f"{made.prompts.system}\n\n{made.prompts.user}" if made.prompts else made.reason
-
-
-def _distil(memory: Memory) -> str:
-    tongue = language()
-    listed = "\n".join(f"- {path}" for path in _logs(memory)) or say("- none yet", "- 暂无")
-    return _DISTIL[tongue].format(days=_RECENT, logs=listed, size=_size(memory))
-
-
-def _review(memory: Memory) -> str:
-    tongue = language()
-    return _REVIEW[tongue].format(
-        size=_size(memory), questions=_questions(memory), state=_open_ends(memory), days=_RECENT
-    )
-
-
-def _logs(memory: Memory) -> list[str]:
-    today = memory.clock.today()
-    days = [memory.workspace.day(today - dt.timedelta(days=back)) for back in range(_RECENT)]
-    return [memory.workspace.relative(path) for path in days if path.is_file()]
-
-
-def _size(memory: Memory) -> str:
-    from nacre.vault import disk
-    from nacre.vault.writing import size_of
-
-    size, limits = size_of(disk.read_bytes(memory.workspace.longterm)), memory.config.memory
-    return say(
+    if name == "flush":
+        plan = memory.flush()
+        return f"{plan.prompts.system}\n\n{plan.prompts.user}" if plan.prompts else plan.reason
+    size, limits = longterm_size(memory), memory.config.memory
+    fullness = say(
         f"{size.lines} of {limits.max_lines} lines, {size.bytes} of {limits.max_bytes} bytes",
         f"{size.lines}/{limits.max_lines} 行，{size.bytes}/{limits.max_bytes} 字节",
     )
-
-
-def _questions(memory: Memory) -> str:
-    waiting = memory.questions()
-    if not waiting:
-        return say("nothing waits", "没有等待处理的问题")
-    listed = "".join(f"\n   - {one.text}" for one in waiting[:_MOST_QUESTIONS])
-    more = len(waiting) - _MOST_QUESTIONS
-    return f"{len(waiting)}{listed}" + (say(f"\n   - and {more} more", f"\n   - 另有 {more} 项") if more > 0 else "")
-
-
-def _open_ends(memory: Memory) -> str:
-    state = memory.state.get()
+    if name == "distil":
+        today = memory.clock.today()
+        days = [memory.workspace.day(today - dt.timedelta(days=back)) for back in range(_RECENT)]
+        logs = "\n".join(f"- {memory.workspace.relative(path)}" for path in days if path.is_file())
+        return _DISTIL[language()].format(days=_RECENT, logs=logs or say("- none yet", "- 暂无"), size=fullness)
+    waiting, state = memory.questions(), memory.state.get()
+    questions = say("nothing waits", "没有等待处理的问题")
+    if waiting:
+        questions = f"{len(waiting)}" + "".join(f"\n   - {question.text}" for question in waiting[:_MOST_QUESTIONS])
+    if (more := len(waiting) - _MOST_QUESTIONS) > 0:
+        questions += say(f"\n   - and {more} more", f"\n   - 另有 {more} 项")
     pending, blockers = len(state["pending"]), len(state["blockers"])
-    return say(f"{pending} pending, {blockers} blocking", f"待办 {pending} 项，阻碍 {blockers} 项")
+    open_ends = say(f"{pending} pending, {blockers} blocking", f"待办 {pending} 项，阻碍 {blockers} 项")
+    return _REVIEW[language()].format(size=fullness, questions=questions, state=open_ends, days=_RECENT)
+
+
+def longterm_size(memory: Memory) -> Size:
+    """Lines and bytes of MEMORY.md."""
+    from nacre.vault.writing import size_of
+
+    path = memory.workspace.longterm
+    return size_of(path.read_bytes() if path.is_file() else None)
 
 
 _DISTIL = {
@@ -194,7 +153,7 @@ _DISTIL = {
         "{logs}\n\n"
         "A candidate must pass all four tests:\n"
         "1. It prevents a mistake: without it, a specific thing would go wrong. Name that thing; if you cannot, drop the candidate.\n"
-        "2. It is broad: it holds for many talks to come, not for one task.\n"
+        "2. It is broad: it holds for many sessions to come, not for one task.\n"
         "3. It stands alone: who reads only this line understands it.\n"
         "4. It is new: memory_search finds nothing that says the same. If it changes what is known, say what it replaces.\n\n"
         "Show the user the candidates, each with the mistake that it prevents, and what you dropped with the test that failed. Write those that the user agrees to with memory_write, "
@@ -232,16 +191,3 @@ _REVIEW = {
         "未经用户同意不作任何改动。最后用三行说明改了什么。"
     ),
 }
-
-
-# The rules of recall and writing for an agent that has the tools: one text for MCP, plugins, hooks and skills.
-
-
-def instructions(tongue: str | None = None, *, group: bool = False) -> str:
-    """What a client tells its model about this server. A group reads, and is told nothing of writing."""
-    return section(tongue, group=group).partition("\n\n")[2]
-
-
-def section(tongue: str | None = None, *, group: bool = False, names: Mapping[str, str] = TOOLS) -> str:
-    """The same with its heading, as a section of a prompt. `names` says how each deed is called there."""
-    return rules.rules_section(tongue or language(), names, writes=not group)

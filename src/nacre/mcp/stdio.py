@@ -17,10 +17,9 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from typing import Any
 
-from nacre.mcp.server import Face, made
+from nacre.mcp.server import Face, make_server
 
 _SERVER = "mcp.server.lowlevel.server"
-_PACKAGES = ("mcp", "mcp.server")
 _HTTP = (
     "starlette",
     "mcp.server.auth",
@@ -29,37 +28,41 @@ _HTTP = (
     "mcp.server.transport_security",
 )
 # What the server takes from there. None of it is touched without an HTTP application.
-_KNOWN = frozenset(
+_ABSENT_NAMES = frozenset(
     "Starlette Middleware AuthenticationMiddleware Mount Route AuthContextMiddleware BearerAuthBackend RequireAuthMiddleware "
     "OAuthAuthorizationServerProvider TokenVerifier build_resource_metadata_url create_auth_routes create_protected_resource_routes "
     "AuthSettings EventStore DEFAULT_MAX_SESSIONS DEFAULT_SESSION_IDLE_TIMEOUT StreamableHTTPASGIApp StreamableHTTPSessionManager "
     "DEFAULT_MAX_REQUEST_BODY_SIZE TransportSecuritySettings".split()
 )
+# Everything that a backslash begins in JSON: a whole pair of surrogates, one alone, anything else.
+_ESCAPED = re.compile(
+    r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
+)
+_FINISH_WITHIN = 5.0  # seconds for what is being worked on when the client goes
 
 
 class Absent:
     """Stands for whatever an empty module is asked for."""
 
 
-class _Empty(types.ModuleType):
+class _EmptyModule(types.ModuleType):
     def __getattr__(self, name: str) -> type[Absent]:
         if name.startswith("__"):
             raise AttributeError(name)
         return Absent
 
 
-class _Without(MetaPathFinder, Loader):
+class _EmptyFinder(MetaPathFinder, Loader):
     """Finds an empty module in the place of each that is of HTTP."""
 
     def find_spec(
         self, fullname: str, _path: Sequence[str] | None = None, _target: types.ModuleType | None = None
     ) -> ModuleSpec | None:
-        if any(fullname == one or fullname.startswith(f"{one}.") for one in _HTTP):
-            return ModuleSpec(fullname, self, is_package=True)
-        return None
+        is_http = any(fullname == name or fullname.startswith(f"{name}.") for name in _HTTP)
+        return ModuleSpec(fullname, self, is_package=True) if is_http else None
 
     def create_module(self, spec: ModuleSpec) -> types.ModuleType:
-        return _Empty(spec.name)
+        return _EmptyModule(spec.name)
 
     def exec_module(self, module: types.ModuleType) -> None:
         pass
@@ -71,39 +74,25 @@ def load_sdk() -> None:
         return
     # Plugins of pydantic are looked for among all installed packages, and would see every word that is checked.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    finder = _EmptyFinder()
+    sys.meta_path.insert(0, finder)
     try:
-        _load_half()
-    except (ImportError, AttributeError, TypeError):
-        for name in [name for name in sys.modules if name == "mcp" or name.startswith("mcp.")]:
-            del sys.modules[name]
-
-
-def _load_half() -> None:
-    without = _Without()
-    sys.meta_path.insert(0, without)
-    try:
-        for name in _PACKAGES:
+        for name in ("mcp", "mcp.server"):  # without running their own code, which imports everything
             spec = importlib.util.find_spec(name)
             if spec is None:
                 raise ImportError(name)
             sys.modules[name] = importlib.util.module_from_spec(spec)
         server = importlib.import_module(_SERVER)
         importlib.import_module("mcp.server.stdio")
-    finally:
-        sys.meta_path.remove(without)
-        for name in [name for name, module in sys.modules.items() if isinstance(module, _Empty)]:
+        if not {name for name, value in vars(server).items() if value is Absent} <= _ABSENT_NAMES:
+            raise ImportError(_SERVER)
+    except (ImportError, AttributeError, TypeError):  # another SDK than we know is loaded whole
+        for name in [name for name in sys.modules if name == "mcp" or name.startswith("mcp.")]:
             del sys.modules[name]
-    if not {name for name, value in vars(server).items() if value is Absent} <= _KNOWN:
-        raise ImportError(_SERVER)
-
-
-# MCP over stdin and stdout: nothing but the protocol goes out there, and the end of the input is the end.
-
-# Everything that a backslash begins in JSON: a whole pair of surrogates, one alone, anything else.
-_ESCAPED = re.compile(
-    r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
-)
-_FINISH_WITHIN = 5.0  # seconds for what is being worked on when the client goes
+    finally:
+        sys.meta_path.remove(finder)
+        for name in [name for name, module in sys.modules.items() if isinstance(module, _EmptyModule)]:
+            del sys.modules[name]
 
 
 def serve(face: Face) -> None:
@@ -120,23 +109,23 @@ def serve(face: Face) -> None:
     face.busy.wait(_FINISH_WITHIN)
 
 
-def whole(line: str) -> str:
-    """A message with a sign for each half of a character: the SDK would not read it, and whoever asked would wait for ever."""
+def without_half_characters(line: str) -> str:
+    """A message with a sign for each lone surrogate: the SDK would not read it, and whoever asked would wait for ever."""
     return _ESCAPED.sub(lambda match: "\\ufffd" if match[1] else match[0], line) if "\\u" in line else line
 
 
 class _Input(io.TextIOWrapper):
-    """The lines of the client, each whole. Closing leaves the descriptor open: a thread may still wait for the next line."""
+    """The lines of the client. Closing leaves the descriptor open: a thread may still wait for the next line."""
 
     def readline(self, size: int = -1, /) -> str:  # type: ignore[override]  # as TextIOWrapper itself has it
-        return whole(super().readline(size))
+        return without_half_characters(super().readline(size))
 
     def close(self) -> None:
         with contextlib.suppress(ValueError):
             self.detach()
 
 
-def _input() -> _Input | None:
+def _take_input() -> _Input | None:
     """The client's input, for us alone: who else reads stdin, such as a child, finds it at its end. None where it is no descriptor."""
     try:
         if sys.stdin is None or sys.stdin.fileno() != 0:
@@ -154,11 +143,11 @@ async def _serve(face: Face) -> None:
     import anyio
     from mcp.server.stdio import stdio_server
 
-    server = made(face)
-    told = _input()
+    server = make_server(face)
+    lines = _take_input()
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(_heed_signals, face)
-        async with stdio_server(stdin=anyio.wrap_file(told) if told else None) as (read, write):
+        async with stdio_server(stdin=anyio.wrap_file(lines) if lines else None) as (read, write):
             await server.run(read, write, server.create_initialization_options())
         tasks.cancel_scope.cancel()
 
@@ -169,8 +158,8 @@ async def _heed_signals(face: Face) -> None:
 
     signals: list[Any] = [signal.SIGTERM, signal.SIGINT]
     try:
-        with anyio.open_signal_receiver(*signals) as told:
-            async for _ in told:
+        with anyio.open_signal_receiver(*signals) as received:
+            async for _ in received:
                 face.busy.wait(_FINISH_WITHIN)
                 os._exit(0)
     except NotImplementedError:  # Windows: there the client ends us

@@ -20,11 +20,16 @@ CORPORA = ("memory", "sessions", "all")
 FOR_GROUPS = ("memory_search", "memory_get", "memory_status")
 
 Schema = dict[str, Any]
+_NUMBER: Schema = {"type": "number"}
+_FLAG: Schema = {"type": "boolean"}
+_TEXT_OR_NULL: Schema = {"type": ["string", "null"]}
+_TABLE: Schema = {"type": "object", "additionalProperties": True}
 
 
 @dataclass(frozen=True)
 class Tool:
-    """A tool as it is shown to an agent. `writes` changes memory, `destroys` takes something out of it."""
+    """A tool as it is shown to an agent. `writes` changes memory, `destroys` takes something out of it, `again` says whether doing it
+    twice equals doing it once."""
 
     name: str
     title: str
@@ -33,7 +38,7 @@ class Tool:
     gives: Schema
     writes: bool = False
     destroys: bool = False
-    again: bool = True  # whether doing it twice equals doing it once
+    again: bool = True
 
     @property
     def annotations(self) -> dict[str, bool | str]:
@@ -50,14 +55,58 @@ class Tool:
 def tools(*, group: bool = False) -> tuple[Tool, ...]:
     """Every tool; in a group those that read what is its own."""
     every = (_search(), _get(), _write(), _forget(), _state(), _status())
-    return tuple(one for one in every if not group or one.name in FOR_GROUPS)
+    return tuple(tool for tool in every if not group or tool.name in FOR_GROUPS)
 
 
 def tool(name: str) -> Tool | None:
-    return next((one for one in tools() if one.name == name), None)
+    return next((tool for tool in tools() if tool.name == name), None)
 
 
 def _search() -> Tool:
+    takes = {
+        "query": _text("what to look for, in the user's own words", "要找的内容，用用户自己的说法", LONGEST_QUERY),
+        "maxResults": _number("most results", "最多结果数", 1, MOST_RESULTS),
+        "minScore": _NUMBER
+        | {"minimum": 0, "maximum": 1}
+        | _about("lowest score shown; 0 ranks and never abstains", "显示的最低分；0 表示只排序、从不放弃作答"),
+        "corpus": _choice(CORPORA, "memory, transcripts or both", "记忆、会话记录或两者"),
+        "since": _text("only from this day on: 2026-02-01 or 7d", "只要此日之后的：2026-02-01 或 7d", 40),
+        "until": _text("only up to this day", "只要此日之前的", 40),
+        "layer": _choice(
+            LAYERS,
+            "only this layer; hot, warm, gist and forgotten are whole conversations by age",
+            "只查这一层；hot、warm、gist、forgotten 是按新旧存放的完整对话",
+        ),
+    }
+    row = {
+        "id": _text("for memory_forget"),
+        "path": _text("relative to the workspace"),
+        "startLine": _number("first line"),
+        "endLine": _number("last line"),
+        "heading": _text("headings that it stands under"),
+        "score": _NUMBER,
+        "vectorScore": _NUMBER,
+        "textScore": _NUMBER,
+        "snippet": _text("the words, cut to length"),
+        "source": _choice(("memory", "sessions"), "corpus"),
+        "layer": _text("layer of memory"),
+        "date": _TEXT_OR_NULL,
+        "citation": _text("path#L3-L9"),
+        "provenance": _TABLE,
+        "project": _text("the project it holds for"),
+    }
+    results = _object(row, "id", "path", "startLine", "endLine", "score", "snippet", "source", "layer", "citation")
+    gives = {
+        "results": {"type": "array", "items": results},
+        "mode": _text("hybrid, text or vector"),
+        "model": _TEXT_OR_NULL,
+        "provider": _TEXT_OR_NULL,
+        "fallback": _TEXT_OR_NULL | _about("why meaning took no part"),
+        "abstained": _FLAG | _about("nothing in memory seems to answer"),
+        "disabled": _FLAG,
+        "stale": _FLAG | _about("part of the index is still being made"),
+        "tookMs": _NUMBER,
+    }
     return Tool(
         "memory_search",
         say("Search memory", "搜索记忆"),
@@ -67,75 +116,27 @@ def _search() -> Tool:
             "按词语和含义在记忆中查找。回答有关以往的工作、决定、日期、人物、偏好或待办之前先用它。"
             "每条结果都给出文件和行号，可用 memory_get 读取更多。没有结果表示记忆中没有答案：请直说。",
         ),
-        _object(
-            {
-                "query": _text(
-                    say("what to look for, in the user's own words", "要找的内容，用用户自己的说法"), LONGEST_QUERY
-                ),
-                "maxResults": _number(say("most results", "最多结果数"), 1, MOST_RESULTS),
-                "minScore": {
-                    "type": "number",
-                    "minimum": 0,
-                    "maximum": 1,
-                    "description": say(
-                        "lowest score shown; 0 ranks and never abstains", "显示的最低分；0 表示只排序、从不放弃作答"
-                    ),
-                },
-                "corpus": _choice(say("memory, transcripts or both", "记忆、会话记录或两者"), CORPORA),
-                "since": _text(say("only from this day on: 2026-02-01 or 7d", "只要此日之后的：2026-02-01 或 7d"), 40),
-                "until": _text(say("only up to this day", "只要此日之前的"), 40),
-                "layer": _choice(
-                    say(
-                        "only this layer; hot, warm, gist and forgotten are whole conversations by age",
-                        "只查这一层；hot、warm、gist、forgotten 是按新旧存放的完整对话",
-                    ),
-                    LAYERS,
-                ),
-            },
-            "query",
-        ),
-        _found(),
-    )
-
-
-def _found() -> Schema:
-    row = _object(
-        {
-            "id": _text("for memory_forget"),
-            "path": _text("relative to the workspace"),
-            "startLine": _number("first line"),
-            "endLine": _number("last line"),
-            "heading": _text("headings that it stands under"),
-            "score": {"type": "number"},
-            "vectorScore": {"type": "number"},
-            "textScore": {"type": "number"},
-            "snippet": _text("the words, cut to length"),
-            "source": _choice("corpus", ("memory", "sessions")),
-            "layer": _text("layer of memory"),
-            "date": {"type": ["string", "null"]},
-            "citation": _text("path#L3-L9"),
-            "provenance": {"type": "object", "additionalProperties": True},
-            "project": _text("the project it holds for"),
-        },
-        *("id", "path", "startLine", "endLine", "score", "snippet", "source", "layer", "citation"),
-    )
-    return _object(
-        {
-            "results": {"type": "array", "items": row},
-            "mode": _text("hybrid, text or vector"),
-            "model": {"type": ["string", "null"]},
-            "provider": {"type": ["string", "null"]},
-            "fallback": {"type": ["string", "null"], "description": "why meaning took no part"},
-            "abstained": {"type": "boolean", "description": "nothing in memory seems to answer"},
-            "disabled": {"type": "boolean"},
-            "stale": {"type": "boolean", "description": "part of the index is still being made"},
-            "tookMs": {"type": "number"},
-        },
-        *("results", "mode", "abstained", "disabled", "stale"),
+        _object(takes, "query"),
+        _object(gives, "results", "mode", "abstained", "disabled", "stale"),
     )
 
 
 def _get() -> Tool:
+    takes = {
+        "path": _text("file, also with lines: memory/x.md#L3-L9", "文件，可带行号：memory/x.md#L3-L9", LONGEST_NAME),
+        "from": _number("first line, counted from 1", "起始行，从 1 开始", 1, 10_000_000),
+        "lines": _number("how many lines", "行数", 1, MOST_LINES),
+    }
+    gives = {
+        "path": _text("the file"),
+        "text": _text("the lines"),
+        "from": _number("first line"),
+        "lines": _number("how many lines were read"),
+        "truncated": _FLAG | _about("whether the file goes on"),
+        "nextFrom": _number("where it goes on"),
+        "citation": _text("path#L3-L9"),
+        "notes": _texts("a sentence"),
+    }
     return Tool(
         "memory_get",
         say("Read lines of memory", "读取记忆中的行"),
@@ -143,33 +144,30 @@ def _get() -> Tool:
             "Reads lines of a memory file or session, as memory_search names them. Take only the lines you need; nextFrom says where it goes on.",
             "读取记忆文件或会话中的若干行，路径与 memory_search 给出的相同。只取需要的行；nextFrom 指出后续从哪一行开始。",
         ),
-        _object(
-            {
-                "path": _text(
-                    say("file, also with lines: memory/x.md#L3-L9", "文件，可带行号：memory/x.md#L3-L9"), LONGEST_NAME
-                ),
-                "from": _number(say("first line, counted from 1", "起始行，从 1 开始"), 1, 10_000_000),
-                "lines": _number(say("how many lines", "行数"), 1, MOST_LINES),
-            },
-            "path",
-        ),
-        _object(
-            {
-                "path": _text("the file"),
-                "text": _text("the lines"),
-                "from": _number("first line"),
-                "lines": _number("how many lines were read"),
-                "truncated": {"type": "boolean", "description": "whether the file goes on"},
-                "nextFrom": _number("where it goes on"),
-                "citation": _text("path#L3-L9"),
-                "notes": _notes(),
-            },
-            *("path", "text", "from", "lines", "truncated", "citation"),
-        ),
+        _object(takes, "path"),
+        _object(gives, "path", "text", "from", "lines", "truncated", "citation"),
     )
 
 
 def _write() -> Tool:
+    takes = {
+        "text": _text("the fact, understandable on its own", "要记下的事，单独也能看懂", LONGEST_TEXT),
+        "type": _choice(TYPES, "what kind of memory it is", "记忆的类型"),
+        "importance": _number("1 (slight) to 10 (must never be missed)", "1（次要）到 10（绝不能漏）", 1, 10),
+        "project": _text(
+            'the project that it is about, if not the one you work in; "*" for what holds everywhere',
+            "所属项目（不是当前所在项目时填写）；对所有项目都成立的填“*”",
+            LONGEST_NAME,
+        ),
+    }
+    gives = {
+        "path": _text("the log"),
+        "line": _number("its line there"),
+        "type": _TEXT_OR_NULL,
+        "text": _text("as it was written"),
+        "already": _FLAG | _about("whether it stood there before"),
+        "citation": _text("path#L3-L3"),
+    }
     return Tool(
         "memory_write",
         say("Write into memory", "写入记忆"),
@@ -179,39 +177,23 @@ def _write() -> Tool:
             "立刻把一件事写入今天的日志。决定、偏好、纠正、教训和完成的工作都应当场写下：一件事一行，带上名称、日期和原因。"
             "机密会被拒绝。今天已写过的不会重复写入。",
         ),
-        _object(
-            {
-                "text": _text(say("the fact, understandable on its own", "要记下的事，单独也能看懂"), LONGEST_TEXT),
-                "type": _choice(say("what kind of memory it is", "记忆的类型"), TYPES),
-                "importance": _number(
-                    say("1 (slight) to 10 (must never be missed)", "1（次要）到 10（绝不能漏）"), 1, 10
-                ),
-                "project": _text(
-                    say(
-                        'the project that it is about, if not the one you work in; "*" for what holds everywhere',
-                        "所属项目（不是当前所在项目时填写）；对所有项目都成立的填“*”",
-                    ),
-                    LONGEST_NAME,
-                ),
-            },
-            "text",
-        ),
-        _object(
-            {
-                "path": _text("the log"),
-                "line": _number("its line there"),
-                "type": {"type": ["string", "null"]},
-                "text": _text("as it was written"),
-                "already": {"type": "boolean", "description": "whether it stood there before"},
-                "citation": _text("path#L3-L3"),
-            },
-            *("path", "line", "text", "already", "citation"),
-        ),
+        _object(takes, "text"),
+        _object(gives, "path", "line", "text", "already", "citation"),
         writes=True,
     )
 
 
 def _forget() -> Tool:
+    identifier = _text(
+        "id of a search result, or path:line and the words of that line",
+        "搜索结果的 id，或“路径:行号”加该行原文",
+        LONGEST_NAME,
+    )
+    gives = {
+        "forgotten": _number("how many lines went"),
+        "places": _texts("path:line"),
+        "alike": _texts("path:line of what looks like it and stays"),
+    }
     return Tool(
         "memory_forget",
         say("Forget a fact", "忘记一件事"),
@@ -219,32 +201,35 @@ def _forget() -> Tool:
             "Takes a fact out of memory, with every line that says it, and keeps it from being learned again. Only when the user asks for it. `nacre undo` takes it back.",
             "将一件事连同所有提到它的行从记忆中移除，并且不再重新学到。仅在用户要求时使用。“nacre undo”可撤销。",
         ),
-        _object(
-            {
-                "id": _text(
-                    say(
-                        "id of a search result, or path:line and the words of that line",
-                        "搜索结果的 id，或“路径:行号”加该行原文",
-                    ),
-                    LONGEST_NAME,
-                )
-            },
-            "id",
-        ),
-        _object(
-            {
-                "forgotten": _number("how many lines went"),
-                "places": {"type": "array", "items": _text("path:line")},
-                "alike": {"type": "array", "items": _text("path:line of what looks like it and stays")},
-            },
-            *("forgotten", "places", "alike"),
-        ),
+        _object({"id": identifier}, "id"),
+        _object(gives, *gives),
         writes=True,
         destroys=True,
     )
 
 
 def _state() -> Tool:
+    takes = {
+        "action": _choice(ACTIONS, "what to do", "操作"),
+        "text": _text("the words; for done the item's number or words", "内容；done 时为编号或内容", LONGEST_TEXT),
+        "key": _text("for context", "用于 context", 200),
+        "value": _text("for context", "用于 context", LONGEST_TEXT),
+        "name": _text("of a snapshot", "快照名称", 200),
+        "clear": _FLAG
+        | _about(
+            "with task: let it go unfinished; with blocker: it is out of the way",
+            "与 task 同用：放弃该任务；与 blocker 同用：阻碍已解除",
+        ),
+    }
+    gives = {
+        "action": _choice(ACTIONS, "what was done"),
+        "changed": _FLAG,
+        "section": _text("of SESSION-STATE.md"),
+        "text": _text("the line"),
+        "path": _text("the file"),
+        "log": _texts("what went into today's log"),
+        "state": _TABLE,
+    }
     return Tool(
         "memory_state",
         say("Working memory", "工作记忆"),
@@ -254,37 +239,8 @@ def _state() -> Tool:
             "在回复之前把正在进行的事写入 SESSION-STATE.md：task、decide、pending、blocker 用 text；context 用 key 和 value；"
             "done 按编号或内容完成一项待办，不指明则完成当前任务；get 读取；snapshot 和 restore 保存和恢复副本。",
         ),
-        _object(
-            {
-                "action": _choice(say("what to do", "操作"), ACTIONS),
-                "text": _text(
-                    say("the words; for done the item's number or words", "内容；done 时为编号或内容"), LONGEST_TEXT
-                ),
-                "key": _text(say("for context", "用于 context"), 200),
-                "value": _text(say("for context", "用于 context"), LONGEST_TEXT),
-                "name": _text(say("of a snapshot", "快照名称"), 200),
-                "clear": {
-                    "type": "boolean",
-                    "description": say(
-                        "with task: let it go unfinished; with blocker: it is out of the way",
-                        "与 task 同用：放弃该任务；与 blocker 同用：阻碍已解除",
-                    ),
-                },
-            },
-            "action",
-        ),
-        _object(
-            {
-                "action": _choice("what was done", ACTIONS),
-                "changed": {"type": "boolean"},
-                "section": _text("of SESSION-STATE.md"),
-                "text": _text("the line"),
-                "path": _text("the file"),
-                "log": {"type": "array", "items": _text("what went into today's log")},
-                "state": {"type": "object", "additionalProperties": True},
-            },
-            *("action", "changed"),
-        ),
+        _object(takes, "action"),
+        _object(gives, "action", "changed"),
         writes=True,
         destroys=True,
         again=False,
@@ -292,6 +248,20 @@ def _state() -> Tool:
 
 
 def _status() -> Tool:
+    search = _object({"provider": _TEXT_OR_NULL, "models": {"type": "array"}, "reason": _TEXT_OR_NULL})
+    gives = {
+        "version": _text("of Nacre"),
+        "scope": _text("main, or group:NAME"),
+        "tools": _texts("that answer here"),
+        "search": search,
+        "workspace": _text("folder"),
+        "longterm": _TABLE,
+        "files": _TABLE,
+        "waiting": _TABLE,
+        "synced": _TEXT_OR_NULL,
+        "review": _number("questions for the user"),
+        "problems": _texts("a sentence"),
+    }
     return Tool(
         "memory_status",
         say("How memory is", "记忆状态"),
@@ -300,49 +270,32 @@ def _status() -> Tool:
             "说明记忆的状况：大小与上限、各层文件数、搜索方式、有什么等待用户处理。",
         ),
         _object({}),
-        _object(
-            {
-                "version": _text("of Nacre"),
-                "scope": _text("main, or group:NAME"),
-                "tools": {"type": "array", "items": _text("that answer here")},
-                "search": _object(
-                    {
-                        "provider": {"type": ["string", "null"]},
-                        "models": {"type": "array"},
-                        "reason": {"type": ["string", "null"]},
-                    }
-                ),
-                "workspace": _text("folder"),
-                "longterm": {"type": "object", "additionalProperties": True},
-                "files": {"type": "object", "additionalProperties": True},
-                "waiting": {"type": "object", "additionalProperties": True},
-                "synced": {"type": ["string", "null"]},
-                "review": _number("questions for the user"),
-                "problems": _notes(),
-            },
-            *("version", "scope", "tools"),
-        ),
+        _object(gives, "version", "scope", "tools"),
     )
 
 
+def _about(english: str, chinese: str | None = None) -> Schema:
+    return {"description": say(english, chinese or english)}
+
+
 def _object(properties: dict[str, Schema], *required: str) -> Schema:
-    made: Schema = {"type": "object", "properties": properties, "additionalProperties": False}
-    return made | ({"required": list(required)} if required else {})
+    schema: Schema = {"type": "object", "properties": properties, "additionalProperties": False}
+    return schema | ({"required": list(required)} if required else {})
 
 
-def _text(about: str, longest: int | None = None) -> Schema:
-    made: Schema = {"type": "string", "description": about}
-    return made | ({"minLength": 1, "maxLength": longest} if longest else {})
+def _text(english: str, chinese: str | None = None, longest: int | None = None) -> Schema:
+    limits = {"minLength": 1, "maxLength": longest} if longest else {}
+    return {"type": "string"} | _about(english, chinese) | limits
 
 
-def _number(about: str, least: int | None = None, most: int | None = None) -> Schema:
-    made: Schema = {"type": "integer", "description": about}
-    return made | ({"minimum": least, "maximum": most} if least is not None else {})
+def _texts(english: str) -> Schema:
+    return {"type": "array", "items": _text(english)}
 
 
-def _choice(about: str, among: tuple[str, ...]) -> Schema:
-    return {"type": "string", "enum": list(among), "description": about}
+def _number(english: str, chinese: str | None = None, least: int | None = None, most: int | None = None) -> Schema:
+    limits = {"minimum": least, "maximum": most} if least is not None else {}
+    return {"type": "integer"} | _about(english, chinese) | limits
 
 
-def _notes() -> Schema:
-    return {"type": "array", "items": _text("a sentence")}
+def _choice(among: tuple[str, ...], english: str, chinese: str | None = None) -> Schema:
+    return {"type": "string", "enum": list(among)} | _about(english, chinese)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nacre.errors import BadInput
-from nacre.mcp.calls import checked_arguments
+from nacre.mcp.calls import check_arguments
 from nacre.mcp.tools import tool, tools
 
 
@@ -17,7 +17,7 @@ def refused(name: str, **arguments: Any) -> str:
     found = tool(name)
     assert found is not None
     with pytest.raises(BadInput) as refusal:
-        checked_arguments(found, arguments)
+        check_arguments(found, arguments)
     return str(refusal.value)
 
 
@@ -52,7 +52,7 @@ def test_a_wrong_argument_is_named(name: str, arguments: dict[str, Any], sentenc
 def test_what_is_null_was_not_given_and_a_whole_float_is_a_number() -> None:
     found = tool("memory_search")
     assert found is not None
-    assert checked_arguments(found, {"query": "x", "maxResults": 3.0, "since": None}) == {"query": "x", "maxResults": 3}
+    assert check_arguments(found, {"query": "x", "maxResults": 3.0, "since": None}) == {"query": "x", "maxResults": 3}
 
 
 VALUES = st.recursive(
@@ -66,7 +66,7 @@ NAMES = [*sorted({name for one in tools() for name in one.takes["properties"]}),
 @given(st.sampled_from(tools()), st.dictionaries(st.sampled_from(NAMES), VALUES, max_size=6))
 def test_whatever_a_model_sends_is_taken_or_refused_with_a_sentence(one: Any, arguments: dict[str, Any]) -> None:
     try:
-        found = checked_arguments(one, arguments)
+        found = check_arguments(one, arguments)
     except BadInput:
         return
     assert set(found) <= set(one.takes["properties"])

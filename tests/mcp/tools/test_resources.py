@@ -9,7 +9,6 @@ import pytest
 from nacre.errors import NotFound
 from nacre.i18n import use_language
 from nacre.mcp import resources
-from nacre.mcp import resources as mcp_resources
 from nacre.memory import Memory
 from nacre.vault.rules import rules_block
 
@@ -80,22 +79,22 @@ def test_a_group_has_its_context_and_no_prompts(group: Memory) -> None:
         with pytest.raises(NotFound):
             resources.read_resource(group, uri)
     assert "pnpm" not in resources.read_resource(group, resources.CONTEXT)
-    assert mcp_resources.prompts(group=True) == ()
+    assert resources.prompts(group=True) == ()
     with pytest.raises(NotFound):
-        mcp_resources.get_prompt(group, "flush")
+        resources.get_prompt(group, "flush")
 
 
 @pytest.mark.parametrize("tongue", ["en", "zh"])
 def test_prompts_are_filled_with_how_memory_stands(memory: Memory, tongue: str) -> None:
     use_language(tongue)
     memory.state.pending("Ask Ann")
-    assert "memory/2026-03-20.md" in mcp_resources.get_prompt(memory, "flush")
-    distil = mcp_resources.get_prompt(memory, "distil")
+    assert "memory/2026-03-20.md" in resources.get_prompt(memory, "flush")
+    distil = resources.get_prompt(memory, "distil")
     assert "- memory/2026-03-19.md" in distil
     assert "80" in distil
-    review = mcp_resources.get_prompt(memory, "weekly_review")
+    review = resources.get_prompt(memory, "weekly_review")
     assert "nacre review" in review
     for told in (distil, review):
         assert "{" not in told
     with pytest.raises(NotFound):
-        mcp_resources.get_prompt(memory, "dance")
+        resources.get_prompt(memory, "dance")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.capture.talks import Desk as Machine
 
-from nacre.daemon.job_thread import JobThread
+from nacre.daemon.jobs import JobThread
 from nacre.errors import BadInput
 from nacre.jobs import journal
 from nacre.memory import Memory
@@ -29,24 +29,24 @@ def runs(root: Path) -> dict[str, str | None]:
 
 def test_what_is_due_is_run_in_another_process(root: Path) -> None:
     with Memory.open(root) as memory:
-        errands = JobThread(memory, logging.getLogger("test"), first=0)
-        errands.start()
-        until(lambda: runs(root).get("organise") in ("done", "nothing") and not errands.at_work, 90)
-        until(lambda: errands.status()["nextLook"] is not None, 60)
-        errands.end()
-        assert not errands.is_alive()
+        jobs = JobThread(memory, logging.getLogger("test"), first=0)
+        jobs.start()
+        until(lambda: runs(root).get("organise") in ("done", "nothing") and not jobs.at_work, 90)
+        until(lambda: jobs.status()["nextLook"] is not None, 60)
+        jobs.stop()
+        assert not jobs.is_alive()
     assert all(one.process[0] != os.getpid() for one in journal.read_journal(Workspace(root)).runs)
 
 
 def test_a_job_runs_when_it_is_asked_for(root: Path) -> None:
     with Memory.open(root) as memory:
-        errands = JobThread(memory, logging.getLogger("test"), first=3600)
-        errands.start()
+        jobs = JobThread(memory, logging.getLogger("test"), first=3600)
+        jobs.start()
         with pytest.raises(BadInput):
-            errands.ask("rm -rf")
-        assert errands.ask("organise") == "organise"
+            jobs.request("rm -rf")
+        assert jobs.request("organise") == "organise"
         until(lambda: "organise" in runs(root) and runs(root)["organise"] is not None, 90)
-        errands.end()
+        jobs.stop()
 
 
 def test_a_job_that_is_at_work_does_not_keep_the_daemon_from_ending(root: Path, start: Start) -> None:
@@ -121,19 +121,19 @@ def test_talks_that_end_one_after_the_other_are_captured_a_few_times_a_minute(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Memory.open(machine.workspace.root) as memory:
-        errands = JobThread(memory, logging.getLogger("test"), first=3600)
+        jobs = JobThread(memory, logging.getLogger("test"), first=3600)
         looks: list[float] = []
 
         def looked(_over: set[str]) -> float:
             looks.append(time.monotonic())
-            errands.is_over("another")
+            jobs.session_ended("another")
             return 3600
 
-        monkeypatch.setattr(errands, "_look", looked)
-        errands.start()
-        errands.is_over("one")
+        monkeypatch.setattr(jobs, "_look", looked)
+        jobs.start()
+        jobs.session_ended("one")
         until(lambda: len(looks) == 2)
-        errands.end()
+        jobs.stop()
     assert 4.5 < looks[1] - looks[0] < 10
 
 
@@ -145,50 +145,50 @@ def test_who_is_not_to_run_the_jobs_captures_what_hooks_queued_and_no_more(
     path = talk(machine)
     os.utime(path, (time.time() + 1, time.time() + 1))
     with Memory.open(machine.workspace.root) as memory:
-        errands = JobThread(memory, logging.getLogger("test"), first=0, timed=False)
-        errands.start()
-        until(lambda: errands.status()["nextLook"] is not None)
-        assert errands.runs == 0
-        errands.is_over(str(path))
+        jobs = JobThread(memory, logging.getLogger("test"), first=0, timed=False)
+        jobs.start()
+        until(lambda: jobs.status()["nextLook"] is not None)
+        assert jobs.runs == 0
+        jobs.session_ended(str(path))
         until(lambda: captured(machine), 60)
-        until(lambda: not errands.at_work)
-        errands.end()
+        until(lambda: not jobs.at_work)
+        jobs.stop()
     assert whys(machine) == [("memory-sync", "talk", "done")]
 
 
 def test_a_talk_that_ended_while_a_job_was_at_work_is_not_waited_for(machine: Machine) -> None:
     """The note may come between the look and the waiting that follows it, which may be long."""
     with Memory.open(machine.workspace.root) as memory:
-        errands = JobThread(memory, logging.getLogger("test"), first=3600)
+        jobs = JobThread(memory, logging.getLogger("test"), first=3600)
         looks: list[set[str]] = []
         path = str(talk(machine))
-        looked = errands._look
+        looked = jobs._look
 
-        def interrupted(over: set[str]) -> float:
-            looks.append(over)
+        def interrupted(sessions: set[str]) -> float:
+            looks.append(sessions)
             if len(looks) == 1:
-                errands.is_over(path)
+                jobs.session_ended(path)
                 return 3600
-            return looked(over)
+            return looked(sessions)
 
-        errands._look = interrupted  # type: ignore[method-assign]
-        errands.start()
-        errands.is_over("another")
+        jobs._look = interrupted  # type: ignore[method-assign]
+        jobs.start()
+        jobs.session_ended("another")
         until(lambda: captured(machine), 60)
-        errands.end()
+        jobs.stop()
     assert looks[:2] == [{"another"}, {path}]
 
 
 def test_a_talk_that_ended_while_another_runner_is_at_it_is_captured_after_that(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("nacre.daemon.job_thread._AFTER_ANOTHER", 0.05)
+    monkeypatch.setattr("nacre.daemon.jobs._AFTER_ANOTHER", 0.05)
     with Memory.open(machine.workspace.root) as memory:
-        errands = JobThread(memory, logging.getLogger("test"), first=3600)
+        jobs = JobThread(memory, logging.getLogger("test"), first=3600)
         with hold(machine.workspace.machine / "jobs.lock"):
-            errands.start()
-            errands.is_over(str(talk(machine)))
-            until(lambda: errands.runs > 0, 60)
+            jobs.start()
+            jobs.session_ended(str(talk(machine)))
+            until(lambda: jobs.runs > 0, 60)
             assert not captured(machine)
         until(lambda: captured(machine), 60)
-        errands.end()
+        jobs.stop()

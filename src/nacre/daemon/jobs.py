@@ -1,0 +1,155 @@
+"""The thread of the daemon that runs due jobs, each in a process of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from typing import Any
+
+from nacre.errors import BadInput, Locked, NacreError, error_place
+from nacre.jobs.schedule import JOB_NAMES
+from nacre.jobs.tick import ONLY_QUEUED, look
+from nacre.memory import Memory
+
+_AFTER_START = 10.0  # seconds: whoever started us wants an answer first
+_AFTER_ERROR = 300.0
+_AFTER_ANOTHER = 30.0  # where another runner was at it, whose work is mostly what was wanted
+_LONGEST_WAIT = 900.0  # a machine that slept is noticed by then, whatever its clocks say
+_END_WITHIN = 10.0
+_BETWEEN_SESSIONS = 5.0  # an agent that ends session after session does not keep the machine at capturing
+
+
+class JobThread(threading.Thread):
+    """One job at a time, when it is due or when somebody asks for it. One that is not `timed` leaves the times of the jobs to others:
+    it captures what hooks queued, and runs what is asked for."""
+
+    def __init__(self, memory: Memory, log: logging.Logger, *, first: float = _AFTER_START, timed: bool = True) -> None:
+        super().__init__(name="jobs", daemon=True)
+        self.timed = timed
+        self._memory = memory
+        self._log = log
+        self._changed = threading.Condition()
+        self._stopping = False
+        self._requested: list[str] = []  # jobs
+        self._sessions: set[str] = set()  # transcripts whose agents say that they ended
+        self._news = False  # whether a session ended since the last look
+        self._captured = -_BETWEEN_SESSIONS  # when ended sessions were last looked at
+        self._child: subprocess.Popen[bytes] | None = None
+        self._wait = first
+        self._next: dt.datetime | None = None
+        self.active: dt.datetime | None = None  # when something was last asked
+        self.runs = 0
+
+    @property
+    def at_work(self) -> bool:
+        return self._child is not None or bool(self._requested)
+
+    def status(self) -> dict[str, Any]:
+        child = self._child
+        following = self._next.isoformat(timespec="seconds") if self._next else None
+        running = child.pid if child else None
+        return {"running": running, "runs": self.runs, "nextLook": following, "timed": self.timed}
+
+    def request(self, job: str) -> str:
+        """Run a job as soon as none runs."""
+        if job not in JOB_NAMES:
+            raise BadInput(
+                f"There is no such job; there are: {', '.join(JOB_NAMES)}.",
+                f"没有这个任务；现有：{'、'.join(JOB_NAMES)}。",
+            )
+        with self._changed:
+            if job not in self._requested:
+                self._requested.append(job)
+            self._changed.notify_all()
+        return job
+
+    def session_ended(self, transcript: str) -> None:
+        """Capture a session whose agent says that it ended: at once, or seconds after the one before."""
+        with self._changed:
+            self._sessions.add(transcript)
+            self._news = True
+            self._changed.notify_all()
+
+    def stop(self) -> None:
+        """Stop looking. A job at work is interrupted: what it has done is whole, and the next run does the rest."""
+        with self._changed:
+            self._stopping = True
+            self._changed.notify_all()
+        if child := self._child:
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+                with contextlib.suppress(OSError):
+                    child.send_signal(number)
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    child.wait(_END_WITHIN)
+                    break
+        if self.is_alive():
+            self.join(_END_WITHIN)
+
+    def run(self) -> None:
+        while True:
+            with self._changed:
+                if not (self._requested or self._news or self._stopping):
+                    self._changed.wait(self._wait)
+                rest = self._captured + _BETWEEN_SESSIONS - time.monotonic()
+                if self._news and not self._requested and rest > 0:
+                    self._changed.wait_for(lambda: self._stopping or bool(self._requested), rest)
+                if self._stopping:
+                    return
+                if self._news:
+                    self._news, self._captured = False, time.monotonic()
+                requested, self._requested = self._requested, []
+                sessions, self._sessions = self._sessions, set()
+            try:
+                for job in requested:
+                    self._run_process("nacre", "--workspace", str(self._memory.workspace.root), "jobs", "run", job)
+                self._wait = self._look(sessions)
+            except Exception as error:  # noqa: BLE001 - the next look is tried all the same
+                level = logging.WARNING if isinstance(error, NacreError) else logging.ERROR
+                self._log.log(level, "jobs: %s", error_place(error))
+                self._wait = _AFTER_ERROR
+                with self._changed:
+                    self._sessions |= sessions
+
+    def _look(self, sessions: set[str]) -> float:
+        """Run what is due; the seconds in which nothing is."""
+        memory = self._memory
+        seen = look(memory, ended=sessions, active=self.active, timed=self.timed)
+        if seen.wanted and not self._stopping:
+            how = [] if self.timed else [ONLY_QUEUED]
+            code = self._run_process("nacre.jobs.tick", *how, str(memory.workspace.root), *sorted(sessions))
+            seen = look(memory, ended=sessions if code else (), active=self.active, timed=self.timed)
+            if code:
+                with self._changed:
+                    self._sessions |= sessions
+            # Still wanted: another runner holds the lock, or it broke off. When a failed one is tried again the journal says.
+            if seen.wanted:
+                return _AFTER_ANOTHER if code in (0, Locked.exit_code) else _AFTER_ERROR
+        self._next = memory.clock.local(seen.wake)
+        return max(1.0, min((seen.wake - memory.clock.now()).total_seconds(), _LONGEST_WAIT))
+
+    def _run_process(self, module: str, *arguments: str) -> int:
+        """The exit code of a Python module; what a job has to say stands in the journal."""
+        began = time.monotonic()
+        environment = {**os.environ, "NACRE_NO_DAEMON": "1", "NACRE_HOOK": "1"}  # no agent it starts is answered
+        nowhere = subprocess.DEVNULL
+        self._child = subprocess.Popen(
+            [sys.executable, "-P", "-m", module, *arguments],
+            env=environment,
+            stdin=nowhere,
+            stdout=nowhere,
+            stderr=nowhere,
+        )
+        try:
+            code = self._child.wait()
+        finally:
+            self._child = None
+        self.runs += 1
+        self._log.info("jobs: ended with %d after %.1f s", code, time.monotonic() - began)
+        return code
