@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.connect.zoo import CLAUDE, CODEX, HOOKS, OPENCLAW, settle
+from tests.agents.zoo import CLAUDE, CODEX, HOOKS, OPENCLAW, settle
 
 Done = subprocess.CompletedProcess[str]
 Nacre = Callable[..., Done]

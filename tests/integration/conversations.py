@@ -17,7 +17,7 @@ from tests.integration.stub import Request, Stub, stub
 
 from nacre.sources.reading import Places
 from nacre.sources.registry import sources
-from nacre.vault import discover
+from nacre.text import json5
 
 REMEMBER = "Remember that the shop is released on Tuesdays and never on a Friday."
 RULE = "Always use pnpm and never npm in this repository, the lock file of npm breaks our build."
@@ -127,8 +127,8 @@ def check_remove(name: str, place: Scratch, checks: Checks, before: Files, conne
     same = all(left.get(path) == before.get(path) for path in connected if path not in own)
     checks(f"connect --remove leaves the bytes{' of what the client did not change' if own else ''}", same, str(left))
     for path in sorted(own):
-        kept = b"nacre" not in left[path] and discover.parse_json5(left[path].decode()) == _pruned(
-            discover.parse_json5(last[path].decode())
+        kept = b"nacre" not in left[path] and json5.loads(left[path].decode()) == _pruned(
+            json5.loads(last[path].decode())
         )
         checks(f"of {path}, which the client writes too, only ours is gone", kept, left[path].decode())
 

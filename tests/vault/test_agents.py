@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nacre.config.settings import Config
-from nacre.vault import discover
+from nacre.text import json5
 from nacre.vault.discover import agent_workspaces
 
 
@@ -87,18 +87,18 @@ VALUES: Any = st.recursive(
 @given(VALUES)
 def test_what_is_json_is_read_as_json_also_with_comments(value: Any) -> None:
     text = json.dumps(value)
-    assert discover.parse_json5(text) == value
-    assert discover.parse_json5(f"// head\n{text} /* tail */") == value
+    assert json5.loads(text) == value
+    assert json5.loads(f"// head\n{text} /* tail */") == value
 
 
 @given(st.text(alphabet="{}[]:,'\"\\/*ab1 \n"))
 def test_nonsense_is_a_value_error_at_worst(text: str) -> None:
     with contextlib.suppress(ValueError):
-        discover.parse_json5(text)
+        json5.loads(text)
 
 
 def test_escapes_numbers_and_bare_keys() -> None:
-    assert discover.parse_json5(r"{a: 'it\'s \x41', 'b': 0x1F, c: -1.5, d: [true, null,],}") == {
+    assert json5.loads(r"{a: 'it\'s \x41', 'b': 0x1F, c: -1.5, d: [true, null,],}") == {
         "a": "it's A",
         "b": 31,
         "c": -1.5,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nacre.agents.edits import JSON, MARKDOWN, Put, RulesBlock
+from nacre.agents.edits import JSON, Put
 from nacre.agents.registry import (
     OURS,
     READ,
@@ -12,13 +12,13 @@ from nacre.agents.registry import (
     Agent,
     Call,
     ConnectOptions,
-    Ownership,
     Requirements,
     Target,
     hook_edits,
+    owned,
+    rules_targets,
     settings_folder,
     settings_values,
-    value_at_path,
 )
 from nacre.i18n import say
 from nacre.jobs.installer import Machine
@@ -34,74 +34,55 @@ EVENTS = {
 }
 
 
-def _home(machine: Machine) -> Path:
-    return settings_folder(machine, "CLAUDE_CONFIG_DIR", ".claude")
+def _places(machine: Machine) -> tuple[Path, Path]:
+    """The settings folder, and the file of the servers."""
+    home = settings_folder(machine, "CLAUDE_CONFIG_DIR", ".claude")
+    return home, (home if machine.env.get("CLAUDE_CONFIG_DIR") else machine.home) / ".claude.json"
 
 
-def _servers(machine: Machine) -> Path:
-    return (_home(machine) if machine.env.get("CLAUDE_CONFIG_DIR") else machine.home) / ".claude.json"
-
-
-def _signs(machine: Machine) -> tuple[Path, ...]:
-    return (_home(machine), _servers(machine))
-
-
-def _wanted(machine: Machine, call: Call, wishes: ConnectOptions) -> Requirements:
-    settings = _home(machine) / "settings.json"
-    told = settings_values(settings)
-    if plugin := _plugin(told):
+def _wanted(machine: Machine, call: Call, options: ConnectOptions) -> Requirements:
+    home, servers = _places(machine)
+    settings = home / "settings.json"
+    values = settings_values(settings)
+    ownership = owned(
+        (
+            STAYS,
+            "CLAUDE.md and Claude Code's own notes: they stay as they are and Claude Code goes on reading them.",
+            "CLAUDE.md 和 Claude Code 自己的笔记：保持原样，仍由 Claude Code 读取。",
+        ),
+        (
+            READ,
+            'Both can be taken in once: "nacre import claude-code". What you said is captured from its transcripts.',
+            "两者都可以一次性导入：“nacre import claude-code”。您说过的话从其会话记录中采集。",
+        ),
+        (
+            OURS,
+            "Memory at the start of a session and beside a question, search, and what is written down: Nacre.",
+            "会话开始和提问时附带的记忆、搜索以及写入：由 Nacre 负责。",
+        ),
+    )
+    plugins = values.get("enabledPlugins")
+    names = [name for name, on in plugins.items() if on is True] if isinstance(plugins, dict) else []
+    if plugin := next((name for name in names if name.startswith("nacre@")), None):
         note = say(
             f"Claude Code has the plugin {plugin} switched on, which brings the same server and hooks; nothing is written beside it.",
             f"Claude Code 已启用插件 {plugin}，它带来同样的服务和钩子；不再另外写入。",
         )
-        return Requirements((), _owned(), notes=(note,))
-    targets = [
-        Target(_servers(machine), JSON, (Put(("mcpServers", "nacre"), {"type": "stdio", **call.server()}),)),
+        return Requirements((), ownership, notes=(note,))
+    targets = (
+        Target(servers, JSON, (Put(("mcpServers", "nacre"), {"type": "stdio", **call.server()}),)),
         Target(settings, JSON, hook_edits(call, NAME, EVENTS)),
-    ]
-    if wishes.rules:
-        targets.append(Target(_home(machine) / "CLAUDE.md", MARKDOWN, (RulesBlock(wishes.language),)))
+        *rules_targets(home / "CLAUDE.md", options),
+    )
     notes = [say("Sessions that run already see it after a restart.", "已在运行的会话需重新启动后才能使用。")]
-    if told.get("disableAllHooks") is True:
+    if values.get("disableAllHooks") is True:
         notes.append(
             say(
                 f"{settings} says disableAllHooks, so Claude Code runs no hook until that is taken out.",
                 f"{settings} 设置了 disableAllHooks，去掉之前 Claude Code 不会运行任何钩子。",
             )
         )
-    return Requirements(tuple(targets), _owned(), notes=tuple(notes))
+    return Requirements(targets, ownership, notes=tuple(notes))
 
 
-def _plugin(told: object) -> str:
-    switched = value_at_path(told, "enabledPlugins")
-    names = switched.items() if isinstance(switched, dict) else ()
-    return next((name for name, on in names if on is True and name.startswith("nacre@")), "")
-
-
-def _owned() -> tuple[Ownership, ...]:
-    return (
-        Ownership(
-            STAYS,
-            say(
-                "CLAUDE.md and Claude Code's own notes: they stay as they are and Claude Code goes on reading them.",
-                "CLAUDE.md 和 Claude Code 自己的笔记：保持原样，仍由 Claude Code 读取。",
-            ),
-        ),
-        Ownership(
-            READ,
-            say(
-                'Both can be taken in once: "nacre import claude-code". What you said is captured from its transcripts.',
-                "两者都可以一次性导入：“nacre import claude-code”。您说过的话从其会话记录中采集。",
-            ),
-        ),
-        Ownership(
-            OURS,
-            say(
-                "Memory at the start of a session and beside a question, search, and what is written down: Nacre.",
-                "会话开始和提问时附带的记忆、搜索以及写入：由 Nacre 负责。",
-            ),
-        ),
-    )
-
-
-AGENT = Agent(NAME, "Claude Code", ("claude",), _signs, _wanted)
+AGENT = Agent(NAME, "Claude Code", ("claude",), _places, _wanted)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from nacre.agents.claude import EVENTS
-from nacre.agents.edits import JSON, MARKDOWN, TOML, Put, RulesBlock
+from nacre.agents.edits import JSON, TOML, Put
 from nacre.agents.registry import (
     OURS,
     READ,
@@ -13,13 +13,13 @@ from nacre.agents.registry import (
     Agent,
     Call,
     ConnectOptions,
-    Ownership,
     Requirements,
     Target,
     hook_edits,
+    owned,
+    rules_targets,
     settings_folder,
     settings_values,
-    value_at_path,
 )
 from nacre.i18n import say
 from nacre.jobs.installer import Machine
@@ -32,21 +32,21 @@ def _home(machine: Machine) -> Path:
     return settings_folder(machine, "CODEX_HOME", ".codex")
 
 
-def _wanted(machine: Machine, call: Call, wishes: ConnectOptions) -> Requirements:
-    config = _home(machine) / "config.toml"
-    targets = [
+def _wanted(machine: Machine, call: Call, options: ConnectOptions) -> Requirements:
+    home = _home(machine)
+    config = home / "config.toml"
+    targets = (
         Target(config, TOML, (Put(("mcp_servers", "nacre"), call.server()),)),
-        Target(_home(machine) / "hooks.json", JSON, hook_edits(call, NAME, _EVENTS)),
-    ]
-    if wishes.rules:
-        targets.append(Target(_home(machine) / "AGENTS.md", MARKDOWN, (RulesBlock(wishes.language),)))
+        Target(home / "hooks.json", JSON, hook_edits(call, NAME, _EVENTS)),
+        *rules_targets(home / "AGENTS.md", options),
+    )
     notes = [
         say(
             "Codex runs a new hook only after you have looked at it: type /hooks in Codex once.",
             "Codex 只运行您检查过的新钩子：请在 Codex 中输入一次 /hooks。",
         )
     ]
-    features = value_at_path(settings_values(config, TOML), "features")
+    features = settings_values(config, TOML).get("features")
     if isinstance(features, dict) and False in (features.get("hooks"), features.get("codex_hooks")):
         notes.append(
             say(
@@ -54,33 +54,24 @@ def _wanted(machine: Machine, call: Call, wishes: ConnectOptions) -> Requirement
                 f"{config} 关闭了钩子（features.hooks），更改之前 Codex 不会运行任何钩子。",
             )
         )
-    return Requirements(tuple(targets), _owned(), notes=tuple(notes))
-
-
-def _owned() -> tuple[Ownership, ...]:
-    return (
-        Ownership(
+    ownership = owned(
+        (
             STAYS,
-            say(
-                "AGENTS.md files and Codex's own memories, where you use them: they stay as they are.",
-                "AGENTS.md 文件以及 Codex 自己的记忆（如有使用）：保持原样。",
-            ),
+            "AGENTS.md files and Codex's own memories, where you use them: they stay as they are.",
+            "AGENTS.md 文件以及 Codex 自己的记忆（如有使用）：保持原样。",
         ),
-        Ownership(
+        (
             READ,
-            say(
-                '~/.codex/AGENTS.md can be taken in once: "nacre import codex". What you said is captured from its transcripts.',
-                "~/.codex/AGENTS.md 可以一次性导入：“nacre import codex”。您说过的话从其会话记录中采集。",
-            ),
+            '~/.codex/AGENTS.md can be taken in once: "nacre import codex". What you said is captured from its transcripts.',
+            "~/.codex/AGENTS.md 可以一次性导入：“nacre import codex”。您说过的话从其会话记录中采集。",
         ),
-        Ownership(
+        (
             OURS,
-            say(
-                "Memory at the start of a session and beside a question, search, and what is written down: Nacre.",
-                "会话开始和提问时附带的记忆、搜索以及写入：由 Nacre 负责。",
-            ),
+            "Memory at the start of a session and beside a question, search, and what is written down: Nacre.",
+            "会话开始和提问时附带的记忆、搜索以及写入：由 Nacre 负责。",
         ),
     )
+    return Requirements(targets, ownership, notes=tuple(notes))
 
 
 AGENT = Agent(NAME, "Codex", ("codex",), lambda machine: (_home(machine),), _wanted)

@@ -8,25 +8,25 @@ import stat
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from nacre.agents import edits, record
+from nacre.agents import edits
 from nacre.agents.edits import Done
-from nacre.agents.record import Connection, WrittenFile
+from nacre.agents.record import Connection, WrittenFile, keep_copy, kept_copy, load_connections, save_connections
 from nacre.agents.registry import Agent, Call, ConnectOptions, Requirements, Target, read_settings
-from nacre.clock import Clock
 from nacre.config.loading import user_config_folder
-from nacre.config.settings import Config
 from nacre.errors import CannotWrite, ChangedOutside, NacreError
 from nacre.i18n import say
-from nacre.jobs.installer import Machine, brief_command, file_diff, run_command
+from nacre.jobs.installer import NO_ANSWER, Machine, brief_command, file_diff, run_command
 from nacre.model.workspace import Workspace
-from nacre.vault import disk, rules
-from nacre.vault.history import operation
+from nacre.vault import disk
 from nacre.vault.lock import hold
-from nacre.vault.markdown import document
-from nacre.vault.writing import remove_file, rewrite
+
+if TYPE_CHECKING:
+    from nacre.memory import Memory
 
 _WIDEST = 400  # characters of a line that is shown
+_TIMEOUT = 180.0  # seconds for a command of an agent's; OpenClaw needs ten on a busy machine
 
 
 @dataclass(frozen=True)
@@ -37,14 +37,18 @@ class FileChange:
     form: str
     before: bytes | None
     after: bytes | None
-    base: bytes | None  # as it is without us
+    base: bytes | None = None  # as it is without us
     done: tuple[Done, ...] = ()
     left: tuple[str, ...] = ()  # names of entries that somebody changed, which stay
     folders: tuple[str, ...] = ()
 
     @property
     def diff(self) -> str:
-        return legible_diff(file_diff(str(self.path), self.before, self.after))
+        """As it may be shown: keys of other servers stand nearby, and a file may be one endless line."""
+        from nacre.guard.secrets import redact
+
+        lines = redact(file_diff(str(self.path), self.before, self.after)).text.split("\n")
+        return "\n".join(line if len(line) <= _WIDEST else f"{line[:_WIDEST]}…" for line in lines)
 
     @property
     def changes(self) -> bool:
@@ -53,104 +57,104 @@ class FileChange:
 
 @dataclass(frozen=True)
 class AgentPlan:
-    """What one agent's settings would become; a trouble stops all of them, so that none is left half connected."""
+    """What one agent's settings would become; an error stops all of them, so that none is left half connected."""
 
     agent: str
     title: str
     changes: tuple[FileChange, ...] = ()
     wanted: Requirements = Requirements(())
-    trouble: NacreError | None = None
+    error: NacreError | None = None
     command: tuple[str, ...] = ()  # what the agent's own command has to be told
 
     @property
     def changed(self) -> bool:
-        return any(one.changes for one in self.changes) or bool(self.command)
+        return any(change.changes for change in self.changes) or bool(self.command)
 
     @property
     def left(self) -> tuple[tuple[Path, str], ...]:
-        return tuple((one.path, name) for one in self.changes for name in one.left)
+        return tuple((change.path, name) for change in self.changes for name in change.left)
 
 
-def plan_connect(
-    agent: Agent, machine: Machine, call: Call, wishes: ConnectOptions, known: Connection | None, state: Path
-) -> AgentPlan:
+def plan_connect(agent: Agent, machine: Machine, call: Call, options: ConnectOptions, folder: Path) -> AgentPlan:
     """What has to be written so that the agent uses this memory; nothing where all of it stands already."""
-    if known:
-        wishes = ConnectOptions(wishes.rules or _had_rules(known), wishes.switch_off, wishes.language, known.paths)
-    wanted = agent.wanted(machine, call, wishes)
-    try:
-        changes = tuple(_plan_target(one, known, state) for one in wanted.targets)
-        for one in changes:
-            if one.changes:
-                must_be_writable(one.path, agent.name)
-    except NacreError as trouble:
-        return AgentPlan(agent.name, agent.title, wanted=wanted, trouble=trouble)
-    command = wanted.register if not (known and known.registered) else ()
-    return AgentPlan(agent.name, agent.title, changes, wanted, command=command)
+    connection = load_connections(folder).get(agent.name)
+    if connection:
+        done = [done for file in connection.files for done in file.done]
+        had_rules = any(one.kind == "rules" for one in done)
+        paths = frozenset(one.path for one in done)
+        options = replace(options, rules=options.rules or had_rules, connected=paths)
+    wanted = agent.wanted(machine, call, options)
+    command = wanted.register if not (connection and connection.registered) else ()
+    return _plan(
+        agent, wanted, command, lambda: [_plan_target(target, connection, folder) for target in wanted.targets]
+    )
 
 
-def plan_disconnect(agent: Agent, machine: Machine, call: Call, known: Connection | None, state: Path) -> AgentPlan:
+def plan_disconnect(agent: Agent, machine: Machine, call: Call, folder: Path) -> AgentPlan:
     """What takes a connection back: the very bytes where nobody touched a file since, else exactly our entries. Where the record was
     lost, or somebody wrote them by hand, they are known by their names."""
+    connection = load_connections(folder).get(agent.name)
     wanted = agent.wanted(machine, call, ConnectOptions(rules=True))
-    known = known or _recognised_connection(agent.name, wanted)
+    files = connection.files if connection else _recognised_files(wanted)
+    command = wanted.unregister if connection and connection.registered else ()
+    return _plan(agent, wanted, command, lambda: [_plan_removal(file, folder) for file in files])
+
+
+def _plan(
+    agent: Agent, wanted: Requirements, command: tuple[str, ...], changes_of: Callable[[], list[FileChange]]
+) -> AgentPlan:
     try:
-        changes = tuple(_plan_removal(one, state) for one in known.files)
-        for one in changes:
-            if one.changes:
-                must_be_writable(one.path, known.agent)
-    except NacreError as trouble:
-        return AgentPlan(agent.name, agent.title, wanted=wanted, trouble=trouble)
-    command = wanted.unregister if known.registered else ()
-    return AgentPlan(agent.name, agent.title, changes, wanted, command=command)
+        changes = changes_of()
+        for change in changes:
+            if change.changes:
+                _must_be_writable(change.path, agent.name)
+    except NacreError as error:
+        return AgentPlan(agent.name, agent.title, wanted=wanted, error=error)
+    return AgentPlan(agent.name, agent.title, tuple(changes), wanted, command=command)
 
 
-def _recognised_connection(agent: str, wanted: Requirements) -> Connection:
+def _recognised_files(wanted: Requirements) -> list[WrittenFile]:
     """What of ours stands in an agent's files without a record of it."""
     files: list[WrittenFile] = []
     for target in wanted.targets:
-        try:
+        with contextlib.suppress(NacreError, ValueError):  # what cannot be read holds nothing that could be taken out
             data = read_settings(target.path)
             done = edits.recognise_edits(_decoded(data), target.form, target.edits) if data else []
-        except (NacreError, ValueError):  # what cannot be read holds nothing that could be taken out
-            continue
-        if done:
-            files.append(WrittenFile(str(target.path), target.form, "", "", tuple(done)))
-    return Connection(agent, "", "", (), tuple(files))
+            if done:
+                files.append(WrittenFile(str(target.path), target.form, "", "", tuple(done)))
+    return files
 
 
-def _plan_target(target: Target, known: Connection | None, state: Path) -> FileChange:
+def _plan_target(target: Target, connection: Connection | None, folder: Path) -> FileChange:
     data = read_settings(target.path)
-    written = known.file(str(target.path)) if known else None
+    written = connection.file(str(target.path)) if connection else None
     try:
-        text = _decoded(data)
-        if data is not None and edits.are_in_place(text, target.form, target.edits):
-            # As it is recorded, or as somebody wrote it by hand.
-            return FileChange(target.path, target.form, data, data, data)
-        base = _without_us(data, written, state)[0] if written and data is not None else data
-        after, done_now = edits.apply_edits(_decoded(base), target.form, target.edits)
-    except ValueError as trouble:
-        raise _not_understood(target.path, str(trouble)) from trouble
+        if data is not None and edits.are_in_place(_decoded(data), target.form, target.edits):
+            return FileChange(target.path, target.form, data, data)  # as it is recorded, or written by hand
+        base = _without_us(data, written, folder)[0] if written and data is not None else data
+        after, done = edits.apply_edits(_decoded(base), target.form, target.edits)
+    except ValueError as error:
+        raise _not_understood(target.path, error) from error
     folders = written.folders if written and base is None else _missing_folders(target.path)
-    return FileChange(target.path, target.form, data, after.encode(), base, tuple(done_now), folders=folders)
+    return FileChange(target.path, target.form, data, after.encode(), base, tuple(done), folders=folders)
 
 
-def _plan_removal(written: WrittenFile, state: Path) -> FileChange:
+def _plan_removal(written: WrittenFile, folder: Path) -> FileChange:
     path = Path(written.path)
     data = read_settings(path)
     try:
-        after, left = _without_us(data, written, state) if data is not None else (None, [])
-    except ValueError as trouble:
-        raise _not_understood(path, str(trouble)) from trouble
-    return FileChange(path, written.form, data, after, after, left=tuple(left), folders=written.folders)
+        after, left = _without_us(data, written, folder) if data is not None else (None, [])
+    except ValueError as error:
+        raise _not_understood(path, error) from error
+    return FileChange(path, written.form, data, after, left=tuple(left), folders=written.folders)
 
 
-def _without_us(data: bytes, written: WrittenFile, state: Path) -> tuple[bytes | None, list[str]]:
+def _without_us(data: bytes, written: WrittenFile, folder: Path) -> tuple[bytes | None, list[str]]:
     """A file as it would be had we never written into it, and the names of what somebody has made their own."""
     now = disk.digest(data)
     if now == written.before:  # cut short before it was written, or put back by hand
         return data, []
-    original = record.kept_copy(state, written.before) if written.before else None
+    original = kept_copy(folder, written.before) if written.before else None
     if now == written.after and (written.before is None or original is not None):
         return original, []
     text, left = edits.take_back_edits(_decoded(data), written.form, written.done)
@@ -162,73 +166,43 @@ def _without_us(data: bytes, written: WrittenFile, state: Path) -> tuple[bytes |
     return text.encode(), left
 
 
-def must_be_writable(path: Path, agent: str) -> None:
+def _must_be_writable(path: Path, agent: str) -> None:
     """Refuse what is meant not to be written, also where we could: the administrator may write anything."""
-    target = disk.real(path)
-    place = target
+    target = place = disk.real(path)
     while not place.exists() and place != place.parent:
         place = place.parent
-    for one in dict.fromkeys((place, place if place.is_dir() else place.parent)):
-        mode = one.stat().st_mode
-        if os.access(one, os.W_OK) and (os.name == "nt" or mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH)):
+    for checked in dict.fromkeys((place, place if place.is_dir() else place.parent)):
+        mode = checked.stat().st_mode
+        if os.access(checked, os.W_OK) and (os.name == "nt" or mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH)):
             continue
         shown = str(path) if target == path.absolute() else f"{path} → {target}"
         raise CannotWrite(
-            say(
-                f'{shown} is read-only, so it was left alone. Make {one} writable, or do it by hand: "nacre connect {agent} --print".',
-                f"{shown} 是只读的，因此未作改动。请将 {one} 改为可写，或手动编辑：“nacre connect {agent} --print”。",
-            )
+            f'{shown} is read-only, so it was left alone. Make {checked} writable, or do it by hand: "nacre connect {agent} --print".',
+            f"{shown} 是只读的，因此未作改动。请将 {checked} 改为可写，或手动编辑：“nacre connect {agent} --print”。",
         )
-
-
-def legible_diff(shown: str) -> str:
-    """A diff as it may be shown: keys of other servers stand nearby, and a file may be one endless line."""
-    from nacre.guard.secrets import redact
-
-    lines = redact(shown).text.split("\n") if shown else []
-    return "\n".join(line if len(line) <= _WIDEST else f"{line[:_WIDEST]}…" for line in lines)
 
 
 def _missing_folders(path: Path) -> tuple[str, ...]:
     """The folders that have to be made, the innermost first."""
-    found = []
-    folder = disk.real(path).parent
-    while not folder.exists():
-        found.append(str(folder))
-        folder = folder.parent
-    return tuple(found)
-
-
-def _had_rules(known: Connection) -> bool:
-    return any(done.kind == "rules" for one in known.files for done in one.done)
+    return tuple(str(folder) for folder in disk.real(path).parents if not folder.exists())
 
 
 def _decoded(data: bytes | None) -> str:
     try:
         return (data or b"").decode()
-    except UnicodeDecodeError as trouble:
-        assert data is not None
-        line = data.count(b"\n", 0, trouble.start) + 1
-        raise ValueError(say(f"line {line}: it is not valid UTF-8", f"第 {line} 行：不是有效的 UTF-8")) from trouble
+    except UnicodeDecodeError as error:
+        line = (data or b"").count(b"\n", 0, error.start) + 1
+        raise ValueError(say(f"line {line}: it is not valid UTF-8", f"第 {line} 行：不是有效的 UTF-8")) from error
 
 
-def _not_understood(path: Path, why: str) -> NacreError:
+def _not_understood(path: Path, why: ValueError) -> NacreError:
     return NacreError(
-        say(
-            f"{path} cannot be understood ({why}), so it was left alone. Mend it and run the command again.",
-            f"无法理解 {path}（{why}），因此未作改动。请修正后重新运行。",
-        )
+        f"{path} cannot be understood ({why}), so it was left alone. Mend it and run the command again.",
+        f"无法理解 {path}（{why}），因此未作改动。请修正后重新运行。",
     )
 
 
-def changed_plans(plans: Sequence[AgentPlan]) -> list[AgentPlan]:
-    return [one for one in plans if one.changed and one.trouble is None]
-
-
-# Carries out what was planned: copies put away first, then the record, then the files, each whole or not at all.
-
-_NO_ANSWER = 124  # of a command that was too slow to be waited for
-_WITHIN = 180.0  # seconds for a command of an agent's; OpenClaw needs ten on a busy machine
+# Carrying out: copies put away first, then the record, then the files, each whole or not at all.
 
 
 @dataclass(frozen=True)
@@ -236,111 +210,108 @@ class ConnectResult:
     """How it went with one agent."""
 
     agent: str
-    trouble: NacreError | None = None
+    error: NacreError | None = None
     notes: tuple[str, ...] = ()
 
 
+def changed_plans(plans: Sequence[AgentPlan]) -> list[AgentPlan]:
+    return [plan for plan in plans if plan.changed and plan.error is None]
+
+
 def apply_connect(
-    plans: Sequence[AgentPlan], machine: Machine, call: Call, workspace: str, at: str, state: Path
+    plans: Sequence[AgentPlan], machine: Machine, call: Call, workspace: str, at: str, folder: Path
 ) -> list[ConnectResult]:
     """Write every plan, one agent after the other; what cannot be written for one is taken back for that one."""
-    with hold(_lock_path()):
-        return [
-            _with_errors(plan, lambda plan: _connect_agent(plan, machine, call, workspace, at, state)) for plan in plans
-        ]
-
-
-def apply_disconnect(plans: Sequence[AgentPlan], machine: Machine, state: Path) -> list[ConnectResult]:
-    """Take every plan's agent back to what it was."""
-    with hold(_lock_path()):
-        carried = [_with_errors(plan, lambda plan: _disconnect_agent(plan, machine, state)) for plan in plans]
-        record.clear_copies(state, record.load_connections(state))
-        return carried
-
-
-def _lock_path() -> Path:
-    return user_config_folder() / "connections.lock"
-
-
-def _with_errors(plan: AgentPlan, work: Callable[[AgentPlan], tuple[str, ...]]) -> ConnectResult:
-    try:
-        return ConnectResult(plan.agent, notes=work(plan))
-    except NacreError as trouble:
-        return ConnectResult(plan.agent, trouble)
-
-
-def _connect_agent(
-    plan: AgentPlan, machine: Machine, call: Call, workspace: str, at: str, state: Path
-) -> tuple[str, ...]:
-    _must_be_as_read(plan.changes)
-    known = record.load_connections(state)
-    before = known.get(plan.agent)
-    ours = [one for one in plan.changes if one.done]
-    for one in ours:
-        if one.base is not None:
-            record.keep_copy(state, one.base)
-    new = record.merge_connections(
-        before, Connection(plan.agent, at, workspace, call.program, tuple(map(_written_file, ours)))
+    return _apply(
+        plans, lambda plan: _connect(plan, machine, Connection(plan.agent, at, workspace, call.program), folder)
     )
+
+
+def apply_disconnect(plans: Sequence[AgentPlan], machine: Machine, folder: Path) -> list[ConnectResult]:
+    """Take every plan's agent back to what it was."""
+    return _apply(plans, lambda plan: _disconnect(plan, machine, folder))
+
+
+def _apply(plans: Sequence[AgentPlan], work: Callable[[AgentPlan], list[str]]) -> list[ConnectResult]:
+    results: list[ConnectResult] = []
+    with hold(user_config_folder() / "connections.lock"):
+        for plan in plans:
+            try:
+                for change in plan.changes:
+                    if disk.read_bytes(change.path) != change.before:
+                        raise _changed_meanwhile(change.path)
+                results.append(ConnectResult(plan.agent, notes=tuple(work(plan))))
+            except NacreError as error:
+                results.append(ConnectResult(plan.agent, error))
+    return results
+
+
+def _connect(plan: AgentPlan, machine: Machine, new: Connection, folder: Path) -> list[str]:
+    connections = load_connections(folder)
+    old = connections.get(plan.agent)
+    files = [_written_file(change) for change in plan.changes if change.done]
+    for change in plan.changes:
+        if change.done and change.base is not None:
+            keep_copy(folder, change.base)
+    paths = {file.path for file in files}
+    if old:
+        files += [file for file in old.files if file.path not in paths]
+    new = replace(new, files=tuple(files), registered=bool(old and old.registered))
     # Written down first: whenever this is cut short, what may have been written is known.
-    record.save_connections(state, {**known, plan.agent: new})
+    save_connections(folder, {**connections, plan.agent: new})
     notes: list[str] = []
-    told = False
     try:
         if plan.command:
-            ran = run_command(machine, plan.command, timeout=_WITHIN)
-            told = ran.code == 0
-            if not told:
-                notes.append(_command_note(plan.command, ran.words))
-        for one in plan.changes:
-            if one.changes or plan.command:
-                _put_settings(one.path, one.after, None if plan.command else one.before)
-        refused = _refused(plan, machine)
-        if refused:
-            raise NacreError(refused)
+            notes = _run_own_command(plan, machine)
+            new = replace(new, registered=new.registered or not notes)
+        for change in plan.changes:
+            if change.changes or plan.command:
+                _put_settings(change.path, change.after, None if plan.command else change.before)
+        _must_be_accepted(plan, machine)
     except BaseException:
-        if told and plan.wanted.unregister:
-            run_command(machine, plan.wanted.unregister, timeout=_WITHIN)
-        for one in plan.changes:
+        if plan.command and not notes and plan.wanted.unregister:
+            run_command(machine, plan.wanted.unregister, timeout=_TIMEOUT)
+        for change in plan.changes:
             with contextlib.suppress(NacreError, OSError):
-                _put_settings(one.path, one.before)
-                _remove_folders(one)
-        record.save_connections(state, known)
-        record.clear_copies(state, known)
+                _put_settings(change.path, change.before)
+                _remove_folders(change)
+        save_connections(folder, connections)
         raise
-    if told:
-        record.save_connections(state, {**known, plan.agent: replace(new, registered=True)})
-    record.clear_copies(state, record.load_connections(state))
-    return tuple(notes)
+    save_connections(folder, {**connections, plan.agent: new})
+    return notes
 
 
-def _disconnect_agent(plan: AgentPlan, machine: Machine, state: Path) -> tuple[str, ...]:
-    _must_be_as_read(plan.changes)
-    notes: list[str] = []
-    if plan.command:
-        ran = run_command(machine, plan.command, timeout=_WITHIN)
-        if ran.code:
-            notes.append(_command_note(plan.command, ran.words))
-    for one in plan.changes:
-        if one.changes or plan.command:
-            _put_settings(one.path, one.after, None if plan.command else one.before)
-        if one.after is None:
-            _remove_folders(one)
-    known = record.load_connections(state)
-    record.save_connections(state, {name: one for name, one in known.items() if name != plan.agent})
-    return tuple(notes)
+def _disconnect(plan: AgentPlan, machine: Machine, folder: Path) -> list[str]:
+    notes = _run_own_command(plan, machine) if plan.command else []
+    for change in plan.changes:
+        if change.changes or plan.command:
+            _put_settings(change.path, change.after, None if plan.command else change.before)
+        if change.after is None:
+            _remove_folders(change)
+    connections = load_connections(folder)
+    connections.pop(plan.agent, None)
+    save_connections(folder, connections)
+    return notes
 
 
-def _written_file(one: FileChange) -> WrittenFile:
-    assert one.after is not None
-    base = None if one.base is None else disk.digest(one.base)
-    return WrittenFile(str(one.path), one.form, base, disk.digest(one.after), one.done, one.folders)
+def _written_file(change: FileChange) -> WrittenFile:
+    assert change.after is not None
+    base = None if change.base is None else disk.digest(change.base)
+    return WrittenFile(str(change.path), change.form, base, disk.digest(change.after), change.done, change.folders)
 
 
-def _must_be_as_read(changes: Sequence[FileChange]) -> None:
-    for one in changes:
-        if disk.read_bytes(one.path) != one.before:
-            raise _changed_meanwhile(one.path)
+def _run_own_command(plan: AgentPlan, machine: Machine) -> list[str]:
+    """Run the agent's own command; a note where it failed."""
+    ran = run_command(machine, plan.command, timeout=_TIMEOUT)
+    if not ran.code:
+        return []
+    shown = brief_command(plan.command)
+    return [
+        say(
+            f'"{shown}" failed: {ran.words}. The settings were written all the same.',
+            f"“{shown}”失败：{ran.words}。设置仍已写入。",
+        )
+    ]
 
 
 def _put_settings(path: Path, data: bytes | None, before: bytes | None = None) -> None:
@@ -362,34 +333,24 @@ def _remove_folders(change: FileChange) -> None:
             Path(folder).rmdir()
 
 
-def _refused(plan: AgentPlan, machine: Machine) -> str:
-    """What the agent says against its settings, in a sentence; nothing where it takes them. They are read as they are now."""
+def _must_be_accepted(plan: AgentPlan, machine: Machine) -> None:
+    """Ask the agent whether it takes its settings as they are now."""
     if not plan.wanted.proof or not plan.changed:
-        return ""
-    ran = run_command(machine, plan.wanted.proof, timeout=_WITHIN)
-    if ran.code in (0, _NO_ANSWER):
-        return ""
-    shown = f'"{brief_command(plan.wanted.proof)}": {ran.words}'
-    return say(
-        f"{plan.title} does not accept its settings ({shown}). They were put back as they were; see whether they are sound without Nacre, "
-        "and run the command again.",
-        f"{plan.title} 不接受其设置（{shown}）。已恢复原样；请先确认没有 Nacre 时设置是否正常，再重新运行。",
-    )
-
-
-def _command_note(command: tuple[str, ...], why: str) -> str:
-    return say(
-        f'"{brief_command(command)}" failed: {why}. The settings were written all the same.',
-        f"“{brief_command(command)}”失败：{why}。设置仍已写入。",
-    )
+        return
+    ran = run_command(machine, plan.wanted.proof, timeout=_TIMEOUT)
+    if ran.code not in (0, NO_ANSWER):
+        shown = f'"{brief_command(plan.wanted.proof)}": {ran.words}'
+        raise NacreError(
+            f"{plan.title} does not accept its settings ({shown}). They were put back as they were; see whether they are sound without "
+            "Nacre, and run the command again.",
+            f"{plan.title} 不接受其设置（{shown}）。已恢复原样；请先确认没有 Nacre 时设置是否正常，再重新运行。",
+        )
 
 
 def _changed_meanwhile(path: Path) -> ChangedOutside:
     return ChangedOutside(
-        say(
-            f"{path} was changed by another program in this moment, so it was left alone. Run the command again.",
-            f"{path} 刚刚被其他程序修改，因此未作改动。请重新运行。",
-        )
+        f"{path} was changed by another program in this moment, so it was left alone. Run the command again.",
+        f"{path} 刚刚被其他程序修改，因此未作改动。请重新运行。",
     )
 
 
@@ -414,21 +375,14 @@ def plan_rules(workspace: Workspace, language: str, *, out: bool = False) -> Rul
     path = workspace.root / "AGENTS.md"
     try:
         before = disk.read_bytes(path)
-        doc = document(path, before or b"")
-        after: bytes | None = rules.without_block(doc) if out else rules.with_block(doc, language)
+        after = edits.without_rules(before or b"") if out else edits.with_rules(before or b"", language)
     except NacreError:  # a file that cannot be read is left alone; doctor names it
         return None
-    if out and not (after or b"").strip():
-        after = None
-    return RulesPlan(path, before, after) if (before or b"") != (after or b"") else None
+    if (before or b"") == after:
+        return None
+    return RulesPlan(path, before, None if out and not after.strip() else after)
 
 
-def apply_rules(made: RulesPlan, workspace: Workspace, clock: Clock, config: Config) -> None:
+def apply_rules(plan: RulesPlan, memory: Memory) -> None:
     """Write it as one change of the workspace, which "nacre undo" takes back."""
-    read = None if made.before is None else disk.digest(made.before)
-    with operation(workspace, clock, "connect", config) as op:
-        if made.after is None:
-            assert read is not None
-            remove_file(op, made.path, read=read)
-        else:
-            rewrite(op, made.path, made.after, read=read)
+    memory.replace_file(plan.path, plan.after, read=plan.before, command="connect")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nacre.agents.edits import JSON, Add, Edit, Put
+from nacre.agents.edits import JSON, Add, Put
 from nacre.agents.registry import (
     OURS,
     READ,
@@ -10,10 +10,10 @@ from nacre.agents.registry import (
     Agent,
     Call,
     ConnectOptions,
-    Ownership,
     Requirements,
     Target,
     hook_mark,
+    owned,
 )
 from nacre.i18n import say
 from nacre.jobs.installer import Machine
@@ -22,46 +22,40 @@ NAME = "cursor"
 EVENTS = {"sessionStart": 10, "beforeSubmitPrompt": 5, "preCompact": 10, "stop": 5, "sessionEnd": 5}
 
 
-def _wanted(machine: Machine, call: Call, wishes: ConnectOptions) -> Requirements:
+def _wanted(machine: Machine, call: Call, options: ConnectOptions) -> Requirements:
     home = machine.home / ".cursor"
-    fired: list[Edit] = [Put(("version",), 1, default=True)]
-    for event, seconds in EVENTS.items():
-        hook = {"command": call.hook(event, NAME), "timeout": seconds}
-        fired.append(Add(("hooks", event), hook, hook_mark(event, NAME)))
+    hooks = [
+        Add(("hooks", event), {"command": call.hook(event, NAME), "timeout": seconds}, hook_mark(event, NAME))
+        for event, seconds in EVENTS.items()
+    ]
     targets = (
         Target(home / "mcp.json", JSON, (Put(("mcpServers", "nacre"), call.server()),)),
-        Target(home / "hooks.json", JSON, tuple(fired)),
+        Target(home / "hooks.json", JSON, (Put(("version",), 1, default=True), *hooks)),
     )
     notes = [
         say("Cursor asks once whether the new MCP server may be used.", "Cursor 会询问一次是否允许使用新的 MCP 服务。")
     ]
-    if wishes.rules:
+    if options.rules:
         notes.append(
             say(
                 "Cursor keeps the rules for all projects in its own settings, not in a file; paste them there: nacre connect cursor --print.",
                 "Cursor 将适用于所有项目的规则保存在自身设置而非文件中；请粘贴到那里：nacre connect cursor --print。",
             )
         )
-    return Requirements(targets, _owned(), notes=tuple(notes))
-
-
-def _owned() -> tuple[Ownership, ...]:
-    return (
-        Ownership(
+    ownership = owned(
+        (
             STAYS,
-            say(
-                "Cursor's rules and its own memories: they stay as they are.", "Cursor 的规则和它自己的记忆：保持原样。"
-            ),
+            "Cursor's rules and its own memories: they stay as they are.",
+            "Cursor 的规则和它自己的记忆：保持原样。",
         ),
-        Ownership(READ, say("What you said is captured from its transcripts.", "您说过的话从其会话记录中采集。")),
-        Ownership(
+        (READ, "What you said is captured from its transcripts.", "您说过的话从其会话记录中采集。"),
+        (
             OURS,
-            say(
-                "Memory at the start of a session, search, and what is written down: Nacre.",
-                "会话开始时附带的记忆、搜索以及写入：由 Nacre 负责。",
-            ),
+            "Memory at the start of a session, search, and what is written down: Nacre.",
+            "会话开始时附带的记忆、搜索以及写入：由 Nacre 负责。",
         ),
     )
+    return Requirements(targets, ownership, notes=tuple(notes))
 
 
 AGENT = Agent(NAME, "Cursor", ("cursor", "cursor-agent"), lambda machine: (machine.home / ".cursor",), _wanted)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path, PurePosixPath, PureWindowsPath
+from dataclasses import dataclass, replace
+from pathlib import Path, PureWindowsPath
 from typing import Any
 
-from nacre.agents import json_editor, toml_editor
-from nacre.agents.json_editor import Node, Part, comments_between, member, node_at, parse_json, value_of
+from nacre.agents.json_editor import Style, has_comments, insert_value, new_json, replace_value, take_out
+from nacre.agents.toml_editor import CannotEditToml, load_toml, put_table, take_out_table
 from nacre.i18n import say
+from nacre.text.json5 import Node, parse
 from nacre.vault import rules
 from nacre.vault.markdown import document
 
@@ -59,305 +60,40 @@ class Done:
     previous: str | None = None  # what stood in the place of the value
     added: str = ""  # the very characters, where they stand in one piece
 
-    @property
-    def name(self) -> str:
-        return ".".join(self.path)
-
 
 class CannotEdit(ValueError):
     """The file says something in the place of ours that is none of the kind; the sentence names it."""
 
 
-def holds_value(now: Any, wanted: Any) -> bool:
-    """Whether a value is what was written; the agent or the user may have added settings to it."""
-    if isinstance(wanted, dict) and isinstance(now, dict):
-        return all(name in now and now[name] == one for name, one in wanted.items())
-    return bool(now == wanted) and type(now) is type(wanted)
+def load(text: str, form: str) -> Any:
+    """What a settings file says; `ValueError` when it cannot be understood."""
+    if form == TOML:
+        return load_toml(text)
+    root = parse(text)
+    return root.value if root else {}
 
 
-# What somebody set for us by hand before, and stays: whom an entry is for above all. Connecting never lets anybody
-# hear more.
-
-_ADDRESS_KEYS = ("url", "httpUrl", "serverUrl")  # of a server that is reached by an address
-_PROGRAM_NAMES = ("nacre", "nacre.exe", "nacre.cmd")
-_SCOPE_IN_LINE = re.compile(r"""(?:--scope(?:=|\s+)|NACRE_SCOPE=)("[^"]*"|'[^']*'|[^\s"']+)""")
-
-
-def with_same_scope(now: Any, wanted: Any, name: str = "") -> Any:
-    """The entry that is wanted, for nobody but those whom the one that stands there is for. What of it cannot be understood, and so
-    might be narrower than ours, is not written over."""
-    if not isinstance(now, Mapping) or not isinstance(wanted, dict) or "command" not in wanted:
-        return wanted
-    if any(one in now for one in _ADDRESS_KEYS):
-        raise _made_by_hand(name)
-    words = [*_argument_words(now.get("command")), *_argument_words(now.get("args"))]
-    if not words:
-        return wanted
-    scope = _scope_in(words, name)
-    if not any(_is_nacre(word) for word in words):
-        raise _made_by_hand(name)
-    if scope is None:
-        return wanted
-    holder = "args" if "args" in wanted else "command"
-    return {**wanted, holder: [*wanted[holder], "--scope", scope]}
-
-
-def hook_with_same_scope(now: Any, wanted: Any) -> Any:
-    """The hook that is wanted, for the scope that the commands of the one that stands there name."""
-    if isinstance(now, Mapping) and isinstance(wanted, dict):
-        found = {name: hook_with_same_scope(now.get(name), one) for name, one in wanted.items()}
-        told = now.get("command")
-        if (
-            isinstance(told, str)
-            and isinstance(wanted.get("command"), str)
-            and (scopes := _SCOPE_IN_LINE.findall(told))
-        ):
-            found["command"] = f"{wanted['command']} --scope {scopes[-1]}"
-        return found
-    if isinstance(now, list) and isinstance(wanted, list) and now:
-        return [hook_with_same_scope(now[min(at, len(now) - 1)], one) for at, one in enumerate(wanted)]
-    return wanted
-
-
-def _scope_in(words: list[str], name: str) -> str | None:
-    """The scope that the last of the options names; one that is said in another way is not guessed."""
-    found: str | None = None
-    waiting = list(reversed(words))
-    while waiting:
-        word = waiting.pop()
-        if word == "--scope" and waiting:
-            found = waiting.pop()
-        elif word.startswith(("--scope=", "NACRE_SCOPE=")):
-            found = word.partition("=")[2]
-        elif "scope" in word.lower():
-            raise _made_by_hand(name)
-    return found
-
-
-def _argument_words(told: Any) -> list[str]:
-    if isinstance(told, list):
-        return [str(one) for one in told]
-    return [told] if isinstance(told, str) else []
-
-
-def _is_nacre(word: str) -> bool:
-    return PureWindowsPath(word).name.lower() in _PROGRAM_NAMES or PurePosixPath(word).name.lower() in _PROGRAM_NAMES
-
-
-def _made_by_hand(name: str) -> CannotEdit:
-    return CannotEdit(
-        say(
-            f'"{name}" was made by hand and starts or reaches Nacre in a way of its own, which may be narrower; rename it or take it out first',
-            f"“{name}”是手动添加的，以自己的方式启动或连接 Nacre，其范围可能更窄；请先改名或移除",
-        )
-    )
-
-
-# Edits of JSON and its cousins: a member put, an item added, and both taken back from whatever the text has become.
-
-
-def put_json(text: str, edit: Put) -> tuple[str, Done | None]:
-    root = _root_object(text)
-    style = json_editor.style_of(text, root)
-    holder, depth = _deepest_node(root, edit.path)
-    kind = "default" if edit.default else "put"
-    if depth == len(edit.path):
-        if edit.default:
-            return text, None
-        value = with_same_scope(value_of(holder), edit.value, ".".join(edit.path))
-        done = Done(kind, edit.path, value, depth=depth, previous=_raw_text(text, holder))
-        if isinstance(value, dict) and holder.kind == "object":
-            return _merge_members(text, edit.path, value), done
-        return (text if value_of(holder) == value else json_editor.replace_value(text, holder, value, style)), done
-    _require_kind(holder, "object", edit.path[:depth])
-    value = edit.value
-    for name in reversed(edit.path[depth + 1 :]):
-        value = {name: value}
-    done = Done(kind, edit.path, edit.value, depth=depth, inside=_text_inside(text, holder))
-    return json_editor.insert_member(text, holder, edit.path[depth], value, style), done
-
-
-def add_json(text: str, edit: Add) -> tuple[str, Done]:
-    root = _root_object(text)
-    style = json_editor.style_of(text, root)
-    holder, depth = _deepest_node(root, edit.path)
-    if depth < len(edit.path):
-        after, done = put_json(text, Put(edit.path, [edit.value]))
-        assert done is not None
-        return after, Done("add", edit.path, edit.value, edit.mark, done.depth, done.inside)
-    _require_kind(holder, "array", edit.path)
-    if known := list(own_items(holder, edit)):
-        part, now = known[-1]
-        value = hook_with_same_scope(now, edit.value)
-        done = Done("add", edit.path, value, edit.mark, depth, previous=_raw_text(text, part.value))
-        return (text if now == value else json_editor.replace_value(text, part.value, value, style)), done
-    done = Done("add", edit.path, edit.value, edit.mark, depth, inside=_text_inside(text, holder))
-    return json_editor.insert_item(text, holder, edit.value, style), done
-
-
-def _merge_members(text: str, path: tuple[str, ...], value: dict[str, Any]) -> str:
-    """The text with these members in the object at the path; what else somebody set there stays, and so do comments."""
-    for name, one in value.items():
-        root = _root_object(text)
-        holder, _ = _deepest_node(root, path)
-        part = member(holder, name)
-        style = json_editor.style_of(text, root)
-        if part is None:
-            text = json_editor.insert_member(text, holder, name, one, style)
-        elif value_of(part.value) != one:
-            text = json_editor.replace_value(text, part.value, one, style)
-    return text
-
-
-def take_back_put(text: str, done: Done) -> str | None:
-    root = parse_json(text)
-    node = node_at(root, done.path)
-    if root is None or node is None:
-        return text
-    if done.kind == "default":
-        return _without_member(text, root, done) if len(root.parts) == 1 and value_of(node) == done.value else text
-    if not holds_value(value_of(node), done.value):
-        return None
-    if done.previous is not None:
-        return text[: node.start] + done.previous + text[node.end :]
-    return _without_member(text, root, done)
-
-
-def take_back_add(text: str, done: Done) -> str | None:
-    root = parse_json(text)
-    array = node_at(root, done.path)
-    if root is None or array is None or array.kind != "array":
-        return text
-    part = next((part for part in reversed(array.parts) if value_of(part.value) == done.value), None)
-    if part is None:
-        edited = done.mark and any(_mentions(value_of(one.value), done.mark) for one in array.parts)
-        return None if edited else text
-    if done.previous is not None:
-        return text[: part.value.start] + done.previous + text[part.value.end :]
-    if len(array.parts) == 1 and done.depth < len(done.path) and not _has_comments(text, array):
-        return _without_member(text, root, done)
-    return json_editor.take_out_part(text, array, part, done.inside if done.depth == len(done.path) else None)
-
-
-def _without_member(text: str, root: Node, done: Done) -> str:
-    """The text without the member at the path, nor what was made to hold it and now holds nothing else."""
-    depth = len(done.path)
-    while depth - 1 > done.depth:
-        holder = node_at(root, done.path[: depth - 1])
-        if holder is None or len(holder.parts) != 1 or _has_comments(text, holder):
-            break
-        depth -= 1
-    holder = node_at(root, done.path[: depth - 1])
-    assert holder is not None
-    part = member(holder, done.path[depth - 1])
-    assert part is not None
-    return json_editor.take_out_part(text, holder, part, done.inside if depth - 1 == done.depth else None)
-
-
-def _has_comments(text: str, holder: Node) -> bool:
-    """Whether comments stand between the brackets of something with one part."""
-    part = holder.parts[0]
-    end = part.end if part.comma is None else part.comma + 1
-    between = comments_between(text, part.end, part.comma) if part.comma is not None else []
-    return bool(
-        comments_between(text, holder.start + 1, part.start) or between or comments_between(text, end, holder.end - 1)
-    )
-
-
-def own_items(array: Node, edit: Add) -> Iterator[tuple[Part, Any]]:
-    """The items that are ours: the very value, or one whose every command carries our mark."""
-    for part in array.parts:
-        value = value_of(part.value)
-        told = list(commands_in(value))
-        if value == edit.value or (edit.mark and told and all(_marked(one, edit.mark) for one in told)):
-            yield part, value
-
-
-def _mentions(value: Any, mark: tuple[str, ...]) -> bool:
-    return any(_marked(one, mark) for one in commands_in(value))
-
-
-def _marked(command: str, mark: tuple[str, ...]) -> bool:
-    return all(one in command for one in mark)
-
-
-def commands_in(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for name, one in value.items():
-            if name == "command" and isinstance(one, str):
-                yield one
-            elif name == "command" and isinstance(one, list):
-                yield " ".join(map(str, one))
-            elif isinstance(one, (dict, list)):
-                yield from commands_in(one)
-    elif isinstance(value, list):
-        for one in value:
-            yield from commands_in(one) if isinstance(one, (dict, list)) else ()
-
-
-def _root_object(text: str) -> Node:
-    root = parse_json(text)
-    assert root is not None
-    _require_kind(root, "object", ())
-    return root
-
-
-def _deepest_node(root: Node, path: tuple[str, ...]) -> tuple[Node, int]:
-    node = root
-    for depth, name in enumerate(path):
-        found = member(node, name)
-        if found is None:
-            return node, depth
-        node = found.value
-    return node, len(path)
-
-
-def _require_kind(node: Node, kind: str, path: tuple[str, ...]) -> None:
-    if node.kind != kind:
-        name = ".".join(path)
-        what = say("an object", "对象") if kind == "object" else say("a list", "列表")
-        if not path:
-            raise CannotEdit(say(f"the file as a whole is not {what}", f"整个文件不是{what}"))
-        raise CannotEdit(say(f'"{name}" is not {what}', f"“{name}”不是{what}"))
-
-
-def _raw_text(text: str, node: Node) -> str:
-    return text[node.start : node.end]
-
-
-def _text_inside(text: str, holder: Node) -> str | None:
-    return None if holder.parts else text[holder.start + 1 : holder.end - 1]
-
-
-# What is written into one settings file: carried out on its text, and taken back from whatever the text has become.
+def value_at(values: Any, path: Sequence[str]) -> Any:
+    """The value at a path of names; None where there is none."""
+    for name in path:
+        values = values.get(name) if isinstance(values, Mapping) else None
+    return values
 
 
 def are_in_place(text: str, form: str, edits: Sequence[Edit]) -> bool:
     """Whether everything stands there already, wherever and however it is laid out."""
-    if form == MARKDOWN:
-        return all(isinstance(edit, RulesBlock) and _with_rules(text, edit) == text for edit in edits)
-    if form == TOML:
-        told = toml_editor.load_toml(text)
-        return all(
-            isinstance(edit, Put) and _is_present(toml_editor.toml_value(told, edit.path), edit) for edit in edits
-        )
-    root = parse_json(text)
-    for edit in edits:
-        assert not isinstance(edit, RulesBlock)
-        node = node_at(root, edit.path)
-        if isinstance(edit, Put) and not (node and (edit.default or _is_present(value_of(node), edit))):
-            return False
-        if isinstance(edit, Add) and not (
-            node and any(now == hook_with_same_scope(now, edit.value) for _, now in own_items(node, edit))
-        ):
-            return False
-    return True
+    values = load(text, form) if form != MARKDOWN else None
+    return all(_is_in_place(text, values, edit) for edit in edits)
 
 
-def _is_present(now: Any, edit: Put) -> bool:
-    return holds_value(now, with_same_scope(now, edit.value, ".".join(edit.path)))
+def _is_in_place(text: str, values: Any, edit: Edit) -> bool:
+    if isinstance(edit, RulesBlock):
+        return with_rules(text.encode(), edit.language).decode() == text
+    now = value_at(values, edit.path)
+    if isinstance(edit, Add):
+        items = now if isinstance(now, list) else []
+        return any(_is_own_item(item, edit) and item == _hook_with_scope(item, edit.value) for item in items)
+    return (edit.default and now is not None) or _holds(now, _server_with_scope(now, edit))
 
 
 def apply_edits(text: str, form: str, edits: Sequence[Edit]) -> tuple[str, list[Done]]:
@@ -365,16 +101,14 @@ def apply_edits(text: str, form: str, edits: Sequence[Edit]) -> tuple[str, list[
     done: list[Done] = []
     for edit in edits:
         if isinstance(edit, RulesBlock):
-            after = _with_rules(text, edit)
-            added = after.removeprefix(text) if after.startswith(text) else ""
-            one: Done | None = Done("rules", added=added)
+            after = with_rules(text.encode(), edit.language).decode()
+            one: Done | None = Done("rules", added=after.removeprefix(text) if after.startswith(text) else "")
         elif form == TOML:
             assert isinstance(edit, Put)
             after, one = _put_toml(text, edit)
         else:
-            if parse_json(text) is None:
-                text = json_editor.fresh_json(text, {})
-            after, one = put_json(text, edit) if isinstance(edit, Put) else add_json(text, edit)
+            text = new_json(text) if parse(text) is None else text
+            after, one = _put_json(text, edit) if isinstance(edit, Put) else _add_json(text, edit)
         text = after
         done += [one] if one else []
     return text, done
@@ -392,11 +126,11 @@ def take_back_edits(text: str, form: str, done: Sequence[Done]) -> tuple[str, li
             elif form == TOML:
                 after = _take_back_toml(text, one)
             else:
-                after = take_back_add(text, one) if one.kind == "add" else take_back_put(text, one)
-        except toml_editor.CannotEditToml:
+                after = _take_back_add(text, one) if one.kind == "add" else _take_back_put(text, one)
+        except CannotEditToml:
             after = None
         if after is None:
-            left.append(one.name)
+            left.append(".".join(one.path))
         else:
             text = after
     return text, left
@@ -405,19 +139,18 @@ def take_back_edits(text: str, form: str, done: Sequence[Done]) -> tuple[str, li
 def recognise_edits(text: str, form: str, edits: Sequence[Edit]) -> list[Done]:
     """What of ours stands in a text, whoever wrote it, as if it had been carried out there; what held it is not taken for ours."""
     found: list[Done] = []
-    told = toml_editor.load_toml(text) if form == TOML else None
-    root = parse_json(text) if form == JSON else None
+    values = load(text, form) if form != MARKDOWN else None
     for edit in edits:
         if isinstance(edit, RulesBlock):
             found += [Done("rules")] if _without_rules(text, Done("rules")) != text else []
-        elif isinstance(edit, Put) and not edit.default:
-            node = node_at(root, edit.path)
-            now = toml_editor.toml_value(told, edit.path) if told is not None else value_of(node) if node else None
-            if now is not None and (now == edit.value or any("nacre" in one for one in commands_in(now))):
-                found.append(Done("put", edit.path, now, depth=len(edit.path) - 1))
-        elif isinstance(edit, Add) and (array := node_at(root, edit.path)) and array.kind == "array":
-            ours = [value for _, value in own_items(array, edit)]
-            found += [Done("add", edit.path, value, depth=len(edit.path)) for value in ours]
+            continue
+        now = value_at(values, edit.path)
+        if isinstance(edit, Add):
+            items = now if isinstance(now, list) else []
+            ours = [item for item in items if _is_own_item(item, edit)]
+            found += [Done("add", edit.path, item, depth=len(edit.path)) for item in ours]
+        elif not edit.default and (now == edit.value or any("nacre" in command for command in _commands_in(now))):
+            found.append(Done("put", edit.path, now, depth=len(edit.path) - 1))
     return found
 
 
@@ -425,45 +158,260 @@ def is_empty_file(text: str, form: str) -> bool:
     """Whether nothing is left in a file."""
     if form != JSON:
         return not text.strip("\ufeff \t\r\n")
-    root = parse_json(text)
-    return root is None or (
-        root.kind == "object" and not root.parts and not comments_between(text, root.start + 1, root.end - 1)
+    root = parse(text)
+    return root is None or (root.kind == "object" and not root.parts and not has_comments(text, root))
+
+
+# What somebody set for us by hand before stays: whom an entry is for above all. Connecting never lets anybody hear more.
+
+_ADDRESS_KEYS = ("url", "httpUrl", "serverUrl")  # of a server that is reached by an address
+_PROGRAM_NAMES = ("nacre", "nacre.exe", "nacre.cmd")
+_SCOPE_IN_LINE = re.compile(r"""(?:--scope(?:=|\s+)|NACRE_SCOPE=)("[^"]*"|'[^']*'|[^\s"']+)""")
+
+
+def _server_with_scope(now: Any, edit: Put) -> Any:
+    """The entry that is wanted, for nobody but those whom the one that stands there is for. What of it cannot be understood, and so
+    might be narrower than ours, is not written over."""
+    wanted = edit.value
+    if not isinstance(now, Mapping) or not isinstance(wanted, dict) or "command" not in wanted:
+        return wanted
+    by_hand = CannotEdit(
+        say(
+            f'"{".".join(edit.path)}" was made by hand and starts or reaches Nacre in a way of its own, which may be narrower; '
+            "rename it or take it out first",
+            f"“{'.'.join(edit.path)}”是手动添加的，以自己的方式启动或连接 Nacre，其范围可能更窄；请先改名或移除",
+        )
     )
+    if any(key in now for key in _ADDRESS_KEYS):
+        raise by_hand
+    words: list[str] = []
+    for given in (now.get("command"), now.get("args")):
+        words += map(str, given) if isinstance(given, list) else [given] if isinstance(given, str) else []
+    if not words:
+        return wanted
+    scope: str | None = None
+    waiting = list(reversed(words))
+    while waiting:
+        word = waiting.pop()
+        if word == "--scope" and waiting:
+            scope = waiting.pop()
+        elif word.startswith(("--scope=", "NACRE_SCOPE=")):
+            scope = word.partition("=")[2]
+        elif "scope" in word.lower():
+            raise by_hand
+    if not any(PureWindowsPath(word).name.lower() in _PROGRAM_NAMES for word in words):
+        raise by_hand
+    if scope is None:
+        return wanted
+    holder = "args" if "args" in wanted else "command"
+    return {**wanted, holder: [*wanted[holder], "--scope", scope]}
+
+
+def _hook_with_scope(now: Any, wanted: Any) -> Any:
+    """The hook that is wanted, for the scope that the commands of the one that stands there name."""
+    if isinstance(now, Mapping) and isinstance(wanted, dict):
+        hook = {name: _hook_with_scope(now.get(name), value) for name, value in wanted.items()}
+        command = now.get("command")
+        scopes = _SCOPE_IN_LINE.findall(command) if isinstance(command, str) else []
+        if scopes and isinstance(wanted.get("command"), str):
+            hook["command"] = f"{wanted['command']} --scope {scopes[-1]}"
+        return hook
+    if isinstance(now, list) and isinstance(wanted, list) and now:
+        return [_hook_with_scope(now[min(at, len(now) - 1)], value) for at, value in enumerate(wanted)]
+    return wanted
+
+
+def _holds(now: Any, wanted: Any) -> bool:
+    """Whether a value is what was written; the agent or the user may have added settings to it."""
+    if isinstance(wanted, dict) and isinstance(now, dict):
+        return all(name in now and now[name] == value for name, value in wanted.items())
+    return bool(now == wanted) and type(now) is type(wanted)
+
+
+def _is_own_item(item: Any, edit: Add) -> bool:
+    """Whether an item is the very value, or one whose every command carries our mark."""
+    commands = list(_commands_in(item))
+    return bool(item == edit.value or (edit.mark and commands and all(_marked(one, edit.mark) for one in commands)))
+
+
+def _marked(command: str, mark: tuple[str, ...]) -> bool:
+    return all(word in command for word in mark)
+
+
+def _commands_in(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    for name, item in value.items() if isinstance(value, dict) else ():
+        if name == "command" and isinstance(item, (str, list)):
+            yield item if isinstance(item, str) else " ".join(map(str, item))
+        elif isinstance(item, (dict, list)):
+            yield from _commands_in(item)
+    for item in value if isinstance(value, list) else ():
+        yield from _commands_in(item) if isinstance(item, (dict, list)) else ()
+
+
+# JSON and its cousins: a member put, an item added, and both taken back.
+
+
+def _put_json(text: str, edit: Put) -> tuple[str, Done | None]:
+    node, depth = _deepest(text, edit.path)
+    style = Style(text, parse(text))
+    done = Done("default" if edit.default else "put", edit.path, edit.value, depth=depth)
+    if depth < len(edit.path):
+        _require_kind(node, "object", edit.path[:depth])
+        value = edit.value
+        for name in reversed(edit.path[depth + 1 :]):
+            value = {name: value}
+        done = replace(done, inside=_text_inside(text, node))
+        return insert_value(text, node, value, style, edit.path[depth]), done
+    if edit.default:
+        return text, None
+    value = _server_with_scope(node.value, edit)
+    done = replace(done, value=value, previous=text[node.start : node.end])
+    if not isinstance(value, dict) or node.kind != "object":
+        return (text if node.value == value else replace_value(text, node, value, style)), done
+    for name, item in value.items():  # what else somebody set there stays, and so do comments
+        holder, _ = _deepest(text, edit.path)
+        part = holder.member(name)
+        style = Style(text, parse(text))
+        if part is None:
+            text = insert_value(text, holder, item, style, name)
+        elif part.node.value != item:
+            text = replace_value(text, part.node, item, style)
+    return text, done
+
+
+def _add_json(text: str, edit: Add) -> tuple[str, Done | None]:
+    array, depth = _deepest(text, edit.path)
+    if depth < len(edit.path):
+        after, done = _put_json(text, Put(edit.path, [edit.value]))
+        return after, done and replace(done, kind="add", value=edit.value, mark=edit.mark)
+    _require_kind(array, "array", edit.path)
+    style = Style(text, parse(text))
+    done = Done("add", edit.path, edit.value, edit.mark, depth)
+    ours = [part.node for part in array.parts if _is_own_item(part.node.value, edit)]
+    if not ours:
+        return insert_value(text, array, edit.value, style), replace(done, inside=_text_inside(text, array))
+    node = ours[-1]
+    value = _hook_with_scope(node.value, edit.value)
+    done = replace(done, value=value, previous=text[node.start : node.end])
+    return (text if node.value == value else replace_value(text, node, value, style)), done
+
+
+def _take_back_put(text: str, done: Done) -> str | None:
+    root, node = parse(text), _node_at(text, done.path)
+    if root is None or node is None:
+        return text
+    if done.kind == "default":
+        return _without_member(text, done) if len(root.parts) == 1 and node.value == done.value else text
+    if not _holds(node.value, done.value):
+        return None
+    if done.previous is not None:
+        return text[: node.start] + done.previous + text[node.end :]
+    return _without_member(text, done)
+
+
+def _take_back_add(text: str, done: Done) -> str | None:
+    array = _node_at(text, done.path)
+    if array is None or array.kind != "array":
+        return text
+    part = next((part for part in reversed(array.parts) if part.node.value == done.value), None)
+    if part is None:
+        commands = [command for one in array.parts for command in _commands_in(one.node.value)]
+        return None if done.mark and any(_marked(command, done.mark) for command in commands) else text
+    if done.previous is not None:
+        return text[: part.node.start] + done.previous + text[part.node.end :]
+    if len(array.parts) == 1 and done.depth < len(done.path) and not has_comments(text, array):
+        return _without_member(text, done)
+    return take_out(text, array, part, done.inside if done.depth == len(done.path) else None)
+
+
+def _without_member(text: str, done: Done) -> str:
+    """The text without the member at the path, nor what was made to hold it and now holds nothing else."""
+    depth = len(done.path)
+    while depth - 1 > done.depth:
+        holder = _node_at(text, done.path[: depth - 1])
+        if holder is None or len(holder.parts) != 1 or has_comments(text, holder):
+            break
+        depth -= 1
+    holder = _node_at(text, done.path[: depth - 1])
+    part = holder.member(done.path[depth - 1]) if holder else None
+    assert holder is not None
+    assert part is not None
+    return take_out(text, holder, part, done.inside if depth - 1 == done.depth else None)
+
+
+def _node_at(text: str, path: tuple[str, ...]) -> Node | None:
+    node = parse(text)
+    for name in path:
+        part = node.member(name) if node else None
+        node = part.node if part else None
+    return node
+
+
+def _deepest(text: str, path: tuple[str, ...]) -> tuple[Node, int]:
+    """The node at the path, or as far along it as there is one, and how far that is."""
+    node = parse(text)
+    assert node is not None
+    _require_kind(node, "object", ())
+    for depth, name in enumerate(path):
+        part = node.member(name)
+        if part is None:
+            return node, depth
+        node = part.node
+    return node, len(path)
+
+
+def _require_kind(node: Node, kind: str, path: tuple[str, ...]) -> None:
+    if node.kind != kind:
+        what = say("an object", "对象") if kind == "object" else say("a list", "列表")
+        if not path:
+            raise CannotEdit(say(f"the file as a whole is not {what}", f"整个文件不是{what}"))
+        name = ".".join(path)
+        raise CannotEdit(say(f'"{name}" is not {what}', f"“{name}”不是{what}"))
+
+
+def _text_inside(text: str, holder: Node) -> str | None:
+    return None if holder.parts else text[holder.start + 1 : holder.end - 1]
+
+
+# TOML, and rules in Markdown.
 
 
 def _put_toml(text: str, edit: Put) -> tuple[str, Done]:
-    before = toml_editor.toml_value(toml_editor.load_toml(text), edit.path)
-    value = with_same_scope(before, edit.value, ".".join(edit.path))
+    before = value_at(load_toml(text), edit.path)
+    value = _server_with_scope(before, edit)
     whole = {**before, **value} if isinstance(before, dict) else value  # what else somebody set there stays
-    after, added = toml_editor.put_table(text, edit.path, whole)
-    if before is None:
-        return after, Done("put", edit.path, value, added=added)
-    return after, Done("put", edit.path, value, added=added, previous=_as_json(before))
-
-
-def _as_json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str)
+    after, added = put_table(text, edit.path, whole)
+    previous = None if before is None else json.dumps(before, ensure_ascii=False, default=str)
+    return after, Done("put", edit.path, value, added=added, previous=previous)
 
 
 def _take_back_toml(text: str, done: Done) -> str | None:
-    now = toml_editor.toml_value(toml_editor.load_toml(text), done.path)
+    now = value_at(load_toml(text), done.path)
     if now is None:
         return text
-    if not holds_value(now, done.value):
+    if not _holds(now, done.value):
         return None
-    if done.previous is not None:
-        before = json.loads(done.previous)
-        if isinstance(before, dict) and isinstance(now, dict):  # what we did not write is as it is now
-            before = {name: one if name in done.value else now.get(name, one) for name, one in before.items()}
-        return toml_editor.put_table(text, done.path, before)[0]
-    return toml_editor.take_out_table(text, done.path, done.added)
+    if done.previous is None:
+        return take_out_table(text, done.path, done.added)
+    before = json.loads(done.previous)
+    if isinstance(before, dict) and isinstance(now, dict):  # what we did not write is as it is now
+        before = {name: value if name in done.value else now.get(name, value) for name, value in before.items()}
+    return put_table(text, done.path, before)[0]
 
 
-def _with_rules(text: str, edit: RulesBlock) -> str:
-    return rules.with_block(document(Path("AGENTS.md"), text.encode()), edit.language).decode()
+def with_rules(data: bytes, language: str) -> bytes:
+    """A Markdown file with our block of rules up to date."""
+    return rules.with_block(document(Path("AGENTS.md"), data), language)
+
+
+def without_rules(data: bytes) -> bytes:
+    """A Markdown file without our block of rules."""
+    return rules.without_block(document(Path("AGENTS.md"), data))
 
 
 def _without_rules(text: str, done: Done) -> str:
     if done.added and text.count(done.added) == 1:
         return text.replace(done.added, "")
-    return rules.without_block(document(Path("AGENTS.md"), text.encode())).decode()
+    return without_rules(text.encode()).decode()

@@ -2,46 +2,43 @@
 
 from __future__ import annotations
 
-from nacre.agents.edits import JSON, MARKDOWN, Put, RulesBlock
-from nacre.agents.registry import OURS, READ, STAYS, Agent, Call, ConnectOptions, Ownership, Requirements, Target
-from nacre.i18n import say
+from nacre.agents.edits import JSON, Put
+from nacre.agents.registry import (
+    OURS,
+    READ,
+    STAYS,
+    Agent,
+    Call,
+    ConnectOptions,
+    Requirements,
+    Target,
+    owned,
+    rules_targets,
+)
 from nacre.jobs.installer import Machine
 
-NAME = "gemini"
 
-
-def _wanted(machine: Machine, call: Call, wishes: ConnectOptions) -> Requirements:
+def _wanted(machine: Machine, call: Call, options: ConnectOptions) -> Requirements:
     home = machine.home / ".gemini"
-    targets = [Target(home / "settings.json", JSON, (Put(("mcpServers", "nacre"), call.server()),))]
-    if wishes.rules:
-        targets.append(Target(home / "GEMINI.md", MARKDOWN, (RulesBlock(wishes.language),)))
-    return Requirements(tuple(targets), _owned())
-
-
-def _owned() -> tuple[Ownership, ...]:
-    return (
-        Ownership(
+    ownership = owned(
+        (
             STAYS,
-            say(
-                "GEMINI.md, and what Gemini's own save_memory writes into it: they stay as they are.",
-                "GEMINI.md 以及 Gemini 自己的 save_memory 写入的内容：保持原样。",
-            ),
+            "GEMINI.md, and what Gemini's own save_memory writes into it: they stay as they are.",
+            "GEMINI.md 以及 Gemini 自己的 save_memory 写入的内容：保持原样。",
         ),
-        Ownership(
+        (
             READ,
-            say(
-                'GEMINI.md can be taken in once: "nacre import gemini". What you said is captured from its transcripts.',
-                "GEMINI.md 可以一次性导入：“nacre import gemini”。您说过的话从其会话记录中采集。",
-            ),
+            'GEMINI.md can be taken in once: "nacre import gemini". What you said is captured from its transcripts.',
+            "GEMINI.md 可以一次性导入：“nacre import gemini”。您说过的话从其会话记录中采集。",
         ),
-        Ownership(
+        (
             OURS,
-            say(
-                "Search, and what is written down, by the tools of the server: Nacre. Nothing is put into a session unasked.",
-                "搜索和写入通过服务的工具进行：由 Nacre 负责。不会主动向会话中加入内容。",
-            ),
+            "Search, and what is written down, by the tools of the server: Nacre. Nothing is put into a session unasked.",
+            "搜索和写入通过服务的工具进行：由 Nacre 负责。不会主动向会话中加入内容。",
         ),
     )
+    server = Target(home / "settings.json", JSON, (Put(("mcpServers", "nacre"), call.server()),))
+    return Requirements((server, *rules_targets(home / "GEMINI.md", options)), ownership)
 
 
-AGENT = Agent(NAME, "Gemini CLI", ("gemini",), lambda machine: (machine.home / ".gemini",), _wanted)
+AGENT = Agent("gemini", "Gemini CLI", ("gemini",), lambda machine: (machine.home / ".gemini",), _wanted)

@@ -6,20 +6,17 @@ import json
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from nacre.agents import edits
-from nacre.agents import edits as agents_edits
-from nacre.agents.edits import Done
-from nacre.agents.registry import Agent, can_start
+from nacre.agents.edits import MARKDOWN, Add, Done, Put, are_in_place
+from nacre.agents.registry import Agent
 from nacre.errors import NacreError
 from nacre.i18n import say
 from nacre.jobs.installer import Machine
 from nacre.model.report import Problem
 from nacre.vault import disk
-from nacre.vault.history import private_folder
 
 RECORD_NAME = "connections.json"
 
@@ -58,14 +55,7 @@ class Connection:
     registered: bool = False  # the agent's own command was told, and must be told again
 
     def file(self, path: str) -> WrittenFile | None:
-        return next((one for one in self.files if one.path == path), None)
-
-    @property
-    def paths(self) -> frozenset[tuple[str, ...]]:
-        return frozenset(done.path for one in self.files for done in one.done)
-
-
-Record = Mapping[str, Connection]
+        return next((file for file in self.files if file.path == path), None)
 
 
 def load_connections(folder: Path) -> dict[str, Connection]:
@@ -74,93 +64,66 @@ def load_connections(folder: Path) -> dict[str, Connection]:
     if data is None:
         return {}
     try:
-        told = json.loads(data.decode("utf-8", "surrogateescape"))
-        return {name: _read_connection(name, one) for name, one in told["connections"].items()}
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as trouble:
+        connections = json.loads(data.decode("utf-8", "surrogateescape"))["connections"]
+        return {name: _read_connection(name, row) for name, row in connections.items()}
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise NacreError(
-            say(
-                f"{folder / RECORD_NAME}, the record of what was connected, cannot be understood. Move it away; what was written can then be "
-                "taken out by hand (nacre connect --print shows it).",
-                f"无法理解连接记录 {folder / RECORD_NAME}。请将其移走；已写入的内容可手动删除（nacre connect --print 可显示）。",
-            )
-        ) from trouble
+            f"{folder / RECORD_NAME}, the record of what was connected, cannot be understood. Move it away; what was written can then be "
+            "taken out by hand (nacre connect --print shows it).",
+            f"无法理解连接记录 {folder / RECORD_NAME}。请将其移走；已写入的内容可手动删除（nacre connect --print 可显示）。",
+        ) from error
 
 
-def save_connections(folder: Path, record: Record) -> None:
-    path = folder / RECORD_NAME
-    if not record:
-        if path.exists():
-            disk.remove(path)
-        return
-    private_folder(folder)
-    told = {"version": 1, "connections": {name: _connection_as_plain(one) for name, one in record.items()}}
-    data = json.dumps(told, ensure_ascii=False, indent=1) + "\n"
-    disk.write(path, data.encode("utf-8", "surrogateescape"))
+def _read_connection(name: str, row: Mapping[str, Any]) -> Connection:
+    files = [
+        WrittenFile(
+            **{
+                **file,
+                "done": tuple(
+                    Done(**{**done, "path": (*done["path"],), "mark": (*done["mark"],)}) for done in file["done"]
+                ),
+                "folders": tuple(file["folders"]),
+            }
+        )
+        for file in row["files"]
+    ]
+    return Connection(name, row["at"], row["workspace"], (*row["program"],), (*files,), bool(row["registered"]))
 
 
-def keep_copy(folder: Path, data: bytes) -> str:
-    """Put a file's bytes away, readable by nobody else; they are found again by their hash."""
-    name = disk.digest(data)
-    place = folder / "backups" / name
-    if disk.read_bytes(place) != data:
-        private_folder(folder)
-        private_folder(place.parent)
-        disk.write(place, data)
-    return name
-
-
-def kept_copy(folder: Path, name: str) -> bytes | None:
-    """Bytes that were put away; None where they are gone or are not what they were."""
-    data = disk.read_bytes(folder / "backups" / name)
-    return data if data is not None and disk.digest(data) == name else None
-
-
-def clear_copies(folder: Path, record: Record) -> None:
-    """Remove the copies that no connection needs any more."""
-    needed = {one.before for connection in record.values() for one in connection.files}
-    place = folder / "backups"
-    for path in place.iterdir() if place.is_dir() else ():
-        if path.name not in needed:
-            disk.remove(path)
-    for empty in (place, folder):
+def save_connections(folder: Path, connections: Mapping[str, Connection]) -> None:
+    """Write the record, and remove the copies that no connection needs any more."""
+    path, backups = folder / RECORD_NAME, folder / "backups"
+    if connections:
+        rows = {
+            name: {key: value for key, value in asdict(one).items() if key != "agent"}
+            for name, one in connections.items()
+        }
+        data = json.dumps({"version": 1, "connections": rows}, ensure_ascii=False, indent=1) + "\n"
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        disk.write(path, data.encode("utf-8", "surrogateescape"))
+    elif path.exists():
+        disk.remove(path)
+    needed = {file.before for connection in connections.values() for file in connection.files}
+    for copy in backups.iterdir() if backups.is_dir() else ():
+        if copy.name not in needed:
+            disk.remove(copy)
+    for empty in (backups, folder):
         if empty.is_dir() and not any(empty.iterdir()):
             empty.rmdir()
 
 
-def merge_connections(old: Connection | None, new: Connection) -> Connection:
-    """The new connection, with the files of the old one that it does not speak of."""
-    if old is None:
-        return new
-    paths = {one.path for one in new.files}
-    files = (*new.files, *(one for one in old.files if one.path not in paths))
-    return replace(new, files=files, registered=new.registered or old.registered)
+def keep_copy(folder: Path, data: bytes) -> None:
+    """Put a file's bytes away, readable by nobody else; they are found again by their hash."""
+    place = folder / "backups" / disk.digest(data)
+    if disk.read_bytes(place) != data:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        disk.write(place, data)
 
 
-def _connection_as_plain(one: Connection) -> dict[str, Any]:
-    told = asdict(one)
-    del told["agent"]
-    return told
-
-
-def _read_connection(name: str, told: Mapping[str, Any]) -> Connection:
-    files = tuple(
-        WrittenFile(
-            one["path"],
-            one["form"],
-            one["before"],
-            one["after"],
-            tuple(Done(**{**done, "path": tuple(done["path"]), "mark": tuple(done["mark"])}) for done in one["done"]),
-            tuple(one["folders"]),
-        )
-        for one in told["files"]
-    )
-    return Connection(
-        name, told["at"], told["workspace"], tuple(told["program"]), files, registered=bool(told["registered"])
-    )
-
-
-# How connections stand: which agents are connected, to which workspace, whether what was written is there and can be
-# started.
+def kept_copy(folder: Path, digest: str) -> bytes | None:
+    """Bytes that were put away; None where they are gone or are not what they were."""
+    data = disk.read_bytes(folder / "backups" / digest)
+    return data if data is not None and disk.digest(data) == digest else None
 
 
 @dataclass(frozen=True)
@@ -171,90 +134,86 @@ class AgentState:
     here: bool
     connection: Connection | None = None
     missing: tuple[str, ...] = ()  # files in which our entries are not any more
-    unreadable: tuple[str, ...] = ()  # files of which nobody can tell, because they cannot be understood
+    unreadable: tuple[str, ...] = ()  # files that cannot be understood
     starts: bool = True  # whether what was written there can still be started
 
     def as_plain(self) -> dict[str, object]:
-        known = self.connection
+        connection = self.connection
         return {
             "agent": self.agent.name,
             "found": self.here,
-            "connected": known is not None,
-            "workspace": known.workspace if known else None,
-            "at": known.at if known else None,
-            "files": [one.path for one in known.files] if known else [],
+            "connected": connection is not None,
+            "workspace": connection.workspace if connection else None,
+            "at": connection.at if connection else None,
+            "files": [file.path for file in connection.files] if connection else [],
             "missing": list(self.missing),
             "unreadable": list(self.unreadable),
-            "starts": self.starts if known else None,
+            "starts": self.starts if connection else None,
         }
 
 
-def agent_states(agents: tuple[Agent, ...], machine: Machine, state: Path) -> list[AgentState]:
+def agent_states(agents: tuple[Agent, ...], machine: Machine, folder: Path) -> list[AgentState]:
     """Every agent, connected or not."""
-    known = load_connections(state)
-    return [_agent_state(agent, machine, known.get(agent.name)) for agent in agents]
+    connections = load_connections(folder)
+    states: list[AgentState] = []
+    for agent in agents:
+        connection = connections.get(agent.name)
+        if connection is None:
+            states.append(AgentState(agent, agent.is_here(machine)))
+            continue
+        present = {file.path: _edits_present(file) for file in connection.files}
+        missing = tuple(path for path, there in present.items() if there is False)
+        unreadable = tuple(path for path, there in present.items() if there is None)
+        program = connection.program
+        starts = bool(program) and os.path.isfile(program[0]) and os.access(program[0], os.X_OK)
+        states.append(AgentState(agent, agent.is_here(machine), connection, missing, unreadable, starts))
+    return states
 
 
-def _agent_state(agent: Agent, machine: Machine, known: Connection | None) -> AgentState:
-    if known is None:
-        return AgentState(agent, agent.is_here(machine))
-    found = {one.path: _edits_present(one) for one in known.files}
-    missing = tuple(path for path, there in found.items() if there is False)
-    unreadable = tuple(path for path, there in found.items() if there is None)
-    return AgentState(agent, agent.is_here(machine), known, missing, unreadable, can_start(known.program))
-
-
-def _edits_present(written: WrittenFile) -> bool | None:
+def _edits_present(file: WrittenFile) -> bool | None:
     """Whether every entry of ours still stands in a file, in whatever form the agent keeps it; None where it cannot be understood."""
     try:
-        data = disk.read_bytes(Path(written.path))
+        data = disk.read_bytes(Path(file.path))
         if data is None:
             return False
-        if disk.digest(data) == written.after:
+        if disk.digest(data) == file.after or file.form == MARKDOWN:
             return True
-        ours = [one for one in written.done if one.kind in ("put", "add")]
         wanted = [
-            agents_edits.Put(one.path, one.value)
-            if one.kind == "put"
-            else agents_edits.Add(one.path, one.value, one.mark)
-            for one in ours
+            Put(done.path, done.value) if done.kind == "put" else Add(done.path, done.value, done.mark)
+            for done in file.done
+            if done.kind in ("put", "add")
         ]
-        return (
-            edits.are_in_place(data.decode(), written.form, wanted) if written.form != agents_edits.MARKDOWN else True
-        )
+        return are_in_place(data.decode(), file.form, wanted)
     except (NacreError, ValueError):
         return None
 
 
-def connection_problems(agents: tuple[Agent, ...], machine: Machine, state: Path, workspace: Path) -> list[Problem]:
+def connection_problems(agents: tuple[Agent, ...], machine: Machine, folder: Path, workspace: Path) -> list[Problem]:
     """What doctor says about the connections to this workspace."""
     try:
-        found = agent_states(agents, machine, state)
-    except NacreError as trouble:
-        return [Problem("connections", str(trouble), str(state / RECORD_NAME))]
-    here = os.path.realpath(workspace)
-    listed: list[Problem] = []
-    for one in found:
-        known = one.connection
-        if known is None or os.path.realpath(known.workspace) != here:
+        states = agent_states(agents, machine, folder)
+    except NacreError as error:
+        return [Problem("connections", str(error), str(folder / RECORD_NAME))]
+    problems: list[Problem] = []
+    for state in states:
+        connection, title = state.connection, state.agent.title
+        if connection is None or os.path.realpath(connection.workspace) != os.path.realpath(workspace):
             continue
-        remedy = f"nacre connect {one.agent.name}"
-        if not one.starts:
+        remedy = f"nacre connect {state.agent.name}"
+        if not state.starts:
             message = say(
-                f"{one.agent.title} is told to run {known.program[0]}, which is not there any more.",
-                f"{one.agent.title} 被配置为运行 {known.program[0]}，但该文件已不存在。",
+                f"{title} is told to run {connection.program[0]}, which is not there any more.",
+                f"{title} 被配置为运行 {connection.program[0]}，但该文件已不存在。",
             )
-            listed.append(Problem("connection", message, severity="error", remedy=remedy))
-        for path in one.missing:
-            message = say(
-                f"What connects {one.agent.title} to this memory is not in its settings any more.",
-                f"{one.agent.title} 的设置中已没有连接此记忆的内容。",
-            )
-            listed.append(Problem("connection", message, path, remedy=remedy))
-        for path in one.unreadable:
-            message = say(
-                f"The settings of {one.agent.title} cannot be read, so nobody can tell whether it is connected.",
-                f"无法读取 {one.agent.title} 的设置，因此无法判断是否已连接。",
-            )
-            listed.append(Problem("connection", message, path, remedy=remedy))
-    return listed
+            problems.append(Problem("connection", message, severity="error", remedy=remedy))
+        gone = say(
+            f"What connects {title} to this memory is not in its settings any more.",
+            f"{title} 的设置中已没有连接此记忆的内容。",
+        )
+        unknown = say(
+            f"The settings of {title} cannot be read, so nobody can tell whether it is connected.",
+            f"无法读取 {title} 的设置，因此无法判断是否已连接。",
+        )
+        problems += [Problem("connection", gone, path, remedy=remedy) for path in state.missing]
+        problems += [Problem("connection", unknown, path, remedy=remedy) for path in state.unreadable]
+    return problems

@@ -12,19 +12,22 @@ import sysconfig
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from nacre.agents import toml_editor
-from nacre.agents.edits import JSON, TOML, Add, Edit
-from nacre.agents.json_editor import parse_json, value_of
-from nacre.config.settings import Config
+from nacre.agents.edits import JSON, MARKDOWN, Add, Edit, RulesBlock, load
 from nacre.errors import BadInput, NacreError
 from nacre.i18n import say
 from nacre.jobs.installer import Machine
-from nacre.model.workspace import Workspace
 from nacre.vault import disk
 from nacre.vault.discover import expand, find_workspace
 
+if TYPE_CHECKING:
+    from nacre.memory import Memory
+
+LARGEST_SETTINGS = 20_000_000  # bytes of a settings file
+STAYS, OFF, READ, OURS = "stays", "off", "read", "ours"
+AGENT_MODULES = ("openclaw", "claude", "codex", "cursor", "gemini", "opencode")  # in the order in which they are named
+_ALIASES = {"claude": "claude-code", "claude_code": "claude-code", "claudecode": "claude-code", "gemini-cli": "gemini"}
 _PROGRAM_NAMES = ("nacre", "nacre.exe")
 # Run by sh with the program as $0: nothing is said where it was deleted, and one that cannot start (its Python is gone) fails nothing.
 _IF_THERE = 'test ! -x "$0" || "$0" "$@" || true'
@@ -32,7 +35,7 @@ _IF_THERE = 'test ! -x "$0" || "$0" "$@" || true'
 
 @dataclass(frozen=True)
 class Call:
-    """The words before and behind the verb."""
+    """How an agent calls Nacre: the words before and behind the verb."""
 
     program: tuple[str, ...]
     more: tuple[str, ...] = ()
@@ -47,11 +50,11 @@ class Call:
         return subprocess.list2cmdline(words) if os.name == "nt" else shlex.join(["sh", "-c", _IF_THERE, *words])
 
 
-def call_for_workspace(workspace: Workspace, config: Config, home: Path) -> Call:
+def call_for_workspace(memory: Memory, home: Path) -> Call:
     """The call that reaches this workspace; it is named where it is not the one that is found anyway."""
-    root = os.path.realpath(workspace.root)
+    root = os.path.realpath(memory.workspace.root)
     try:
-        usual = find_workspace(None, config=config, env={}, home=home, cwd=home)
+        usual = find_workspace(None, config=memory.config, env={}, home=home, cwd=home)
         named = os.path.realpath(usual.workspace.root) != root
     except NacreError:
         named = True
@@ -59,10 +62,8 @@ def call_for_workspace(workspace: Workspace, config: Config, home: Path) -> Call
     for word in (*call.program, *call.more):
         if any(ord(letter) < 32 or 0xD800 <= ord(letter) < 0xE000 for letter in word):
             raise BadInput(
-                say(
-                    f"{word!r} holds a line break or another character that settings cannot hold; rename it first.",
-                    f"{word!r} 含有换行或配置文件无法保存的字符；请先改名。",
-                )
+                f"{word!r} holds a line break or another character that settings cannot hold; rename it first.",
+                f"{word!r} 含有换行或配置文件无法保存的字符；请先改名。",
             )
     return call
 
@@ -77,18 +78,6 @@ def own_program(argv: tuple[str, ...] = tuple(sys.argv)) -> tuple[str, ...]:
     return (sys.executable, "-P", "-m", "nacre")  # -P: a folder named nacre must not be taken for us
 
 
-def can_start(program: tuple[str, ...]) -> bool:
-    """Whether what was written into an agent's settings can still be started."""
-    return bool(program) and os.path.isfile(program[0]) and os.access(program[0], os.X_OK)
-
-
-# An agent as connecting sees it: by what it is known, which files it reads, what goes into them, who owns what
-# afterwards.
-
-LARGEST_SETTINGS = 20_000_000  # bytes of a settings file
-STAYS, OFF, READ, OURS = "stays", "off", "read", "ours"
-
-
 @dataclass(frozen=True)
 class ConnectOptions:
     """What the user wants besides the connection itself."""
@@ -96,7 +85,7 @@ class ConnectOptions:
     rules: bool = False  # our rules in the agent's own file of rules
     switch_off: bool = False  # what the agent does that Nacre does too
     language: str = "en"
-    known: frozenset[tuple[str, ...]] = frozenset()  # what an earlier connection put where
+    connected: frozenset[tuple[str, ...]] = frozenset()  # the paths at which an earlier connection wrote
 
 
 @dataclass(frozen=True)
@@ -116,6 +105,11 @@ class Ownership:
     sentence: str
 
 
+def owned(*rows: tuple[str, str, str]) -> tuple[Ownership, ...]:
+    """Who owns what, from rows of the owner, the English and the Chinese sentence."""
+    return tuple(Ownership(whose, say(english, chinese)) for whose, english, chinese in rows)
+
+
 @dataclass(frozen=True)
 class Requirements:
     """Everything that connecting one agent takes. What can be switched off is asked for by itself."""
@@ -131,7 +125,7 @@ class Requirements:
 
 @dataclass(frozen=True)
 class Agent:
-    """One kind of agent."""
+    """One kind of agent: by what it is known on a machine, and what connecting it takes."""
 
     name: str
     title: str
@@ -145,53 +139,42 @@ class Agent:
 
 def settings_folder(machine: Machine, variable: str, usual: str) -> Path:
     """Where an agent keeps its settings: where a variable says, else in the home folder."""
-    named = machine.env.get(variable, "") if variable else ""
+    named = machine.env.get(variable)
     return expand(named, machine.home) if named else machine.home / usual
 
 
 def settings_values(path: Path, form: str = JSON) -> Mapping[str, Any]:
     """What a file says, for deciding; a file that cannot be read says nothing here, and is complained of where it is edited."""
     try:
-        text = (read_settings(path) or b"").decode()
-        if form == TOML:
-            return toml_editor.load_toml(text)
-        root = parse_json(text)
-        told = value_of(root) if root else {}
+        values = load((read_settings(path) or b"").decode(), form)
     except (NacreError, ValueError):
         return {}
-    return told if isinstance(told, dict) else {}
+    return values if isinstance(values, dict) else {}
 
 
 def read_settings(path: Path) -> bytes | None:
     """The bytes of a settings file; None where there is none, an error where it is no ordinary file or far too large."""
-    try:
-        size = path.stat().st_size
-    except OSError:
-        size = 0  # reading says what is wrong
-    if size > LARGEST_SETTINGS:
+    if os.path.exists(path) and os.path.getsize(path) > LARGEST_SETTINGS:
         raise NacreError(
-            say(
-                f"{path} is larger than {LARGEST_SETTINGS // 1_000_000} MB, so it was left alone. See what fills it, and run the command again.",
-                f"{path} 超过 {LARGEST_SETTINGS // 1_000_000} MB，因此未作改动。请检查其内容后重新运行。",
-            )
+            f"{path} is larger than {LARGEST_SETTINGS // 1_000_000} MB, so it was left alone. See what fills it, and run the command again.",
+            f"{path} 超过 {LARGEST_SETTINGS // 1_000_000} MB，因此未作改动。请检查其内容后重新运行。",
         )
     return disk.read_bytes(path)
 
 
-def value_at_path(told: Any, *path: str) -> Any:
-    for name in path:
-        told = told.get(name) if isinstance(told, Mapping) else None
-    return told
+def rules_targets(path: Path, options: ConnectOptions) -> tuple[Target, ...]:
+    """The agent's own file of rules, where the user wants ours in it."""
+    return (Target(path, MARKDOWN, (RulesBlock(options.language),)),) if options.rules else ()
 
 
 def hook_edits(call: Call, agent: str, events: Mapping[str, tuple[str, int]]) -> tuple[Edit, ...]:
     """The hooks as Claude Code and Codex want them told: for each event a group with its matcher and a limit in seconds."""
-    made: list[Edit] = []
+    edits: list[Edit] = []
     for event, (matcher, seconds) in events.items():
         hook = {"type": "command", "command": call.hook(event, agent), "timeout": seconds}
         group = {**({"matcher": matcher} if matcher else {}), "hooks": [hook]}
-        made.append(Add(("hooks", event), group, hook_mark(event, agent)))
-    return tuple(made)
+        edits.append(Add(("hooks", event), group, hook_mark(event, agent)))
+    return tuple(edits)
 
 
 def hook_mark(event: str, agent: str) -> tuple[str, ...]:
@@ -199,28 +182,17 @@ def hook_mark(event: str, agent: str) -> tuple[str, ...]:
     return ("nacre", f" hook {event} ", f"--agent {agent}")
 
 
-# Every agent that can be connected, in the order in which they are named.
-
-AGENT_MODULES = ("openclaw", "claude", "codex", "cursor", "gemini", "opencode")
-_ALIASES = {"claude": "claude-code", "claude_code": "claude-code", "claudecode": "claude-code", "gemini-cli": "gemini"}
-
-
 def all_agents() -> tuple[Agent, ...]:
-    found = [importlib.import_module(f"nacre.agents.{name}").AGENT for name in AGENT_MODULES]
-    assert all(isinstance(one, Agent) for one in found)
-    return tuple(found)
+    return tuple(importlib.import_module(f"nacre.agents.{name}").AGENT for name in AGENT_MODULES)
 
 
 def agent_named(name: str) -> Agent:
-    """The agent that is meant; a sentence when it is none."""
+    """The agent that is meant; `BadInput` when it is none."""
     wanted = _ALIASES.get(name.lower(), name.lower())
-    for agent in all_agents():
-        if agent.name == wanted:
-            return agent
-    listed = ", ".join(agent.name for agent in all_agents())
+    agents = {agent.name: agent for agent in all_agents()}
+    if wanted in agents:
+        return agents[wanted]
     raise BadInput(
-        say(
-            f'"{name}" is no agent that Nacre knows how to connect ({listed}). Any MCP client can be told to run "nacre mcp".',
-            f"“{name}”不是 Nacre 能够连接的代理（{listed}）。任何 MCP 客户端都可以配置为运行“nacre mcp”。",
-        )
+        f'"{name}" is no agent that Nacre knows how to connect ({", ".join(agents)}). Any MCP client can be told to run "nacre mcp".',
+        f"“{name}”不是 Nacre 能够连接的代理（{', '.join(agents)}）。任何 MCP 客户端都可以配置为运行“nacre mcp”。",
     )

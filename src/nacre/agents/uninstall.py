@@ -49,18 +49,16 @@ def installed_workspaces(memory: Memory | None, machine: Machine) -> list[Instal
     from nacre.daemon.process import daemon_process
 
     roots = dict.fromkeys([*([os.path.realpath(memory.workspace.root)] if memory else ()), *trusted_workspaces()])
-    found = []
-    for root in roots:
-        if not is_workspace(Path(root)):
-            continue
+    workspaces = []
+    for root in filter(lambda root: is_workspace(Path(root)), roots):
         try:
             one = Memory.open(root)
             jobs = plan_remove(Setup(one, machine))
             daemon = daemon_process(one.workspace) if hasattr(os, "getuid") else None
-            found.append(InstalledWorkspace(one, jobs, daemon, plan_rules(one.workspace, "en", out=True)))
+            workspaces.append(InstalledWorkspace(one, jobs, daemon, plan_rules(one.workspace, "en", out=True)))
         except NacreError:  # a workspace that cannot even be opened has nothing of ours running
             continue
-    return found
+    return workspaces
 
 
 def caches() -> list[Cache]:
@@ -70,34 +68,24 @@ def caches() -> list[Cache]:
     from nacre.embed.models import models_folder
 
     folders = (models_folder(), Path(platformdirs.user_cache_dir("nacre", appauthor=False)) / "indexes")
-    return [Cache(one, _folder_size(one)) for one in dict.fromkeys(folders) if one.is_dir()]
+    return [
+        Cache(folder, sum(path.lstat().st_size for path in folder.rglob("*") if not path.is_dir()))
+        for folder in dict.fromkeys(folders)
+        if folder.is_dir()
+    ]
 
 
 def remove_cache(cache: Cache) -> None:
     try:
         shutil.rmtree(cache.path)
-    except OSError as trouble:
-        raise cannot_write(cache.path, trouble) from trouble
+    except OSError as error:
+        raise cannot_write(cache.path, error) from error
 
 
 def completions(home: Path) -> list[str]:
     """Where the user made a shell know our completion: files, or lines of files. They are the user's, so they are only named."""
-    found = [str(home / name) for name in _COMPLETIONS if (home / name).is_file()]
-    for name in _SHELL_FILES:
-        try:
-            lines = (home / name).read_text("utf-8", errors="replace").splitlines()
-        except OSError:
-            continue
-        found += [f"{home / name}:{at}" for at, line in enumerate(lines, 1) if "nacre completion" in line]
-    return found
-
-
-def _folder_size(folder: Path) -> int:
-    total = 0
-    for root, _, names in os.walk(folder):
-        for name in names:
-            try:
-                total += os.lstat(os.path.join(root, name)).st_size
-            except OSError:
-                continue
-    return total
+    places = [str(home / name) for name in _COMPLETIONS if (home / name).is_file()]
+    for path in (home / name for name in _SHELL_FILES if (home / name).is_file()):
+        lines = path.read_text("utf-8", errors="replace").splitlines()
+        places += [f"{path}:{at}" for at, line in enumerate(lines, 1) if "nacre completion" in line]
+    return places

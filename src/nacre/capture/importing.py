@@ -23,8 +23,9 @@ from nacre.i18n import say
 from nacre.model.context import Context
 from nacre.model.report import Step
 from nacre.sources.exports.which import export_at
+from nacre.text import json5
 from nacre.vault import disk
-from nacre.vault.discover import agent_workspaces, expand, openclaw_state, parse_json5
+from nacre.vault.discover import agent_workspaces, expand, openclaw_state
 from nacre.vault.history import operation
 from nacre.vault.lock import lock
 from nacre.vault.refcount import REFCOUNT_NAME
@@ -342,7 +343,7 @@ def _plan_settings(plan: ImportPlan, path: Path, env: Mapping[str, str]) -> None
 
 def _read_settings(path: Path) -> dict[str, Any]:
     try:
-        settings = parse_json5(path.read_text(encoding="utf-8-sig"))
+        settings = json5.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError as error:
         raise NotFound(f"There are no settings of OpenClaw at {path}.", f"{path} 没有 OpenClaw 设置。") from error
     except OSError as error:

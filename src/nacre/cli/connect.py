@@ -46,7 +46,7 @@ def as_far_as_read() -> Iterator[None]:
 
 def show(plan: AgentPlan, *, removing: bool = False) -> None:
     """One agent: whose is what from now on, then every file and command."""
-    if plan.trouble is not None or not plan.changed:
+    if plan.error is not None or not plan.changed:
         return
     click.echo(f"# {plan.title}")
     if not removing:
@@ -77,9 +77,9 @@ def told(
     plans: Sequence[AgentPlan], carried: Sequence[ConnectResult], *, dry_run: bool, removing: bool = False
 ) -> None:
     """What came of it, a sentence for each agent."""
-    fine = {one.agent for one in carried if one.trouble is None}
+    fine = {one.agent for one in carried if one.error is None}
     for plan in plans:
-        if plan.trouble is not None:
+        if plan.error is not None:
             continue
         if not plan.changed:
             note(_nothing(plan, removing=removing))
@@ -187,11 +187,11 @@ def as_plain(
     listed: list[dict[str, Any]] = []
     for plan in plans:
         done = went.get(plan.agent)
-        trouble = plan.trouble or (done.trouble if done else None)
+        trouble = plan.error or (done.error if done else None)
         listed.append(
             {
                 "agent": plan.agent,
-                "changed": plan.changed and not dry_run and done is not None and done.trouble is None,
+                "changed": plan.changed and not dry_run and done is not None and done.error is None,
                 "files": [{"path": str(one.path), "diff": one.diff} for one in plan.changes if one.changes],
                 "command": list(plan.command),
                 "owned": [{"whose": one.whose, "what": one.sentence} for one in plan.wanted.owned],
@@ -313,7 +313,7 @@ class _Connecting:
         self.dry_run = dry_run
         self.as_json = as_json
         self.wishes: ConnectOptions = ConnectOptions(rules=rules, language=spoken)
-        self.call: Call = call_for_workspace(memory.workspace, memory.config, machine.home)
+        self.call: Call = call_for_workspace(memory, machine.home)
 
     def go(self, *, yes: bool, keep_own: bool, jobs: bool | None) -> None:
         from nacre.agents import connection
@@ -335,7 +335,7 @@ class _Connecting:
         if not self.dry_run and (ready or rules):
             _ask(yes=yes)
             if rules:
-                connection.apply_rules(rules, self.memory.workspace, self.memory.clock, self.memory.config)
+                connection.apply_rules(rules, self.memory)
             at = self.memory.clock.now().isoformat(timespec="seconds")
             root = str(self.memory.workspace.root)
             carried = connection.apply_connect(ready, self.machine, self.call, root, at, self.state)
@@ -352,22 +352,21 @@ class _Connecting:
 
     def _planned(self, agent: Agent, *, keep_own: bool, yes: bool) -> AgentPlan:
         """The plan; what the agent does that Nacre does too is asked for by itself, before the diff is shown."""
-        from nacre.agents import connection, record
+        from nacre.agents import connection
 
-        known = record.load_connections(self.state).get(agent.name)
-        made = connection.plan_connect(agent, self.machine, self.call, self.wishes, known, self.state)
+        made = connection.plan_connect(agent, self.machine, self.call, self.wishes, self.state)
         question = made.wanted.question
-        if not question or keep_own or made.trouble is not None:
+        if not question or keep_own or made.error is not None:
             return made
         asked = not yes and not self.dry_run and not self.as_json and _somebody_is_there()
         if yes or self.dry_run or (asked and click.confirm(question, default=True, err=True)):
             wishes = replace(self.wishes, switch_off=True)
-            return connection.plan_connect(agent, self.machine, self.call, wishes, known, self.state)
+            return connection.plan_connect(agent, self.machine, self.call, wishes, self.state)
         return made
 
     def _settings(self, plans: list[AgentPlan], *, dry_run: bool) -> list[str]:
         """OpenClaw's settings for search, taken over as "nacre import openclaw" does; a sentence for each."""
-        if not any(one.agent == "openclaw" and one.changed and one.trouble is None for one in plans):
+        if not any(one.agent == "openclaw" and one.changed and one.error is None for one in plans):
             return []
         try:
             report = self.memory.import_("openclaw", dry_run=dry_run)
@@ -400,11 +399,9 @@ class _Removing:
 
         known = record.load_connections(self.state)
         call = Call(own_program())
-        plans = [
-            connection.plan_disconnect(one, self.machine, call, known.get(one.name), self.state) for one in self.agents
-        ]
+        plans = [connection.plan_disconnect(one, self.machine, call, self.state) for one in self.agents]
         # A connection of which nothing stands any more is still to be forgotten.
-        ready = [one for one in plans if one.trouble is None and (one.changed or one.agent in known)]
+        ready = [one for one in plans if one.error is None and (one.changed or one.agent in known)]
         if not self.as_json:
             with as_far_as_read():
                 for one in plans:
@@ -424,7 +421,7 @@ class _Removing:
 
 
 def _went_well(plan: AgentPlan, carried: list[ConnectResult]) -> bool:
-    return any(one.agent == plan.agent and one.trouble is None for one in carried)
+    return any(one.agent == plan.agent and one.error is None for one in carried)
 
 
 def _somebody_is_there() -> bool:
@@ -446,7 +443,7 @@ def _ask(*, yes: bool, removing: bool = False) -> None:
 
 def _raise(plans: list[AgentPlan], carried: list[ConnectResult]) -> None:
     """One trouble of one agent is that agent's; several, or one beside what went well, are told together."""
-    told_of = [*(one.trouble for one in plans), *(one.trouble for one in carried)]
+    told_of = [*(one.error for one in plans), *(one.error for one in carried)]
     troubles = [one for one in told_of if one is not None]
     if not troubles:
         return

@@ -60,7 +60,7 @@ def uninstall(invocation: Invocation, *, models: bool, yes: bool, dry_run: bool,
     machine, state = this_machine(), record.state_folder()
     connected = record.load_connections(state)
     agents = [
-        connection.plan_disconnect(one, machine, Call(own_program()), connected[one.name], state)
+        connection.plan_disconnect(one, machine, Call(own_program()), state)
         for one in all_agents()
         if one.name in connected
     ]
@@ -80,9 +80,9 @@ def uninstall(invocation: Invocation, *, models: bool, yes: bool, dry_run: bool,
     _ask_uninstall(yes=yes)
     if not doomed and not yes and not as_json:
         doomed = _asked_about(caches)
-    troubles = [str(one.trouble) for one in agents if one.trouble]
-    carried = connection.apply_disconnect([one for one in agents if one.trouble is None], machine, state)
-    troubles += [str(one.trouble) for one in carried if one.trouble]
+    troubles = [str(one.error) for one in agents if one.error]
+    carried = connection.apply_disconnect([one for one in agents if one.error is None], machine, state)
+    troubles += [str(one.error) for one in carried if one.error]
     for place in places:
         troubles += _taken_back(place)
     for cache in doomed:
@@ -157,7 +157,7 @@ def _taken_back(place: InstalledWorkspace) -> list[str]:
             stop_daemon(memory)
         forget_tokens(memory.workspace.root)
         if place.rules:
-            connection.apply_rules(place.rules, memory.workspace, memory.clock, memory.config)
+            connection.apply_rules(place.rules, memory)
     except NacreError as trouble:
         troubles.append(str(trouble))
     return troubles

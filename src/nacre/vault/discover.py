@@ -16,6 +16,7 @@ from nacre.errors import NoWorkspace, PathEscape, raise_unless_absent
 from nacre.i18n import say
 from nacre.model.report import Problem
 from nacre.model.workspace import Workspace
+from nacre.text import json5
 
 _FOLDERS = ("", "history", "history/blobs", "index", "inbox", "hooks")
 _FILES = (
@@ -89,74 +90,6 @@ def _trust_file(folder: Path | None) -> Path:
 
         folder = user_config_folder()
     return folder / "trusted.json"
-
-
-# A small tolerant reader of JSON5, enough for another program's settings: comments, trailing commas, bare keys.
-
-_TOKEN = re.compile(
-    r"""
-      (?P<space> \s+ | //[^\n]* | /\*.*?\*/ )
-    | (?P<text> "(?:[^"\\]|\\.)*" | '(?:[^'\\]|\\.)*' )
-    | (?P<mark> [{}\[\]:,] )
-    | (?P<word> [^\s{}\[\]:,"'/]+ )
-    """,
-    re.VERBOSE | re.DOTALL,
-)
-_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|\r\n|.)", re.DOTALL)
-_ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0": "\0", "\n": "", "\r\n": ""}
-
-
-def parse_json5(text: str) -> Any:
-    """The value that the text holds; `ValueError` when it is none. The text is rewritten as JSON and read as that."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        pass
-    tokens: list[tuple[str, str]] = []
-    at, text = 0, text.removeprefix("\ufeff")
-    while at < len(text):
-        match = _TOKEN.match(text, at)
-        if not match or not match.lastgroup:
-            raise ValueError(f"unexpected character at {at}")
-        if match.lastgroup != "space":
-            tokens.append((match.lastgroup, match[0]))
-        at = match.end()
-    rewritten: list[str] = []
-    for (kind, piece), (_, following) in zip(tokens, [*tokens[1:], ("", "")], strict=True):
-        if kind == "text":
-            rewritten.append(json.dumps(_unquote(piece)))
-        elif kind == "word" and following == ":":
-            rewritten.append(json.dumps(piece))
-        elif kind == "word":
-            rewritten.append(_word(piece))
-        elif piece != "," or following not in ("}", "]"):
-            rewritten.append(piece)
-    try:
-        return json.loads(" ".join(rewritten))
-    except RecursionError as error:
-        raise ValueError("nested too deeply") from error
-
-
-def _unquote(token: str) -> str:
-    def plain(match: re.Match[str]) -> str:
-        escape = match[1]
-        if len(escape) > 1 and escape[0] in "ux":
-            return chr(int(escape[1:], 16))
-        return _ESCAPED.get(escape, escape)
-
-    return _ESCAPE.sub(plain, token[1:-1]).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
-def _word(word: str) -> str:
-    """A bare word as JSON; `ValueError` when it is neither a constant nor a number."""
-    if word in ("true", "false", "null"):
-        return word
-    if word == "undefined":
-        return "null"
-    try:
-        return str(int(word, 0))
-    except ValueError:
-        return json.dumps(float(word))
 
 
 # Finding the workspace: named, or the nearest trusted one above the current folder, or the user's own.
@@ -276,7 +209,7 @@ def _openclaw(env: Mapping[str, str], home: Path) -> dict[str, Path]:
     state = openclaw_state(env, home)
     file = env.get("OPENCLAW_CONFIG_PATH")
     try:
-        settings = parse_json5((expand(file, home) if file else state / "openclaw.json").read_text(encoding="utf-8"))
+        settings = json5.loads((expand(file, home) if file else state / "openclaw.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         settings = None
     if not isinstance(settings, dict):

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.connect.zoo import CLAUDE, CODEX, HOOKS, ZOO, settle
+from tests.agents.zoo import CLAUDE, CODEX, HOOKS, ZOO, settle
 from tests.vault.conftest import run_in_child
 
 from nacre.agents import connection, record
@@ -23,7 +23,7 @@ from nacre.agents.record import agent_states, connection_problems
 from nacre.agents.registry import Agent, Call, ConnectOptions, agent_named, all_agents
 from nacre.errors import CannotWrite, ChangedOutside, NacreError
 from nacre.jobs.installer import Machine
-from nacre.vault import discover
+from nacre.text import json5
 
 AT = "2026-11-16T09:00:00+01:00"
 Bytes = dict[str, tuple[str, int, bytes]]
@@ -43,36 +43,31 @@ class Desk:
         self.machine = Machine({"PATH": str(home.parent / "bin")}, home, "linux", "/usr/bin/python3")
 
     def plan(self, agent: Agent, *, rules: bool = False, switch_off: bool = False) -> AgentPlan:
-        before = record.load_connections(self.state).get(agent.name)
         wishes = ConnectOptions(rules=rules, switch_off=switch_off)
-        return connection.plan_connect(agent, self.machine, self.call, wishes, before, self.state)
+        return connection.plan_connect(agent, self.machine, self.call, wishes, self.state)
 
     def connect(self, *names: str, **wishes: bool) -> list[AgentPlan]:
         agents = [agent_named(name) for name in names] or list(all_agents())
         plans = [self.plan(agent, **wishes) for agent in agents]
         for one in plans:
-            if one.trouble:
-                raise one.trouble
+            if one.error:
+                raise one.error
         for done in connection.apply_connect(
             connection.changed_plans(plans), self.machine, self.call, "/ws", AT, self.state
         ):
-            if done.trouble:
-                raise done.trouble
+            if done.error:
+                raise done.error
         return plans
 
     def remove(self, *names: str) -> list[AgentPlan]:
         agents = [agent_named(name) for name in names] or list(all_agents())
-        connected = record.load_connections(self.state)
-        plans = [
-            connection.plan_disconnect(one, self.machine, self.call, connected.get(one.name), self.state)
-            for one in agents
-        ]
+        plans = [connection.plan_disconnect(one, self.machine, self.call, self.state) for one in agents]
         for one in plans:
-            if one.trouble:
-                raise one.trouble
+            if one.error:
+                raise one.error
         for done in connection.apply_disconnect(plans, self.machine, self.state):
-            if done.trouble:
-                raise done.trouble
+            if done.error:
+                raise done.error
         return plans
 
 
@@ -135,7 +130,7 @@ def test_what_was_there_is_still_there_while_connected(desk: Desk, animal: dict[
             old.setdefault("mcp_servers", {}).pop("nacre", None)
         else:
             old, new = (
-                discover.parse_json5(one) if one.strip("\ufeff \n") and not one.startswith("// nothing") else {}
+                json5.loads(one) if one.strip("\ufeff \n") and not one.startswith("// nothing") else {}
                 for one in (text, now.replace("// nothing yet\n{", "{"))
             )
             for told in (old, new):
@@ -171,7 +166,7 @@ def test_after_the_agent_rewrote_its_files_only_ours_is_taken_out(desk: Desk, an
     theirs: dict[Path, object] = {}
     for path in sorted(desk.home.rglob("*.json")):
         told = {
-            **discover.parse_json5(path.read_text("utf-8-sig").replace("// nothing yet\n{", "{")),
+            **json5.loads(path.read_text("utf-8-sig").replace("// nothing yet\n{", "{")),
             "added": [1, {"by": "the agent"}],
         }
         path.write_text(json.dumps(told, indent=2))
@@ -241,7 +236,7 @@ def test_somebody_else_is_refused_what_belongs_to_the_administrator(desk: Desk) 
 
     def as_nobody() -> None:
         os.setuid(65534)
-        assert isinstance(desk.plan(agent_named("claude-code")).trouble, CannotWrite)
+        assert isinstance(desk.plan(agent_named("claude-code")).error, CannotWrite)
 
     assert run_in_child(as_nobody) == 0
     assert (desk.home / ".claude.json").read_bytes() == CLAUDE.encode()
@@ -315,7 +310,7 @@ def test_what_changed_between_looking_and_writing_is_not_written_over(desk: Desk
     made = desk.plan(agent_named("claude-code"))
     (desk.home / ".claude.json").write_text("{}")
     (done,) = connection.apply_connect([made], desk.machine, desk.call, "/ws", AT, desk.state)
-    assert isinstance(done.trouble, ChangedOutside)
+    assert isinstance(done.error, ChangedOutside)
     assert (desk.home / ".claude.json").read_text() == "{}"
     assert not (desk.home / ".claude").exists()
 
@@ -370,7 +365,7 @@ def hooks_in(home: Path) -> dict[str, dict[str, Any]]:
     """Every hook that stands in the settings of the agents, by its agent and event."""
     found: dict[str, dict[str, Any]] = {}
     for name in (".claude/settings.json", ".codex/hooks.json", ".cursor/hooks.json"):
-        told = discover.parse_json5((home / name).read_text()) if (home / name).exists() else {"hooks": {}}
+        told = json5.loads((home / name).read_text()) if (home / name).exists() else {"hooks": {}}
         for event, groups in told["hooks"].items():
             for group in groups:
                 found |= {f"{name} {event}": hook for hook in group.get("hooks", [group])}
@@ -481,7 +476,7 @@ def test_openclaw_at_hand_gets_the_plugin_and_says_who_owns_what(desk: Desk) -> 
     before = everything(desk.home)
     assert "Switch the dreaming off?" in desk.plan(agent_named("openclaw")).wanted.question
     (made,) = desk.connect("openclaw", switch_off=True)
-    told = discover.parse_json5((desk.home / ".openclaw" / "openclaw.json").read_text())
+    told = json5.loads((desk.home / ".openclaw" / "openclaw.json").read_text())
     assert told["plugins"]["slots"] == {"memory": "nacre"}
     assert told["plugins"]["allow"] == ["telegram", "nacre"]
     assert told["plugins"]["load"]["paths"][0].endswith("plugins/openclaw")
