@@ -69,7 +69,6 @@ def test_a_vector_is_known_by_the_share_of_its_signs() -> None:
     enough, less = THRESHOLDS[MODEL] + 0.01, THRESHOLDS[MODEL] - 0.01
     vectors = [{MODEL: near(vector, enough)}, {MODEL: near(vector, less)}, {"another model": vector}]
     assert known.matches(texts, vectors) == [True, False, False]
-    assert known.which(texts, vectors) == ["0123456789", None, None]
 
 
 def test_the_signs_cannot_be_read_without_the_key() -> None:

@@ -124,7 +124,7 @@ def test_killed_between_the_file_and_the_ledger_the_next_run_tells_the_ledger_an
 ) -> None:
     nights.lay("IDENTITY.md", "- **Name:** Ruby\n")
     nights.log("2026-03-19", RULE, SAFETY, "You are called Pearl now")
-    killed(nights, ledger, "write")
+    killed(nights, ledger, "write_records")
     assert nights.kept() == [RULE, SAFETY]
     assert nights.ledger() == []
     report = nights.tidy()
@@ -155,7 +155,7 @@ def test_killed_at_the_very_end_the_next_run_notes_nothing_in_the_trail_a_second
 
 def test_killed_before_the_file_nothing_has_happened_and_the_next_run_does_it(nights: Nights) -> None:
     nights.log("2026-03-19", RULE)
-    killed(nights, longterm, "apply")
+    killed(nights, longterm, "apply_edit")
     nights.lay("MEMORY.md", "# Mine\n\n- edited after the kill\n")
     report = nights.tidy()
     assert report.recovered == 0
@@ -199,7 +199,7 @@ def test_a_question_that_a_killed_run_put_to_the_user_is_not_put_again_after_it_
 
 def test_a_line_that_the_user_adds_after_the_kill_stays(nights: Nights) -> None:
     nights.log("2026-03-19", RULE)
-    killed(nights, ledger, "write")
+    killed(nights, ledger, "write_records")
     nights.lay("MEMORY.md", nights.text() + "- mine\n")
     nights.tidy()
     assert nights.kept() == [RULE, "mine"]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nacre.errors import BadInput, NotFound
+from nacre.errors import BadInput
 from nacre.vault.entries import words_of
 from nacre.vault.markdown import (
     Document,
@@ -160,9 +160,7 @@ def test_bytes_that_are_no_utf8_are_not_edited() -> None:
         replace_lines(doc_of(b"a\n\xff\n"), 1, 1, ["b"])
 
 
-def test_lines_that_do_not_exist_are_not_found() -> None:
-    with pytest.raises(NotFound, match="no line 3"):
-        delete_lines(doc_of("a\nb\n"), 1, 3)
+def test_a_line_holds_no_line_break() -> None:
     with pytest.raises(BadInput):
         replace_lines(doc_of("a\n"), 1, 1, ["b\nc"])
 

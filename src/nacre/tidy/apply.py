@@ -103,7 +103,7 @@ def _tell(room: TidyContext, op: Operation, planned: DistilPlan, noted: Containe
     `noted` is what the trail holds already, by day and mark: a run that was killed may have come as far as that.
     """
     ledger.write_records(op, *planned.records, on_secret=REDACT)
-    ledger.save_closed(room.workspace)  # now, so that no agent has to wait for it
+    ledger.load_closed(room.workspace, "")  # now, so that no agent has to wait for it
     provenance.write_provenance(op, _without(noted, planned.offered))
     if bullets := [f"[{_decision(note)}] {note}" for note in planned.notes]:
         daily.append_notes(room.workspace, room.clock, "tidy", bullets, config=room.config)

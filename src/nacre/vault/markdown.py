@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 
-from nacre.errors import BadInput, NotFound
-from nacre.i18n import say
+from nacre.errors import BadInput
 from nacre.text.blocks import FRONT, HEADING, ITEM, Block, blocks
 from nacre.vault.disk import digest, read_bytes
 from nacre.vault.entries import marks_in, words_of
@@ -63,14 +62,12 @@ class Document:
     def text(self) -> str:
         try:
             return self.data.decode("utf-8")
-        except UnicodeDecodeError as trouble:
-            line = self.data.count(b"\n", 0, trouble.start) + 1
+        except UnicodeDecodeError as error:
+            line = self.data.count(b"\n", 0, error.start) + 1
             raise BadInput(
-                say(
-                    f"Line {line} of {self.path} is not valid UTF-8, so Nacre does not edit the file. Save it as UTF-8.",
-                    f"{self.path} 第 {line} 行不是有效的 UTF-8,Nacre 不会编辑此文件。请另存为 UTF-8。",
-                )
-            ) from trouble
+                f"Line {line} of {self.path} is not valid UTF-8, so Nacre does not edit the file. Save it as UTF-8.",
+                f"{self.path} 第 {line} 行不是有效的 UTF-8,Nacre 不会编辑此文件。请另存为 UTF-8。",
+            ) from error
 
     @cached_property
     def lines(self) -> tuple[str, ...]:
@@ -172,42 +169,43 @@ def _dedent(line: str, width: int) -> str:
 
 def replace_lines(doc: Document, start: int, end: int, new: Sequence[str]) -> bytes:
     """Lines `start` to `end` replaced; the last new line ends as the last old one did."""
-    _check(doc, start, end)
-    if not new:
-        return delete_lines(doc, start, end)
-    ending = _ending(doc.lines[end - 1])
-    body = doc.newline.join(_one(line) for line in new) + ending
-    if start == 1 and doc.lines[0].startswith("\ufeff"):
-        body = "\ufeff" + body
-    return _join(doc, start - 1, body, end)
+    return _splice(doc, start - 1, end, new)
 
 
 def delete_lines(doc: Document, start: int, end: int) -> bytes:
     """Lines `start` to `end` taken out with their line ends."""
-    _check(doc, start, end)
-    mark = "\ufeff" if start == 1 and doc.lines[0].startswith("\ufeff") else ""
-    return _join(doc, start - 1, mark, end)
+    return _splice(doc, start - 1, end, ())
 
 
 def insert_lines(doc: Document, after: int, new: Sequence[str]) -> bytes:
     """New lines after line `after` (0: at the top). A file without a last line end keeps being without."""
-    if not 0 <= after <= len(doc.lines):
-        raise _no_line(doc, after)
-    if not new:
-        return doc.data
-    body = doc.newline.join(_one(line) for line in new)
-    if after and not doc.lines[after - 1].endswith("\n"):
-        return _join(doc, after, doc.newline + body, after)
-    if after == 0 and doc.lines and doc.lines[0].startswith("\ufeff"):
-        rest = "".join(doc.lines)[1:]
-        return ("\ufeff" + body + doc.newline + rest).encode()
-    return _join(doc, after, body + doc.newline, after)
+    return _splice(doc, after, after, new)
+
+
+def _splice(doc: Document, start: int, end: int, new: Sequence[str]) -> bytes:
+    """The bytes with new lines in the place of a slice of the old ones; a byte-order mark stays in front."""
+    if any("\n" in line for line in new):
+        raise BadInput("A line must not hold a line break.", "单行内容不能包含换行。")
+    before, gone, after = doc.lines[:start], doc.lines[start:end], "".join(doc.lines[end:])
+    mark = "\ufeff" if start == 0 and doc.text.startswith("\ufeff") else ""
+    body = doc.newline.join(new)
+    if new and gone:
+        body += "\r\n" if gone[-1].endswith("\r\n") else "\n" if gone[-1].endswith("\n") else ""
+    elif new:
+        is_unended = before and not before[-1].endswith("\n")
+        body = doc.newline + body if is_unended else body + doc.newline
+    return ("".join(before) + mark + body + (after if end else after.removeprefix(mark))).encode()
 
 
 def add_bullet(doc: Document, section: Section, text: str) -> bytes:
     """A list item at the end of the section, in the marker and line ends of its neighbours."""
     own = [item for item in doc.items if section.start <= item.start <= section.end]
-    marker = _next_marker(own, doc)
+    plain = (f"{item.marker.strip()} " for item in doc.items if item.marker.strip() in ("-", "*", "+"))
+    marker = own[-1].marker if own else next(plain, "- ")
+    if number := re.fullmatch(r"([ \t]*)(\d{1,9})([.)][ \t]+)", marker):
+        marker = f"{number[1]}{int(number[2]) + 1}{number[3]}"
+    elif not _BULLET.match(f"{marker}x"):
+        marker = "- "
     last = section.end
     while last >= section.start + section.headings and not doc.bare[last - 1].strip():
         last -= 1
@@ -221,10 +219,8 @@ def add_bullet(doc: Document, section: Section, text: str) -> bytes:
         if is_item and shape_of(made, (line,)) == shape_of(doc):  # it hides nothing that stood there
             return data
     raise BadInput(
-        say(
-            f"Nothing can be added to “{section.title}” in {doc.path}: a code fence or comment there is never closed.",
-            f"无法向 {doc.path} 的“{section.title}”添加内容：其中有未闭合的代码块或注释。",
-        )
+        f"Nothing can be added to “{section.title}” in {doc.path}: a code fence or comment there is never closed.",
+        f"无法向 {doc.path} 的“{section.title}”添加内容：其中有未闭合的代码块或注释。",
     )
 
 
@@ -237,15 +233,6 @@ def shape_of(doc: Document, but: Container[int] = ()) -> tuple[list[str], list[s
 def plain_title(title: str) -> str:
     """A heading without its signs and case, by which it is compared."""
     return " ".join(re.sub(r"[\W_]+", " ", title).casefold().split())
-
-
-def _next_marker(own: Sequence[Item], doc: Document) -> str:
-    if own:
-        match = _BULLET.match(own[-1].marker + "x")
-        if match and match[2][:-1].isdigit():
-            return f"{match[1]}{int(match[2][:-1]) + 1}{match[2][-1]}{match[3]}"
-        return own[-1].marker if match else "- "
-    return next((f"{item.marker.strip()} " for item in doc.items if item.marker.strip() in ("-", "*", "+")), "- ")
 
 
 def add_section(doc: Document, title: str, bullets: Sequence[str], level: int = 2) -> bytes:
@@ -276,35 +263,5 @@ def set_field(doc: Document, name: str, value: str) -> bytes | None:
         below = doc.bare[number] if number < len(doc.bare) else ""
         if not match[2].strip() and number + 1 in prose and _PLACEHOLDER.fullmatch(below):
             end = number + 1
-        return replace_lines(doc, number, end, [f"{match[1]} {_one(value)}"])
+        return replace_lines(doc, number, end, [f"{match[1]} {value}"])
     return None
-
-
-def _join(doc: Document, start: int, body: str, end: int) -> bytes:
-    return "".join([*doc.lines[:start], body, *doc.lines[end:]]).encode()
-
-
-def _ending(line: str) -> str:
-    if line.endswith("\r\n"):
-        return "\r\n"
-    return "\n" if line.endswith("\n") else ""
-
-
-def _one(line: str) -> str:
-    if "\n" in line:
-        raise BadInput(say("A line must not hold a line break.", "单行内容不能包含换行。"))
-    return line
-
-
-def _check(doc: Document, start: int, end: int) -> None:
-    if not 1 <= start <= end <= len(doc.lines):
-        raise _no_line(doc, end if 1 <= start <= end else start)
-
-
-def _no_line(doc: Document, number: int) -> NotFound:
-    return NotFound(
-        say(
-            f"{doc.path} has no line {number}; it has {len(doc.lines)}.",
-            f"{doc.path} 没有第 {number} 行；共 {len(doc.lines)} 行。",
-        )
-    )

@@ -18,17 +18,13 @@ from nacre.i18n import say
 from nacre.model.report import Problem
 from nacre.model.workspace import Workspace
 from nacre.vault import disk, jsonl
-from nacre.vault.disk import append_bytes, lines_for, open_regular
 from nacre.vault.files import TIERS
 from nacre.vault.history import Operation
-from nacre.vault.writing import expect, guarded
-from nacre.vault.writing import write_recorded as put_bytes
-
-_END_BYTES = 65_536  # of the file, in which hundreds of the last readings stand
-
+from nacre.vault.writing import expect, guarded, write_recorded
 
 ROTATED = "recall"  # the way of `nacre recall`, which lets a checkpoint rise by itself
 UNMOVED = "recall, not moved"  # the same, where it had to stay: another held the workspace
+_END_BYTES = 65_536  # of recalls.jsonl, in which hundreds of the last readings stand
 
 
 @dataclass(frozen=True)
@@ -61,41 +57,38 @@ def write_recalls(workspace: Workspace, recalls: list[Recall], *, durable: bool 
 
     if not recalls:
         return
-    text = "".join(jsonl.dump_row(_recall_json(one)) for one in recalls)
+    text = ""
+    for one in recalls:
+        query = {"query_hash": one.query_hash} if one.query_hash else {}
+        text += jsonl.dump_row(
+            {"at": one.at, "path": one.path, "id": one.id, "lines": one.lines} | query | {"via": one.via}
+        )
     path = workspace.recalls
-    append_bytes(path, lines_for(path, redact(clean(text)).text), root=workspace.root, durable=durable)
-
-
-def _recall_json(one: Recall) -> dict[str, Any]:
-    line: dict[str, Any] = {"at": one.at, "path": one.path, "id": one.id, "lines": list(one.lines)}
-    if one.query_hash:
-        line["query_hash"] = one.query_hash
-    return line | {"via": one.via}
+    disk.append_bytes(path, disk.lines_for(path, redact(clean(text)).text), root=workspace.root, durable=durable)
 
 
 def was_read(workspace: Workspace, path: str, now: dt.datetime, within: dt.timedelta) -> bool:
     """Whether the file was given out so shortly before. Only the end of the log is looked at: a reader must not wait."""
     try:
-        with os.fdopen(open_regular(workspace.recalls, os.O_RDONLY), "rb") as file:
+        with os.fdopen(disk.open_regular(workspace.recalls, os.O_RDONLY), "rb") as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - _END_BYTES))
             lines = file.read(_END_BYTES).split(b"\n")
     except OSError:
         return False
     named = json.dumps(path, ensure_ascii=False).encode("utf-8", "replace")
-    return any(_is_of(line, path, now, within) for line in reversed(lines) if named in line)
-
-
-def _is_of(line: bytes, path: str, now: dt.datetime, within: dt.timedelta) -> bool:
-    try:
-        told = json.loads(line)
-        return bool(told["path"] == path and abs(now - dt.datetime.fromisoformat(told["at"])) < within)
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return False
+    for line in (line for line in reversed(lines) if named in line):
+        try:
+            recall = json.loads(line)
+            if recall["path"] == path and abs(now - dt.datetime.fromisoformat(recall["at"])) < within:
+                return True
+        except (ValueError, KeyError, TypeError, RecursionError):
+            continue
+    return False
 
 
 @dataclass(frozen=True)
 class Recalls:
-    """Every good line in order, and trouble with the others."""
+    """Every good line in order, and problems with the others."""
 
     recalls: tuple[Recall, ...]
     problems: tuple[Problem, ...]
@@ -103,30 +96,22 @@ class Recalls:
 
 def read_recalls(workspace: Workspace) -> Recalls:
     shown = workspace.relative(workspace.recalls)
-    rows, problems = jsonl.read_rows(workspace.recalls, shown)
-    found: list[Recall] = []
-    troubles = list(problems)
+    rows, broken = jsonl.read_rows(workspace.recalls, shown)
+    recalls: list[Recall] = []
+    problems = list(broken)
     for line, value in rows:
-        if one := _recall_from(value):
-            found.append(one)
-        else:
-            sentence = say(
-                f"Line {line} of {shown} is no recall; it is skipped.", f"{shown} 第 {line} 行不是有效记录，已跳过。"
-            )
-            troubles.append(Problem("broken line", sentence, shown, line))
-    return Recalls(tuple(found), tuple(sorted(troubles, key=lambda one: one.line or 0)))
-
-
-def _recall_from(value: dict[str, Any]) -> Recall | None:
-    at, path, known, lines = (value.get(name) for name in ("at", "path", "id", "lines"))
-    if not (isinstance(at, str) and isinstance(path, str) and isinstance(known, str)):
-        return None
-    if not (isinstance(lines, list) and len(lines) == 2 and all(isinstance(one, int) for one in lines)):
-        return None
-    query = value.get("query_hash")
-    return Recall(
-        at, path, known, (lines[0], lines[1]), str(value.get("via", "")), query if isinstance(query, str) else None
-    )
+        at, path, id_, lines = (value.get(name) for name in ("at", "path", "id", "lines"))
+        texts = isinstance(at, str) and isinstance(path, str) and isinstance(id_, str)
+        if texts and isinstance(lines, list) and len(lines) == 2 and all(isinstance(number, int) for number in lines):
+            query = value.get("query_hash")
+            via, hashed = str(value.get("via", "")), query if isinstance(query, str) else None
+            recalls.append(Recall(str(at), str(path), str(id_), (lines[0], lines[1]), via, hashed))
+            continue
+        sentence = say(
+            f"Line {line} of {shown} is no recall; it is skipped.", f"{shown} 第 {line} 行不是有效记录，已跳过。"
+        )
+        problems.append(Problem("broken line", sentence, shown, line))
+    return Recalls(tuple(recalls), tuple(sorted(problems, key=lambda problem: problem.line or 0)))
 
 
 # refcount.json: how often and when each checkpoint was recalled. What other tools wrote into it is kept as it is.
@@ -138,7 +123,6 @@ FIELDS = frozenset({*COUNTS, *FLAGS, "timestamps", "created"})
 FORGOTTEN = "forgotten"  # when a checkpoint came to lie in that layer
 SUMMARY_OF = "summary_of"  # the beginning of the hash of the text that the summary was made of
 WEEK = 7 * 86400
-LARGEST = 100_000_000  # bytes
 
 Count = dict[str, Any]
 
@@ -156,17 +140,11 @@ def read_counts(workspace: Workspace, config: Config) -> Counts:
     path = workspace.refcount(config.tiers.path)
     if path.is_symlink() and disk.real(workspace.root) not in disk.real(path).parents:
         raise BadInput(
-            say(
-                f"{path} is a link that leads elsewhere; put the real file in its place.",
-                f"{path} 是指向别处的链接；请换回真正的文件。",
-            )
+            f"{path} is a link that leads elsewhere; put the real file in its place.",
+            f"{path} 是指向别处的链接；请换回真正的文件。",
         )
-    if path.is_file() and path.stat().st_size > LARGEST:
-        raise BadInput(say(f"{path} is too large to be read; move it away.", f"{path} 过大，无法读取；请将其移走。"))
     data = disk.read_bytes(path)
-    if data is None:
-        return Counts({}, None)
-    return Counts(parse_counts(path, data), disk.digest(data))
+    return Counts({}, None) if data is None else Counts(parse_counts(path, data), disk.digest(data))
 
 
 def write_counts(op: Operation, counts: Counts, entries: Mapping[str, Any]) -> None:
@@ -180,9 +158,9 @@ def write_counts(op: Operation, counts: Counts, entries: Mapping[str, Any]) -> N
     op.place(path)
     before = expect(op.workspace, path, counts.hash)
     known = set(_strings(counts.entries))
-    for one in suspects([one for one in _strings(entries) if one not in known]):
-        guarded(one)
-    put_bytes(op, path, before, dump_counts(entries))
+    for text in suspects([text for text in _strings(entries) if text not in known]):
+        guarded(text)
+    write_recorded(op, path, before, dump_counts(entries))
 
 
 def suspects(strings: Sequence[str]) -> list[str]:
@@ -191,7 +169,7 @@ def suspects(strings: Sequence[str]) -> list[str]:
 
     if not redact("\n".join(strings)).findings:
         return []
-    return [one for one in strings if redact(one).findings]
+    return [text for text in strings if redact(text).findings]
 
 
 def checkpoint_name(place: str) -> str:
@@ -203,35 +181,32 @@ def checkpoint_name(place: str) -> str:
 def _strings(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield checkpoint_name(value)
-    elif isinstance(value, Mapping):
-        for key, held in value.items():
-            yield checkpoint_name(key)
-            yield from _strings(held)
-    elif isinstance(value, list):
-        for one in value:
-            yield from _strings(one)
+    elif isinstance(value, Mapping | list):
+        for part in value:
+            yield from _strings(part)
+            if isinstance(value, Mapping):
+                yield from _strings(value[part])
 
 
 def parse_counts(path: Path, data: bytes) -> dict[str, Any]:
     try:
-        told = json.loads(data.decode("utf-8-sig"))
-        json.dumps(told, indent=1)  # what nests too deep to be read may still be too deep to be written
-    except (ValueError, RecursionError) as trouble:
+        value = json.loads(data.decode("utf-8-sig"))
+        json.dumps(value, indent=1)  # what nests too deep to be read may still be too deep to be written
+    except (ValueError, RecursionError) as error:
         raise BadInput(
-            say(
-                f"{path} is not valid JSON: {trouble}. Mend it or move it away.",
-                f"{path} 不是有效的 JSON：{trouble}。请修正或移走该文件。",
-            )
-        ) from trouble
-    if not isinstance(told, dict):
-        raise BadInput(say(f"{path} holds no counts by checkpoint.", f"{path} 中没有按检查点记录的次数。"))
-    return told
+            f"{path} is not valid JSON: {error}. Mend it or move it away.",
+            f"{path} 不是有效的 JSON：{error}。请修正或移走该文件。",
+        ) from error
+    if not isinstance(value, dict):
+        raise BadInput(f"{path} holds no counts by checkpoint.", f"{path} 中没有按检查点记录的次数。")
+    return value
 
 
 def dump_counts(entries: Mapping[str, Any]) -> bytes:
     text = json.dumps(entries, ensure_ascii=False, indent=1)
-    plain = text.isascii() or text.encode("utf-8", "ignore").decode() == text
-    return ((text if plain else json.dumps(entries, indent=1)) + "\n").encode()
+    if text.encode("utf-8", "ignore").decode() != text:
+        text = json.dumps(entries, indent=1)
+    return (text + "\n").encode()
 
 
 def new_count(created: int) -> Count:
@@ -267,8 +242,8 @@ def moment(value: object, clock: Clock) -> float | None:
 def moments(entry: Mapping[str, Any], clock: Clock) -> list[float]:
     """When it was recalled, as far as that can be understood."""
     listed = entry.get("timestamps")
-    found = (moment(one, clock) for one in listed) if isinstance(listed, list) else ()
-    return [one for one in found if one is not None]
+    times = (moment(value, clock) for value in listed) if isinstance(listed, list) else ()
+    return [time for time in times if time is not None]
 
 
 def with_recalls(entry: Mapping[str, Any], seconds: Counter[int], clock: Clock) -> tuple[Count, list[int]]:
@@ -279,20 +254,16 @@ def with_recalls(entry: Mapping[str, Any], seconds: Counter[int], clock: Clock) 
     listed = entry.get("timestamps", [])
     if not isinstance(listed, list):
         return dict(entry), []  # somebody else's idea of a list: kept
-    known = Counter(int(one) for one in moments(entry, clock))
+    known = Counter(int(time) for time in moments(entry, clock))
     added = sorted((seconds - known).elements())
-    if not added:
-        return dict(entry), []
     before = entry.get("total", len(listed))
-    after = {**entry, "timestamps": [*listed, *added]}
-    if is_number(before):
-        after["total"] = before + len(added)
-    return after, added
+    total = {"total": before + len(added)} if added and is_number(before) else {}
+    return {**entry, **({"timestamps": [*listed, *added]} if added else {}), **total}, added
 
 
 def with_week(entry: Mapping[str, Any], now: float, clock: Clock) -> Count:
     """The entry with its recalls of the last seven days counted anew."""
-    return {**entry, "7d": sum(now - WEEK < one <= now for one in moments(entry, clock))}
+    return {**entry, "7d": sum(now - WEEK < time <= now for time in moments(entry, clock))}
 
 
 def merge_count(first: Mapping[str, Any], second: Mapping[str, Any]) -> Count:
@@ -304,11 +275,9 @@ def merge_count(first: Mapping[str, Any], second: Mapping[str, Any]) -> Count:
     for name in FLAGS:
         if name in both:
             both[name] = bool(first.get(name)) or bool(second.get(name))
-    lists = [one["timestamps"] for one in (first, second) if isinstance(one.get("timestamps"), list)]
-    if len(lists) == 2:
-        both["timestamps"] = [*lists[0], *lists[1]]
-    times = [one["created"] for one in (first, second) if is_number(one.get("created"))]
-    if times:
+    if isinstance(first.get("timestamps"), list) and isinstance(second.get("timestamps"), list):
+        both["timestamps"] = [*first["timestamps"], *second["timestamps"]]
+    if times := [one["created"] for one in (first, second) if is_number(one.get("created"))]:
         both["created"] = min(times)
     return both
 
@@ -340,18 +309,13 @@ def merge_counts(path: Path, base: bytes | None, ours: bytes | None, theirs: byt
     old, now, wanted = ({} if data is None else parse_counts(path, data) for data in (base, ours, theirs))
     merged = _merged(old, now, wanted)
     for key in merged.keys() & old.keys() & now.keys() & wanted.keys():
-        if all(isinstance(one[key], dict) for one in (old, now, wanted)):
+        if all(isinstance(entries[key], dict) for entries in (old, now, wanted)):
             merged[key] = _merged(old[key], now[key], wanted[key])
     return dump_counts(merged) if merged or theirs is not None else None
 
 
 def _merged(old: Mapping[str, Any], now: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
-    def is_wanted(key: str) -> bool:
-        return old.get(key) == now.get(key) and old.get(key) != wanted.get(key)
-
-    kept = {
-        key: wanted[key] if is_wanted(key) else value
-        for key, value in now.items()
-        if key in wanted or not is_wanted(key)
-    }
-    return kept | {key: value for key, value in wanted.items() if key not in now and is_wanted(key)}
+    changed = {key for key in {*old, *wanted} if old.get(key) == now.get(key) and old.get(key) != wanted.get(key)}
+    kept = {key: wanted.get(key, value) if key in changed else value for key, value in now.items()}
+    kept = {key: value for key, value in kept.items() if key in wanted or key not in changed}
+    return kept | {key: value for key, value in wanted.items() if key not in now and key in changed}

@@ -7,6 +7,7 @@ can read nothing out of either.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import hmac
 import re
@@ -21,7 +22,7 @@ from nacre.text.sentences import sentences
 from nacre.vault import disk, ledger
 from nacre.vault.entries import bare_words, entry_id, normal_words, words_of
 from nacre.vault.history import Operation, private_folder
-from nacre.vault.ledger import Record
+from nacre.vault.ledger import IN_MEMORY, Record
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,7 +36,6 @@ THRESHOLDS = {
     "5bea14a83e7f5b72": 0.82,  # all-MiniLM-L6-v2
     "08500555f03721ec": 0.80,  # bge-small-zh-v1.5
 }
-_LIFTS = ("restored", "admitted", "adopted")
 _JOINTS = re.compile(r"(?<!\s)\s*(?:→|->|[;；]|[:：](?=\s|[^\x00-\x7f]))\s*")
 _BYTES = 32
 
@@ -54,15 +54,12 @@ class Tombstone:
 class Tombstones:
     """Everything that was forgotten and not brought back since."""
 
-    def __init__(
-        self, stones: Iterable[Tombstone] = (), key: bytes | None = None, thresholds: Mapping[str, float] = THRESHOLDS
-    ) -> None:
+    def __init__(self, stones: Iterable[Tombstone] = (), key: bytes | None = None) -> None:
         self.stones = tuple(stones)
         self._key = key
-        self._thresholds = thresholds
         self._by_hash = {stone.words: stone.id for stone in self.stones}
         self._ids = {stone.id for stone in self.stones}
-        self._signs: dict[str, tuple[list[str], npt.NDArray[np.uint8]]] | None = None
+        self._signs: dict[str, npt.NDArray[np.uint8]] = {}
 
     def __bool__(self) -> bool:
         return bool(self.stones)
@@ -70,17 +67,15 @@ class Tombstones:
     @property
     def models(self) -> frozenset[str]:
         """The models whose vectors tell something here, by their hashes."""
-        known = {model for stone in self.stones for model in stone.signs}
-        return frozenset(known & self._thresholds.keys()) if self._key else frozenset()
+        models = {model for stone in self.stones for model in stone.signs}
+        return frozenset(models & THRESHOLDS.keys()) if self._key else frozenset()
 
     def matches(self, texts: Sequence[str], vectors: Sequence[Vectors] | None = None) -> list[bool]:
         """Whether each text says what was forgotten: in the same words, whole or as a sentence of it, or nearly so."""
-        return [found is not None for found in self.which(texts, vectors)]
-
-    def which(self, texts: Sequence[str], vectors: Sequence[Vectors] | None = None) -> list[str | None]:
-        """The id of the tombstone that each text meets; None where there is none."""
         near = vectors or [{}] * len(texts)
-        return [self._same(text) or self._near(mine) for text, mine in zip(texts, near, strict=True)]
+        return [
+            any(map(self._known, _parts(text))) or self._is_near(own) for text, own in zip(texts, near, strict=True)
+        ]
 
     def exactly(self, texts: Sequence[str]) -> list[bool]:
         """Whether each text is what was forgotten, word for word and as a whole."""
@@ -94,11 +89,7 @@ class Tombstones:
     def only(self, ids: Container[str]) -> Tombstones:
         """Those of these ids, and of the same things in other words."""
         facts = {stone.fact for stone in self.stones if stone.id in ids}
-        wanted = (stone for stone in self.stones if stone.fact in facts)
-        return Tombstones(wanted, self._key, self._thresholds)
-
-    def _same(self, text: str) -> str | None:
-        return next((found for part in _parts(text) if (found := self._known(part))), None)
+        return Tombstones((stone for stone in self.stones if stone.fact in facts), self._key)
 
     def _known(self, words: str) -> str | None:
         if self._key and (found := self._by_hash.get(_hash(self._key, words))):
@@ -106,51 +97,38 @@ class Tombstones:
         known = entry_id(words)
         return known if known in self._ids else None
 
-    def _near(self, vectors: Vectors) -> str | None:
-        wanted = {model: vector for model, vector in vectors.items() if model in self.models}
-        if not wanted:
-            return None
+    def _is_near(self, vectors: Vectors) -> bool:
+        for model in self.models & vectors.keys():
+            import numpy as np
+
+            known, own = self._signs_of(model), np.packbits(vectors[model] > 0)
+            if known.shape[1] == len(own):
+                equal = 1 - np.bitwise_count(known ^ own).sum(axis=1) / (8 * len(own))
+                if equal.max() >= THRESHOLDS[model]:
+                    return True
+        return False
+
+    def _signs_of(self, model: str) -> npt.NDArray[np.uint8]:
+        """The unmasked signs of one model, a row for each tombstone."""
         import numpy as np
 
-        for model, vector in wanted.items():
-            ids, known = self._of(model)
-            mine = np.packbits(vector > 0)
-            if known.shape[1] != len(mine):
-                continue
-            equal = 1 - np.bitwise_count(known ^ mine).sum(axis=1) / (8 * len(mine))
-            best = int(equal.argmax())
-            if equal[best] >= self._thresholds[model]:
-                return ids[best]
-        return None
-
-    def _of(self, model: str) -> tuple[list[str], npt.NDArray[np.uint8]]:
-        """The ids and the unmasked signs of one model."""
-        import numpy as np
-
-        if self._signs is None:
-            self._signs = {}
         if model not in self._signs:
-            found: dict[str, bytes] = {}
+            rows: list[bytes] = []
             for stone in self.stones:
-                masked = _decoded(stone.signs.get(model, ""))
-                if masked and self._key:
-                    found[stone.id] = _masked(self._key, stone.id, model, masked)
-            size = max(map(len, found.values()), default=0)
-            whole = {known: data for known, data in found.items() if len(data) == size}
-            rows = np.frombuffer(b"".join(whole.values()), np.uint8).reshape(len(whole), size)
-            self._signs[model] = list(whole), rows
+                with contextlib.suppress(ValueError):
+                    if self._key and (masked := bytes.fromhex(stone.signs.get(model, ""))):
+                        rows.append(_masked(self._key, stone.id, model, masked))
+            size = max(map(len, rows), default=0)
+            whole = [row for row in rows if len(row) == size]
+            self._signs[model] = np.frombuffer(b"".join(whole), np.uint8).reshape(len(whole), size)
         return self._signs[model]
 
 
 def _parts(text: str) -> Iterator[str]:
     """The words of a text: the whole, each of its sentences, and what stands on either side of an arrow or a colon."""
     whole = bare_words(words_of(text))
-    seen = {""}
-    for part in (whole, *sentences(whole), *_JOINTS.split(whole)):
-        for form in (normal_words(part), part):
-            if form not in seen:
-                seen.add(form)
-                yield form
+    parts = (whole, *sentences(whole), *_JOINTS.split(whole))
+    return filter(None, dict.fromkeys(form for part in parts for form in (normal_words(part), part)))
 
 
 def load_tombstones(workspace: Workspace) -> Tombstones:
@@ -158,36 +136,28 @@ def load_tombstones(workspace: Workspace) -> Tombstones:
     data = disk.read_bytes(workspace.ledger)
     if not data or f'"{FIELD}"'.encode() not in data:
         return Tombstones()
-    return tombstones_in(ledger.read_ledger(workspace).records, _read_key(workspace))
-
-
-def tombstones_in(records: Iterable[Record], key: bytes | None) -> Tombstones:
-    """The tombstones among the ledger's lines: a later line that brings the words back lifts one."""
-    standing: dict[str, Tombstone] = {}
-    for record in records:
-        if record.verdict == "forgotten" and (stone := _stone(record)):
-            standing[record.id] = stone
-        elif record.verdict in _LIFTS:
-            standing.pop(record.id, None)
-    return Tombstones(standing.values(), key)
-
-
-def _stone(record: Record) -> Tombstone | None:
-    told = record.more.get(FIELD)
-    if not isinstance(told, Mapping):
-        return None
-    signs = told.get("signs")
-    kept = {str(model): str(bits) for model, bits in signs.items()} if isinstance(signs, Mapping) else {}
-    return Tombstone(
-        record.id, str(told.get("fact") or record.id), str(told.get("words", "")), kept, told.get("apart") is True
-    )
+    stones: dict[str, Tombstone] = {}
+    for record in ledger.read_ledger(workspace).records:
+        stone = record.more.get(FIELD)
+        if record.verdict == "forgotten" and isinstance(stone, Mapping):
+            listed = stone.get("signs")
+            signs = {str(model): str(bits) for model, bits in listed.items()} if isinstance(listed, Mapping) else {}
+            fact, words = str(stone.get("fact") or record.id), str(stone.get("words", ""))
+            stones[record.id] = Tombstone(record.id, fact, words, signs, stone.get("apart") is True)
+        elif record.verdict in IN_MEMORY:  # a later line that brings the words back lifts it
+            stones.pop(record.id, None)
+    return Tombstones(stones.values(), _read_key(workspace))
 
 
 def new_tombstone(
     key: bytes, words: str, *, known: str, fact: str, apart: bool = False, vectors: Vectors | None = None
 ) -> dict[str, Any]:
     """The tombstone of a wording, as the ledger keeps it under the id by which the wording is known."""
-    signs = {model: _signs_of(key, known, model, vector) for model, vector in (vectors or {}).items()}
+    signs: dict[str, str] = {}
+    for model, vector in (vectors or {}).items():
+        import numpy as np
+
+        signs[model] = _masked(key, known, model, np.packbits(vector > 0).tobytes()).hex()
     stone: dict[str, Any] = {"fact": fact, "words": _hash(key, normal_words(words))}
     return stone | ({"apart": True} if apart else {}) | ({"signs": signs} if signs else {})
 
@@ -201,10 +171,10 @@ def lift_tombstones(op: Operation, text: str) -> tuple[str, ...]:
     met = next((stone for stone in stones.stones if stone.id == stones.known(text)), None)
     if met is None:
         return ()
-    same = [] if met.apart else [stone for stone in stones.stones if stone.fact == met.fact and not stone.apart]
-    lifted = tuple(stone.id for stone in same or [met])
+    same = (stone.id for stone in stones.stones if stone.fact == met.fact and not stone.apart)
+    lifted = (met.id,) if met.apart else tuple(same)
     at = op.clock.now().isoformat(timespec="seconds")
-    ledger.write_records(op, *(Record(one, at, "restored", more={"lifted": True}) for one in lifted))
+    ledger.write_records(op, *(Record(known, at, "restored", more={"lifted": True}) for known in lifted))
     return lifted
 
 
@@ -235,20 +205,7 @@ def _hash(key: bytes, words: str) -> str:
     return hmac.new(key, words.encode("utf-8", "replace"), hashlib.sha256).hexdigest()[:32]
 
 
-def _signs_of(key: bytes, known: str, model: str, vector: npt.NDArray[np.float32]) -> str:
-    import numpy as np
-
-    return _masked(key, known, model, np.packbits(vector > 0).tobytes()).hex()
-
-
 def _masked(key: bytes, known: str, model: str, data: bytes) -> bytes:
     """The bytes under a pad of their own; doing it twice gives them back."""
     pad = hashlib.shake_256(b"\0".join((key, known.encode(), model.encode()))).digest(len(data))
-    return bytes(one ^ other for one, other in zip(data, pad, strict=True))
-
-
-def _decoded(text: str) -> bytes:
-    try:
-        return bytes.fromhex(text)
-    except ValueError:
-        return b""
+    return bytes(byte ^ mask for byte, mask in zip(data, pad, strict=True))
