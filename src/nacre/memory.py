@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from nacre.capture.sync import SyncReport
     from nacre.context.pack import ContextPack
     from nacre.embed.models import Embedder, ModelStatus
+    from nacre.forget.apply import Choose, ForgetReport
     from nacre.forget.entry import PinPlan, Why
-    from nacre.forget.forgetting import Choose, ForgetReport
     from nacre.forget.target import ForgetContext
     from nacre.guard.finding import Redaction
     from nacre.index.freshness import MemoryIndex
@@ -1141,7 +1141,7 @@ class Memory:
         from nacre.forget.target import ForgetContext
 
         own = self.owned
-        return ForgetContext(own.workspace, own.clock, own.config, lambda: self.keeper, self.search)
+        return ForgetContext(own.workspace, own.config, own.clock, keeper=lambda: self.keeper, search=self.search)
 
     def replace_file(self, path: Path, data: bytes | None, *, read: bytes | None, command: str) -> None:
         """Write a file of the workspace that is still as it was read, or (None) remove it, as an operation that `undo` takes back."""
@@ -1167,11 +1167,9 @@ class Memory:
     ) -> ForgetReport:
         """Take a fact out of memory, with every line that says it: by the id of a hit, by its words, or by `path:line` and its words.
         `choose` is asked about everything else: a line number alone, a query, words that fit several things."""
-        from nacre.forget.forgetting import forget_memory
+        from nacre.forget.apply import forget
 
-        report = forget_memory(
-            self._forgetting(), id_or_query, choose=choose, similar=similar, purging=purge, dry_run=dry_run
-        )
+        report = forget(self._forgetting(), id_or_query, choose=choose, similar=similar, purging=purge, dry_run=dry_run)
         if report.purged and report.purged.rebuilt:
             self.index()
         return report
@@ -1179,7 +1177,7 @@ class Memory:
     def pin(self, id: str, *, off: bool = False, dry_run: bool = False) -> PinPlan:  # noqa: A002 - the word users know
         """Keep an entry of a MEMORY.md whatever happens, or no longer."""
         from nacre.forget import entry
-        from nacre.forget.forgetting import one_target
+        from nacre.forget.apply import one_target
 
         lines, target = one_target(room := self._forgetting(), id)
         made = entry.plan_pin(room, target, lines, off=off)
@@ -1189,8 +1187,8 @@ class Memory:
 
     def why(self, id: str) -> Why:  # noqa: A002 - the word users know
         """Where a memory comes from: the lines, the session and the message behind it, and what the ledger tells."""
+        from nacre.forget.apply import one_target
         from nacre.forget.entry import why
-        from nacre.forget.forgetting import one_target
 
         lines, target = one_target(room := self._forgetting(), id)
         return why(room, target, lines)

@@ -185,7 +185,7 @@ def test_a_heading_stays_when_nothing_is_left_under_it(memory: Memory, root: Pat
 def test_a_line_that_was_edited_meanwhile_stops_it_before_anything_is_written(memory: Memory, root: Path) -> None:
     room = memory._forgetting()
     lines = list(memory_lines(memory.workspace, memory.config))
-    made = apply.plan_forget(room, find_targets(room, "MEMORY.md:4", lines).targets, lines)
+    made = apply.plan_forget(room, find_targets(room, "MEMORY.md:4", lines)[0], lines)
     (root / "memory" / "tools.md").write_text("# Tools\n\nNothing of the kind.\n", "utf8")
     before = everything(root)
     with pytest.raises(ChangedOutside):
@@ -196,7 +196,7 @@ def test_a_line_that_was_edited_meanwhile_stops_it_before_anything_is_written(me
 def test_a_line_that_was_added_below_meanwhile_stays(memory: Memory, root: Path) -> None:
     room = memory._forgetting()
     lines = list(memory_lines(memory.workspace, memory.config))
-    made = apply.plan_forget(room, find_targets(room, "MEMORY.md:4", lines).targets, lines)
+    made = apply.plan_forget(room, find_targets(room, "MEMORY.md:4", lines)[0], lines)
     log = root / "memory" / "2026-03-18.md"
     with log.open("a", encoding="utf8") as file:
         file.write("- An agent wrote this just now\n")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.lifecycle.conftest import take
 
-from nacre.forget.traces import Words, scan
+from nacre.forget.purge import Words, scan
 from nacre.memory import Memory
 
 FACT = "The spare key of the greenhouse lies under the blue flower pot"

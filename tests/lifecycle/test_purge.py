@@ -13,8 +13,8 @@ from tests.lifecycle.conftest import BULLET, FACT, NOW, OLDER, bytes_below, ever
 
 from nacre.embed.local import LocalEmbedder
 from nacre.errors import NotFound
-from nacre.forget import traces
-from nacre.forget.traces import Words
+from nacre.forget import purge
+from nacre.forget.purge import Words
 from nacre.memory import Memory
 from nacre.text.tokens import tokens
 from nacre.vault import cache as vault_cache
@@ -28,7 +28,7 @@ ALL = (FACT, BULLET, OLDER, "the agent would run npm and break the lockfile")
 
 
 def held(root: Path) -> list[str]:
-    return sorted({trace.path.relative_to(root).as_posix() for trace in traces.scan([root], Words(ALL))})
+    return sorted({trace.path.relative_to(root).as_posix() for trace in purge.scan([root], Words(ALL))})
 
 
 @pytest.fixture
@@ -338,4 +338,4 @@ def test_an_item_with_nested_lines_is_purged_later_by_its_id(memory: Memory, roo
 
 def traces_of(root: Path) -> list[bytes]:
     """Everything that stands below the workspace, unpacked."""
-    return [content for path in traces.below(root) for _, content in traces.contents(path.read_bytes())]
+    return [content for path in purge.files_below(root) for _, content in purge.contents(path.read_bytes())]

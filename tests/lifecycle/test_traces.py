@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nacre.forget import traces
-from nacre.forget.traces import Words
+from nacre.forget import purge
+from nacre.forget.purge import Words
 
 ENGLISH = "The spare key lies under the blue flowerpot"
 CHINESE = "备用钥匙放在蓝色花盆下面的盒子里"
@@ -41,12 +41,12 @@ def test_words_are_found_however_they_are_written(tmp_path: Path, words: str, ho
         db.close()
     else:
         path.write_bytes(packed[how])
-    assert [trace.words for trace in traces.scan([tmp_path], Words([words, "Something that nobody wrote"]))] == [words]
+    assert [trace.words for trace in purge.scan([tmp_path], Words([words, "Something that nobody wrote"]))] == [words]
 
 
 def test_the_line_is_named_where_there_is_one(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text(f"one\ntwo\n- {ENGLISH}\n", "utf8")
-    (trace,) = traces.scan([tmp_path], Words([ENGLISH]))
+    (trace,) = purge.scan([tmp_path], Words([ENGLISH]))
     assert (trace.path.name, trace.line, trace.inside) == ("a.md", 3, "")
 
 
@@ -54,24 +54,24 @@ def test_the_history_of_git_is_left_out_and_names_of_files_count(tmp_path: Path)
     (tmp_path / ".git").mkdir()
     (tmp_path / ".git" / "packed").write_text(ENGLISH, "utf8")
     (tmp_path / f"{ENGLISH}.md").write_text("", "utf8")
-    (trace,) = traces.scan([tmp_path], Words([ENGLISH]))
-    assert (trace.path.name, trace.inside) == (f"{ENGLISH}.md", traces.NAME)
+    (trace,) = purge.scan([tmp_path], Words([ENGLISH]))
+    assert (trace.path.name, trace.inside) == (f"{ENGLISH}.md", purge.NAME)
 
 
 def test_short_words_count_only_as_a_line_of_their_own(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("- Buy milk today\n", "utf8")
     (tmp_path / "b.md").write_text("- [TEMP] Milk.\n", "utf8")
-    assert [trace.path.name for trace in traces.scan([tmp_path], Words(["milk"]))] == ["b.md"]
+    assert [trace.path.name for trace in purge.scan([tmp_path], Words(["milk"]))] == ["b.md"]
 
 
 def test_a_large_file_is_looked_at_in_pieces_and_nothing_falls_between(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(traces, "PIECE", 4096)
-    monkeypatch.setattr(traces, "OVERLAP", 256)
+    monkeypatch.setattr(purge, "PIECE", 4096)
+    monkeypatch.setattr(purge, "SHARED", 256)
     for at in range(3800, 4400, 37):
         (tmp_path / "large").write_bytes(b"x" * at + b" " + ENGLISH.encode() + b" " + b"y" * 9000)
-        assert len(list(traces.scan([tmp_path], Words([ENGLISH])))) == 1
+        assert len(list(purge.scan([tmp_path], Words([ENGLISH])))) == 1
 
 
 def test_links_are_not_followed_and_what_cannot_be_read_is_told(tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_links_are_not_followed_and_what_cannot_be_read_is_told(tmp_path: Path) 
     inside.mkdir()
     (inside / "link.md").symlink_to(outside / "a.md")
     (inside / "folder").symlink_to(outside)
-    assert list(traces.scan([inside], Words([ENGLISH]))) == []
+    assert list(purge.scan([inside], Words([ENGLISH]))) == []
 
 
 @given(st.lists(st.text(st.characters(codec="utf-8"), min_size=1, max_size=60), max_size=120), st.binary(max_size=400))

@@ -281,7 +281,7 @@ class Nights(RuleBasedStateMachine):
 
     @rule(at=places)
     def user_forgets(self, at: int) -> None:
-        room = ForgetRoom(self.workspace, self.clock, self.config, _no_index, lambda _query, _limit: ())
+        room = ForgetRoom(self.workspace, self.config, self.clock, keeper=_no_index, search=lambda _query, _limit: ())
         lines = [line for line in memory_lines(self.workspace, self.config) if line.words]
         if not lines:
             return

@@ -13,8 +13,7 @@ from nacre.guard.secrets import legible
 from nacre.i18n import say
 
 if TYPE_CHECKING:
-    from nacre.forget.apply import Removal
-    from nacre.forget.forgetting import Choose, ForgetReport
+    from nacre.forget.apply import Choose, ForgetReport, Removal
     from nacre.forget.purge import PurgePlan, Remaining
     from nacre.forget.target import Target
 

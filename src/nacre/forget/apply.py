@@ -2,44 +2,48 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from nacre.capture.dedupe import vectors_of
-from nacre.forget.related import Fact, fact_of, superseded_by_it
+from nacre.errors import NotFound
+from nacre.forget import purge
+from nacre.forget.purge import PurgePlan, PurgeReport, Words, redact_ledger, unmarked
+from nacre.forget.related import Fact, distinct_targets, fact_of, superseded_by_it
 from nacre.forget.target import (
     ForgetContext,
     MemoryLine,
     Target,
+    find_targets,
     is_telling,
     lines_at,
     lines_of,
+    memory_lines,
     read_memory,
+    several_targets,
     without_lines,
     write_memory,
 )
-from nacre.forget.traces import unmarked
 from nacre.i18n import say
-from nacre.model.report import Plan, Step
 from nacre.text.tokens import tokens
-from nacre.vault import disk, jsonl, ledger, tombstones
+from nacre.vault import disk, injected, ledger, tombstones
 from nacre.vault.entries import normal_words
 from nacre.vault.files import TIERS
 from nacre.vault.history import Operation, operation
 from nacre.vault.ledger import EntryState, Record
+from nacre.vault.lock import lock
 from nacre.vault.tombstones import Tombstones
-from nacre.vault.writing import changed_outside, rewrite
+from nacre.vault.writing import changed_outside
 
 LOOKED_AT = 20  # hits that may say the same in other words
 OVERLAP = 0.6  # of the words of two lines, from which on they look alike
 COSINE = 0.75
-_TAGS = re.compile(r"((?:Tags|标签)[:：]\s*)(\S.*)", re.IGNORECASE)
-_COMMA = re.compile(r"[,，、]")
 SHORTEST = 12  # characters; of less than that and few words, a longer line does not say the same because it holds it
+_TAGS = re.compile(r"((?:Tags|标签)[:：]\s*)(\S.*)", re.IGNORECASE)
+Choose = Callable[[Sequence[Target], bool], Sequence[Target]]
+"""Which targets are meant; told whether they were named by id or words, rather than by a search or a line number."""
 
 
 @dataclass(frozen=True)
@@ -77,52 +81,135 @@ class ForgetPlan:
     @property
     def ids(self) -> frozenset[str]:
         """Every id of the ledger that belongs to what goes."""
-        return frozenset({known for fact in self.facts for known in fact.ids} | {one.id for one in self.wordings})
+        return frozenset({entry for fact in self.facts for entry in fact.ids} | {one.id for one in self.wordings})
 
     @property
-    def plan(self) -> Plan:
-        steps = [Step("remove", one.line.place, one.reason, one.line.text) for one in self.going]
-        if self.redacts:
-            reason = say(f"{self.redacts} lines lose their words", f"{self.redacts} 行将去除文字")
-            steps.append(Step("redact", "memory/ledger.jsonl", reason))
-        return Plan(tuple(steps))
+    def words(self) -> set[str]:
+        """Everything that is said of what goes."""
+        said = {wording.words for wording in self.wordings} | {removal.line.whole for removal in self.going}
+        return {words for words in said | {fact.words for fact in self.facts} if words}
+
+
+@dataclass(frozen=True)
+class ForgetReport:
+    """What was forgotten, or would be; and what cleaning up after it did, or would do."""
+
+    plan: ForgetPlan
+    purge_plan: PurgePlan | None = None
+    purged: PurgeReport | None = None
+
+
+def forget(
+    context: ForgetContext,
+    wanted: str,
+    *,
+    choose: Choose | None = None,
+    similar: bool = False,
+    purging: bool = False,
+    dry_run: bool = False,
+) -> ForgetReport:
+    """Forget what is meant; with `purging` from history, backups and the index's bytes as well."""
+    lines, targets = _meant(context, wanted, choose, named_only=not dry_run)
+    if dry_run:
+        plan = _plan_change(context, wanted, targets, lines, similar=similar, purging=purging)
+        return ForgetReport(plan, _plan_purge(context, plan) if purging else None)
+    with lock(context.workspace):  # from looking to writing
+        plan = _plan_change(context, wanted, targets, lines, similar=similar, purging=purging)
+        # What sessions were given last is kept to be shown. First: killed in between, it is done again.
+        injected.redact_injected(context.workspace, Words(plan.words).hold)
+        apply_forget(context, plan)
+    index = context.keeper()
+    index.store.safely(index.current)
+    if not purging:
+        return ForgetReport(plan)
+    cleaning = _plan_purge(context, plan)
+    return ForgetReport(plan, cleaning, purge.apply_purge(context, cleaning))
+
+
+def one_target(context: ForgetContext, wanted: str) -> tuple[list[MemoryLine], Target]:
+    """The one thing that is meant; an error that lists them when there are several."""
+    lines, targets = _meant(context, wanted, None)
+    return lines, targets[0]
+
+
+def _meant(
+    context: ForgetContext, wanted: str, choose: Choose | None, *, named_only: bool = False
+) -> tuple[list[MemoryLine], Sequence[Target]]:
+    """All lines of memory, and what is meant. With `named_only` what a search or a line number gives is not taken for it unasked."""
+    lines = list(memory_lines(context.workspace, context.config))
+    found, certain = find_targets(context, wanted, lines)
+    targets = distinct_targets(found, ledger.entry_states(ledger.read_ledger(context.workspace).records))
+    if choose:
+        return lines, choose(targets, certain)
+    if named_only and (len(targets) > 1 or not certain):
+        raise several_targets(wanted, targets)
+    if len({normal_words(target.words) for target in targets}) > 1:
+        raise several_targets(wanted, targets)
+    return lines, targets
+
+
+def _plan_change(
+    context: ForgetContext,
+    wanted: str,
+    targets: Sequence[Target],
+    lines: Sequence[MemoryLine],
+    *,
+    similar: bool,
+    purging: bool,
+) -> ForgetPlan:
+    plan = plan_forget(context, targets, lines, similar=similar)
+    if not plan and not purging:
+        raise NotFound(
+            f'{wanted} was forgotten before. "--purge" also takes it out of history and backups.',
+            f"{wanted} 之前已经忘记。“--purge”可将其从历史和备份中一并清除。",
+        )
+    return plan
+
+
+def _plan_purge(context: ForgetContext, plan: ForgetPlan) -> PurgePlan:
+    return purge.plan_purge(context, plan.facts, plan.ids, plan.words)
 
 
 def plan_forget(
-    room: ForgetContext, targets: Sequence[Target], lines: Sequence[MemoryLine], *, similar: bool = False
+    context: ForgetContext, targets: Sequence[Target], lines: Sequence[MemoryLine], *, similar: bool = False
 ) -> ForgetPlan:
     """What forgetting the targets would do; `lines` are all lines of memory. Touches nothing."""
-    records = ledger.read_ledger(room.workspace).records
-    known = ledger.entry_states(records)
-    stones = tombstones.load_tombstones(room.workspace)
-    facts = tuple(_whole(fact_of(target, known, superseded=similar), stones) for target in targets)
+    records = ledger.read_ledger(context.workspace).records
+    states = ledger.entry_states(records)
+    stones = tombstones.load_tombstones(context.workspace)
+    facts = tuple(_with_buried(fact_of(target, states, superseded=similar), stones) for target in targets)
     going: dict[tuple[str, int, int], Removal] = {}
     for line in lines:
         reason = next((reason for fact in facts if (reason := fact.reason(line) or _as_title(fact, line))), None)
         if reason and line.words:
-            going[_span(line)] = _removal(line, reason)
-    untagged = [line for line in lines if not (line.layer in TIERS and _TAGS.fullmatch(line.text))]
-    alike = [one for one in _alike(room, facts, untagged) if not _is_settled(one, going)]
+            going[line.span] = _removal(line, reason)
+    alike: list[Removal] = []
+    for removal in _alike(context, facts, lines):
+        # Not what goes anyway, nor a line within which the line that says the fact goes.
+        inner = removal.reason == _among_others() and any(removal.line.covers(one.line) for one in going.values())
+        if not inner and removal.line.span not in going:
+            alike.append(removal)
     if similar:
-        going |= {_span(one.line): one for one in alike}
+        going |= {removal.line.span: removal for removal in alike}
         alike = []
-    kept = _outermost(going.values())
-    wordings = _wordings(facts, kept, known, stones)
-    ids = {known for fact in facts for known in fact.ids} | {one.id for one in wordings}
+    removed = _outermost(going.values())
+    wordings = _wordings(facts, removed, states, stones)
+    ids = {entry for fact in facts for entry in fact.ids} | {wording.id for wording in wordings}
     redacts = sum(record.id in ids and bool(record.text or record.without_it) for record in records)
-    alike = [one for one in _outermost(alike) if not any(_covers(other.line, one.line) for other in kept)]
-    kept += _tags(facts, kept, lines)
-    return ForgetPlan(facts, tuple(kept), tuple(alike), wordings, redacts)
-
-
-def _is_settled(one: Removal, going: Mapping[tuple[str, int, int], Removal]) -> bool:
-    """Whether a line goes anyway, or the line within it that says the fact does."""
-    inner = one.reason == among_others() and any(_covers(one.line, other.line) for other in going.values())
-    return inner or _span(one.line) in going
+    alike = [one for one in _outermost(alike) if not any(other.line.covers(one.line) for other in removed)]
+    removed += _tags(facts, removed, lines)
+    return ForgetPlan(facts, tuple(removed), tuple(alike), wordings, redacts)
 
 
 def _removal(line: MemoryLine, reason: str) -> Removal:
     return Removal(line, reason, None if line.title is None else f"{line.title}…")
+
+
+def _with_buried(fact: Fact, stones: Tombstones) -> Fact:
+    """The fact with every wording that was buried together with it before."""
+    shared = {stone.fact for stone in stones.stones if stone.id in fact.ids}
+    more = {stone.id: say("forgotten before", "之前已忘记") for stone in stones.stones if stone.fact in shared}
+    return replace(fact, ids={**more, **fact.ids})
 
 
 def _as_title(fact: Fact, line: MemoryLine) -> str | None:
@@ -135,204 +222,134 @@ def _as_title(fact: Fact, line: MemoryLine) -> str | None:
     return None
 
 
-def _tags(facts: Sequence[Fact], going: Sequence[Removal], lines: Sequence[MemoryLine]) -> list[Removal]:
-    """The tags that were made of what goes: in the checkpoints that lose a line, and in their summaries and originals."""
-    names = {_name(one.line) for one in going if one.line.layer in TIERS}
-    said = {
-        token
-        for words in (*(fact.words for fact in facts), *(one.line.whole for one in going))
-        for token in tokens(words)
-    }
-    found = []
-    for line in lines:
-        if line.layer not in TIERS or _name(line) not in names or not (listed := _TAGS.fullmatch(line.text)):
-            continue
-        every = [tag.strip() for tag in _COMMA.split(listed[2])]
-        kept = [tag for tag in every if not set(tokens(tag)) <= said]
-        if kept != every:
-            reason = say("tags made of it", "由它得来的标签")
-            found.append(Removal(line, reason, f"{listed[1]}{', '.join(kept)}" if kept else None))
-    return found
-
-
-def _name(line: MemoryLine) -> str:
-    """The name that a checkpoint shares with its summary."""
-    return line.path.rpartition("/")[2].removesuffix(".md").removesuffix(".gist")
-
-
-def _whole(fact: Fact, stones: Tombstones) -> Fact:
-    """The fact with every wording that was buried together with it before."""
-    shared = {stone.fact for stone in stones.stones if stone.id in fact.ids}
-    more = {stone.id: say("forgotten before", "之前已忘记") for stone in stones.stones if stone.fact in shared}
-    return replace(fact, ids={**more, **fact.ids})
-
-
-def _alike(room: ForgetContext, facts: Iterable[Fact], lines: Sequence[MemoryLine]) -> Iterable[Removal]:
+def _alike(context: ForgetContext, facts: Iterable[Fact], lines: Sequence[MemoryLine]) -> Iterable[Removal]:
     """Lines that may say one of the facts in other words, which nothing proves."""
-    found: dict[tuple[str, int, int], Removal] = {}
+    alike: dict[tuple[str, int, int], Removal] = {}
+    lines = [line for line in lines if not (line.layer in TIERS and _TAGS.fullmatch(line.text))]
+    looks_like = say("also looks like it", "看起来也像")
     for fact in facts:
-        said = {normal_words(unmarked(form)) for form in fact.normal if len(form) >= SHORTEST or is_telling(form)} - {
-            ""
-        }
+        forms = {normal_words(unmarked(form)) for form in fact.normal if len(form) >= SHORTEST or is_telling(form)}
+        forms.discard("")
         for line in lines:
-            reason = fact.akin(line) or _holds(said, line)
+            own = normal_words(unmarked(line.words))
+            reason = fact.akin(line) or (_among_others() if any(form in own for form in forms) else None)
             if not reason and line.title is not None and _overlap(fact.words, line.words) >= OVERLAP:
-                reason = say("also looks like it", "看起来也像")
+                reason = looks_like
             if reason and line.words:
-                found.setdefault(_span(line), _removal(line, reason))
-        if not fact.words:
-            continue
-        for hit in room.search(fact.words, LOOKED_AT):
+                alike.setdefault(line.span, _removal(line, reason))
+        for hit in context.search(fact.words, LOOKED_AT) if fact.words else ():
             here = lines_at(lines, hit.path, hit.start_line, hit.end_line)
-            titled = (
-                _overlap(fact.words, hit.heading) >= OVERLAP / 2
-            )  # then that is what is near, not the line below it
-            near = len(here) == 1 and hit.parts.get("cosine", 0.0) >= COSINE and not titled
+            # With a heading like it, the heading is what is near, not the line below it.
+            is_titled = _overlap(fact.words, hit.heading) >= OVERLAP / 2
+            is_near = len(here) == 1 and hit.parts.get("cosine", 0.0) >= COSINE and not is_titled
             for line in here:
-                if near or _overlap(fact.words, line.words) >= OVERLAP:
-                    found.setdefault(_span(line), _removal(line, say("also looks like it", "看起来也像")))
-    return found.values()
+                if is_near or _overlap(fact.words, line.words) >= OVERLAP:
+                    alike.setdefault(line.span, _removal(line, looks_like))
+    return alike.values()
 
 
-def _holds(said: Collection[str], line: MemoryLine) -> str | None:
-    own = normal_words(unmarked(line.words))
-    held = any(form in own for form in said)
-    return among_others() if held else None
-
-
-def among_others() -> str:
+def _among_others() -> str:
     return say("says it among other things", "其中提到了它")
 
 
-def _overlap(one: str, other: str) -> float:
-    mine, theirs = set(tokens(one)), set(tokens(other))
+def _overlap(text: str, other: str) -> float:
+    mine, theirs = set(tokens(text)), set(tokens(other))
     return len(mine & theirs) / len(mine | theirs) if mine and theirs else 0.0
 
 
-def _span(line: MemoryLine) -> tuple[str, int, int]:
-    return line.path, line.start, line.end
-
-
-def _covers(outer: MemoryLine, inner: MemoryLine) -> bool:
-    return outer.path == inner.path and outer.start <= inner.start and inner.end <= outer.end
-
-
-def _outermost(found: Iterable[Removal]) -> list[Removal]:
+def _outermost(removals: Iterable[Removal]) -> list[Removal]:
     """Each line once, in order: what is nested in a line that goes, goes with it."""
     kept: list[Removal] = []
-    for one in sorted(found, key=lambda one: (one.line.path, one.line.start, -one.line.end)):
-        if not kept or not _covers(kept[-1].line, one.line):
-            kept.append(one)
+    for removal in sorted(removals, key=lambda one: (one.line.path, one.line.start, -one.line.end)):
+        if not kept or not kept[-1].line.covers(removal.line):
+            kept.append(removal)
     return kept
 
 
+def _tags(facts: Sequence[Fact], going: Sequence[Removal], lines: Sequence[MemoryLine]) -> list[Removal]:
+    """The tags that were made of what goes: in the checkpoints that lose a line, and in their summaries and originals."""
+
+    def name(line: MemoryLine) -> str:
+        return line.path.rpartition("/")[2].removesuffix(".md").removesuffix(".gist")
+
+    names = {name(removal.line) for removal in going if removal.line.layer in TIERS}
+    texts = (*(fact.words for fact in facts), *(removal.line.whole for removal in going))
+    said = {token for text in texts for token in tokens(text)}
+    removals = []
+    for line in lines:
+        if line.layer not in TIERS or name(line) not in names or not (listed := _TAGS.fullmatch(line.text)):
+            continue
+        tags = [tag.strip() for tag in re.split(r"[,，、]", listed[2])]
+        kept = [tag for tag in tags if not set(tokens(tag)) <= said]
+        if kept != tags:
+            instead = f"{listed[1]}{', '.join(kept)}" if kept else None
+            removals.append(Removal(line, say("tags made of it", "由它得来的标签"), instead))
+    return removals
+
+
 def _wordings(
-    facts: Sequence[Fact], going: Iterable[Removal], known: Mapping[str, EntryState], stones: Tombstones
+    facts: Sequence[Fact], going: Iterable[Removal], states: Mapping[str, EntryState], stones: Tombstones
 ) -> tuple[Wording, ...]:
     """Everything that was said of the facts, each wording once: by the lines that go, and by the ledger."""
-    buried = {stone.id for stone in stones.stones}
-    found: dict[str, Wording] = {}
-
-    def add(words: str, known_id: str, fact: str, *, apart: bool = False) -> None:
-        if words and known_id not in buried:
-            found.setdefault(known_id, Wording(known_id, words, fact, apart))
-
+    wordings: list[Wording] = []
     for fact in facts:
-        add(fact.words, fact.id, fact.id)
+        wordings.append(Wording(fact.id, fact.words, fact.id))
         for entry, reason in fact.ids.items():
-            if (told := known.get(entry)) and told.text:
-                add(told.text, entry, fact.id, apart=reason == superseded_by_it())
-    for gone in going:
-        if gone.line.title is not None:
-            continue
-        belongs = ((fact.id, why) for fact in facts if (why := fact.reason(gone.line)))
-        owner, why = next(belongs, (facts[0].id, ""))
-        add(gone.line.whole, gone.line.id, owner, apart=why in ("", superseded_by_it()))
-    return tuple(found.values())
+            text = states[entry].text if entry in states else None
+            wordings.append(Wording(entry, text or "", fact.id, apart=reason == superseded_by_it()))
+    for removal in going:
+        line = removal.line
+        owners = ((fact.id, why) for fact in facts if (why := fact.reason(line)))
+        owner, why = next(owners, (facts[0].id, ""))
+        words = line.whole if line.title is None else ""
+        wordings.append(Wording(line.id, words, owner, apart=why in ("", superseded_by_it())))
+    buried = {stone.id for stone in stones.stones}
+    first: dict[str, Wording] = {}
+    for wording in wordings:
+        if wording.words and wording.id not in buried:
+            first.setdefault(wording.id, wording)
+    return tuple(first.values())
 
 
-def apply_forget(room: ForgetContext, made: ForgetPlan) -> None:
+def apply_forget(context: ForgetContext, plan: ForgetPlan) -> None:
     """Bury the words in the ledger, then take every line away: one operation, undone as one.
 
     The tombstone comes first: killed in between, nothing is learned again, and doing it again takes the other lines.
     """
-    if not made:
+    if not plan:
         return
-    with operation(room.workspace, room.clock, "forget", room.config) as op:
+    with operation(context.workspace, context.clock, "forget", context.config) as op:
         files: dict[Path, list[Removal]] = {}
-        for one in made.going:
-            files.setdefault(disk.real(one.line.full), []).append(one)  # one file may go by two names
-        contents = [(going, _still(room, [one.line for one in going])) for going in files.values()]
-        bury(op, made)
-        for going, data in contents:
-            instead = {one.line.start: one.instead for one in going if one.instead is not None}
-            write_memory(op, going[0].line.full, data, without_lines(data, [one.line for one in going], instead))
+        for removal in plan.going:
+            files.setdefault(disk.real(removal.line.full), []).append(removal)  # one file may go by two names
+        contents: list[bytes] = []
+        for removals in files.values():
+            first = removals[0].line
+            data = read_memory(first.full)
+            now = {(line.start, line.end, line.text) for line in lines_of(first.path, first.full, first.layer, data)}
+            if any((one.line.start, one.line.end, one.line.text) not in now for one in removals):
+                raise changed_outside(context.workspace.relative(first.full))
+            contents.append(data)
+        _bury(op, plan)
+        for removals, data in zip(files.values(), contents, strict=True):
+            instead = {one.line.start: one.instead for one in removals if one.instead is not None}
+            after = without_lines(data, [one.line for one in removals], instead)
+            write_memory(op, removals[0].line.full, data, after)
 
 
-def _still(room: ForgetContext, lines: Sequence[MemoryLine]) -> bytes:
-    """The file, in which the lines must stand where they stood; what was added below does not matter."""
-    first = lines[0]
-    path, data = first.full, read_memory(first.full)
-    now = {(line.start, line.end, line.text) for line in lines_of(first.path, path, first.layer, data)}
-    if any((line.start, line.end, line.text) not in now for line in lines):
-        raise changed_outside(room.workspace.relative(path))
-    return data
-
-
-def bury(op: Operation, made: ForgetPlan) -> None:
+def _bury(op: Operation, plan: ForgetPlan) -> None:
     """Take the words out of the ledger's earlier lines and put the tombstones below them."""
-    redact_ledger(op, made.ids, lambda _: False)
-    if not made.wordings:
+    redact_ledger(op, plan.ids)
+    if not plan.wordings:
         return
     key = tombstones.workspace_key(op)
     now = op.clock.now()
     records = []
-    for one, vectors in zip(made.wordings, vectors_of([one.words for one in made.wordings]), strict=True):
-        stone = tombstones.new_tombstone(key, one.words, known=one.id, fact=one.fact, apart=one.apart, vectors=vectors)
-        more = {tombstones.FIELD: stone}
+    for wording, vectors in zip(plan.wordings, vectors_of([one.words for one in plan.wordings]), strict=True):
+        stone = tombstones.new_tombstone(
+            key, wording.words, known=wording.id, fact=wording.fact, apart=wording.apart, vectors=vectors
+        )
         at = now.isoformat(timespec="seconds")
-        records.append(Record(one.id, at, "forgotten", valid_to=now.date().isoformat(), more=more))
+        more = {tombstones.FIELD: stone}
+        records.append(Record(wording.id, at, "forgotten", valid_to=now.date().isoformat(), more=more))
     ledger.write_records(op, *records)
-
-
-def redact_ledger(op: Operation, ids: Collection[str], holds: Callable[[str], bool]) -> int:
-    """Take the words out of the lines of these ids, and whatever holds them out of all others; how many lines changed."""
-    path = op.workspace.ledger
-    data = disk.read_bytes(path)
-    if data is None:
-        return 0
-    lines = data.split(b"\n")
-    count = 0
-    for at, line in enumerate(lines):
-        if (redacted := _redacted(line, ids, holds)) is not None:
-            lines[at] = redacted
-            count += 1
-    if count:
-        rewrite(op, path, b"\n".join(lines), read=disk.digest(data))
-    return count
-
-
-def _redacted(line: bytes, ids: Collection[str], holds: Callable[[str], bool]) -> bytes | None:
-    """The line without its words; None when it has none to lose."""
-    try:
-        told = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(told, dict):
-        return None
-    if told.get("id") in ids:
-        changed_to = {name: value for name, value in told.items() if name != "without_it"} | {"text": None}
-    else:
-        changed_to = {name: _without_words(value, holds) for name, value in told.items()}
-    if changed_to == told:
-        return None
-    ending = b"\r" if line.endswith(b"\r") else b""
-    return jsonl.dump_row(changed_to).rstrip("\n").encode() + ending
-
-
-def _without_words(value: Any, holds: Callable[[str], bool]) -> Any:
-    if isinstance(value, str):
-        return None if holds(value) else value
-    if isinstance(value, dict):
-        return {name: _without_words(one, holds) for name, one in value.items()}
-    return [_without_words(one, holds) for one in value] if isinstance(value, list) else value

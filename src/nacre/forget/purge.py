@@ -3,31 +3,32 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 import json
 import os
+import re
 import sqlite3
-from collections.abc import Container, Iterable, Iterator, Sequence
+import stat
+import zlib
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from nacre.capture.checkpoint import NAME_LENGTH
 from nacre.errors import NacreError
-from nacre.forget import traces
-from nacre.forget.apply import ForgetPlan, redact_ledger
 from nacre.forget.related import Fact
 from nacre.forget.target import ForgetContext, MemoryLine, is_telling, lines_of, read_memory, without_lines
-from nacre.forget.traces import Trace, Words
 from nacre.i18n import say
-from nacre.index.sessions import SESSIONS_FILE as SESSIONS
+from nacre.index.sessions import SESSIONS_FILE
 from nacre.index.store import Store, scrub
 from nacre.model.workspace import Workspace, slug_of
 from nacre.text.tokens import tokens
-from nacre.vault import disk, injected, ledger, provenance, tombstones
-from nacre.vault import history as vault_history
+from nacre.vault import disk, injected, jsonl, ledger, provenance, tombstones
 from nacre.vault.cache import cache_folder
 from nacre.vault.entries import bare_words, normal_words
 from nacre.vault.files import memory_files
-from nacre.vault.history import operation, operations_file, read_history
+from nacre.vault.history import Operation, load_blob, operation, operations_file, read_history
 from nacre.vault.lock import lock
 from nacre.vault.tombstones import Tombstones
 from nacre.vault.writing import rewrite
@@ -35,7 +36,7 @@ from nacre.vault.writing import rewrite
 
 @dataclass(frozen=True)
 class SourceSession:
-    """A talk whose transcript, which is the agent's, still holds what was forgotten."""
+    """A session whose transcript, which is the agent's, still holds what was forgotten."""
 
     agent: str
     session: str
@@ -70,42 +71,56 @@ class PurgeReport:
     rebuilt: bool = False  # the index was made anew, and its vectors are to be
 
 
-def plan_purge(room: ForgetContext, forgotten: ForgetPlan) -> PurgePlan:
+def plan_purge(context: ForgetContext, facts: Sequence[Fact], ids: frozenset[str], words: Collection[str]) -> PurgePlan:
     """What purging would clean. Words that nobody remembers are known again by their tombstones where they still stand."""
-    workspace = room.workspace
-    ids = frozenset(forgotten.ids)
+    workspace = context.workspace
     stones = tombstones.load_tombstones(workspace).only(ids)
-    said = {one.words for one in forgotten.wordings} | {one.line.whole for one in forgotten.going}
-    said |= {fact.words for fact in forgotten.facts}
-    kept = list(_history_contents(workspace))
-    backups = _backups(workspace)
-    for text in (*(data for _, data in kept), *(read_memory(path) for path in backups)):
-        said |= _recognised(text, stones, ids)
-    words = Words(_with_names(filter(None, said)))
-    held = tuple(dict.fromkeys(name for name, data in kept if words.found(data))) if words else ()
-    undoes = tuple(
-        one.id
-        for one in read_history(workspace).operations
-        if any({change.before, change.after, change.bytes} & set(held) for change in one.changes)
+    history = list(_history_contents(workspace))
+    backups = {
+        path: read_memory(path)
+        for path in sorted(workspace.archive.glob("*.bak-*"))
+        if path.is_file() and not path.is_symlink()
+    }
+    said = set(words).union(
+        *(_recognised(data, stones, ids) for data in (*(data for _, data in history), *backups.values()))
     )
-    cleaned = tuple((path, gone) for path in backups if (gone := _gone(workspace, path, forgotten.facts, said)))
-    marks = {mark for fact in forgotten.facts for mark in fact.marks}
-    return PurgePlan(ids, tuple(sorted(filter(None, said))), held, undoes, cleaned, _sessions(workspace, marks, ids))
+    wanted = Words(_with_names(said))
+    held = dict.fromkeys(name for name, data in history if wanted.found(data))
+    undoes = tuple(
+        operation_.id
+        for operation_ in read_history(workspace).operations
+        if any({change.before, change.after, change.bytes} & held.keys() for change in operation_.changes)
+    )
+    forms = set(map(normal_words, said))
+    cleaned: list[tuple[Path, tuple[MemoryLine, ...]]] = []
+    for path, data in backups.items():
+        lines = tuple(
+            line
+            for line in lines_of(workspace.relative(path), path, "longterm", data)
+            if (line.is_telling and line.normal in forms) or any(fact.reason(line) for fact in facts)
+        )
+        if lines:
+            cleaned.append((path, lines))
+    sessions: dict[tuple[str, str], SourceSession] = {}
+    marks = {mark for fact in facts for mark in fact.marks}
+    for captured in provenance.read_provenance(workspace).captured:
+        if marks & captured.bullets.keys():
+            session = SourceSession(captured.agent, captured.transcript or captured.session, captured.day)
+            sessions.setdefault((captured.day, captured.session), session)
+    states = ledger.entry_states(ledger.read_ledger(workspace).records)
+    for source in (states[entry].source for entry in ids if entry in states):
+        if name := source.get("session"):
+            day = source.get("day", "")
+            sessions.setdefault((day, name), SourceSession("", name, day))
+    return PurgePlan(ids, tuple(sorted(said)), tuple(held), undoes, tuple(cleaned), tuple(sessions.values()))
 
 
 def _history_contents(workspace: Workspace) -> Iterator[tuple[str, bytes]]:
-    """Every content that history keeps, by its hash."""
-    for path in traces.below(workspace.history / "blobs"):
+    """Every content that history keeps, by its hash; a compressed log is kept as one."""
+    for path in files_below(workspace.history / "blobs"):
         name = path.parent.name + path.name
         with contextlib.suppress(NacreError):
-            for _, content in traces.contents(
-                vault_history.load_blob(workspace.history, name)
-            ):  # a compressed log is kept as one
-                yield name, content
-
-
-def _backups(workspace: Workspace) -> list[Path]:
-    return sorted(path for path in workspace.archive.glob("*.bak-*") if path.is_file() and not path.is_symlink())
+            yield from ((name, data) for _, data in contents(load_blob(workspace.history, name)))
 
 
 def _recognised(data: bytes, stones: Tombstones, ids: frozenset[str]) -> set[str]:
@@ -114,112 +129,23 @@ def _recognised(data: bytes, stones: Tombstones, ids: frozenset[str]) -> set[str
     texts: list[str] = []
     for line in data.decode("utf-8", "replace").splitlines():
         if line.startswith("{"):
-            told = _object(line)
-            if told.get("id") in ids:
-                found |= {value for name in ("text", "without_it") if isinstance(value := told.get(name), str)}
+            row = _parse_row(line)
+            if row.get("id") in ids:
+                found |= {value for name in ("text", "without_it") if isinstance(value := row.get(name), str)}
         elif line.strip():
             texts.append(line)
     if stones and texts:
         texts += [line.whole for line in lines_of("", Path(), "note", data) if line.whole != line.words]
-        found |= {text for text, met in zip(texts, stones.exactly(texts), strict=True) if met}
-    return {words for one in found if (words := bare_words(one))}
+        found |= {text for text, same in zip(texts, stones.exactly(texts), strict=True) if same}
+    return {words for text in found if (words := bare_words(text))}
 
 
-def _object(line: str) -> dict[str, object]:
+def _parse_row(line: str | bytes) -> dict[str, Any]:
     try:
-        told = json.loads(line)
+        row = json.loads(line)
     except (ValueError, RecursionError):
         return {}
-    return told if isinstance(told, dict) else {}
-
-
-def _gone(workspace: Workspace, path: Path, facts: Sequence[Fact], said: Iterable[str]) -> tuple[MemoryLine, ...]:
-    """The lines of a backup that say what was forgotten."""
-    forms = {normal_words(one) for one in said if one}
-    found = lines_of(workspace.relative(path), path, "longterm", read_memory(path))
-    return tuple(
-        line for line in found if (line.is_telling and line.normal in forms) or any(fact.reason(line) for fact in facts)
-    )
-
-
-def _sessions(workspace: Workspace, marks: set[str], ids: Iterable[str]) -> tuple[SourceSession, ...]:
-    """The talks that the lines were learned from, as the trail and the ledger know them."""
-    found: dict[tuple[str, str], SourceSession] = {}
-    for one in provenance.read_provenance(workspace).captured:
-        if marks & one.bullets.keys():
-            found.setdefault((one.day, one.session), SourceSession(one.agent, one.transcript or one.session, one.day))
-    known = ledger.entry_states(ledger.read_ledger(workspace).records)
-    for entry in ids:
-        source = known[entry].source if entry in known else {}
-        if session := source.get("session"):
-            day = source.get("day", "")
-            found.setdefault((day, session), SourceSession("", session, day))
-    return tuple(found.values())
-
-
-def apply_purge(room: ForgetContext, made: PurgePlan) -> PurgeReport:
-    """Clean all of it, then search every file for the words. What is done here is not undone."""
-    workspace = room.workspace
-    words, wanted = Words(made.words), _with_names(made.words)
-    with lock(workspace):
-        with operation(workspace, room.clock, "forget", room.config) as op:
-            for path, lines in made.backups:
-                data = read_memory(path)
-                if remaining := _still_there(path, lines, data):
-                    rewrite(op, path, without_lines(data, remaining), read=disk.digest(data))
-            redact_ledger(op, made.ids, words.hold)
-        _empty_history(workspace, Words(wanted))
-        injected.redact_injected(workspace, words.hold)
-        for folder in _folders(room):
-            disk.clean_stale(folder)
-    standing = tuple(_in_files(room, Words(wanted))) if words else tuple(_by_hash(room, made.ids))
-    indexed = {found.full for found in memory_files(workspace, room.config)}
-    still = {one.words for one in standing if str(one.path) in indexed}
-    gone = [one for one in wanted if one not in still]  # what a file holds, its index may hold
-    rebuilt = _clean_index(room, Words(gone))
-    named = {one.path for one in standing}
-    tokens_of = (one for one in _in_full_text(room, made.words) if one.path not in named)
-    found = (*standing, *_in_index(room, gone), *tokens_of)
-    extra = _extra_files(room)
-    places = (Remaining(workspace.relative(one.path), one.line, _why_left(room, one, extra)) for one in found)
-    return PurgeReport(made, tuple(dict.fromkeys(places)), rebuilt)
-
-
-def _still_there(path: Path, lines: Sequence[MemoryLine], data: bytes) -> list[MemoryLine]:
-    now = {(line.start, line.end, line.text) for line in lines_of("", path, "longterm", data)}
-    return [line for line in lines if (line.start, line.end, line.text) in now]
-
-
-def _empty_history(workspace: Workspace, words: Words) -> None:
-    """Delete every earlier content that holds the words, those of this very operation too."""
-    for name in {name for name, data in _history_contents(workspace) if words.found(data)}:
-        disk.remove(workspace.history / "blobs" / name[:2] / name[2:])
-
-
-def _folders(room: ForgetContext) -> set[Path]:
-    roots = (room.workspace.root, room.workspace.tiers(room.config.tiers.path))
-    return {Path(place) for root in roots for place, _, _ in os.walk(root)}
-
-
-def _clean_index(room: ForgetContext, words: Words) -> bool:
-    """Take what is gone out of the free parts of the index too; where that is not enough, make it anew. Whether it was."""
-    keeper = room.keeper()
-    store = keeper.store
-    if not store.on_disk:
-        return False
-    for old in store.path.parent.glob(f"{store.path.name}.damaged-*"):
-        disk.remove(old)
-    with contextlib.suppress(sqlite3.Error, NacreError):
-        store.safely(lambda: scrub(store, keeper.current()))
-        store.db.execute("vacuum")
-        store.db.execute("pragma wal_checkpoint(truncate)").fetchall()
-    if not any(traces.in_file(path, words) for path in _index_files(store)):
-        return False
-    store.close()
-    for path in _index_files(store):
-        path.unlink(missing_ok=True)
-    store.safely(keeper.current)
-    return True
+    return row if isinstance(row, dict) else {}
 
 
 def _with_names(words: Iterable[str]) -> list[str]:
@@ -228,93 +154,145 @@ def _with_names(words: Iterable[str]) -> list[str]:
     return every + [slug for one in every if is_telling(slug := slug_of(one)[:NAME_LENGTH].strip("-"))]
 
 
+def redact_ledger(op: Operation, ids: Collection[str], holds: Callable[[str], bool] = lambda _: False) -> None:
+    """Take the words out of the lines of these ids, and whatever holds them out of all others."""
+    path = op.workspace.ledger
+    data = disk.read_bytes(path) or b""
+    lines = data.split(b"\n")
+    for at, line in enumerate(lines):
+        row = _parse_row(line)
+        if row.get("id") in ids:
+            redacted = {name: value for name, value in row.items() if name != "without_it"} | {"text": None}
+        else:
+            redacted = {name: _without_words(value, holds) for name, value in row.items()}
+        if redacted != row:
+            lines[at] = jsonl.dump_row(redacted).rstrip("\n").encode() + (b"\r" if line.endswith(b"\r") else b"")
+    if (after := b"\n".join(lines)) != data:
+        rewrite(op, path, after, read=disk.digest(data))
+
+
+def _without_words(value: Any, holds: Callable[[str], bool]) -> Any:
+    if isinstance(value, str):
+        return None if holds(value) else value
+    if isinstance(value, dict):
+        return {name: _without_words(inner, holds) for name, inner in value.items()}
+    return [_without_words(inner, holds) for inner in value] if isinstance(value, list) else value
+
+
+def apply_purge(context: ForgetContext, plan: PurgePlan) -> PurgeReport:
+    """Clean all of it, then search every file for the words. What is done here is not undone."""
+    workspace, config = context.workspace, context.config
+    words, wanted = Words(plan.words), _with_names(plan.words)
+    with lock(workspace):
+        with operation(workspace, context.clock, "forget", config) as op:
+            for path, lines in plan.backups:
+                data = read_memory(path)
+                now = {(line.start, line.end, line.text) for line in lines_of("", path, "longterm", data)}
+                if left := [line for line in lines if (line.start, line.end, line.text) in now]:
+                    rewrite(op, path, without_lines(data, left), read=disk.digest(data))
+            redact_ledger(op, plan.ids, words.hold)
+        # Every earlier content that holds the words goes, those of this very operation too.
+        held = Words(wanted)
+        for name in {name for name, data in _history_contents(workspace) if held.found(data)}:
+            disk.remove(workspace.history / "blobs" / name[:2] / name[2:])
+        injected.redact_injected(workspace, words.hold)
+        for root in (workspace.root, workspace.tiers(config.tiers.path)):
+            for place, _, _ in os.walk(root):
+                disk.clean_stale(Path(place))
+    files = list(memory_files(workspace, config))
+    extra = {file.full for file in files if file.layer == "extra"}
+    traces = list(_in_files(context, Words(wanted), extra) if words else _by_tombstone(context, plan.ids, extra))
+    still = {trace.words for trace in traces if str(trace.path) in {file.full for file in files}}
+    gone = [one for one in wanted if one not in still]  # what a file holds, its index may hold
+    rebuilt = _clean_index(context, Words(gone))
+    named = {trace.path for trace in traces}
+    store = context.keeper().store
+    if store.on_disk:
+        plain = Words(gone)
+        traces += [trace for path in _index_files(store) for trace in traces_in(path, plain)]
+        traces += [trace for trace in _in_full_text(context, store, plan.words) if trace.path not in named]
+    remaining = (Remaining(workspace.relative(one.path), one.line, _why_left(context, one, extra)) for one in traces)
+    return PurgeReport(plan, tuple(dict.fromkeys(remaining)), rebuilt)
+
+
+def _clean_index(context: ForgetContext, words: Words) -> bool:
+    """Take what is gone out of the free parts of the index too; where that is not enough, make it anew. Whether it was."""
+    index = context.keeper()
+    store = index.store
+    if not store.on_disk:
+        return False
+    for old in store.path.parent.glob(f"{store.path.name}.damaged-*"):
+        disk.remove(old)
+    with contextlib.suppress(sqlite3.Error, NacreError):
+        store.safely(lambda: scrub(store, index.current()))
+        store.db.execute("vacuum")
+        store.db.execute("pragma wal_checkpoint(truncate)").fetchall()
+    if not any(traces_in(path, words) for path in _index_files(store)):
+        return False
+    store.close()
+    for path in _index_files(store):
+        path.unlink(missing_ok=True)
+    store.safely(index.current)
+    return True
+
+
 def _index_files(store: Store) -> list[Path]:
     return [path for path in store.path.parent.glob(f"{store.path.name}*") if path.is_file()]
 
 
-def _roots(room: ForgetContext) -> list[Path]:
-    """Wherever Nacre writes: the workspace, the layers and their counts, the index, the session cache; and the user's library."""
-    config, store = room.config, room.keeper().store
-    own = [
-        room.workspace.tiers(config.tiers.path),
-        room.workspace.refcount(config.tiers.path),
-        cache_folder(config.cache.path),
-    ]
-    index = [store.path.parent] if store.on_disk else []
-    return [room.workspace.root, *own, *index, *map(Path, sorted(_extra_files(room)))]
+def _roots(context: ForgetContext, extra: Iterable[str]) -> list[Path]:
+    """Wherever Nacre writes: the workspace, the layers and their counts, the session cache, the index; and the user's library."""
+    workspace, config, store = context.workspace, context.config, context.keeper().store
+    layers = config.tiers.path
+    roots = [workspace.root, workspace.tiers(layers), workspace.refcount(layers), cache_folder(config.cache.path)]
+    return [*roots, *([store.path.parent] if store.on_disk else []), *map(Path, sorted(extra))]
 
 
-def _extra_files(room: ForgetContext) -> set[str]:
-    """The user's own files that are searched beside the workspace."""
-    return {found.full for found in memory_files(room.workspace, room.config) if found.layer == "extra"}
-
-
-def _in_files(room: ForgetContext, words: Words) -> Iterator[Trace]:
+def _in_files(context: ForgetContext, words: Words, extra: Iterable[str]) -> Iterator[Trace]:
     """Every place that Nacre writes, or searches, and that still holds the words; but for the index."""
-    index = room.keeper().store
-    skip = _index_files(index) if index.on_disk else []
-    return (one for one in traces.scan(_roots(room), words) if one.path not in skip)
+    store = context.keeper().store
+    skip = _index_files(store) if store.on_disk else []
+    return (trace for trace in scan(_roots(context, extra), words) if trace.path not in skip)
 
 
-def _in_index(room: ForgetContext, words: Sequence[str]) -> list[Trace]:
-    """Where the index still holds the words."""
-    store = room.keeper().store
-    plain = Words(words)
-    return [one for path in _index_files(store) for one in traces.in_file(path, plain)] if store.on_disk else []
-
-
-def _in_full_text(room: ForgetContext, words: Sequence[str]) -> Iterator[Trace]:
+def _in_full_text(context: ForgetContext, store: Store, words: Sequence[str]) -> Iterator[Trace]:
     """Where the full text of an index still holds the tokens of the words one after the other: in the file that a passage is of,
     in a transcript, or in the index itself, when no file has them any more."""
-    store = room.keeper().store
-    for path in (store.path, store.path.parent / SESSIONS) if store.on_disk else ():
-        if not path.is_file():
-            continue
+    for path in filter(Path.is_file, (store.path, store.path.parent / SESSIONS_FILE)):
         try:
-            for shown, one, line in _in_database(path, words):
-                if shown and path.name != SESSIONS:
-                    yield Trace(room.workspace.root / shown, one, line)
-                else:
-                    yield Trace(path, one, None)
+            with contextlib.closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as db:
+                tables = db.execute("select name from sqlite_master where sql like 'create virtual%using fts5(%'")
+                for (name,) in tables.fetchall():
+                    query = (  # the name is from the database's own list
+                        f"select f.path, c.first from {name} left join chunks c on c.id = {name}.rowid"  # noqa: S608
+                        f" left join files f on f.id = c.file where {name} match ?"
+                    )
+                    for one in filter(is_telling, words):
+                        for shown, line in db.execute(query, (f'"{" ".join(tokens(one))}"',)).fetchall():
+                            if shown and path.name != SESSIONS_FILE:
+                                yield Trace(context.workspace.root / shown, one, line)
+                            else:
+                                yield Trace(path, one)
         except sqlite3.Error:
-            yield Trace(path, "", inside=traces.UNREADABLE)
+            yield Trace(path, "", inside=UNREADABLE)
 
 
-def _in_database(path: Path, words: Sequence[str]) -> list[tuple[str | None, str, int | None]]:
-    """The passages of an index whose tokens hold the words: their file, the words, their line."""
-    with contextlib.closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as db:
-        tables = db.execute("select name from sqlite_master where sql like 'create virtual%using fts5(%'").fetchall()
-        return [
-            (shown, one, line)
-            for (name,) in tables
-            for one in filter(is_telling, words)
-            for shown, line in db.execute(  # the name is from the database's own list
-                f"select f.path, c.first from {name} left join chunks c on c.id = {name}.rowid"  # noqa: S608
-                f" left join files f on f.id = c.file where {name} match ?",
-                (f'"{" ".join(tokens(one))}"',),
-            )
-        ]
-
-
-def _by_hash(room: ForgetContext, ids: frozenset[str]) -> Iterator[Trace]:
+def _by_tombstone(context: ForgetContext, ids: frozenset[str], extra: Iterable[str]) -> Iterator[Trace]:
     """Lines that are known by a tombstone alone."""
-    stones = tombstones.load_tombstones(room.workspace).only(ids)
-    for root in _roots(room) if stones else ():
-        for path in traces.below(root):
-            texts = (
-                read_memory(path).decode("utf-8", "replace").split("\n") if path.stat().st_size < traces.PIECE else []
-            )
-            met = stones.exactly(texts)
-            yield from (Trace(path, "", number) for number, same in enumerate(met, 1) if same)
+    stones = tombstones.load_tombstones(context.workspace).only(ids)
+    for root in _roots(context, extra) if stones else ():
+        for path in files_below(root):
+            if path.stat().st_size < PIECE:
+                same = stones.exactly(read_memory(path).decode("utf-8", "replace").split("\n"))
+                yield from (Trace(path, "", number) for number, is_same in enumerate(same, 1) if is_same)
 
 
-def _why_left(room: ForgetContext, trace: Trace, extra: Container[str]) -> str:
+def _why_left(context: ForgetContext, trace: Trace, extra: Collection[str]) -> str:
     """Why words stand where they do, and who can take them out."""
-    workspace, config = room.workspace, room.config
-    shown = workspace.relative(trace.path)
-    if trace.inside == traces.UNREADABLE:
+    workspace, config = context.workspace, context.config
+    if trace.inside == UNREADABLE:
         return cannot_be_read()
-    if trace.inside == traces.NAME:
+    if trace.inside == NAME:
         return say("the name of the file says it: rename it", "文件名包含该内容：请重命名")
     if trace.path.name.startswith("sessions.sqlite"):
         return say(
@@ -331,7 +309,9 @@ def _why_left(room: ForgetContext, trace: Trace, extra: Container[str]) -> str:
         return say("the cache of a session: nacre cache clear", "会话缓存：请运行 nacre cache clear")
     if workspace.machine in trace.path.parents or trace.path.name.startswith("index.sqlite"):
         return say("Nacre's own file: run the command again", "Nacre 自己的文件：请再次运行命令")
-    if not _is_memory(shown):
+    ours = ("memory/", "memory_fs/", "projects/", "MEMORY.md", "USER.md", "SESSION-STATE.md", "promote_report.md")
+    shown = workspace.relative(trace.path)
+    if not shown.startswith(ours) and not Path(shown).is_absolute():  # outside the workspace only layers are looked at
         return own_file()
     return say(
         "a line that says more than that: --similar takes it, or edit it",
@@ -347,7 +327,168 @@ def own_file() -> str:
     return say("your own file: edit it yourself", "您自己的文件：请自行编辑")
 
 
-def _is_memory(shown: str) -> bool:
-    """Whether a path, as users see it, is one of memory; of those outside the workspace only layers are looked at."""
-    ours = ("memory/", "memory_fs/", "projects/", "MEMORY.md", "USER.md", "SESSION-STATE.md", "promote_report.md")
-    return shown.startswith(ours) or Path(shown).is_absolute()
+# Searching the bytes of files for words: plain, escaped in JSON, compressed by zlib or gzip, in databases.
+
+LARGEST = 500_000_000  # bytes that are unpacked of one stream
+PIECE, SHARED = 1 << 25, 1 << 16  # bytes of a large file that are looked at together, and that neighbours share
+UNREADABLE, NAME = "unreadable", "name"
+DISTINCTIVE = 16  # bytes; words shorter than that may stand anywhere, and count only as a line of their own
+_SIGNS = re.compile(r"\A[\s>*+#-]*(?:\[[^\]]{1,12}\]\s*)?|[\s.,;:!?。，；：！？…\"”]+\Z")
+_MARKS = re.compile(r"\]\([^()\n]{0,1000}\)|[*_`~\[\]]")  # of Markdown, with where a link leads
+_ZLIB = re.compile(rb"\x78[\x01\x5e\x9c\xda]")  # how a stream begins
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A place where words still stand. `inside` says how they are packed there, where they are, or that it cannot be read."""
+
+    path: Path
+    words: str
+    line: int | None = None
+    inside: str = ""
+
+
+class Words:
+    """Words to look for, whatever their case, the space and the marks of Markdown between them."""
+
+    def __init__(self, words: Iterable[str]) -> None:
+        self._long: dict[bytes, list[str]] = {}
+        self._short: dict[bytes, list[str]] = {}
+        for one in dict.fromkeys(words):
+            bare = _SIGNS.sub("", one)
+            for text in (bare, _SIGNS.sub("", unmarked(bare))):
+                for spelled in (text, json.dumps(text, ensure_ascii=False)[1:-1], json.dumps(text)[1:-1]):
+                    if form := _squeezed(spelled):
+                        (self._short if len(form) < DISTINCTIVE else self._long).setdefault(form, []).append(one)
+
+    def __bool__(self) -> bool:
+        return bool(self._long or self._short)
+
+    def found(self, data: bytes) -> list[str]:
+        """Which of the words stand in the bytes."""
+        text = data.decode("utf-8", "replace")
+        found = self._whole_lines(data)
+        for squeezed in dict.fromkeys((_squeezed(text), _squeezed(unmarked(text)))):
+            phrases = (form for form in self._short if _is_phrase(form) and _stands_alone(form, squeezed))
+            found += [one for form in phrases for one in self._short[form]]
+            found += [one for form, same in self._long.items() if form in squeezed for one in same]
+        return list(dict.fromkeys(found))
+
+    def hold(self, text: str) -> bool:
+        """Whether any of the words stand in a text: short ones only as a line of it."""
+        forms = (_squeezed(text), _squeezed(unmarked(text)))
+        return any(long in form for form in forms for long in self._long) or bool(
+            self._whole_lines(text.encode("utf-8", "replace"))
+        )
+
+    def _whole_lines(self, data: bytes) -> list[str]:
+        """The short words that are a line of their own."""
+        found: list[str] = []
+        for line in data.split(b"\n") if self._short else ():
+            bare = _SIGNS.sub("", line.decode("utf-8", "replace"))
+            forms = (_squeezed(bare), _squeezed(_SIGNS.sub("", unmarked(bare))))
+            found += [one for form in forms for one in self._short.get(form, ())]
+        return found
+
+
+def _squeezed(text: str) -> bytes:
+    """A text as it is compared: case folded, space of any length as one."""
+    return " ".join(text.casefold().split()).encode("utf-8", "replace")
+
+
+def unmarked(text: str) -> str:
+    """A text without the marks of Markdown: emphasis, code, links."""
+    return _MARKS.sub("", text)
+
+
+def _is_phrase(form: bytes) -> bool:
+    """Whether short words say enough to be looked for within a line: several words, a number, some Chinese."""
+    text = form.decode("utf-8", "replace")
+    letters = [sign for sign in text if sign.isalnum()]
+    wide = sum(sign > "\u2e7f" for sign in letters)
+    return wide >= 4 or sum(map(str.isdigit, letters)) >= 4 or (len(text.split()) >= 2 and len(letters) >= 6)
+
+
+def _stands_alone(form: bytes, data: bytes) -> bool:
+    """Whether short words stand somewhere, not as a part of longer ones."""
+    at = data.find(form)
+    while at >= 0:
+        before, after = data[at - 1 : at], data[at + len(form) : at + len(form) + 1]
+        joins = (before.isalnum() and form[:1].isalnum()) or (form[-1:].isalnum() and after.isalnum())
+        if not joins:
+            return True
+        at = data.find(form, at + 1)
+    return False
+
+
+def scan(roots: Iterable[Path], words: Words, *, skip: Iterable[Path] = ()) -> Iterator[Trace]:
+    """Every place below the roots where the words stand, once for each file and word: in it, or in its name. Links are not
+    followed, and the history of git is left out."""
+    skipped = {os.path.realpath(path) for path in skip}
+    seen: set[str] = set()
+    for root in roots:
+        for path in files_below(root, skipped):
+            if (real := os.path.realpath(path)) not in seen:
+                seen.add(real)
+                yield from (Trace(path, one, inside=NAME) for one in words.found(path.name.encode("utf-8", "replace")))
+                yield from traces_in(path, words)
+
+
+def files_below(root: Path, skipped: Collection[str] = ()) -> Iterator[Path]:
+    """Every ordinary file below a folder, or the file itself; in order."""
+
+    def is_file(path: Path) -> bool:
+        try:
+            return stat.S_ISREG(os.lstat(path).st_mode)
+        except OSError:
+            return False
+
+    if is_file(root):
+        yield root
+    for place, folders, names in os.walk(root):
+        folders[:] = sorted(
+            name for name in folders if name != ".git" and os.path.realpath(os.path.join(place, name)) not in skipped
+        )
+        yield from filter(is_file, (Path(place, name) for name in sorted(names)))
+
+
+def traces_in(path: Path, words: Words) -> list[Trace]:
+    """The words that stand in one file. A large one is looked at in pieces, as it is."""
+    traces: dict[str, Trace] = {}
+    try:
+        with path.open("rb") as file:
+            data = file.read(PIECE)
+            is_large = len(data) == PIECE
+            for how, content in contents(data) if not is_large else ():
+                for one in words.found(content):
+                    line = None if how else _line_of(content, one)
+                    traces.setdefault(one, Trace(path, one, line, how))
+            while is_large and len(data) > SHARED:
+                for one in words.found(data):
+                    traces.setdefault(one, Trace(path, one))
+                data = data[-SHARED:] + file.read(PIECE)
+    except FileNotFoundError:
+        return []
+    except OSError:
+        return [Trace(path, "", inside=UNREADABLE)]
+    return list(traces.values())
+
+
+def _line_of(data: bytes, words: str) -> int | None:
+    """The line that the words stand on; none in a database, or where they go over several."""
+    if b"\0" in data[:4096]:
+        return None
+    wanted = Words([words])
+    return next((number for number, line in enumerate(data.split(b"\n"), 1) if wanted.found(line)), None)
+
+
+def contents(data: bytes) -> Iterator[tuple[str, bytes]]:
+    """What a file holds: its bytes, and what is packed in them."""
+    yield "", data
+    try:
+        if data.startswith(b"\x1f\x8b"):
+            yield "gzip", gzip.decompress(data)
+        elif _ZLIB.match(data) and (unpacked := zlib.decompressobj().decompress(data, LARGEST)):
+            yield "zlib", unpacked
+    except (OSError, EOFError, zlib.error):
+        return

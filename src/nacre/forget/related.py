@@ -13,7 +13,7 @@ from nacre.vault.ledger import EntryState
 
 @dataclass(frozen=True)
 class Fact:
-    """One thing that memory knows. Its ids in the ledger and its marks in the trail each say why they belong to it."""
+    """One thing that memory knows. Its ids in the ledger and its marks in the provenance each say why they belong to it."""
 
     id: str
     words: str
@@ -24,28 +24,23 @@ class Fact:
     named: MemoryLine | None = None  # the line that the user pointed at
     origins: frozenset[tuple[str, str]] = (
         frozenset()
-    )  # days and marks of the bullets that the ledger says it was made of
-    entries: frozenset[str] = frozenset()  # ids of the entries that the ledger says were made of the named line
+    )  # days and marks of the bullets that it was made of, by the ledger
+    entries: frozenset[str] = frozenset()  # ids of the entries that were made of the named line, by the ledger
 
     def reason(self, line: MemoryLine) -> str | None:
         """Why a line belongs to the fact; None when it does not. Few words prove nothing: they are said of many things."""
-        if self.named and (line.path, line.start, line.end) == (self.named.path, self.named.start, self.named.end):
+        if self.named and line.span == self.named.span:
             return same_words()
-        return self._worded(line) if line.is_telling or self._is_proven(line) else None
-
-    def _worded(self, line: MemoryLine) -> str | None:
-        told = (self.ids.get(known) for known in sorted(line.ids))
-        marked = (self.marks.get(mark) for mark in line.marks)
-        return next((reason for reason in (*told, *marked, self.normal.get(line.normal)) if reason), None)
-
-    def _is_proven(self, line: MemoryLine) -> bool:
-        """Whether the ledger, rather than its words, ties a line to the fact."""
-        learned = line.layer == "longterm" and bool(line.ids & self.entries)
-        return learned or any((line.day, mark) in self.origins for mark in line.marks)
+        if not line.is_telling:
+            is_learned = line.layer == "longterm" and bool(line.ids & self.entries)
+            if not is_learned and not any((line.day, mark) in self.origins for mark in line.marks):
+                return None
+        reasons = (*(self.ids.get(known) for known in sorted(line.ids)), *(self.marks.get(mark) for mark in line.marks))
+        return next(filter(None, (*reasons, self.normal.get(line.normal))), None)
 
     def akin(self, line: MemoryLine) -> str | None:
         """Why a line is like the fact without belonging to it: as far as the ledger knows, or by its words alone."""
-        if reason := next((self.beside[one] for one in (*sorted(line.ids), *line.marks) if one in self.beside), None):
+        if reason := next((self.beside[key] for key in (*sorted(line.ids), *line.marks) if key in self.beside), None):
             return reason
         own = {line.own, line.normal}
         if own & self.normal.keys() or (self.named and self.named.own in own):
@@ -61,8 +56,8 @@ def superseded_by_it() -> str:
     return say("superseded by it", "已被它取代")
 
 
-def fact_of(target: Target, known: Mapping[str, EntryState], *, older: bool = True, superseded: bool = False) -> Fact:
-    """The fact that a target is part of. `known` is what the ledger says of every entry.
+def fact_of(target: Target, states: Mapping[str, EntryState], *, older: bool = True, superseded: bool = False) -> Fact:
+    """The fact that a target is part of. `states` is what the ledger says of every entry.
 
     With `older` what was merged into it belongs to it too. What it superseded is another statement, and only akin to it unless
     `superseded` says otherwise.
@@ -78,64 +73,65 @@ def fact_of(target: Target, known: Mapping[str, EntryState], *, older: bool = Tr
         ids |= dict.fromkeys(target.line.ids, same_words())
         marks |= dict.fromkeys(target.line.marks, same_words())
         forms[target.line.normal] = same_words()
-    _learned_from(ids, marks, known)
+    # Entries that were made of one of the bullets say the same; so do the bullets that the entries were made of.
+    for state in states.values():
+        if state.source.get("bullet") in marks and state.id not in ids:
+            ids[state.id] = say("learned from it", "由它得来")
+    for entry in list(ids):
+        if bullet := _bullet(states, entry):
+            marks.setdefault(bullet, say("what it was learned from", "它的来源"))
     own = set(ids)
-    overtaken = _older(ids, marks, known, superseded=superseded) if older else {}
-    beside = {one: reason for one, reason in overtaken.items() if one not in ids and one not in marks}
-    beside |= _above(own, ids, known)
+    replaced = _add_older(ids, marks, states, superseded=superseded) if older else {}
+    beside = {key: reason for key, reason in replaced.items() if key not in ids and key not in marks}
+    beside |= _add_merged_into(own, ids, states)
     for entry, reason in ids.items():
-        if entry in known and (text := known[entry].text):
+        if entry in states and (text := states[entry].text):
             forms.setdefault(normal_words(text), reason)
     day = target.line.day if target.line else None
-    sources = {one.id: (one.source.get("day", ""), one.source.get("bullet", "")) for one in map(known.get, ids) if one}
+    sources = {entry: (states[entry].source.get("day", ""), _bullet(states, entry)) for entry in ids if entry in states}
     proven = {entry: source for entry, source in sources.items() if all(source) and day in (None, source[0])}
     entries = frozenset(proven) if day else frozenset()
     return Fact(target.id, target.words, ids, marks, forms, beside, target.line, frozenset(proven.values()), entries)
 
 
-def distinct_targets(targets: Sequence[Target], known: Mapping[str, EntryState]) -> tuple[Target, ...]:
+def _bullet(states: Mapping[str, EntryState], entry: str) -> str:
+    """The bullet that an entry was made of."""
+    return states[entry].source.get("bullet", "") if entry in states else ""
+
+
+def distinct_targets(targets: Sequence[Target], states: Mapping[str, EntryState]) -> tuple[Target, ...]:
     """The targets without those that belong to the fact of one before them."""
     chosen: list[Target] = []
     facts: list[Fact] = []
     for target in targets:
         if not target.line or not any(fact.reason(target.line) for fact in facts):
             chosen.append(target)
-            facts.append(fact_of(target, known))
+            facts.append(fact_of(target, states))
     return tuple(chosen)
 
 
-def _learned_from(ids: dict[str, str], marks: dict[str, str], known: Mapping[str, EntryState]) -> None:
-    """Entries that were made of one of the bullets say the same; so do the bullets that the entries were made of."""
-    for one in known.values():
-        if (bullet := one.source.get("bullet")) and bullet in marks and one.id not in ids:
-            ids[one.id] = say("learned from it", "由它得来")
-    for entry in list(ids):
-        if (made := known.get(entry)) and (bullet := made.source.get("bullet")):
-            marks.setdefault(bullet, say("what it was learned from", "它的来源"))
-
-
-def _older(
-    ids: dict[str, str], marks: dict[str, str], known: Mapping[str, EntryState], *, superseded: bool
+def _add_older(
+    ids: dict[str, str], marks: dict[str, str], states: Mapping[str, EntryState], *, superseded: bool
 ) -> dict[str, str]:
-    """What was merged into the fact, and what that was made of. What it superseded too, or else only returned: ids and marks."""
-    merged, overtaken = say("merged into it", "已并入它"), superseded_by_it()
+    """Add what was merged into the fact, and what that was made of; what it superseded too, or else only return its ids and marks."""
+    merged, replaced = say("merged into it", "已并入它"), superseded_by_it()
     inside: dict[str, dict[str, str]] = {}
-    for one in known.values():
-        if into := one.into or _superseded_by(one):
-            inside.setdefault(into, {})[one.id] = overtaken if _superseded_by(one) else merged
+    for state in states.values():
+        by = state.records[-1].more.get("by") if state.verdict == "superseded" else None  # else only worded differently
+        if into := state.into or (by and str(by)):
+            inside.setdefault(into, {})[state.id] = replaced if by else merged
     akin: dict[str, str] = {}
     waiting = list(ids)
     while waiting:
         current = waiting.pop()
-        found = dict(inside.get(current, {}))
-        if (newer := known.get(current)) and newer.supersedes:
-            found.setdefault(newer.supersedes, overtaken)
-        for entry, reason in found.items():
+        older = dict(inside.get(current, {}))
+        if current in states and (earlier := states[current].supersedes):
+            older.setdefault(earlier, replaced)
+        for entry, reason in older.items():
             if entry in ids:
                 continue
-            made = known.get(entry)
-            bullet = made.source.get("bullet") if made else None
-            if reason == overtaken and not superseded:
+            bullet = _bullet(states, entry)
+            if reason == replaced and not superseded:
                 akin |= dict.fromkeys(filter(None, (entry, bullet)), reason)
                 continue
             ids[entry] = reason
@@ -145,22 +141,14 @@ def _older(
     return akin
 
 
-def _superseded_by(one: EntryState) -> str | None:
-    """The entry that overtook this one as another statement; none where its words were only put differently."""
-    last = one.records[-1]
-    if one.verdict != "superseded" or not (by := last.more.get("by")):
-        return None
-    return one.into or str(by)
-
-
-def _above(own: set[str], ids: dict[str, str], known: Mapping[str, EntryState]) -> dict[str, str]:
-    """The entry that the fact was merged into says it too. What else went into that entry is only akin: its ids, with reasons."""
+def _add_merged_into(own: set[str], ids: dict[str, str], states: Mapping[str, EntryState]) -> dict[str, str]:
+    """Add the entry that the fact was merged into. What else went into that entry is only akin: its ids, with reasons."""
     beside: dict[str, str] = {}
     for current in own:
-        into = known[current].into if current in known else None
+        into = states[current].into if current in states else None
         while into and into not in ids:
             ids[into] = say("it went into this", "它已归入这一条")
             akin = say("went into the same entry", "归入了同一条")
-            beside |= {one.id: akin for one in known.values() if one.into == into and one.id not in ids}
-            into = known[into].into if into in known else None
+            beside |= {state.id: akin for state in states.values() if state.into == into and state.id not in ids}
+            into = states[into].into if into in states else None
     return beside

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from nacre.clock import Clock
 from nacre.config.settings import Config
 from nacre.errors import BadInput, ChangedOutside, NacreError, NotFound
 from nacre.guard.secrets import excerpt
 from nacre.i18n import say
 from nacre.index.freshness import MemoryIndex
+from nacre.model.context import Context
 from nacre.model.hit import Hit
 from nacre.model.workspace import DAY_NAME, Workspace
 from nacre.search.read import parse_place
@@ -34,6 +34,18 @@ _HAN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 _WORD = re.compile(r"\w+")
 ENOUGH_WORDS, ENOUGH_HAN = 3, 6  # from which on words stand for one thing wherever they are met
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_ID = re.compile(r"[0-9a-f]{8}(?:[0-9a-f]{2})?")  # of an entry or a hit; the shorter one of a bullet
+_PLACE = re.compile(r"(.+?\.md(?:\.gz)?(?::\d{1,9}(?::\d{1,9})?|#L\d{1,9}(?:-L?\d{1,9})?))(?:\s+(\S.*))?", re.DOTALL)
+MOST = 10  # candidates of a query
+QUOTED = 100  # characters of what may be meant
+
+
+@dataclass(frozen=True)
+class ForgetContext(Context):
+    """What forgetting, pinning and asking why work with: also the index, opened when first needed, and search."""
+
+    keeper: Callable[[], MemoryIndex] = field(kw_only=True)
+    search: Callable[[str, int], Sequence[Hit]] = field(kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -48,12 +60,12 @@ class MemoryLine:
     section: str  # the heading it stands under
     text: str  # as it stands there with everything nested in it, on one line, without its marker
     words: str  # what it says itself
-    whole: str  # what it says with that
+    whole: str  # what it says with what is nested in it
     title: str | None = None  # of a heading: the signs before its words, which stay when these go
 
     @cached_property
     def marks(self) -> frozenset[str]:
-        """Its marks in the trail."""
+        """Its ids in the provenance."""
         return frozenset({bullet_id(f"- {self.whole}")} if self.whole else ())
 
     @cached_property
@@ -84,12 +96,19 @@ class MemoryLine:
     @property
     def day(self) -> str | None:
         """The day of the log that it stands in."""
-        found = DAY_NAME.fullmatch(self.path.rpartition("/")[2].removesuffix(disk.COMPRESSED))
-        return found[1] if found and self.layer in ("daily", "archive") else None
+        dated = DAY_NAME.fullmatch(self.path.rpartition("/")[2].removesuffix(disk.COMPRESSED))
+        return dated[1] if dated and self.layer in ("daily", "archive") else None
+
+    @property
+    def span(self) -> tuple[str, int, int]:
+        return self.path, self.start, self.end
 
     @property
     def place(self) -> str:
         return f"{self.path}:{self.start}"
+
+    def covers(self, other: MemoryLine) -> bool:
+        return self.path == other.path and self.start <= other.start and other.end <= self.end
 
 
 def is_telling(words: str) -> bool:
@@ -100,15 +119,15 @@ def is_telling(words: str) -> bool:
 
 def memory_lines(workspace: Workspace, config: Config) -> Iterator[MemoryLine]:
     """The lines of every file that Nacre keeps memory in. Extra paths are the user's library: they are not among them."""
-    for path, full, layer in kept_files(workspace, config):
+    for path, full, layer in _kept_files(workspace, config):
         yield from lines_of(path, full, layer, read_memory(full))
 
 
-def kept_files(workspace: Workspace, config: Config) -> Iterator[tuple[str, Path, str]]:
+def _kept_files(workspace: Workspace, config: Config) -> Iterator[tuple[str, Path, str]]:
     """Every file of memory: its path as users see it, where it lies, its layer."""
-    for found in memory_files(workspace, config):
-        if found.layer != "extra":
-            yield found.path, Path(found.full), found.layer
+    for file in memory_files(workspace, config):
+        if file.layer != "extra":
+            yield file.path, Path(file.full), file.layer
     lessons = (longterm.retrospect_path(workspace, name) for name in longterm.list_skills(workspace))
     for path in (workspace.review, workspace.state, workspace.root / "promote_report.md", *lessons):
         if path.is_file():
@@ -124,7 +143,7 @@ def read_memory(path: Path) -> bytes:
 
 
 def write_memory(op: Operation, path: Path, before: bytes, after: bytes) -> None:
-    """Put other content into a file that still holds what `read` gave; a compressed log stays one."""
+    """Put other content into a file that still holds what was read; a compressed log stays one."""
     if path.suffix != disk.COMPRESSED:
         rewrite(op, path, after, read=disk.digest(before), log=True)
         return
@@ -137,32 +156,26 @@ def write_memory(op: Operation, path: Path, before: bytes, after: bytes) -> None
 
 def lines_of(path: str, full: Path, layer: str, data: bytes) -> Iterator[MemoryLine]:
     """The lines of one file. Bytes that are no UTF-8 are read as far as they can be; they end no line."""
-    readable = data.decode("utf-8", "replace").removeprefix("\ufeff")
-    doc = document(full, readable.encode())
-
+    doc = document(full, data.decode("utf-8", "replace").removeprefix("\ufeff").encode())
     items = {item.start: item for item in doc.items}
+    section = ""
 
     def line(start: int, end: int, own: str, whole: str) -> MemoryLine:
         words = _bare(own)
         said = words if own == whole else _bare(whole) or words
         return MemoryLine(path, full, layer, start, end, section, words_of(whole), words, said)
 
-    section = ""
+    has_titles = layer != "longterm" and full.name != "SESSION-STATE.md"
     for block in doc.blocks:
         if block.kind == HEADING:
             section = block.text
-            if (
-                layer != "longterm"
-                and full.name != "SESSION-STATE.md"
-                and not stamp_of(section).time
-                and not is_structural(section)
-            ):
+            if has_titles and not stamp_of(section).time and not is_structural(section):
                 signs = f"{'#' * block.level} " if block.start == block.end else ""
                 end = block.end if signs else block.end - 1  # a line under it marks the other kind
                 yield replace(line(block.start, end, section, section), title=signs)
         elif block.kind == ITEM:
-            for one in _with_nested(doc, items[block.start]):
-                yield line(one.start, one.end, _own(one), one.text)
+            for item in _with_nested(doc, items[block.start]):
+                yield line(item.start, item.end, _BREAK.split(item.text, maxsplit=1)[0], item.text)
         elif block.kind == TEXT:
             for start, end in _spans(doc, block.start, block.end):
                 text = "\n".join(doc.bare[start - 1 : end])
@@ -176,11 +189,6 @@ def _bare(text: str) -> str:
     """What a line says, without the signs of a list, a quote, a label, a box, a time or a source note."""
     words = _CLOCK.sub("", words_of(_QUOTE.sub("", text)))
     return bare_words(f"- {words}") if words else ""
-
-
-def _own(item: Item) -> str:
-    """What an item says itself, before what is nested in it."""
-    return _BREAK.split(item.text, maxsplit=1)[0]
 
 
 def _with_nested(doc: Document, item: Item) -> Iterator[Item]:
@@ -200,37 +208,19 @@ def _spans(doc: Document, start: int, end: int) -> Iterator[tuple[int, int]]:
     yield from ((number, number) for number in range(start, end + 1))
 
 
-def without_lines(data: bytes, gone: Iterable[MemoryLine], instead: Mapping[int, str] | None = None) -> bytes:
+def without_lines(data: bytes, lines: Iterable[MemoryLine], instead: Mapping[int, str] | None = None) -> bytes:
     """The file's bytes without these lines, with something `instead` of those that begin at a number; no other byte changes."""
-    numbers = {number for line in gone for number in range(line.start, line.end + 1)}
-    parts = data.split(b"\n")
-    lines = [part + b"\n" for part in parts[:-1]] + ([parts[-1]] if parts[-1] else [])
+    numbers = {number for line in lines for number in range(line.start, line.end + 1)}
+    kept = re.findall(rb"[^\n]*\n|[^\n]+", data)
     for number, text in (instead or {}).items():
-        ending = lines[number - 1][len(lines[number - 1].rstrip(b"\r\n")) :]
-        lines[number - 1] = text.encode() + ending
+        ending = kept[number - 1][len(kept[number - 1].rstrip(b"\r\n")) :]
+        kept[number - 1] = text.encode() + ending
         numbers.discard(number)
-    kept = b"".join(line for number, line in enumerate(lines, start=1) if number not in numbers)
-    return _BYTE_ORDER_MARK + kept if 1 in numbers and data.startswith(_BYTE_ORDER_MARK) else kept
+    rest = b"".join(line for number, line in enumerate(kept, start=1) if number not in numbers)
+    return _BYTE_ORDER_MARK + rest if 1 in numbers and data.startswith(_BYTE_ORDER_MARK) else rest
 
 
 # What the user means by an id, a place or a query: lines of memory, or an entry that only the ledger knows.
-
-_ID = re.compile(r"[0-9a-f]{10}")
-_MARK = re.compile(r"[0-9a-f]{8}")
-_PLACE = re.compile(r"(.+?\.md(?:\.gz)?(?::\d{1,9}(?::\d{1,9})?|#L\d{1,9}(?:-L?\d{1,9})?))(?:\s+(\S.*))?", re.DOTALL)
-MOST = 10  # candidates of a query
-QUOTED = 100  # characters of what may be meant
-
-
-@dataclass(frozen=True)
-class ForgetContext:
-    """What forgetting, pinning and asking why work with."""
-
-    workspace: Workspace
-    clock: Clock
-    config: Config
-    keeper: Callable[[], MemoryIndex]  # the index, opened when first asked for
-    search: Callable[[str, int], Sequence[Hit]]
 
 
 @dataclass(frozen=True)
@@ -242,97 +232,80 @@ class Target:
     line: MemoryLine | None = None
 
 
-@dataclass(frozen=True)
-class Selection:
-    """What a wish names. `certain` when it names it by id or by its words: a search may find something else next time, and
-    another line may stand at the same number."""
-
-    targets: tuple[Target, ...]
-    certain: bool = True
-
-
-def find_targets(room: ForgetContext, wanted: str, lines: Sequence[MemoryLine]) -> Selection:
-    """What is meant; `NotFound` when that is nothing. `lines` are all lines of memory."""
-    wanted = wanted.strip()
-    if not wanted:
+def find_targets(context: ForgetContext, text: str, lines: Sequence[MemoryLine]) -> tuple[tuple[Target, ...], bool]:
+    """What is meant, and whether that is certain: named by id or by its words. A search may find something else next time, and another
+    line may stand at the same number."""
+    text = text.strip()
+    if not text:
         raise BadInput("Say what you mean: an id, FILE:LINE, or some words.", "请说明所指：id、文件:行号，或几个词。")
-    if _ID.fullmatch(wanted) or _MARK.fullmatch(wanted):
-        return Selection(_by_id(room, wanted, lines))
-    if at := _by_place(room, wanted, lines):
-        return at
-    asked = normal_words(wanted)
-    if same := [line for line in lines if line.words and line.normal == asked]:
-        return Selection(_distinct(same))
-    return Selection(_by_query(room, wanted, lines), certain=False)
+    if _ID.fullmatch(text):
+        return _by_id(context, text, lines), True
+    if place := _PLACE.fullmatch(text):
+        by_place = _by_place(context, place[1], place[2], lines)
+        if by_place:
+            return by_place, place[2] is not None
+    same_words = [line for line in lines if line.words and line.normal == normal_words(text)]
+    if same_words:
+        return _distinct(same_words), True
+    matches: list[MemoryLine] = []
+    query = set(tokens(text))
+    for hit in context.search(text, MOST):
+        if hit.layer not in ("session", "extra"):
+            here = lines_at(lines, hit.path, hit.start_line, hit.end_line)
+            matches += [line for line in here if query & set(tokens(line.whole))] or here
+    if not matches:
+        raise NotFound(
+            f'Nothing in memory seems to be about "{text}". Name a line by its id, as "nacre search" shows it.',
+            f"记忆中似乎没有关于“{text}”的内容。请用“nacre search”显示的 id 指定某一行。",
+        )
+    return _distinct(matches), False
 
 
-def _by_id(room: ForgetContext, wanted: str, lines: Sequence[MemoryLine]) -> tuple[Target, ...]:
-    """By the id of a search hit, of a ledger entry, or the mark of a bullet in the trail."""
-    if hit := _hit(room, wanted):
+def _by_id(context: ForgetContext, wanted: str, lines: Sequence[MemoryLine]) -> tuple[Target, ...]:
+    """By the id of a search hit, of a ledger entry, or of a bullet in the provenance."""
+    index = context.keeper()
+    query = "select f.path, c.first, c.last from chunks c join files f on f.id = c.file where c.key = ? and c.generation = ?"
+    hit = index.store.safely(lambda: index.store.db.execute(query, (wanted, index.current().id)).fetchone())
+    if hit:
         path, first, last = hit
         if inside := lines_at(lines, path, first, last):
             return _distinct(inside)
-        _must_be_ours(room, path)
+        _check_is_memory(context, path)
         raise _no_line(f"{path}:{first}")
-    if standing := [line for line in lines if wanted in line.ids or wanted in line.marks]:
-        return _distinct(standing if all(line.normal == standing[0].normal for line in standing) else standing[:1])
-    known = ledger.entry_states(ledger.read_ledger(room.workspace).records).get(wanted)
-    if known:
-        return (Target(known.id, known.text or ""),)
+    if named := [line for line in lines if wanted in line.ids or wanted in line.marks]:
+        return _distinct(named if all(line.normal == named[0].normal for line in named) else named[:1])
+    if entry := ledger.entry_states(ledger.read_ledger(context.workspace).records).get(wanted):
+        return (Target(entry.id, entry.text or ""),)
     raise NotFound(
         f'Nothing in memory has the id {wanted}. Ids change when lines do: "nacre search" shows the ones of today.',
         f"记忆中没有 id 为 {wanted} 的内容。行变动后 id 也会变：可用“nacre search”查看当前的 id。",
     )
 
 
-def _hit(room: ForgetContext, wanted: str) -> tuple[str, int, int] | None:
-    keeper = room.keeper()
-
-    def look() -> tuple[str, int, int] | None:
-        query = (
-            "select f.path, c.first, c.last from chunks c join files f on f.id = c.file"
-            " where c.key = ? and c.generation = ?"
-        )
-        row = keeper.store.db.execute(query, (wanted, keeper.current().id)).fetchone()
-        return (str(row[0]), int(row[1]), int(row[2])) if row else None
-
-    return keeper.store.safely(look)
-
-
-def _by_place(room: ForgetContext, wanted: str, lines: Sequence[MemoryLine]) -> Selection | None:
-    """By FILE:LINE. A number alone is not certain: with the words of the line behind it, it is."""
-    named = _PLACE.fullmatch(wanted)
-    if named is None:
-        return None
-    words = named[2]
-    path, first, count = parse_place(named[1])
-    shown = room.workspace.relative(Path(path).expanduser()) if Path(path).expanduser().is_absolute() else path
-    if words and not any(shown == known for known, _, _ in kept_files(room.workspace, room.config)):
-        return None  # words that only mention a file
-    _must_be_ours(room, shown)
+def _by_place(context: ForgetContext, place: str, words: str | None, lines: Sequence[MemoryLine]) -> tuple[Target, ...]:
+    """What stands at FILE:LINE, which must be the words behind it, if there are any; nothing where words only mention a file."""
+    path, first, count = parse_place(place)
+    absolute = Path(path).expanduser()
+    shown = context.workspace.relative(absolute) if absolute.is_absolute() else path
+    if words and not any(shown == kept for kept, _, _ in _kept_files(context.workspace, context.config)):
+        return ()
+    _check_is_memory(context, shown)
     first = first or 0
     inside = lines_at(lines, shown, first, first + (count or 1) - 1)
     if words is None:
         if not inside:
-            raise _no_line(wanted)
-        return Selection(_distinct(inside), certain=False)
-    said = [line for line in inside if normal_words(words) in (line.normal, line.own)]
-    if not said:
-        raise _says_otherwise(named[1], words, inside, lines)
-    return Selection(_distinct(said))
-
-
-def _says_otherwise(
-    where: str, words: str, inside: Sequence[MemoryLine], lines: Sequence[MemoryLine]
-) -> ChangedOutside:
-    """The line at a place is not, or no longer, the one that is meant."""
+            raise _no_line(place)
+        return _distinct(inside)
+    normal = normal_words(words)
+    if same := [line for line in inside if normal in (line.normal, line.own)]:
+        return _distinct(same)
     now = f"“{excerpt(inside[0].whole, QUOTED)}”" if inside else say("nothing", "空")
-    elsewhere = next((line.place for line in lines if normal_words(words) in (line.normal, line.own)), None)
+    elsewhere = next((line.place for line in lines if normal in (line.normal, line.own)), None)
     english = f"They stand in {elsewhere}." if elsewhere else "They stand in no line of memory."
     chinese = f"该文字位于 {elsewhere}。" if elsewhere else "记忆中没有任何一行是该文字。"
-    return ChangedOutside(
-        f"{where} does not say these words but {now}, so nothing was changed. {english}",
-        f"{where} 处并非所引文字，而是{now}，因此未作任何改动。{chinese}",
+    raise ChangedOutside(
+        f"{place} does not say these words but {now}, so nothing was changed. {english}",
+        f"{place} 处并非所引文字，而是{now}，因此未作任何改动。{chinese}",
     )
 
 
@@ -345,7 +318,7 @@ def lines_at(lines: Sequence[MemoryLine], path: str, first: int, last: int) -> l
     every = [line for line in lines if line.path == path and line.words]
     here = [line for line in every if line.title is None]
     inside = [line for line in here if first <= line.start and line.end <= last]
-    outer = [line for line in inside if not any(_holds(other, line) for other in inside)]
+    outer = [line for line in inside if not any(other is not line and other.covers(line) for other in inside)]
     if outer:
         return outer
     around = [line for line in here if line.start <= first and last <= line.end]
@@ -353,42 +326,23 @@ def lines_at(lines: Sequence[MemoryLine], path: str, first: int, last: int) -> l
     return sorted(around, key=lambda line: line.end - line.start)[:1] or titles[:1]
 
 
-def _holds(outer: MemoryLine, inner: MemoryLine) -> bool:
-    return outer is not inner and outer.start <= inner.start and inner.end <= outer.end
-
-
-def _by_query(room: ForgetContext, wanted: str, lines: Sequence[MemoryLine]) -> tuple[Target, ...]:
-    found: list[MemoryLine] = []
-    asked = set(tokens(wanted))
-    for hit in room.search(wanted, MOST):
-        if hit.layer not in ("session", "extra"):
-            here = lines_at(lines, hit.path, hit.start_line, hit.end_line)
-            found += [line for line in here if asked & set(tokens(line.whole))] or here
-    if not found:
-        raise NotFound(
-            f'Nothing in memory seems to be about "{wanted}". Name a line by its id, as "nacre search" shows it.',
-            f"记忆中似乎没有关于“{wanted}”的内容。请用“nacre search”显示的 id 指定某一行。",
-        )
-    return _distinct(found)
-
-
-def holding(targets: Iterable[Target], wanted: str) -> list[Target]:
+def holding(targets: Iterable[Target], query: str) -> list[Target]:
     """The targets that hold every word of a query. Taking these twice takes nothing else the second time."""
-    asked = set(query_tokens(wanted))
-    return [target for target in targets if asked and asked <= set(tokens(target.words))]
+    words = set(query_tokens(query))
+    return [target for target in targets if words and words <= set(tokens(target.words))]
 
 
 def _distinct(lines: Iterable[MemoryLine]) -> tuple[Target, ...]:
     """The lines as targets, each wording once; one of few words is meant in each place by itself."""
-    found: dict[str, Target] = {}
+    targets: dict[str, Target] = {}
     for line in lines:
-        found.setdefault(line.normal if line.is_telling else line.place, Target(line.id, line.whole, line))
-    return tuple(found.values())
+        targets.setdefault(line.normal if line.is_telling else line.place, Target(line.id, line.whole, line))
+    return tuple(targets.values())
 
 
-def _must_be_ours(room: ForgetContext, path: str) -> None:
+def _check_is_memory(context: ForgetContext, path: str) -> None:
     """What stands in a transcript or in the user's own library is searched, but not ours to change."""
-    if any(path == known for known, _, _ in kept_files(room.workspace, room.config)):
+    if any(path == kept for kept, _, _ in _kept_files(context.workspace, context.config)):
         return
     if path.startswith("sessions/"):
         raise BadInput(
@@ -398,4 +352,22 @@ def _must_be_ours(room: ForgetContext, path: str) -> None:
     raise BadInput(
         f"{path} is no memory that Nacre keeps, so it changes nothing there. Edit the file yourself.",
         f"{path} 不是 Nacre 保管的记忆，因此不会改动。请自行编辑该文件。",
+    )
+
+
+def several_targets(wanted: str, targets: Sequence[Target]) -> BadInput:
+    """The error that lists what may be meant."""
+    wanted = excerpt(wanted, QUOTED)
+    listed = "".join(
+        f"\n  {target.id}  {target.line.place if target.line else 'ledger'}  {excerpt(target.words, QUOTED)}"
+        for target in targets
+    )
+    if len(targets) == 1:
+        return BadInput(
+            f'"{wanted}" may mean this; name it by its id or its words:{listed}',
+            f"“{wanted}”可能指以下内容；请用 id 或原文指定：{listed}",
+        )
+    return BadInput(
+        f'"{wanted}" may mean {len(targets)} things; name one by its id or its words:{listed}',
+        f"“{wanted}”可能指 {len(targets)} 项内容；请用 id 或原文指定其中一项：{listed}",
     )
