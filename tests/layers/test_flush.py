@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.lifecycle.conftest import everything, killed_at, take
+from tests.forget.conftest import everything, killed_at, take
 from tests.vault.conftest import run_in_child
 
 from nacre.capture.sections import read_headings

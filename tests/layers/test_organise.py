@@ -10,8 +10,8 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
+from tests.forget.conftest import killed_at
 from tests.layers.helpers import NOW, Layers, brief
-from tests.lifecycle.conftest import killed_at
 
 from nacre.errors import BadInput, BadSetting
 from nacre.i18n import use_language

@@ -11,8 +11,8 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
+from tests.forget.conftest import killed_at
 from tests.layers.helpers import Layers, brief
-from tests.lifecycle.conftest import killed_at
 
 from nacre.errors import Locked, NacreError, NotFound, PartlyDone
 from nacre.layers.organise import organise

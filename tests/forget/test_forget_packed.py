@@ -6,7 +6,7 @@ import gzip
 from pathlib import Path
 
 import pytest
-from tests.lifecycle.conftest import take
+from tests.forget.conftest import take
 
 from nacre.forget.purge import Words, scan
 from nacre.memory import Memory

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.capture.talks import SESSION, Desk, named
-from tests.lifecycle.conftest import BULLET, FACT, OLDER, take
+from tests.forget.conftest import BULLET, FACT, OLDER, take
 
 from nacre.memory import Memory
 from nacre.vault.entries import bullet_id, entry_id

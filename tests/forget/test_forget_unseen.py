@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.lifecycle.conftest import FACT, NOW, take
+from tests.forget.conftest import FACT, NOW, take
 
 from nacre.cli.main import run
 from nacre.cli.review import _plain, _show

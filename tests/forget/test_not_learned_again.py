@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.capture.talks import Desk
-from tests.lifecycle.conftest import take
+from tests.forget.conftest import take
 
 from nacre.memory import Memory
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.lifecycle.conftest import FACT, FILES, everything, ledger_of
+from tests.forget.conftest import FACT, FILES, everything, ledger_of
 
 from nacre.errors import BadInput
 from nacre.memory import Memory

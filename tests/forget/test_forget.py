@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.lifecycle.conftest import (
+from tests.forget.conftest import (
     BULLET,
     FACT,
     FILES,

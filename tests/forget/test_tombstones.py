@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.lifecycle.conftest import BULLET, FACT, NOW, OLDER, ledger_of, take
+from tests.forget.conftest import BULLET, FACT, NOW, OLDER, ledger_of, take
 
 from nacre.capture.dedupe import are_forgotten, vectors_of
 from nacre.embed.local import LocalEmbedder

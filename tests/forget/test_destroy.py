@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.lifecycle.conftest import FACT, everything
+from tests.forget.conftest import FACT, everything
 
 from nacre.config.settings import Config, TierSettings
 from nacre.forget import destroy

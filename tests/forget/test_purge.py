@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.capture.talks import Desk
 from tests.conftest import FakeEmbedder
-from tests.lifecycle.conftest import BULLET, FACT, NOW, OLDER, bytes_below, everything, take
+from tests.forget.conftest import BULLET, FACT, NOW, OLDER, bytes_below, everything, take
 
 from nacre.embed.local import LocalEmbedder
 from nacre.errors import NotFound
