@@ -2,66 +2,7 @@
 
 from __future__ import annotations
 
-from nacre.config.loading import (
-    Known,
-    checked,
-    known_settings,
-    load,
-    parse_value,
-    read_toml,
-    user_config_file,
-    user_config_folder,
-)
-from nacre.config.settings import (
-    ArchiveSettings,
-    CacheSettings,
-    Config,
-    ContextSettings,
-    DecaySettings,
-    EmbedSettings,
-    FlushSettings,
-    HistorySettings,
-    IndexSettings,
-    JobsSettings,
-    MemorySettings,
-    PromoteSettings,
-    SearchSettings,
-    ServeSettings,
-    SourceSettings,
-    SourcesSettings,
-    StateSettings,
-    SyncSettings,
-    TidySettings,
-    TierSettings,
-)
+from nacre.config.loading import known_settings, load, parse_value, user_config_file
+from nacre.config.settings import Config
 
-__all__ = [
-    "ArchiveSettings",
-    "CacheSettings",
-    "Config",
-    "ContextSettings",
-    "DecaySettings",
-    "EmbedSettings",
-    "FlushSettings",
-    "HistorySettings",
-    "IndexSettings",
-    "JobsSettings",
-    "Known",
-    "MemorySettings",
-    "PromoteSettings",
-    "SearchSettings",
-    "ServeSettings",
-    "SourceSettings",
-    "SourcesSettings",
-    "StateSettings",
-    "SyncSettings",
-    "TidySettings",
-    "TierSettings",
-    "checked",
-    "known_settings",
-    "load",
-    "parse_value",
-    "read_toml",
-    "user_config_file",
-    "user_config_folder",
-]
+__all__ = ["Config", "known_settings", "load", "parse_value", "user_config_file"]

@@ -12,7 +12,7 @@ import os
 import sys
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -32,8 +32,8 @@ class Known(typing.NamedTuple):
     meaning: str
     shared: bool
     choices: tuple[str, ...]
-    least: float = 0
-    most: float | None = None
+    least: float
+    most: float | None
 
     @property
     def variable(self) -> str:
@@ -48,31 +48,17 @@ def _kinds(cls: type) -> dict[str, Any]:
 @cache
 def known_settings() -> Mapping[str, Known]:
     """Every setting by its dotted key."""
-    found: dict[str, Known] = {}
+    return {known.key: known for known in _collect(Config, "")}
 
-    def collect(cls: type, prefix: str) -> None:
-        kinds = _kinds(cls)
-        for part in dataclasses.fields(cls):
-            kind = kinds[part.name]
-            if part.metadata.get("derived"):
-                continue
-            if dataclasses.is_dataclass(kind):
-                collect(typing.cast("type", kind), f"{prefix}{part.name}.")
-                continue
+
+def _collect(cls: type, prefix: str) -> Iterator[Known]:
+    for part in dataclasses.fields(cls):
+        key, kind, about = prefix + part.name, _kinds(cls)[part.name], part.metadata
+        if dataclasses.is_dataclass(kind):
+            yield from _collect(typing.cast("type", kind), f"{key}.")
+        elif not about.get("derived"):
             default = part.default_factory() if callable(part.default_factory) else part.default
-            found[prefix + part.name] = Known(
-                prefix + part.name,
-                kind,
-                default,
-                part.metadata["meaning"],
-                part.metadata["shared"],
-                part.metadata["choices"],
-                part.metadata["least"],
-                part.metadata["most"],
-            )
-
-    collect(Config, "")
-    return found
+            yield Known(key, kind, default, **about)
 
 
 def user_config_file(env: Mapping[str, str] | None = None) -> Path:
@@ -97,19 +83,19 @@ def read_toml(path: Path) -> dict[str, Any]:
         data = path.read_bytes()
     except FileNotFoundError:
         return {}
-    except OSError as trouble:
+    except OSError as error:
         raise BadSetting(
-            f"The settings in {path} cannot be read: {trouble.strerror}.", f"无法读取设置 {path}:{trouble.strerror}。"
-        ) from trouble
+            f"The settings in {path} cannot be read: {error.strerror}.", f"无法读取设置 {path}:{error.strerror}。"
+        ) from error
     import tomllib
 
     try:
         return tomllib.loads(data.decode("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as trouble:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadSetting(
-            f"The settings in {path} are not valid TOML: {trouble}. Mend or remove the file.",
-            f"设置 {path} 不是有效的 TOML:{trouble}。请修正或删除该文件。",
-        ) from trouble
+            f"The settings in {path} are not valid TOML: {error}. Mend or remove the file.",
+            f"设置 {path} 不是有效的 TOML:{error}。请修正或删除该文件。",
+        ) from error
 
 
 def load(
@@ -126,41 +112,31 @@ def load(
         values[key] = checked(known[key], value, origin)
         origins[key] = origin
 
-    user_file = user_config_file(env)
-    layers = [(user_file, False)] + ([(workspace / ".nacre" / "config.toml", True)] if workspace else [])
-    for path, from_workspace in layers:
+    files = [(user_config_file(env), "user")]
+    if workspace:
+        files.append((workspace / ".nacre" / "config.toml", "workspace"))
+    for path, origin in files:
         for key, value in _flat(read_toml(path), known):
             if key not in known:
-                problems.append(
-                    Problem(
-                        "unknown setting",
-                        say(f'"{key}" is not a setting of Nacre.', f"“{key}”不是 Nacre 的设置。"),
-                        str(path),
-                        remedy="nacre config",
-                    )
+                message = say(f'"{key}" is not a setting of Nacre.', f"“{key}”不是 Nacre 的设置。")
+                problems.append(Problem("unknown setting", message, str(path), remedy="nacre config"))
+            elif origin == "workspace" and not known[key].shared:
+                message = say(
+                    f'"{key}" is ignored in a workspace\'s own file; set it for the user.',
+                    f"工作区文件中的“{key}”被忽略；请在用户设置中设定。",
                 )
-            elif from_workspace and not known[key].shared:
-                problems.append(
-                    Problem(
-                        "setting not allowed here",
-                        say(
-                            f'"{key}" is ignored in a workspace\'s own file; set it for the user.',
-                            f"工作区文件中的“{key}”被忽略；请在用户设置中设定。",
-                        ),
-                        str(path),
-                        remedy=f"nacre config set --user {key} …",
-                    )
-                )
+                remedy = f"nacre config set --user {key} …"
+                problems.append(Problem("setting not allowed here", message, str(path), remedy=remedy))
             else:
-                take(key, value, "workspace" if from_workspace else "user")
-    for key, known_one in known.items():
-        if raw := env.get(known_one.variable):
-            take(key, _from_text(known_one, raw), "environment")
+                take(key, value, origin)
+    for key, setting in known.items():
+        if raw := env.get(setting.variable):
+            take(key, _from_text(setting, raw), "environment")
     for key, value in (flags or {}).items():
         if value is not None:
             take(key, value, "flag")
-    made: Config = _build(Config, values, "", origins=origins, problems=tuple(problems))
-    return made
+    config: Config = _build(Config, values, "", origins=origins, problems=tuple(problems))
+    return config
 
 
 def _flat(table: Mapping[str, Any], known: Mapping[str, Known], prefix: str = "") -> list[tuple[str, Any]]:
@@ -215,16 +191,14 @@ def _plain_kinds(kind: Any) -> tuple[Any, ...]:
 def checked(known: Known, value: Any, origin: str) -> Any:
     """The value if it is of the right kind, else an error that names the setting and where it came from."""
     kinds = _plain_kinds(known.kind)
-    if float in kinds and isinstance(value, int) and not isinstance(value, bool):
+    if float in kinds and type(value) is int:
         value = float(value)
     if known.key == "index.extra_paths" and isinstance(value, list):
-        value = [{"path": one} if isinstance(one, str) else one for one in value]
-    right = isinstance(value, kinds) and not (isinstance(value, bool) and bool not in kinds)
-    right = right and _plain_inside(value) and _right_items(known, value)
-    if not right or (known.choices and value not in known.choices) or not _in_bounds(known, value):
-        wanted = " | ".join(known.choices) or " | ".join(_kind_in_words(kind, known.default) for kind in kinds)
-        wanted += f" >= {known.least:g}" if isinstance(value, int | float) else ""
-        wanted += f" <= {known.most:g}" if isinstance(value, int | float) and known.most is not None else ""
+        value = [{"path": path} if isinstance(path, str) else path for path in value]
+    if not _fits(known, kinds, value):
+        wanted = " | ".join(known.choices or [_kind_in_words(kind, known.default) for kind in kinds])
+        if isinstance(value, int | float):
+            wanted += f" >= {known.least:g}" + ("" if known.most is None else f" <= {known.most:g}")
         place = "" if origin == "flag" else say(f" (from {origin})", f"（来自 {origin}）")
         raise BadSetting(
             f'"{known.key}" cannot be {value!r}{place}; it wants {wanted}.',
@@ -234,23 +208,39 @@ def checked(known: Known, value: Any, origin: str) -> Any:
         from nacre.clock import zone
 
         zone(value)
-    if isinstance(value, str) and value != known.default and _is_length(known.default):
-        _must_be_length(known.key, value)
+    # A setting is a length of time when its default is written as one.
+    default = known.default if isinstance(known.default, str) else ""
+    if value != default and default[:1].isdigit() and default.rstrip("smindhw").isdigit():
+        from nacre.clock import duration
+
+        try:
+            duration(value)
+        except BadSetting as error:
+            raise BadSetting(f'"{known.key}": {error}', f"“{known.key}”：{error}") from error
     return value
 
 
-def _is_length(default: Any) -> bool:
-    """Whether a setting is a length of time: its default is written as one."""
-    return isinstance(default, str) and default[:1].isdigit() and default.rstrip("smindhw").isdigit()
-
-
-def _must_be_length(key: str, value: str) -> None:
-    from nacre.clock import duration
-
-    try:
-        duration(value)
-    except BadSetting as trouble:
-        raise BadSetting(f'"{key}": {trouble}', f"“{key}”：{trouble}") from trouble
+def _fits(known: Known, kinds: tuple[Any, ...], value: Any) -> bool:
+    """Whether a value is of the right kind, one of the choices and within the bounds, and so is what a list or table holds."""
+    if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+        return False
+    if known.choices and value not in known.choices:
+        return False
+    items = [value]
+    if isinstance(value, list):
+        (item,) = typing.get_args(known.kind)
+        kind = typing.get_origin(item) or item
+        if any(type(inner) is not kind for inner in value) or (kind is int and len(value) != len(known.default)):
+            return False
+        items = value
+    for inner in items:
+        texts = list(inner.values()) if isinstance(inner, dict) else [inner] if isinstance(inner, str) else []
+        if any(not isinstance(text, str) or "\0" in text for text in texts):
+            return False
+        is_number = isinstance(inner, int | float) and not isinstance(inner, bool)
+        if is_number and not known.least <= inner <= (known.most or sys.maxsize):
+            return False
+    return True
 
 
 def _kind_in_words(kind: Any, default: Any) -> str:
@@ -264,33 +254,6 @@ def _kind_in_words(kind: Any, default: Any) -> str:
         str: say("text", "文字"),
     }
     return names.get(kind) or str(kind.__name__)
-
-
-def _plain_inside(value: Any) -> bool:
-    """Whether a list holds texts, whole numbers or tables of text, and a table text: what ours are made of."""
-    if isinstance(value, list):
-        return all(type(one) in (str, int, dict) and _plain_inside(one) for one in value)
-    if isinstance(value, dict):
-        return all(isinstance(one, str) and "\0" not in one for one in value.values())
-    return not isinstance(value, str) or "\0" not in value
-
-
-def _right_items(known: Known, value: Any) -> bool:
-    """Whether what a list holds is of the kind that it is to hold; numbers as many as there are by default."""
-    if not isinstance(value, list):
-        return True
-    (item,) = typing.get_args(known.kind)
-    if item is int and len(value) != len(known.default):
-        return False
-    return all(isinstance(one, typing.get_origin(item) or item) and _in_bounds(known, one) for one in value)
-
-
-def _in_bounds(known: Known, value: Any) -> bool:
-    return (
-        not isinstance(value, int | float)
-        or isinstance(value, bool)
-        or known.least <= value <= (known.most or sys.maxsize)
-    )
 
 
 def _build(cls: type, values: Mapping[str, Any], prefix: str, **more: Any) -> Any:

@@ -127,7 +127,7 @@ class HookSettings:
         0.4, "lowest score of what is added to a prompt; nobody asked for it, so a search may show more", most=1
     )
     capture: bool = setting(
-        default=True, meaning="queue a talk for capture after each turn, before a compaction and at its end"
+        default=True, meaning="queue a session for capture after each turn, before a compaction and at its end"
     )
     start_daemon: bool = setting(default=True, meaning="let a hook that finds no daemon start one for the next time")
     timeout_ms: int = setting(1500, "after how long a hook gives up and says nothing", least=50, most=60_000)
@@ -143,7 +143,7 @@ class DecaySettings:
 @settings(frozen=True)
 class SyncSettings:
     lookback: str = setting(
-        "4h", "how long a lone remark waits for the talk to go on, and how far back a run looks at least"
+        "4h", "how long a lone remark waits for the session to go on, and how far back a run looks at least"
     )
     times: list[str] = setting(["10:00", "14:00", "18:00", "22:00"], "when what was said is captured each day")
     first: str = setting("30d", "how far back the first run looks, when --since does not say")
@@ -183,7 +183,7 @@ class ArchiveSettings:
 
 @settings(frozen=True)
 class SourceSettings:
-    enabled: bool = setting(default=True, meaning="whether this agent's talks are captured")
+    enabled: bool = setting(default=True, meaning="whether this agent's sessions are captured")
     path: str | None = setting(None, "where this agent keeps its transcripts; default its usual place")
     exclude: list[str] = setting([], "projects, folders or chats to leave out; * and ? stand for any letters")
 
@@ -247,8 +247,8 @@ class JobsSettings:
     tidy: str | None = setting(None, "when the night's tidying runs, as a cron expression; unset: at tidy.time")
     organise: str = setting("7 * * * *", "when the layers are put in order")
     heartbeat: str = setting("*/30 * * * *", "when a light look is taken at what is due")
-    adaptive: bool = setting(default=True, meaning="also capture a talk soon after it ended or fell silent")
-    silence: str = setting("10min", "how long a talk is silent until it counts as ended")
+    adaptive: bool = setting(default=True, meaning="also capture a session soon after it ended or fell silent")
+    silence: str = setting("10min", "how long a session is silent until it counts as ended")
     jitter: str = setting(
         "2min", "by how much a run may begin later than its time, so that machines do not all begin at once"
     )
