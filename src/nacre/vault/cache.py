@@ -19,13 +19,12 @@ from typing import NamedTuple
 from nacre.clock import Clock, duration
 from nacre.config.settings import CacheSettings
 from nacre.errors import BadInput, NotFound, PathEscape, cannot_write
-from nacre.vault import disk
+from nacre.vault import disk, spool
 from nacre.vault.lock import hold
 from nacre.vault.writing import guarded
 
 _LONGEST_KEY = 200  # characters
 LARGEST_VALUE, LARGEST_SESSION = 65_536, 1_048_576  # bytes
-_LARGEST_FILE = 8 * LARGEST_SESSION  # a file that is larger was not written by us
 _PLAIN = re.compile(r"[a-z0-9_-]{1,64}")
 
 
@@ -82,20 +81,9 @@ def read_values(cache: Cache) -> dict[str, Value]:
     """Everything that the session keeps and that is not too old; nothing after a restart of the machine."""
     if not _is_ours(cache.folder):
         return {}
-    try:
-        descriptor = os.open(cache.path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
-    except FileNotFoundError:
-        return {}
-    except OSError as error:
-        raise _not_ours_error(cache.path) from error
-    with os.fdopen(descriptor, "rb") as file:
-        about = os.fstat(descriptor)
-        if not stat.S_ISREG(about.st_mode) or (hasattr(os, "geteuid") and about.st_uid != os.geteuid()):
-            raise _not_ours_error(cache.path)
-        data = file.read(_LARGEST_FILE)
     values: dict[str, Value] = {}
     try:  # a file that is damaged, of another session, or of before the restart is only a cache
-        content = json.loads(data)
+        content = spool.read_json(str(cache.path))
         if content["session"] == cache.session and _is_this_boot(content["boot"]):
             for key, (text, at) in content["values"].items():
                 value = Value(text, dt.datetime.fromisoformat(at))
@@ -136,7 +124,7 @@ def put_value(cache: Cache, key: str, text: str, *, dry_run: bool = False) -> Va
             )
         if not dry_run:
             sweep_cache(cache.folder, cache.max_age, but=cache.path)
-            disk.write(cache.path, data)
+            _write(cache, data)
     return value
 
 
@@ -149,7 +137,7 @@ def clear_values(cache: Cache, key: str | None = None, *, dry_run: bool = False)
         gone = tuple(name for name in values if key is None or name == _key(key))
         left = {name: value for name, value in values.items() if name not in gone}
         if left and not dry_run:
-            disk.write(cache.path, _dump(cache, left))
+            _write(cache, _dump(cache, left))
         elif not dry_run and os.path.lexists(cache.path):
             disk.remove(cache.path)
     return gone
@@ -161,10 +149,8 @@ def _locked(cache: Cache, *, dry_run: bool) -> Iterator[None]:
     if dry_run:
         yield
         return
-    try:
+    with disk.writing_to(cache.folder):
         disk.make_folder(cache.folder)
-    except OSError as error:
-        raise cannot_write(cache.folder, error) from error
     _is_ours(cache.folder)
     with hold(cache.path.with_suffix(".lock")):
         yield
@@ -201,11 +187,9 @@ def _is_ours(folder: Path) -> bool:
     return True
 
 
-def _not_ours_error(path: Path) -> PathEscape:
-    return PathEscape(
-        f"{path} is a link, or not a file of yours; remove it, then this session can keep values again.",
-        f"{path} 是链接或不属于您；请将其移除，之后此会话才能继续缓存。",
-    )
+def _write(cache: Cache, data: bytes) -> None:
+    with disk.writing_to(cache.path):
+        spool.put(str(cache.folder), cache.path.name, data)
 
 
 def _dump(cache: Cache, values: Mapping[str, Value]) -> bytes:

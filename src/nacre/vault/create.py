@@ -7,7 +7,6 @@ from pathlib import Path
 
 from nacre.clock import Clock
 from nacre.config.settings import Config
-from nacre.errors import cannot_write
 from nacre.i18n import say
 from nacre.model.report import Plan, Step
 from nacre.model.workspace import Workspace
@@ -68,11 +67,9 @@ def apply_init(
 ) -> Workspace:
     """Make what the plan names and trust the place."""
     workspace = init_plan.workspace
-    try:
+    with disk.writing_to(workspace.root):
         for folder in init_plan.folders:
             private_folder(folder)
-    except OSError as error:
-        raise cannot_write(workspace.root, error) from error
     if init_plan.writes:
         with operation(workspace, clock, "init", config) as op:
             for path, before, after in init_plan.writes:

@@ -46,6 +46,15 @@ def real_target(path: Path, root: Path | None) -> Path:
     return target
 
 
+@contextlib.contextmanager
+def writing_to(path: Path) -> Iterator[None]:
+    """Turn an `OSError` into `CannotWrite` with a sentence about the path."""
+    try:
+        yield
+    except OSError as error:
+        raise cannot_write(path, error) from error
+
+
 # Processes of this machine.
 
 
@@ -112,28 +121,22 @@ def write(path: Path, data: bytes, *, root: Path | None = None, mode: int | None
     and owner; a new one is its owner's alone, unless a `mode` is given.
     """
     target = real_target(path, root)
-    try:
+    with writing_to(path):
         _rename_over(_stage(target, data, mode), target)
-    except OSError as error:
-        raise cannot_write(path, error) from error
 
 
 def replace(path: Path, data: bytes, read: str | None, *, mode: int | None = None) -> bool:
     """Write as `write` does, if just before the rename the file still has the hash `read` (None: does not exist); else False."""
     target = real(path)
-    try:
+    with writing_to(path):
         staged = _stage(target, data, mode)
         return put_staged(staged, path, read)
-    except OSError as error:
-        raise cannot_write(path, error) from error
 
 
 def stage(path: Path, data: bytes) -> Path:
     """Write the bytes of a file that is still to come to a temp file, so that only a rename is left for later (`put_staged`)."""
-    try:
+    with writing_to(path):
         return _stage(path, data, None)
-    except OSError as error:
-        raise cannot_write(path, error) from error
 
 
 def put_staged(staged: Path, path: Path, read: str | None = None) -> bool:
@@ -202,30 +205,24 @@ def write_all(descriptor: int, data: bytes) -> None:
 
 def remove(path: Path) -> None:
     """Remove the file (a link itself, not its target) and make that last."""
-    try:
+    with writing_to(path):
         path.unlink()
         sync_folder(path.parent)
-    except OSError as error:
-        raise cannot_write(path, error) from error
 
 
 def rename(path: Path, to: Path) -> None:
     """Give a file another name, making the folder for it. The caller has seen that nothing stands there."""
-    try:
+    with writing_to(path):
         make_folder(to.parent)
         path.rename(to)
         sync_folder(to.parent)
         sync_folder(path.parent, after=to.parent)
-    except OSError as error:
-        raise cannot_write(path, error) from error
 
 
 def keep_time(path: Path, modified: int) -> None:
     """Give a file the time at which its content was written elsewhere, in nanoseconds since 1970."""
-    try:
+    with writing_to(path):
         os.utime(path, ns=(modified, modified))
-    except OSError as error:
-        raise cannot_write(path, error) from error
 
 
 def clean_stale(folder: Path) -> None:
@@ -293,10 +290,8 @@ def folders_once() -> Iterator[None]:
         except CycleError:  # files went both ways between two folders: the file system's own journal has to do
             in_order = list(folders)
         for folder in in_order:
-            try:
+            with writing_to(folder):
                 _sync(folder)
-            except OSError as error:
-                raise cannot_write(folder, error) from error
 
 
 def sync_folder(folder: Path, *, after: Path | None = None) -> None:
@@ -354,7 +349,7 @@ def append_bytes(path: Path, data: bytes, *, root: Path | None = None, durable: 
     A write that did not fit or is not safe on the disk is taken back if nobody wrote after it.
     """
     target = real_target(path, root)
-    try:
+    with writing_to(path):
         make_folder(target.parent)
         created = not target.exists()
         descriptor = open_regular(target, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
@@ -377,8 +372,6 @@ def append_bytes(path: Path, data: bytes, *, root: Path | None = None, durable: 
             raise
         finally:
             os.close(descriptor)
-    except OSError as error:
-        raise cannot_write(path, error) from error
     return end - written
 
 
@@ -393,7 +386,7 @@ def edit_log(workspace: Workspace, path: Path, before: bytes, after: bytes, *, m
     contents until the edit is complete: `repair_log` completes one that was killed.
     """
     target = real(path)
-    try:
+    with writing_to(path):
         make_folder(target.parent)
         created = not target.exists()
         descriptor = open_regular(target, os.O_RDWR | os.O_CREAT, mode)
@@ -408,8 +401,6 @@ def edit_log(workspace: Workspace, path: Path, before: bytes, after: bytes, *, m
         if created:
             sync_folder(target.parent)
         _conclude(workspace, target)
-    except OSError as error:
-        raise cannot_write(path, error) from error
     return changed
 
 
@@ -451,7 +442,7 @@ def _conclude(workspace: Workspace, log: Path) -> None:
 def repair_log(workspace: Workspace) -> None:
     """Complete the edit of a log that was killed; called by whoever takes the lock of the workspace."""
     journal = _journal(workspace)
-    try:
+    with writing_to(journal):
         if not os.path.lexists(journal):
             return
         try:
@@ -468,8 +459,6 @@ def repair_log(workspace: Workspace) -> None:
                 edit_log(workspace, path, current[: max(written, len(before))], after)
             _conclude(workspace, path)
         journal.unlink(missing_ok=True)
-    except OSError as error:
-        raise cannot_write(journal, error) from error
 
 
 def _journal(workspace: Workspace) -> Path:

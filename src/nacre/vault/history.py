@@ -19,7 +19,7 @@ from typing import Any
 
 from nacre.clock import Clock
 from nacre.config.settings import Config
-from nacre.errors import BadInput, NacreError, NotFound, PathEscape, cannot_write
+from nacre.errors import BadInput, NacreError, NotFound, PathEscape
 from nacre.model.report import Problem
 from nacre.model.workspace import DAY_NAME, Workspace
 from nacre.vault import disk, jsonl
@@ -376,11 +376,9 @@ class Operation:
             return
         refuse_unnameable(changes)
         keep_contents(self.workspace, self.config, contents)
-        try:
+        with disk.writing_to(self.workspace.history):
             if self.id is None:
                 self.id = last_id(self.workspace) + 1
-        except OSError as error:
-            raise cannot_write(self.workspace.history, error) from error
         line: dict[str, Any] = {"id": self.id, "at": self.clock.now().isoformat(timespec="seconds")}
         line |= {"command": self.command, "changes": [change.as_json() for change in changes]}
         if self.undoes:
@@ -420,14 +418,12 @@ def keep_contents(workspace: Workspace, config: Config, contents: Iterable[bytes
     """Let history have contents, on disk. Needs no lock: what is about to be written may be kept before one is taken."""
     if not config.history.enabled:
         return
-    try:
+    with disk.writing_to(workspace.history):
         private_folder(workspace.machine)
         private_folder(workspace.history)
         with disk.folders_once():
             for content in contents:
                 store_blob(workspace.history, content)
-    except OSError as error:
-        raise cannot_write(workspace.history, error) from error
 
 
 def _complete_torn_append(workspace: Workspace) -> None:

@@ -51,23 +51,8 @@ class _Held:
     lock_file: Path | None = None  # stands for the lock where the file system has none
 
 
-_held: dict[str, _Held] = {}
-_registry = threading.Lock()
-
-
-def _forget_after_fork() -> None:
-    """A forked child shares the parent's open lock file but does not hold its lock."""
-    global _registry  # noqa: PLW0603 - locks do not survive a fork
-    _registry = threading.Lock()
-    for held in _held.values():
-        if held.depth:
-            with contextlib.suppress(OSError):
-                os.close(held.descriptor)
-    _held.clear()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_after_fork)
+# By process too: a forked child does not hold the lock of its parent.
+_held: dict[tuple[int, str], _Held] = {}
 
 
 @contextlib.contextmanager
@@ -86,12 +71,9 @@ def lock(workspace: Workspace, *, timeout: float = TIMEOUT) -> Iterator[None]:
 @contextlib.contextmanager
 def hold(path: Path, *, timeout: float = TIMEOUT) -> Iterator[None]:
     """Hold the lock of a lock file."""
-    try:
+    with disk.writing_to(path.parent):
         disk.make_folder(path.parent)
-    except OSError as error:
-        raise cannot_write(path.parent, error) from error
-    with _registry:
-        held = _held.setdefault(os.path.realpath(path), _Held())
+    held = _held.setdefault((os.getpid(), os.path.realpath(path)), _Held())
     deadline = time.monotonic() + timeout
     if not held.thread_lock.acquire(timeout=max(timeout, 0)):
         raise _locked_error(path, f"{os.getpid()}")
@@ -116,11 +98,9 @@ def hold(path: Path, *, timeout: float = TIMEOUT) -> Iterator[None]:
 def _take(held: _Held, path: Path, deadline: float) -> None:
     lock_file = path.with_name(path.name + ".held")
     while True:
-        try:
+        with disk.writing_to(path):
             flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
             descriptor = os.open(path, flags, 0o600)
-        except OSError as error:
-            raise cannot_write(path, error) from error
         held.lock_file = None
         try:
             taken = system_flock(descriptor)

@@ -124,21 +124,12 @@ def plan_undo(
     return UndoPlan(taken, files.restores(), Plan(tuple(steps)))
 
 
-def apply_undo(workspace: Workspace, clock: Clock, undo_plan: UndoPlan, config: Config | None = None) -> int | None:
-    """Carry the plan out; the number of the undo itself, None when there was nothing to take back.
-
-    Changes that cancel each other out touch no file, but are undone all the same, and recorded so.
-    """
-    if not undo_plan.undoes:
-        return None
-    config = config or Config()
-    number = undo_plan.resumes
-    with contextlib.ExitStack() as stack:
-        op = stack.enter_context(operation(workspace, clock, "undo", config, undoes=undo_plan.undoes, number=number))
-        if _leaves(workspace, undo_plan):
-            stack.enter_context(layers_lock(workspace, config))
-        _restore_files(op, undo_plan.restores, recorded=number is not None)
-        return op.id
+def apply_undo(workspace: Workspace, clock: Clock, undo_plan: UndoPlan, config: Config | None = None) -> None:
+    """Carry the plan out. Changes that cancel each other out touch no file, but are undone all the same, and recorded so."""
+    if undo_plan.undoes:
+        number = undo_plan.resumes
+        with operation(workspace, clock, "undo", config, undoes=undo_plan.undoes, number=number) as op:
+            _restore_files(op, undo_plan.restores, recorded=number is not None)
 
 
 def _leaves(workspace: Workspace, undo_plan: UndoPlan) -> bool:
@@ -474,9 +465,9 @@ def _restore_files(op: Operation, restores: Sequence[Restore], *, recorded: bool
     if left and not done:
         raise next(iter(left.values()))
     if left:
-        names, more = list(left)[:_NAMED], len(left) - _NAMED
-        english = ", ".join(names) + (f" and {more} more" if more > 0 else "")
-        chinese = "、".join(names) + (f" 等 {len(left)} 个文件" if more > 0 else "")
+        more = len(left) - _NAMED
+        english = ", ".join(list(left)[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+        chinese = "、".join(list(left)[:_NAMED]) + (f" 等 {len(left)} 个文件" if more > 0 else "")
         raise PartlyDone(
             f"Changed by someone else meanwhile and left as they are now: {english}. {done} of {of} files were taken back and "
             'nothing is lost. Run "nacre undo" again: it goes on with the rest.',
