@@ -1027,7 +1027,7 @@ class Memory:
         from nacre.tidy.collect import TidyContext
 
         own = self.owned
-        return TidyContext(own.workspace, own.clock, own.config, lambda: self.brain)
+        return TidyContext(own.workspace, own.config, own.clock, own.scope, judge=lambda: self.brain)
 
     def tidy(self, *, dry_run: bool = False) -> TidyReport:
         """Press old days into weeks, distil what lasts into MEMORY.md, archive; then bring the index up to date."""

@@ -197,7 +197,7 @@ def test_nobody_waits_while_it_is_planned(memory: Memory) -> None:
         free.append(others_hold(memory.workspace))
         return memory.brain
 
-    room = TidyContext(memory.workspace, memory.clock, memory.config, judge)
+    room = TidyContext(memory.workspace, memory.config, memory.clock, judge=judge)
     made = promote.promote(room, applying=False)
     assert made.promoted
     assert free
@@ -216,7 +216,7 @@ def test_what_changes_while_it_is_planned_is_planned_again(memory: Memory) -> No
             counts(memory, warm__x={"total": 3, "timestamps": days_ago(1, 2, 3), "promoted": True})
         return memory.brain
 
-    room = TidyContext(memory.workspace, memory.clock, memory.config, judge)
+    room = TidyContext(memory.workspace, memory.config, memory.clock, judge=judge)
     assert not promote.promote(room, applying=True).promoted
     assert not memory.workspace.project("shop-api").exists()
 

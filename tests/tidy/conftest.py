@@ -33,7 +33,7 @@ def room_at(root: Path, config: Config | None = None, moment: dt.datetime = MOME
     workspace = Workspace(root)
     workspace.memory.mkdir(parents=True, exist_ok=True)
     workspace.machine.mkdir(mode=0o700, exist_ok=True)
-    return TidyContext(workspace, Clock(dt.UTC, moment), config or Config(), lambda: Judge(None))
+    return TidyContext(workspace, config or Config(), Clock(dt.UTC, moment), judge=lambda: Judge(None))
 
 
 @pytest.fixture
@@ -61,19 +61,19 @@ def nights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Nights:
     return Nights(tmp_path / "ws")
 
 
-def tidied(room: TidyContext, alike: compress.Alike = compress.same_words) -> tuple[Problem, ...]:
+def tidied(room: TidyContext) -> tuple[Problem, ...]:
     """Both phases as one operation; everything that was left, with the reason."""
     with operation(room.workspace, room.clock, "tidy", room.config) as op:
-        pressed = compress.plan(room, alike)
+        pressed = compress.plan(room)
         left = compress.apply(room, op, pressed)
         moved = archive.plan(room, pressed)
-        return (*pressed.problems, *left, *moved.problems, *archive.apply(room, op, moved))
+        return (*pressed.problems, *left, *moved.problems, *archive.apply(room, op, moved.moves))
 
 
 @pytest.fixture
 def tidy(room: TidyContext) -> Tidy:
-    def run(again: TidyContext = room, alike: compress.Alike = compress.same_words) -> tuple[Problem, ...]:
-        return tidied(again, alike)
+    def run(again: TidyContext = room) -> tuple[Problem, ...]:
+        return tidied(again)
 
     return run
 

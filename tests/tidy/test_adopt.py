@@ -43,7 +43,7 @@ def test_adopting_brings_it_under_the_limits_and_every_line_is_still_somewhere(n
         planned = memory.adopting()
         assert nights.files() == before
         (one,) = planned
-        assert all(step.reason and step.detail for step in one.plan.steps)
+        assert all(step.reason and step.detail for step in one.steps)
         memory.adopt(planned)
     data = (nights.root / "MEMORY.md").read_bytes()
     assert len(data) <= 5120

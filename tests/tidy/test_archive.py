@@ -156,11 +156,11 @@ def test_a_log_changed_between_plan_and_apply_is_left_for_the_next_run(room: Tid
     lay("memory/archive/2026/2026-03-05.md", "- [Task] d\n")
     pressed = compress.plan(room)
     with operation(room.workspace, room.clock, "tidy") as op:
-        assert compress.apply(room, op, pressed) == ()
+        assert compress.apply(room, op, pressed) == []
         moves = archive.plan(room, pressed)
         lay("2026-03-03", "- [Task] a\n- [Task] more\n")
         lay("memory/archive/2026/2026-03-05.md", "- [Task] d, changed\n")
-        left = archive.apply(room, op, moves)
+        left = archive.apply(room, op, moves.moves)
     assert [one.path for one in left] == ["memory/2026-03-03.md", "memory/2026-03-05.md"]
     assert {path.name for path in room.workspace.memory.glob("*.md")} == {"2026-03-03.md", "2026-03-05.md"}
     assert tidy() == ()
@@ -175,7 +175,7 @@ def test_a_place_that_is_taken_meanwhile_keeps_what_stands_there(room: TidyConte
         compress.apply(room, op, pressed)
         moves = archive.plan(room, pressed)
         lay(OLD, "somebody's\n")
-        (left,) = archive.apply(room, op, moves)
+        (left,) = archive.apply(room, op, moves.moves)
     assert left.path == "memory/2026-03-03.md"
     assert (room.workspace.root / OLD).read_text() == "somebody's\n"
 
@@ -184,5 +184,5 @@ def test_nothing_moves_that_the_digest_has_not_taken_in(room: TidyContext, lay: 
     lay("2026-03-03", "- [Task] a\n")
     pressed = compress.plan(room)
     with operation(room.workspace, room.clock, "tidy") as op:
-        assert archive.apply(room, op, archive.plan(room, pressed)) == ()
+        assert archive.apply(room, op, archive.plan(room, pressed).moves) == []
     assert (room.workspace.memory / "2026-03-03.md").exists()

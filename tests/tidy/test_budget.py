@@ -144,9 +144,9 @@ def test_first_two_of_the_same_are_merged_then_a_long_one_shortened_then_the_lea
         sizes.append(book.size.bytes)
         return len(book.lines) < 4
 
-    def same(lines: Sequence[Line]) -> list[tuple[Line, Line]]:
+    def same(lines: Sequence[Line]) -> tuple[Line, Line] | None:
         found = [line for line in lines if line.words in twins]
-        return [(found[0], found[1])] if len(found) == 2 else []
+        return (found[0], found[1]) if len(found) == 2 else None
 
     cuts = make_space(book, room_left, known, lambda line: worth.get(line.id, Worth(0.9)), same, 0.95)
     assert cuts is not None
@@ -167,14 +167,14 @@ def test_first_two_of_the_same_are_merged_then_a_long_one_shortened_then_the_lea
 def test_when_nothing_may_go_the_book_is_as_it_was(nights: Nights) -> None:
     book, known = book_of(nights, ["one", "two"], MemorySettings())
     before = book.doc
-    assert make_space(book, lambda: False, known, lambda _line: Worth(0.9), lambda _lines: (), 0.5) is None
+    assert make_space(book, lambda: False, known, lambda _line: Worth(0.9), lambda _lines: None, 0.5) is None
     assert book.doc == before
 
 
 def test_what_is_over_goes_before_what_is_only_unsure(nights: Nights) -> None:
     book, known = book_of(nights, ["unsure", "over"], MemorySettings())
-    worth = {entry_id("unsure"): Worth(0.1), entry_id("over"): Worth(0.9, recalls=5, faded="its date has passed")}
-    cuts = make_space(book, lambda: len(book.lines) < 2, known, lambda line: worth[line.id], lambda _lines: (), 0.5)
+    worth = {entry_id("unsure"): Worth(0.1), entry_id("over"): Worth(0.9, recalls=5, outdated="its date has passed")}
+    cuts = make_space(book, lambda: len(book.lines) < 2, known, lambda line: worth[line.id], lambda _lines: None, 0.5)
     assert cuts is not None
     assert [(cut.line.words, cut.reason) for cut in cuts] == [("over", "its date has passed")]
 

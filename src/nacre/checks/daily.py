@@ -11,7 +11,7 @@ from nacre.checks.snapshot import EMPTY, FADED, UNPRESSED, UNTYPED, Finding, Sna
 from nacre.errors import NacreError
 from nacre.guard.secrets import redact
 from nacre.i18n import say
-from nacre.tidy import budget, collect, draft, run
+from nacre.tidy import budget, collect, run
 from nacre.tidy.collect import Day
 from nacre.tidy.draft import Draft
 from nacre.tidy.memory_files import Line, LongTermFile
@@ -38,14 +38,14 @@ def faded_entries(desk: Snapshot) -> list[Finding]:
     """Entries that the next night would put to the user because their time is over."""
     if desk.night is None:
         return []
-    draft.ask_about_outdated(desk.night)
+    desk.night.ask_about_outdated()
     asked = {one.id for one in desk.night.asks if one.kind == review.FADED}
     return [_faded(desk, desk.night, book, line) for book, line in desk.lines if line.id in asked]
 
 
 def _faded(desk: Snapshot, night: Draft, book: LongTermFile, line: Line) -> Finding:
     was = desk.known.get(line.id)
-    why = budget.outdated_reason(line.words, was.valid_from if was else None, desk.today, night.lately) or ""
+    why = budget.outdated_reason(line.words, was.valid_from if was else None, desk.today, night.recent) or ""
     text, why = quoted(line.words), quoted(why)
     message = say(f"“{text}”: {why}; tidying asks whether it may go.", f"“{text}”：{why}；整理时会询问是否移除。")
     return Finding(FADED, message, book.shown, line.start, "nacre tidy", id=line.id)
@@ -156,6 +156,6 @@ def _is_empty(day: Day) -> bool:
     if day.size > _SHORT:
         return False
     try:
-        return not collect.read_log(day).said
+        return not collect.read_log(day).lines
     except NacreError:
         return False

@@ -81,7 +81,7 @@ _SINCE_THEN = "~"  # a line that the ledger does not know was written after ever
 def _shelves(desk: Snapshot, night: Draft) -> list[list[_Entry]]:
     """The entries of every file, the general one first."""
     by_file: dict[str, list[_Entry]] = {book.shown: [] for book in desk.books}
-    for book, line, known in night.library.shelf(night.library.general):
+    for book, line, known in night.memory.entries(night.memory.general):
         was = desk.known.get(line.id)
         since = (was.valid_from or "") if was else _SINCE_THEN
         by_file[book.shown].append(_Entry(book, line, known, since, normal_words(line.words)))
@@ -132,7 +132,7 @@ def _finding(pair: _Pair) -> Finding:
     old, new = pair.old, pair.new
     if pair.stand.kind == SAME:
         return _duplicate(old, new)
-    if pair.stand.kind == "overtakes" and (old.since != _SINCE_THEN or new.since != _SINCE_THEN):
+    if pair.stand.kind == "supersedes" and (old.since != _SINCE_THEN or new.since != _SINCE_THEN):
         message = say(f"{old.shown} seems overtaken by {new.shown}.", f"{old.shown}似乎已被{new.shown}取代。")
     else:
         message = say(

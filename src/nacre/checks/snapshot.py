@@ -126,7 +126,7 @@ class Snapshot:
 
     @property
     def books(self) -> Sequence[LongTermFile]:
-        return self.night.library.books if self.night else ()
+        return self.night.memory.files if self.night else ()
 
     @property
     def lines(self) -> list[tuple[LongTermFile, Line]]:
@@ -140,21 +140,19 @@ class Snapshot:
 
 def take_snapshot(memory: Memory) -> Snapshot:
     """Read the ledger, the trail, the questions, every MEMORY.md and the list of days."""
-    room = TidyContext(memory.workspace, memory.clock, memory.config, lambda: memory.brain)
+    room = TidyContext(memory.workspace, memory.config, memory.clock, judge=lambda: memory.brain)
     today = room.clock.today()
-    listed = collect.list_days(room.workspace, today)
+    days, listing_problems = collect.list_days(room.workspace, today)
     night, problems = _night(room)
-    problems += listed.problems
+    problems += listing_problems
     if night is None:
         told = ledger.read_ledger(room.workspace)
         known, asked = ledger.entry_states(told.records), review.read_review(room.workspace)
         problems += told.problems
-        return Snapshot(
-            room, today, None, known, provenance.read_provenance(room.workspace), asked, listed.days, problems
-        )
-    night.lately, troubles = _lately(room, listed.days, today)
+        return Snapshot(room, today, None, known, provenance.read_provenance(room.workspace), asked, days, problems)
+    night.recent, troubles = _lately(room, days, today)
     problems += troubles
-    return Snapshot(room, today, night, night.known, night.trail, night.asked, listed.days, problems)
+    return Snapshot(room, today, night, night.states, night.provenance, night.questions, days, problems)
 
 
 def _night(room: TidyContext) -> tuple[Draft | None, list[Problem]]:
@@ -162,11 +160,11 @@ def _night(room: TidyContext) -> tuple[Draft | None, list[Problem]]:
     try:
         real_target(room.workspace.longterm, room.workspace.root)
         night = Draft(room)
-        _ = night.library.general.lines  # decoded now, not in the middle of the examination
+        _ = night.memory.general.lines  # decoded now, not in the middle of the examination
     except NacreError as trouble:
         shown = room.workspace.relative(room.workspace.longterm)
         return None, [Problem("unreadable", str(trouble), shown, severity="error")]
-    return night, [*night.problems, *night.library.problems]
+    return night, [*night.problems, *night.memory.problems]
 
 
 def _lately(room: TidyContext, every: Sequence[Day], today: dt.date) -> tuple[list[LogLine], list[Problem]]:
@@ -176,7 +174,7 @@ def _lately(room: TidyContext, every: Sequence[Day], today: dt.date) -> tuple[li
     for day in every:
         if (today - day.date).days <= room.config.tidy.daily_days:
             try:
-                found += collect.read_log(day).said
+                found += collect.read_log(day).lines
             except NacreError as trouble:
                 troubles.append(Problem("unreadable", str(trouble), room.workspace.relative(day.path)))
     return found, troubles

@@ -117,7 +117,7 @@ def _adopt(memory: Memory, *, yes: bool, dry_run: bool, as_json: bool) -> None:
                 {
                     "path": one.shown,
                     "note": memory.workspace.relative(one.note),
-                    "moves": [legible(step.detail) for step in one.plan.steps],
+                    "moves": [legible(step.detail) for step in one.steps],
                 }
                 for one in planned
             ]
@@ -125,7 +125,7 @@ def _adopt(memory: Memory, *, yes: bool, dry_run: bool, as_json: bool) -> None:
     elif not planned:
         echo("Every MEMORY.md is within its limits.", "所有 MEMORY.md 都在上限以内。")
     for one in planned if not as_json else ():
-        for step in one.plan.steps:
+        for step in one.steps:
             click.echo(f"  {legible(step.detail)}\n      {step.reason}")
         place = memory.workspace.relative(one.note)
         echo(

@@ -129,7 +129,7 @@ class PromotePlan:
 
 def plan_promotion(room: TidyContext) -> PromotePlan:
     """What the recalled checkpoints tell, and what the tests say of it; reads, and writes nothing."""
-    found, left = nominees(Context(room.workspace, room.config, room.clock))
+    found, left = nominees(room)
     problems, promoted = list(left), []
     skills = longterm.list_skills(room.workspace)
     for nominee in found:
@@ -139,7 +139,7 @@ def plan_promotion(room: TidyContext) -> PromotePlan:
             problems.append(Problem("left alone", str(error), room.workspace.relative(nominee.family.lead.path)))
     distilled = DistilPlan()
     if said := [line for one in promoted for line in one.lines]:
-        distilled, refused = plan_distil(room, said=said)
+        distilled, refused = plan_distil(room, lines=said)
         problems += refused
     return PromotePlan(tuple(promoted), distilled, tuple(problems))
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from nacre.errors import BadInput, MemoryFull, NotFound
@@ -11,18 +11,18 @@ from nacre.guard.sanitise import one_line
 from nacre.i18n import say
 from nacre.model.report import Plan, Step
 from nacre.text.blocks import FRONT, HEADING, ITEM
-from nacre.tidy import apply, budget, judge, memory_files
-from nacre.tidy import apply as tidy_apply
+from nacre.tidy import apply, budget, judge
 from nacre.tidy.apply import Demoted, DistilPlan
 from nacre.tidy.budget import Worth
 from nacre.tidy.collect import TidyContext
-from nacre.tidy.memory_files import Line, LongTermFile, MemoryFiles
+from nacre.tidy.draft import Draft
+from nacre.tidy.memory_files import Line, LongTermFile, MemoryFiles, file_field
 from nacre.vault import disk, ledger, provenance, review
 from nacre.vault.entries import entry_id
 from nacre.vault.history import Operation, operation
 from nacre.vault.ledger import EntryState, Record
 from nacre.vault.longterm import Edit
-from nacre.vault.markdown import Document, document
+from nacre.vault.markdown import document
 from nacre.vault.review import Question
 from nacre.vault.writing import REDACT, expect, guarded, rewrite
 
@@ -39,26 +39,10 @@ class Answer:
     words: str | None = None
 
 
-@dataclass
-class _Answers:
-    room: TidyContext
-    library: MemoryFiles
-    known: dict[str, EntryState]
-    at: str
-    records: list[Record] = field(default_factory=list)
-    demoted: list[Demoted] = field(default_factory=list)
-    steps: list[Step] = field(default_factory=list)
-
-    def record(self, *made: Record) -> None:
-        self.records += made
-        for one in made:
-            was = self.known.get(one.id)
-            self.known |= ledger.entry_states([*(was.records if was else ()), one])
-
-
-def find_question(room: TidyContext, wanted: str) -> Question:
+def find_question(context: TidyContext, wanted: str) -> Question:
     """The open question whose id begins so."""
-    fitting = [item for item in review.read_review(room.workspace) if item.id.startswith(wanted)] if wanted else []
+    questions = review.read_review(context.workspace) if wanted else ()
+    fitting = [question for question in questions if question.id.startswith(wanted)]
     if len(fitting) == 1:
         return fitting[0]
     if fitting:
@@ -73,198 +57,151 @@ def find_question(room: TidyContext, wanted: str) -> Question:
     )
 
 
-def give_answers(room: TidyContext, answers: list[Answer], *, dry_run: bool = False) -> tuple[Step, ...]:
+def give_answers(context: TidyContext, answers: list[Answer], *, dry_run: bool = False) -> tuple[Step, ...]:
     """Carry the answers out as one operation; the steps taken, or that would be."""
-    with operation(room.workspace, room.clock, "review", room.config) as op:
+    with operation(context.workspace, context.clock, "review", context.config) as op:
         if not dry_run:
-            apply.recover(room, op)
-        desk = _Answers(
-            room,
-            MemoryFiles(room, provenance.read_provenance(room.workspace)),
-            ledger.entry_states(ledger.read_ledger(room.workspace).records),
-            room.clock.now().isoformat(timespec="seconds"),
-        )
-        done: list[str] = []
+            apply.recover(context, op)
+        draft = Draft(context)
         for answer in answers:
-            item = find_question(room, answer.id)
-            if item.id in done:
+            question = find_question(context, answer.id)
+            if question.id in draft.settled:
                 raise BadInput(
-                    say(f"{item.id} is answered twice; give one answer.", f"{item.id} 被回答了两次；请只给一个回答。")
+                    say(
+                        f"{question.id} is answered twice; give one answer.",
+                        f"{question.id} 被回答了两次；请只给一个回答。",
+                    )
                 )
-            _ANSWERS[item.kind](desk, item, answer)
-            done.append(item.id)
-        planned = DistilPlan(
-            edits=tuple(desk.library.edits()),
-            records=tuple(desk.records),
-            settled=tuple(done),
-            demoted=tuple(desk.demoted),
-        )
+            words = question.text if answer.words is None else one_line(answer.words).strip()
+            if not words:
+                raise BadInput(say("The new words are empty.", "新的文字为空。"))
+            if question.kind in (review.ADOPTED, review.FADED):
+                _answer_about_entry(draft, question, answer, words)
+            else:
+                _answer_about_candidate(draft, question, answer, words)
+            draft.settled.append(question.id)
         if not dry_run:
-            apply.apply_plan(room, op, planned, asked=True)
-    return tuple(desk.steps)
+            planned = DistilPlan(
+                edits=tuple(draft.memory.edits()),
+                records=tuple(draft.records),
+                settled=tuple(draft.settled),
+                demoted=tuple(draft.demoted),
+            )
+            apply.apply_plan(context, op, planned, asked=True)
+    return tuple(draft.steps)
 
 
-def _offered(desk: _Answers, item: Question, answer: Answer) -> None:
-    """A candidate: it goes in, in the place of what it clashes with, or is refused."""
-    words = _words(answer, item)
+def _answer_about_candidate(draft: Draft, question: Question, answer: Answer, words: str) -> None:
+    """A candidate goes in, in the place of what it conflicts with, or is refused."""
+    about, by_user = question.about, say("your word", "按您的意思")
+    source, tests = about.get("source"), about.get("tests")
+    record = Record(question.id, draft.at, "refused", question.text, failed="user", brain="user")
+    record = replace(record, source=source if isinstance(source, dict) else {}, more={"answer": question.kind})
+    record = replace(record, tests=tests if isinstance(tests, dict) else {})
     if answer.verb == REFUSE:
-        desk.record(_record(desk, item, "refused", item.text, failed="user", more={"answer": item.kind}))
-        desk.steps.append(Step("refuse", "MEMORY.md", say("your word", "按您的意思"), item.text))
+        draft.record(record)
+        draft.step("refuse", "MEMORY.md", by_user, question.text)
         return
-    book = _book(desk, item)
-    kind = str(item.about.get("type") or "TECH")
-    old = book.find(str(item.about.get("against", ""))) if item.kind == review.CLASH else None
-    if old and old.words not in item.why:  # the file may have come with a clone, or been edited
+    file = draft.memory.file(str(about.get("file") or "MEMORY.md"))
+    kind = str(about.get("type") or "TECH")
+    old = file.find(str(about.get("against", ""))) if question.kind == review.CLASH else None
+    if old and old.words not in question.why:  # the file may have come with a clone, or been edited
         raise BadInput(
             say(
                 f"It would take the place of “{old.words}”, which the question does not name; nothing was done.",
                 f"它会取代“{old.words}”，而问题中并未提到；未做任何改动。",
             )
         )
-    supersedes = None
     if old:
-        book.replace(old, words)
-        supersedes = old.id
-    elif book.over:
+        file.replace(old, words)
+        more: dict[str, object] = {"by": entry_id(words)}
+        draft.record(Record(old.id, draft.at, "superseded", valid_to=draft.today.isoformat(), more=more))
+    elif file.over:
         raise MemoryFull(
             say(
-                f'{book.shown} is over its limits and takes nothing new; run "nacre review --adopt" first.',
-                f"{book.shown} 已超出上限，不再接受新内容；请先运行“nacre review --adopt”。",
+                f'{file.shown} is over its limits and takes nothing new; run "nacre review --adopt" first.',
+                f"{file.shown} 已超出上限，不再接受新内容；请先运行“nacre review --adopt”。",
             )
         )
     else:
-        _make_room(desk, book, words, kind)
-        book.add(words, kind)
-    if old:
-        desk.record(Record(old.id, desk.at, "superseded", valid_to=_today(desk), more={"by": entry_id(words)}))
-    more: dict[str, object] = {**memory_files.file_field(book), "answer": item.kind}
-    if answer.verb == PIN:
-        more["pinned"] = True
-    made = _record(desk, item, "admitted", words, supersedes=supersedes, confidence=0.99, more=more)
-    desk.record(replace(made, id=entry_id(words), valid_from=_today(desk)))
-    instead = say(f"your word; in the place of “{old.words}”", f"按您的意思；取代“{old.words}”") if old else None
-    desk.steps.append(Step("replace" if old else "add", book.shown, instead or say("your word", "按您的意思"), words))
+        _make_room(draft, file, words, kind)
+        file.add(words, kind)
+    more = {**file_field(file), "answer": question.kind} | ({"pinned": True} if answer.verb == PIN else {})
+    record = replace(
+        record, id=entry_id(words), verdict="admitted", text=words, failed=None, confidence=0.99, more=more
+    )
+    draft.record(replace(record, supersedes=old.id if old else None, valid_from=draft.today.isoformat()))
+    instead = say(f"your word; in the place of “{old.words}”", f"按您的意思；取代“{old.words}”") if old else by_user
+    draft.step("replace" if old else "add", file.shown, instead, words)
 
 
-def _standing(desk: _Answers, item: Question, answer: Answer) -> None:
-    """A line that stands there: it stays, in other words or pinned, or leaves for the digest of its week."""
-    book = _book(desk, item)
-    line = book.find(item.id)
+def _answer_about_entry(draft: Draft, question: Question, answer: Answer, words: str) -> None:
+    """An entry stays, in other words or pinned, or leaves for the digest of its week."""
+    file = draft.memory.file(str(question.about.get("file") or "MEMORY.md"))
+    line = file.find(question.id)
     if line is None:
         return  # it has gone meanwhile
-    goes = answer.words is None and answer.verb == (ACCEPT if item.kind == review.FADED else REFUSE)
-    was = desk.known.get(line.id)
-    if goes:
-        _demote(desk, book, line, item.kind)
+    by_user = say("your word", "按您的意思")
+    if answer.words is None and answer.verb == (ACCEPT if question.kind == review.FADED else REFUSE):
+        file.remove(line)
+        _demote(draft, file, line, question.kind)
+        draft.step("demote", file.shown, by_user, line.words)
         return
-    more: dict[str, object] = {**memory_files.file_field(book), "answer": item.kind}
-    if answer.verb == PIN:
-        more["pinned"] = True
-    words = line.words if answer.words is None else _words(answer, item)
-    supersedes = line.id if words != line.words else None
-    if supersedes:
-        book.replace(line, words)
-        desk.record(Record(line.id, desk.at, "superseded", valid_to=_today(desk), more={"into": entry_id(words)}))
+    was = draft.states.get(line.id)
+    words = line.words if answer.words is None else words
+    more = {**file_field(file), "answer": question.kind} | ({"pinned": True} if answer.verb == PIN else {})
     verdict = was.verdict if was and was.in_memory else "adopted"
-    made = Record(entry_id(words), desk.at, verdict, words, section=line.section, more=more)
-    source = was.source if was and supersedes else {}
-    desk.record(replace(made, source=source, supersedes=supersedes))
-    desk.steps.append(Step(PIN if answer.verb == PIN else "keep", book.shown, say("your word", "按您的意思"), words))
+    record = Record(entry_id(words), draft.at, verdict, words, section=line.section, more=more)
+    if words != line.words:
+        file.replace(line, words)
+        into: dict[str, object] = {"into": entry_id(words)}
+        draft.record(Record(line.id, draft.at, "superseded", valid_to=draft.today.isoformat(), more=into))
+        record = replace(record, source=was.source if was else {}, supersedes=line.id)
+    draft.record(record)
+    draft.step(PIN if answer.verb == PIN else "keep", file.shown, by_user, words)
 
 
-_ANSWERS: dict[str, Callable[[_Answers, Question, Answer], None]] = {
-    review.CLASH: _offered,
-    review.DOUBT: _offered,
-    review.FULL: _offered,
-    review.ADOPTED: _standing,
-    review.FADED: _standing,
-}
-
-
-def _words(answer: Answer, item: Question) -> str:
-    words = one_line(answer.words).strip() if answer.words is not None else item.text
-    if not words:
-        raise BadInput(say("The new words are empty.", "新的文字为空。"))
-    return words
-
-
-def _book(desk: _Answers, item: Question) -> LongTermFile:
-    return desk.library.book(str(item.about.get("file") or "MEMORY.md"))
-
-
-def _make_room(desk: _Answers, book: LongTermFile, words: str, kind: str) -> None:
+def _make_room(draft: Draft, file: LongTermFile, words: str, kind: str) -> None:
     def worth(line: Line) -> Worth:
-        was = desk.known.get(line.id)
-        return Worth((was.confidence if was else None) or 0.5, desk.library.recalls(line))
+        was = draft.states.get(line.id)
+        return Worth((was.confidence if was else None) or 0.5, draft.memory.recalls(line))
 
-    cuts = budget.make_space(book, lambda: book.has_room(words, kind), desk.known, worth, lambda _lines: (), ALL)
+    cuts = budget.make_space(file, lambda: file.has_room(words, kind), draft.states, worth, lambda _lines: None, ALL)
     if cuts is None:
         raise MemoryFull(
             say(
-                f"{book.shown} is full, and every line in it is pinned or yours; take one out first.",
-                f"{book.shown} 已满，且每一行都已固定或由您写下；请先移除一行。",
+                f"{file.shown} is full, and every line in it is pinned or yours; take one out first.",
+                f"{file.shown} 已满，且每一行都已固定或由您写下；请先移除一行。",
             )
         )
     for cut in cuts:
         if cut.words is None:
-            _left(desk, book, cut.line, "full")
+            _demote(draft, file, cut.line, "full")
         else:
-            was = desk.known.get(cut.line.id)
-            desk.record(
-                Record(cut.line.id, desk.at, "superseded", valid_to=_today(desk), more={"into": entry_id(cut.words)})
-            )
-            desk.record(
-                Record(
-                    entry_id(cut.words),
-                    desk.at,
-                    "admitted",
-                    cut.words,
-                    section=cut.line.section,
-                    source=was.source if was else {},
-                    supersedes=cut.line.id,
-                    confidence=was.confidence if was else None,
-                    more=memory_files.file_field(book),
-                )
-            )
-        desk.steps.append(Step(cut.action, book.shown, cut.reason, cut.line.words))
+            was = draft.states.get(cut.line.id)
+            id_ = entry_id(cut.words)
+            more: dict[str, object] = {"into": id_}
+            draft.record(Record(cut.line.id, draft.at, "superseded", valid_to=draft.today.isoformat(), more=more))
+            record = Record(id_, draft.at, "admitted", cut.words, section=cut.line.section, supersedes=cut.line.id)
+            if was:
+                record = replace(record, source=was.source, confidence=was.confidence)
+            draft.record(replace(record, more=file_field(file)))
+        draft.step(cut.action, file.shown, cut.reason, cut.line.words)
 
 
-def _demote(desk: _Answers, book: LongTermFile, line: Line, kind: str) -> None:
-    book.remove(line)
-    _left(desk, book, line, kind)
-    desk.steps.append(Step("demote", book.shown, say("your word", "按您的意思"), line.words))
+def _demote(draft: Draft, file: LongTermFile, line: Line, kind: str) -> None:
+    """Record that an entry leaves for the digest of its week, by the user's answer."""
+    was, today = draft.states.get(line.id), draft.today.isoformat()
+    day = (was.source.get("day") if was else None) or today
+    project = None if file is draft.memory.general else file.path.parent.name
+    category = draft.memory.tested(line.words).judged.best("category")
+    draft.demoted.append(Demoted(line.words, day, project, category))
+    more = {**file_field(file), "answer": kind}
+    draft.record(Record(line.id, draft.at, "demoted", line.words, valid_to=today, more=more))
 
 
-def _left(desk: _Answers, book: LongTermFile, line: Line, kind: str) -> None:
-    was = desk.known.get(line.id)
-    day = (was.source.get("day") if was else None) or _today(desk)
-    project = None if book is desk.library.general else book.path.parent.name
-    desk.demoted.append(Demoted(line.words, day, project, desk.library.tested(line.words).judged.best("category")))
-    more = {**memory_files.file_field(book), "answer": kind}
-    desk.record(Record(line.id, desk.at, "demoted", line.words, valid_to=_today(desk), more=more))
-
-
-def _record(desk: _Answers, item: Question, verdict: str, text: str, **about: object) -> Record:
-    source = item.about.get("source")
-    tests = item.about.get("tests")
-    made = Record(
-        item.id,
-        desk.at,
-        verdict,
-        text,
-        tests=tests if isinstance(tests, dict) else {},
-        source=source if isinstance(source, dict) else {},
-        brain="user",
-    )
-    return replace(made, **about)  # type: ignore[arg-type]
-
-
-def _today(desk: _Answers) -> str:
-    return desk.room.clock.today().isoformat()
-
-
-# A MEMORY.md inherited over its limits is brought under them with the user's consent: nothing is lost, what does not
-# fit moves to a note of its own, which search covers.
+# A MEMORY.md inherited over its limits is brought under them with the user's consent: nothing is lost, what does not fit moves to
+# a note of its own, which search covers.
 
 HEADROOM = 0.9  # share of the limits that is filled, so that there is room for what comes
 
@@ -291,148 +228,111 @@ class AdoptPlan:
     moving: tuple[Moving, ...]
 
     @property
-    def plan(self) -> Plan:
-        return Plan(tuple(Step("move", self.shown, one.reason, " ".join(one.text.split())) for one in self.moving))
+    def steps(self) -> tuple[Step, ...]:
+        return tuple(Step("move", self.shown, moved.reason, " ".join(moved.text.split())) for moved in self.moving)
 
 
-def plan_adopt(room: TidyContext) -> list[AdoptPlan]:
+def plan_adopt(context: TidyContext) -> list[AdoptPlan]:
     """For each MEMORY.md over its limits, what would move where. Reads, and writes nothing."""
-    library = MemoryFiles(room, provenance.read_provenance(room.workspace))
-    known = ledger.entry_states(ledger.read_ledger(room.workspace).records)
-    return [_plan(room, library, book, known) for book in library.books if book.over]
+    memory = MemoryFiles(context, provenance.read_provenance(context.workspace))
+    states = ledger.entry_states(ledger.read_ledger(context.workspace).records)
+    return [_plan_file(context, memory, file, states) for file in memory.files if file.over]
 
 
-def _plan(room: TidyContext, library: MemoryFiles, book: LongTermFile, known: dict[str, EntryState]) -> AdoptPlan:
-    assert book.before is not None
+def _plan_file(
+    context: TidyContext, memory: MemoryFiles, file: LongTermFile, states: dict[str, EntryState]
+) -> AdoptPlan:
+    assert file.before is not None
     moving: list[Moving] = []
-    most = book.settings
-    room_left = replace(most, max_lines=int(most.max_lines * HEADROOM), max_bytes=int(most.max_bytes * HEADROOM))
-    for line, reason in _in_order(library, book, known):
-        if not book.size.over(room_left):
+    limits = file.settings
+    roomy = replace(limits, max_lines=int(limits.max_lines * HEADROOM), max_bytes=int(limits.max_bytes * HEADROOM))
+    for line, reason in _least_needed(memory, file, states):
+        if not file.size.over(roomy):
             break
-        now = next((one for one in book.lines if one.id == line.id and one.words == line.words), None)
-        if now is None or book.doc is None:
+        now = next((other for other in file.lines if other.id == line.id and other.words == line.words), None)
+        if now is None or file.doc is None:
             continue
-        moving.append(Moving(line.section, _text(book.doc, now.start, now.end), reason, line))
-        book.remove(now)
-    moving.sort(key=lambda one: one.line.start if one.line else 0)
-    moving += _prose(book) if book.size.over(book.settings) else []
-    if book.size.over(book.settings) or book.doc is None:
+        moving.append(Moving(line.section, "".join(file.doc.lines[now.start - 1 : now.end]), reason, line))
+        file.remove(now)
+    moving.sort(key=lambda moved: moved.line.start if moved.line else 0)
+    prose: list[
+        Moving
+    ] = []  # what is no list: tables, paragraphs, code; whole blocks from the end, until the file fits
+    while file.size.over(limits) and (doc := file.doc) is not None:
+        block = next((block for block in reversed(doc.blocks) if block.kind not in (HEADING, ITEM, FRONT)), None)
+        if block is None:
+            break
+        section = next((section.title for section in reversed(doc.sections) if section.start <= block.start), "")
+        text = "".join(doc.lines[block.start - 1 : block.end])
+        prose.insert(0, Moving(section, text, say("is no entry of a list", "不是列表条目")))
+        file.cut(block.start, block.end)
+    if file.size.over(limits) or file.doc is None:
         raise BadInput(
             say(
-                f"{book.shown} cannot be brought under its limits without taking out pinned lines; shorten it by hand.",
-                f"不移出已固定的行，就无法使 {book.shown} 回到上限以内；请手动精简。",
+                f"{file.shown} cannot be brought under its limits without taking out pinned lines; shorten it by hand.",
+                f"不移出已固定的行，就无法使 {file.shown} 回到上限以内；请手动精简。",
             )
         )
-    slug = "" if book is library.general else f"{book.path.parent.name}-"
-    note = room.workspace.memory / f"{room.clock.today().isoformat()}-{slug}from-memory.md"
-    return AdoptPlan(book.path, book.shown, book.before.hash, book.doc.data, note, tuple(moving))
+    slug = "" if file is memory.general else f"{file.path.parent.name}-"
+    note = context.workspace.memory / f"{context.clock.today().isoformat()}-{slug}from-memory.md"
+    return AdoptPlan(file.path, file.shown, file.before.hash, file.doc.data, note, (*moving, *prose))
 
 
-def _in_order(library: MemoryFiles, book: LongTermFile, known: dict[str, EntryState]) -> list[tuple[Line, str]]:
+def _least_needed(memory: MemoryFiles, file: LongTermFile, states: dict[str, EntryState]) -> list[tuple[Line, str]]:
     """The entries that may go: what fails the tests first, the worst of them first, then the least sure."""
-    library.read(book.lines)
-    found: list[tuple[float, Line, str]] = []
-    for line in book.lines:
-        was = known.get(line.id)
+    memory.read(file.lines)
+    ordered: list[tuple[float, Line, str]] = []
+    for line in file.lines:
+        was = states.get(line.id)
         if line.pinned or (was and was.pinned):
             continue
-        tested = library.tested(line.words)
+        tested = memory.tested(line.words)
         verdict = judge.four_way_test(tested)
         names = ", ".join(verdict.failed)
         failed = say(f"fails: {names}", f"未通过：{names}")
         reason = failed if not verdict.admitted else say("least needed of what passes", "通过测试者中最不需要的")
-        found.append((tested.judged.lasting - (0 if verdict.admitted else 1), line, reason))
-    return [(line, reason) for _, line, reason in sorted(found, key=lambda one: one[0])]
+        ordered.append((tested.judged.lasting - (0 if verdict.admitted else 1), line, reason))
+    return [(line, reason) for _, line, reason in sorted(ordered, key=lambda row: row[0])]
 
 
-def _prose(book: LongTermFile) -> list[Moving]:
-    """What is no list: tables, paragraphs, code; whole blocks from the end, until the file fits."""
-    moving: list[Moving] = []
-    while book.size.over(book.settings) and book.doc is not None:
-        doc = book.doc
-        blocks = [block for block in doc.blocks if block.kind not in (HEADING, ITEM, FRONT)]
-        if not blocks:
-            break
-        block = blocks[-1]
-        section = next((one.title for one in reversed(doc.sections) if one.start <= block.start), "")
-        moving.append(Moving(section, _text(doc, block.start, block.end), say("is no entry of a list", "不是列表条目")))
-        book.cut(block.start, block.end)
-    return moving[::-1]
-
-
-def _text(doc: Document, start: int, end: int) -> str:
-    return "".join(doc.lines[start - 1 : end])
-
-
-def apply_adopt(room: TidyContext, planned: Sequence[AdoptPlan]) -> None:
+def apply_adopt(context: TidyContext, planned: Sequence[AdoptPlan]) -> None:
     """Write the notes first, then the files, then the ledger: one operation, undone as one."""
-    at, today = room.clock.now().isoformat(timespec="seconds"), room.clock.today().isoformat()
-    with operation(room.workspace, room.clock, "review", room.config) as op:
-        for one in planned:
-            expect(room.workspace, one.path, one.read)
-            _write_note(op, one)
+    at, today = context.clock.now().isoformat(timespec="seconds"), context.clock.today().isoformat()
+    with operation(context.workspace, context.clock, "review", context.config) as op:
+        for adoption in planned:
+            expect(context.workspace, adoption.path, adoption.read)
+            _write_note(op, adoption)
+            file = LongTermFile(context.workspace, adoption.path, context.config.memory)
+            file.restore(document(adoption.path, adoption.data))
+            more = file_field(file)
+            gone = [(moved.line, moved.section) for moved in adoption.moving if moved.line]
+            left: dict[str, object] = {"answer": "over", **more}
             records = [
-                Record(
-                    moved.line.id,
-                    at,
-                    "demoted",
-                    moved.line.words,
-                    section=moved.section,
-                    valid_to=today,
-                    more={"answer": "over", **_file(one)},
-                )
-                for moved in one.moving
-                if moved.line
+                Record(line.id, at, "demoted", line.words, section=section, valid_to=today, more=left)
+                for line, section in gone
             ]
-            kept = {line.id for line in (moved.line for moved in one.moving) if line}
-            records += _adopted(room, one, kept, at, today)
-            edit = DistilPlan(edits=(_edit(one),), records=tuple(records))
-            tidy_apply.apply_plan(room, op, edit, asked=True)
+            states = ledger.entry_states(ledger.read_ledger(context.workspace).records)
+            ids = {line.id for line, _ in gone}
+            records += [
+                Record(line.id, at, "adopted", line.words, section=line.section, valid_from=today, more=more)
+                for line in file.lines
+                if line.id not in ids and not (line.id in states and states[line.id].in_memory)
+            ]
+            edit = Edit(adoption.path, adoption.read, adoption.data, Plan())
+            apply.apply_plan(context, op, DistilPlan(edits=(edit,), records=tuple(records)), asked=True)
 
 
-def _adopted(room: TidyContext, one: AdoptPlan, gone: set[str], at: str, today: str) -> list[Record]:
-    known = ledger.entry_states(ledger.read_ledger(room.workspace).records)
-    book = LongTermFile(room.workspace, one.path, room.config.memory)
-    book.restore(document(one.path, one.data))
-    return [
-        Record(
-            line.id,
-            at,
-            "adopted",
-            line.words,
-            section=line.section,
-            valid_from=today,
-            more=memory_files.file_field(book),
-        )
-        for line in book.lines
-        if line.id not in gone and not (line.id in known and known[line.id].in_memory)
-    ]
-
-
-def _file(one: AdoptPlan) -> dict[str, object]:
-    return {} if one.shown == "MEMORY.md" else {"file": one.shown}
-
-
-def _edit(one: AdoptPlan) -> Edit:
-    return Edit(one.path, one.read, one.data, Plan())
-
-
-def _write_note(op: Operation, one: AdoptPlan) -> None:
+def _write_note(op: Operation, adoption: AdoptPlan) -> None:
     """The moved lines under the headings they stood under, in the order of the file; those that a run which was killed had put
     there already are not put there again."""
-    before = disk.read_bytes(one.note)
+    before = disk.read_bytes(adoption.note)
     text = (before or b"").decode("utf-8", "surrogateescape")
-    moving = [moved for moved in one.moving if f"\n{moved.text.rstrip()}\n" not in text.replace("\r\n", "\n")]
-    text = text or say(f"# From {one.shown}\n\nWhat did not fit into it.\n", f"# 移自 {one.shown}\n\n放不下的内容。\n")
+    moving = [moved for moved in adoption.moving if f"\n{moved.text.rstrip()}\n" not in text.replace("\r\n", "\n")]
+    shown = adoption.shown
+    text = text or say(f"# From {shown}\n\nWhat did not fit into it.\n", f"# 移自 {shown}\n\n放不下的内容。\n")
     for section in dict.fromkeys(moved.section for moved in moving):
-        text += f"\n## {section or one.shown}\n\n"
+        text += f"\n## {section or shown}\n\n"
         parts = (guarded(moved.text, REDACT).rstrip("\n") for moved in moving if moved.section == section)
         text += "".join(f"{part}\n" for part in parts)
-    rewrite(
-        op,
-        one.note,
-        text.encode("utf-8", "surrogateescape"),
-        read=disk.digest(before) if before is not None else None,
-        log=True,
-    )
+    read = disk.digest(before) if before is not None else None
+    rewrite(op, adoption.note, text.encode("utf-8", "surrogateescape"), read=read, log=True)

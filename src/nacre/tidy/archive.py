@@ -6,12 +6,12 @@ import datetime as dt
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from nacre.errors import ChangedOutside, NacreError, PathEscape
 from nacre.i18n import say
-from nacre.model.report import Plan, Problem, Step
+from nacre.model.report import Problem, Step
 from nacre.model.workspace import Workspace
 from nacre.tidy.collect import FIELD_NOTE, Day, LineKeys, Log, TidyContext, log_lines
 from nacre.tidy.compress import CompressPlan
@@ -37,7 +37,6 @@ class Move:
     log: Log
     to: Path
     week: str  # the digest that has taken it in
-    marks: frozenset[str]  # must all have entered when it comes to it
     onto: Log | None = None
     data: bytes | None = None  # what the archived log will hold; None where it holds this log already
     size: int = 0  # of all that is archived of the day then
@@ -47,23 +46,20 @@ class Move:
 class ArchivePlan:
     """Which logs move where."""
 
-    plan: Plan = field(default_factory=Plan)
+    steps: tuple[Step, ...] = ()
     moves: tuple[Move, ...] = ()
     problems: tuple[Problem, ...] = ()
-
-    @property
-    def steps(self) -> tuple[Step, ...]:
-        return self.plan.steps
 
     def __bool__(self) -> bool:
         return bool(self.moves)
 
 
-def plan(room: TidyContext, compressed: CompressPlan) -> ArchivePlan:
+def plan(context: TidyContext, compressed: CompressPlan) -> ArchivePlan:
     """Where the living logs go that the digests have taken in, or will have once the plan for them is carried out."""
     moves: list[Move] = []
     steps: list[Step] = []
     problems: list[Problem] = []
+    shown = context.workspace.relative
     archived: dict[str, list[Log]] = {}
     for log in compressed.logs:
         if log.day.archived:
@@ -71,38 +67,43 @@ def plan(room: TidyContext, compressed: CompressPlan) -> ArchivePlan:
     for log in compressed.logs:
         if log.day.archived:
             continue
+        week = compressed.weeks[log.day.date.isoformat()]
         try:
-            week = compressed.weeks[log.day.date.isoformat()]
-            found = destined(room, log, week, archived.get(log.day.path.name, []))
-        except NacreError as trouble:
-            problems.append(Problem("log left as it is", str(trouble), room.workspace.relative(log.day.path)))
+            move = plan_move(context, log, week, archived.get(log.day.path.name, []))
+        except NacreError as error:
+            problems.append(Problem("log left as it is", str(error), shown(log.day.path)))
             continue
-        moves.append(found)
-        steps.append(_step(room, found))
-    return ArchivePlan(Plan(tuple(steps)), tuple(moves), tuple(problems))
+        moves.append(move)
+        if move.onto:
+            reason = say("its day is archived already; it goes behind that", "该日已归档，接在其后")
+        elif count := len(log.lines):
+            reason = say(f"all it says ({count}) is in {week}", f"其全部内容（{count} 条）已在 {week} 中")
+        else:
+            reason = say("older than the days that are kept, and says nothing", "已超过保留天数，且没有内容")
+        steps.append(Step("append" if move.onto else "move", shown(log.day.path), reason, shown(move.to)))
+    return ArchivePlan(tuple(steps), tuple(moves), tuple(problems))
 
 
-def destined(room: TidyContext, log: Log, week: str, archived: Sequence[Log]) -> Move:
+def plan_move(context: TidyContext, log: Log, week: str, archived: Sequence[Log]) -> Move:
     """Where a log goes: behind what was archived of its day, else to a place of its own."""
-    marks = frozenset(one.mark for one in log.said)
     if not archived:
-        return Move(log, place(room, log), week, marks)
-    onto = min(archived, key=lambda one: one.day.path)  # where capture adds to the day as well
-    old = expect(room.workspace, onto.day.path, onto.hash) or b""
-    new = expect(room.workspace, log.day.path, log.hash) or b""
-    data = joined(room, onto, old, new)
-    size = sum(one.size for one in archived) - onto.size + len(old if data is None else data)
-    return Move(log, onto.day.path, week, marks, onto, data, size)
+        return Move(log, archive_path(context, log), week)
+    onto = min(archived, key=lambda other: other.day.path)  # where capture adds to the day as well
+    old = expect(context.workspace, onto.day.path, onto.hash) or b""
+    new = expect(context.workspace, log.day.path, log.hash) or b""
+    data = joined(context, onto, old, new)
+    size = sum(other.size for other in archived) - onto.size + len(old if data is None else data)
+    return Move(log, onto.day.path, week, onto, data, size)
 
 
-def place(room: TidyContext, log: Log) -> Path:
+def archive_path(context: TidyContext, log: Log) -> Path:
     """Where a log goes of whose day nothing is archived yet."""
     date = log.day.date
-    folder = f"{date:%Y}" if room.config.archive.layout == "year" else f"{date:%Y-%m}"
-    return room.workspace.archive / folder / log.day.path.name
+    folder = f"{date:%Y}" if context.config.archive.layout == "year" else f"{date:%Y-%m}"
+    return context.workspace.archive / folder / log.day.path.name
 
 
-def joined(room: TidyContext, onto: Log, old: bytes, new: bytes) -> bytes | None:
+def joined(context: TidyContext, onto: Log, old: bytes, new: bytes) -> bytes | None:
     """The archived log with the living one behind it; None when it ends with it already.
 
     The title of the day is not repeated, unless the first lines would come to stand under a heading of the archived log:
@@ -118,68 +119,55 @@ def joined(room: TidyContext, onto: Log, old: bytes, new: bytes) -> bytes | None
     newline = b"\r\n" if first.endswith(b"\r") else b"\n"
     gap = (b"" if old.endswith(b"\n") or not old else newline) + (b"" if bare.startswith((b"\n", b"\r\n")) else newline)
     titled = gap + (first + end if bare is rest else title + newline) + bare
-    told = [(one.mark, one.project, one.group) for data in (old, new) for one in log_lines(day, data)]
+    before = [(line.mark, line.project, line.group) for data in (old, new) for line in log_lines(day, data)]
     for behind in (gap + bare, titled):
-        if [(one.mark, one.project, one.group) for one in log_lines(day, old + behind)] == told:
+        if [(line.mark, line.project, line.group) for line in log_lines(day, old + behind)] == before:
             return old + behind
+    shown = context.workspace.relative(onto.day.path)
     raise NacreError(
         say(
-            f"A later log of {day} cannot follow {room.workspace.relative(onto.day.path)}: a code fence there is never closed. "
-            "Close it.",
-            f"{day} 之后的日志无法接在 {room.workspace.relative(onto.day.path)} 后面：其中有未闭合的代码块。请将其闭合。",
+            f"A later log of {day} cannot follow {shown}: a code fence there is never closed. Close it.",
+            f"{day} 之后的日志无法接在 {shown} 后面：其中有未闭合的代码块。请将其闭合。",
         )
     )
 
 
-def _step(room: TidyContext, one: Move) -> Step:
-    shown = room.workspace.relative
-    if one.onto is not None:
-        reason = say("its day is archived already; it goes behind that", "该日已归档，接在其后")
-        return Step("append", shown(one.log.day.path), reason, shown(one.to))
-    if not one.log.said:
-        reason = say("older than the days that are kept, and says nothing", "已超过保留天数，且没有内容")
-    else:
-        count = len(one.log.said)
-        reason = say(f"all it says ({count}) is in {one.week}", f"其全部内容（{count} 条）已在 {one.week} 中")
-    return Step("move", shown(one.log.day.path), reason, shown(one.to))
-
-
-def apply(room: TidyContext, op: Operation, planned: ArchivePlan, *, pressed: bool = True) -> tuple[Problem, ...]:
-    """Move the logs; those that somebody changed meanwhile are left for the next run, and told. `pressed`: only those whose week
-    has taken them in."""
-    if not planned.moves:
-        return ()
+def apply(context: TidyContext, op: Operation, moves: Sequence[Move], *, digested: bool = True) -> list[Problem]:
+    """Move the logs; those that somebody changed meanwhile are problems and left for the next run. `digested`: only those whose
+    week has taken them in."""
+    if not moves:
+        return []
     left: list[Problem] = []
-    behind: list[Digested] = []
-    entered = provenance.read_provenance(room.workspace).entered()
-    for one in planned.moves:
-        day = one.log.day.date.isoformat()
-        if pressed and not one.marks <= entered.get(day, set()):
-            continue  # its week was left, which has been told
+    grown: list[Digested] = []
+    entered = provenance.read_provenance(context.workspace).entered()
+    for move in moves:
+        log, day = move.log, move.log.day.date.isoformat()
+        if digested and not {line.mark for line in log.lines} <= entered.get(day, set()):
+            continue  # its week was left, which is a problem of its own
         try:
-            if one.onto is None:
-                move_file(op, one.log.day.path, one.to, read=one.log.hash)
+            if move.onto is None:
+                move_file(op, log.day.path, move.to, read=log.hash)
             else:
-                _append(op, one, one.onto)
-                behind += [Digested(day, one.week, (), one.size)] if pressed else []
-        except (ChangedOutside, PathEscape) as trouble:
-            left.append(Problem("left for the next run", str(trouble), room.workspace.relative(one.log.day.path)))
-    provenance.write_provenance(op, behind)
-    return tuple(left)
+                _append(op, move, move.onto)
+                grown += [Digested(day, move.week, (), move.size)] if digested else []
+        except (ChangedOutside, PathEscape) as error:
+            left.append(Problem("left for the next run", str(error), context.workspace.relative(log.day.path)))
+    provenance.write_provenance(op, grown)
+    return left
 
 
-def _append(op: Operation, one: Move, onto: Log) -> None:
+def _append(op: Operation, move: Move, onto: Log) -> None:
     """First the archived log grows, then the living one goes: killed between the two, nothing is lost and nothing comes twice."""
-    op.place(one.to)
-    op.place(one.log.day.path)
-    before = expect(op.workspace, one.to, onto.hash)
-    expect(op.workspace, one.log.day.path, one.log.hash)
+    op.place(move.to)
+    op.place(move.log.day.path)
+    before = expect(op.workspace, move.to, onto.hash)
+    expect(op.workspace, move.log.day.path, move.log.hash)
     assert before is not None
-    if one.data is not None:
-        after = disk.digest(one.data)
-        op.record([Change(op.workspace.relative(one.to), REWRITE, onto.hash, after)], [before, one.data])
-        write_over(op, one.to, before, one.data)
-    remove_file(op, one.log.day.path, read=one.log.hash)
+    if move.data is not None:
+        after = disk.digest(move.data)
+        op.record([Change(op.workspace.relative(move.to), REWRITE, onto.hash, after)], [before, move.data])
+        write_over(op, move.to, before, move.data)
+    remove_file(op, move.log.day.path, read=move.log.hash)
 
 
 # A log that goes into the archive compressed: never before long-term memory has seen all that it says.
@@ -195,41 +183,40 @@ class Packing:
     data: bytes | None
 
 
-def is_decided(log: Log, known: LineKeys) -> bool:
+def is_decided(log: Log, decided: LineKeys) -> bool:
     """Whether long-term memory has seen all that a log says: what waits for room must stay where tidying reads it."""
-    return all((one.day, one.mark) in known or FIELD_NOTE.match(one.words) for one in log.said)
+    return all((line.day, line.mark) in decided or FIELD_NOTE.match(line.words) for line in log.lines)
 
 
-def plan_packing(room: TidyContext, log: Log) -> Packing:
+def plan_packing(context: TidyContext, log: Log) -> Packing:
     """The log compressed; behind what was compressed of its day before."""
-    to = place(room, log)
+    to = archive_path(context, log)
     to = to.with_name(to.name + COMPRESSED)
-    new = expect(room.workspace, log.day.path, log.hash) or b""
+    new = expect(context.workspace, log.day.path, log.hash) or b""
     if os.path.islink(to):
-        raise changed_outside(room.workspace.relative(to))
+        raise changed_outside(context.workspace.relative(to))
     there = disk.read_bytes(to)
     if there is None:
         return Packing(log, to, None, compress(new))
-    old = decompress(there, room.workspace.relative(to))
+    old = decompress(there, context.workspace.relative(to))
     onto = Log(Day(log.day.date, to, archived=True, size=len(old)), disk.digest(there), len(old), ())
-    whole = None if old == new else joined(room, onto, old, new)
+    whole = None if old == new else joined(context, onto, old, new)
     return Packing(log, to, onto.hash, None if whole is None else compress(whole))
 
 
-def apply_packing(op: Operation, one: Packing) -> None:
+def apply_packing(op: Operation, packing: Packing) -> None:
     """First the compressed file, then the living log goes: killed between the two, the next run finds it there and ends the work."""
-    op.place(one.to)
-    before = expect(op.workspace, one.to, one.read)
-    expect(op.workspace, one.log.day.path, one.log.hash)
-    if one.data is not None:
-        write_recorded(op, one.to, before, one.data)
-    remove_file(op, one.log.day.path, read=one.log.hash)
+    op.place(packing.to)
+    before = expect(op.workspace, packing.to, packing.read)
+    expect(op.workspace, packing.log.day.path, packing.log.hash)
+    if packing.data is not None:
+        write_recorded(op, packing.to, before, packing.data)
+    remove_file(op, packing.log.day.path, read=packing.log.hash)
 
 
-# Old backups of each MEMORY.md thin out: the last of so many days, weeks and months is kept, counted by their names
-# alone.
+# Old backups of each MEMORY.md thin out: the last of so many days, weeks and months is kept, counted by their names alone.
 
-_NAME = re.compile(r"(?:(?P<slug>.+)\.)?MEMORY\.md\.bak-(?P<day>\d{4}-\d{2}-\d{2})(?:-(?P<time>\d{6}))?")
+_BACKUP = re.compile(r"(?:(?P<slug>.+)\.)?MEMORY\.md\.bak-(?P<day>\d{4}-\d{2}-\d{2})(?:-(?P<time>\d{6}))?")
 
 
 @dataclass(frozen=True)
@@ -246,34 +233,27 @@ class Backup:
 class BackupPlan:
     """Which backups go, each with the hash of what it holds."""
 
-    plan: Plan = field(default_factory=Plan)
+    steps: tuple[Step, ...] = ()
     removals: tuple[tuple[Path, str], ...] = ()
 
-    @property
-    def steps(self) -> tuple[Step, ...]:
-        return self.plan.steps
 
-    def __bool__(self) -> bool:
-        return bool(self.removals)
-
-
-def plan_backups(room: TidyContext) -> BackupPlan:
+def plan_backups(context: TidyContext) -> BackupPlan:
     """Which backups are no longer wanted; files of any other name are not looked at."""
     steps: list[Step] = []
     removals: list[tuple[Path, str]] = []
     by_file: dict[str, list[Backup]] = {}
-    for one in _backups(room.workspace):
-        by_file.setdefault(one.slug, []).append(one)
-    for every in by_file.values():
-        for one, reason in superfluous(every, room.config.archive.backups):
+    for backup in _backups(context.workspace):
+        by_file.setdefault(backup.slug, []).append(backup)
+    for backups in by_file.values():
+        for backup, reason in superfluous(backups, context.config.archive.backups):
             try:
-                data = read_bytes(one.path)
+                data = read_bytes(backup.path)
             except NacreError:
                 continue  # what cannot be read could not be brought back
             if data is not None:
-                removals.append((one.path, digest(data)))
-                steps.append(Step("remove", room.workspace.relative(one.path), reason))
-    return BackupPlan(Plan(tuple(steps)), tuple(removals))
+                removals.append((backup.path, digest(data)))
+                steps.append(Step("remove", context.workspace.relative(backup.path), reason))
+    return BackupPlan(tuple(steps), tuple(removals))
 
 
 def superfluous(backups: Sequence[Backup], keep: Sequence[int]) -> list[tuple[Backup, str]]:
@@ -282,68 +262,55 @@ def superfluous(backups: Sequence[Backup], keep: Sequence[int]) -> list[tuple[Ba
     As in restic's `forget`: going back from the newest, the last one of each day, week and month that has any is kept until
     so many days, weeks and months are served. The newest stays whatever the numbers are.
     """
-    newest_first = sorted(backups, key=lambda one: (one.day, one.time), reverse=True)
     left = list(keep)
     last: list[tuple[int, ...] | None] = [None, None, None]
     going: list[tuple[Backup, str]] = []
     later: dict[dt.date, Backup] = {}
-    for place, one in enumerate(newest_first):
-        kept = place == 0
-        for which, period in enumerate(_periods(one.day)):
+    for backup in sorted(backups, key=lambda backup: (backup.day, backup.time), reverse=True):
+        day, week = backup.day, backup.day.isocalendar()
+        kept = not later
+        for which, period in enumerate(((day.toordinal(),), (week.year, week.week), (day.year, day.month))):
             if left[which] > 0 and last[which] != period:
                 last[which] = period
                 left[which] -= 1
                 kept = True
-        if not kept:
-            going.append((one, _reason(later.get(one.day), keep)))
-        later.setdefault(one.day, one)
+        if not kept and day in later:
+            name = later[day].path.name
+            going.append((backup, say(f"{name} is a later one of the same day", f"{name} 是同一天更晚的备份")))
+        elif not kept:
+            days, weeks, months = keep
+            reason = say(
+                f"not the last one of any of the {days} days, {weeks} weeks and {months} months that are kept",
+                f"不是所保留的 {days} 天、{weeks} 周、{months} 个月中任何一段的最后一个备份",
+            )
+            going.append((backup, reason))
+        later.setdefault(day, backup)
     return going
-
-
-def _periods(day: dt.date) -> tuple[tuple[int, ...], ...]:
-    week = day.isocalendar()
-    return (day.toordinal(),), (week.year, week.week), (day.year, day.month)
-
-
-def _reason(later: Backup | None, keep: Sequence[int]) -> str:
-    if later:
-        return say(f"{later.path.name} is a later one of the same day", f"{later.path.name} 是同一天更晚的备份")
-    days, weeks, months = keep
-    return say(
-        f"not the last one of any of the {days} days, {weeks} weeks and {months} months that are kept",
-        f"不是所保留的 {days} 天、{weeks} 周、{months} 个月中任何一段的最后一个备份",
-    )
 
 
 def _backups(workspace: Workspace) -> list[Backup]:
     try:
         with os.scandir(workspace.archive) as entries:
-            plain = [entry.name for entry in entries if ".bak-" in entry.name and entry.is_file(follow_symlinks=False)]
+            names = [entry.name for entry in entries if ".bak-" in entry.name and entry.is_file(follow_symlinks=False)]
     except OSError:
         return []
-    return [
-        Backup(workspace.archive / name, match["slug"] or "", day, match["time"] or "")
-        for name in plain
-        if (match := _NAME.fullmatch(name)) and (day := _day(match["day"], match["time"]))
-    ]
+    backups: list[Backup] = []
+    for name in names:
+        if match := _BACKUP.fullmatch(name):
+            try:
+                moment = dt.datetime.strptime(f"{match['day']} {match['time'] or '000000'}", "%Y-%m-%d %H%M%S")  # noqa: DTZ007
+            except ValueError:
+                continue  # a time that neither calendar nor clock has
+            backups.append(Backup(workspace.archive / name, match["slug"] or "", moment.date(), match["time"] or ""))
+    return backups
 
 
-def _day(day: str, time: str | None) -> dt.date | None:
-    """The day of a name; none when the calendar or the clock does not know it."""
-    try:
-        if time:
-            dt.time(int(time[:2]), int(time[2:4]), int(time[4:]))
-        return dt.date.fromisoformat(day)
-    except ValueError:
-        return None
-
-
-def apply_backups(room: TidyContext, op: Operation, planned: BackupPlan) -> tuple[Problem, ...]:
-    """Remove them, so that it can be undone; one that was changed meanwhile stays, and is told."""
+def apply_backups(context: TidyContext, op: Operation, planned: BackupPlan) -> list[Problem]:
+    """Remove them, so that it can be undone; one that was changed meanwhile stays and is a problem."""
     left: list[Problem] = []
     for path, read in planned.removals:
         try:
             remove_file(op, path, read=read)
-        except ChangedOutside as trouble:
-            left.append(Problem("left for the next run", str(trouble), room.workspace.relative(path)))
-    return tuple(left)
+        except ChangedOutside as error:
+            left.append(Problem("left for the next run", str(error), context.workspace.relative(path)))
+    return left

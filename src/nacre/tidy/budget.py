@@ -47,40 +47,30 @@ _OVER = re.compile(
 
 
 def expired_on(text: str, since: str | None, today: dt.date) -> dt.date | None:
-    """The day up to which an entry held, when it is over by more than a week; none for what comes again every year."""
+    """The day up to which an entry held, when it is over by more than a week; none for what comes again every year.
+
+    A day without a year is the first such day after the entry was written down.
+    """
     if not _UNTIL.search(text) or _EVERY.search(text):
         return None
-    begun = _day(since) or today
-    days = [day for day in _dates(text, begun) if day]
-    last = max(days, default=None)
+    begun = _date(*since[:10].split("-")) if since else None
+    begun = begun or today
+    days = [_date(*match) for match in _ISO.findall(text)]
+    named = [(year, _MONTHS.index(month.lower()) + 1, day) for day, month, year in _DAY_MONTH.findall(text)]
+    named += [(year, _MONTHS.index(month.lower()) + 1, day) for month, day, year in _MONTH_DAY.findall(text)]
+    named += [(year, month, day) for year, month, day in _HAN_DATE.findall(text)]
+    for year, month, day in named:
+        date = _date(year or begun.year, month, day)
+        if not year and date and (begun - date).days > 60:
+            date = _date(begun.year + 1, month, day)
+        days.append(date)
+    last = max(filter(None, days), default=None)
     return last if last and (today - last).days > GRACE else None
 
 
-def _dates(text: str, begun: dt.date) -> list[dt.date | None]:
-    """The days that a text names; without a year, the first such day after it was written down."""
-    found: list[dt.date | None] = [_date(int(year), int(month), int(day)) for year, month, day in _ISO.findall(text)]
-    named = [(year, _MONTHS.index(month.lower()) + 1, day) for day, month, year in _DAY_MONTH.findall(text)]
-    named += [(year, _MONTHS.index(month.lower()) + 1, day) for month, day, year in _MONTH_DAY.findall(text)]
-    named += [(year, int(month), day) for year, month, day in _HAN_DATE.findall(text)]
-    for year, month, day in named:
-        if year:
-            found.append(_date(int(year), month, int(day)))
-            continue
-        here = _date(begun.year, month, int(day))
-        found.append(_date(begun.year + 1, month, int(day)) if here and (begun - here).days > 60 else here)
-    return found
-
-
-def _date(year: int, month: int, day: int) -> dt.date | None:
+def _date(year: str | int = "", month: str | int = "", day: str | int = "", *_: str) -> dt.date | None:
     try:
-        return dt.date(year, month, day)
-    except ValueError:
-        return None
-
-
-def _day(text: str | None) -> dt.date | None:
-    try:
-        return dt.date.fromisoformat(text[:10]) if text else None
+        return dt.date(int(year), int(month), int(day))
     except ValueError:
         return None
 
@@ -88,43 +78,43 @@ def _day(text: str | None) -> dt.date | None:
 @cache
 def _subjects(text: str) -> frozenset[str]:
     """The names that a text turns on: words with capitals, digits or signs in them, and what a Han name stands before."""
-    named = {
+    names = {
         word.lower().strip(".-+")
         for word in re.findall(r"[A-Za-z][A-Za-z0-9_.+-]*", text)
         if not word.islower() or re.search(r"[\d_.+-]", word.strip(".-+"))
     }
-    return frozenset((named - STOP_WORDS) | set(_HAN_PROJECT.findall(text)))
+    return frozenset((names - STOP_WORDS) | set(_HAN_PROJECT.findall(text)))
 
 
 @cache
-def _tells_an_end(text: str) -> bool:
+def _says_over(text: str) -> bool:
     return bool(_OVER.search(text))
 
 
-def ended_by(text: str, said: Sequence[LogLine]) -> LogLine | None:
+def ended_by(text: str, lines: Sequence[LogLine]) -> LogLine | None:
     """The line of the logs that tells the end of what an entry is about: it names the same thing and says that it is over."""
-    mine = _subjects(text)
-    if not mine or _OVER.search(text):
+    subjects = _subjects(text)
+    if not subjects or _OVER.search(text):
         return None  # what tells of an end itself is not over by it
-    for one in said:
-        if len(one.words) < 200 and _tells_an_end(one.words) and mine & _subjects(one.words):
-            return one
+    for line in lines:
+        if len(line.words) < 200 and _says_over(line.words) and subjects & _subjects(line.words):
+            return line
     return None
 
 
-def outdated_reason(text: str, since: str | None, today: dt.date, said: Sequence[LogLine]) -> str | None:
+def outdated_reason(text: str, since: str | None, today: dt.date, lines: Sequence[LogLine]) -> str | None:
     """Why an entry may be no longer needed; none when nothing says so."""
     if day := expired_on(text, since, today):
         return say(f"its date, {day.isoformat()}, has passed", f"其日期 {day.isoformat()} 已过")
-    if over := ended_by(text, said):
-        return say(f"the log of {over.day} says: {over.words}", f"{over.day} 的日志写道：{over.words}")
+    if end := ended_by(text, lines):
+        return say(f"the log of {end.day} says: {end.words}", f"{end.day} 的日志写道：{end.words}")
     return None
 
 
-# Making room in a full MEMORY.md: merge, shorten, demote; the least needed first, never what the user pinned or
-# wrote.
+# Making room in a full MEMORY.md: merge, shorten, demote; the least needed first, never what the user pinned or wrote.
 
 MERGE, SHORTEN, DEMOTE = "merge", "shorten", "demote"
+_LONG = {"en": 120, "zh": 50}  # characters above which a line may lose a statement
 
 
 @dataclass(frozen=True)
@@ -133,12 +123,12 @@ class Worth:
 
     confidence: float
     recalls: int = 0
-    faded: str = ""  # why it may be no longer needed
+    outdated: str = ""  # why it may be no longer needed
     age: int = 0  # days
 
     @property
     def value(self) -> float:
-        if self.faded:
+        if self.outdated:
             return 0.0
         return self.confidence + min(self.recalls, 10) * 0.05 - min(self.age, 1000) / 4000
 
@@ -153,92 +143,72 @@ class Cut:
     reason: str
 
 
-def may_change(line: Line, standing: EntryState | None) -> bool:
+def may_change(line: Line, state: EntryState | None) -> bool:
     """Whether a line may be changed or taken out without asking: ours, not pinned, one line long."""
-    if standing is None or standing.pinned or line.pinned or not line.whole:
+    if state is None or state.pinned or line.pinned or not line.whole:
         return False
-    if any("answer" in record.more for record in standing.records):
+    if any("answer" in record.more for record in state.records):
         return False  # the user decided about it in review
-    return standing.verdict in ("admitted", "restored")
-
-
-@dataclass(frozen=True)
-class _Budget:
-    """What the steps look at: the book in hand, and how its lines are valued and compared."""
-
-    book: LongTermFile
-    known: Mapping[str, EntryState]
-    worth: Callable[[Line], Worth]
-    same: Callable[[Sequence[Line]], Sequence[tuple[Line, Line]]]
-    value: float  # of what is to come in
-
-    @property
-    def loose(self) -> list[Line]:
-        return [line for line in self.book.lines if may_change(line, self.known.get(line.id))]
+    return state.verdict in ("admitted", "restored")
 
 
 def make_space(
-    book: LongTermFile,
+    file: LongTermFile,
     fits: Callable[[], bool],
-    known: Mapping[str, EntryState],
+    states: Mapping[str, EntryState],
     worth: Callable[[Line], Worth],
-    same: Callable[[Sequence[Line]], Sequence[tuple[Line, Line]]],
+    nearly_same: Callable[[Sequence[Line]], tuple[Line, Line] | None],
     value: float,
 ) -> list[Cut] | None:
-    """The cuts after which something of this value fits, made in the book in hand; None when it is worth less than all that
+    """The cuts after which something of this value fits, made in the planned file; None when it is worth less than all that
     could go, and then nothing is cut."""
-    kept, desk = book.doc, _Budget(book, known, worth, same, value)
-    made: list[Cut] = []
-    for step in (_merged, _shortened, _demoted):
-        while not fits() and (cut := step(desk)):
-            _carry_out(book, cut)
-            made.append(cut)
+    kept = file.doc
+    cuts: list[Cut] = []
+    for action in (MERGE, SHORTEN, DEMOTE):
+        while not fits():
+            loose = [line for line in file.lines if may_change(line, states.get(line.id))]
+            cut = _next_cut(action, loose, worth, nearly_same, value)
+            line = file.find(cut.line.id) if cut else None
+            if cut is None or line is None:
+                break
+            if cut.words is None:
+                file.remove(line)
+            else:
+                file.replace(line, cut.words)
+            cuts.append(cut)
     if fits():
-        return made
-    book.restore(kept)
+        return cuts
+    file.restore(kept)
     return None
 
 
-def _carry_out(book: LongTermFile, cut: Cut) -> None:
-    line = book.find(cut.line.id)
-    assert line is not None
-    if cut.words is None:
-        book.remove(line)
-    else:
-        book.replace(line, cut.words)
-
-
-def _merged(desk: _Budget) -> Cut | None:
-    """Two lines that say nearly the same: the surer one stays."""
-    for one, other in desk.same(desk.loose):
-        weaker, stronger = sorted((one, other), key=lambda line: desk.worth(line).value)
-        reason = say(f"says the same as “{stronger.words}”", f"与“{stronger.words}”意思相同")
-        return Cut(MERGE, weaker, None, reason)
-    return None
-
-
-def _shortened(desk: _Budget) -> Cut | None:
-    """The longest line that has more than one statement loses its last."""
-    for line in sorted(desk.loose, key=lambda line: -len(line.words.encode())):
-        parts = pieces(line.words)
-        if len(parts) > 1 and len(line.words) > _LONG[language_of(line.words)]:
-            words = joined([part.text for part in parts[:-1]], parts[0].language)
-            reason = say("shortened to its main statement to make room", "为腾出空间，仅保留主要内容")
-            return Cut(SHORTEN, line, words, reason)
-    return None
-
-
-_LONG = {"en": 120, "zh": 50}  # characters above which a line may lose a statement
-
-
-def _demoted(desk: _Budget) -> Cut | None:
-    """What is over, then what is least recalled and least sure; only what is worth less than the newcomer."""
-    weakest = min(desk.loose, key=lambda line: desk.worth(line).value, default=None)
-    if weakest is None or desk.worth(weakest).value >= desk.value:
+def _next_cut(
+    action: str,
+    loose: Sequence[Line],
+    worth: Callable[[Line], Worth],
+    nearly_same: Callable[[Sequence[Line]], tuple[Line, Line] | None],
+    value: float,
+) -> Cut | None:
+    if action == MERGE:  # of two lines that say nearly the same the surer one stays
+        if pair := nearly_same(loose):
+            weaker, stronger = sorted(pair, key=lambda line: worth(line).value)
+            reason = say(f"says the same as “{stronger.words}”", f"与“{stronger.words}”意思相同")
+            return Cut(MERGE, weaker, None, reason)
         return None
-    told = desk.worth(weakest)
-    reason = told.faded or say(
-        f"least needed: recalled {told.recalls} times, confidence {told.confidence:.2f}",
-        f"最不需要：被召回 {told.recalls} 次，置信度 {told.confidence:.2f}",
+    if action == SHORTEN:  # the longest line that has more than one statement loses its last
+        for line in sorted(loose, key=lambda line: -len(line.words.encode())):
+            parts = pieces(line.words)
+            if len(parts) > 1 and len(line.words) > _LONG[language_of(line.words)]:
+                words = joined([part.text for part in parts[:-1]], parts[0].language)
+                reason = say("shortened to its main statement to make room", "为腾出空间，仅保留主要内容")
+                return Cut(SHORTEN, line, words, reason)
+        return None
+    # What is over, then what is least recalled and least sure; only what is worth less than the newcomer.
+    weakest = min(loose, key=lambda line: worth(line).value, default=None)
+    if weakest is None or (least := worth(weakest)).value >= value:
+        return None
+    reason = least.outdated or say(
+        f"least needed: recalled {least.recalls} times, confidence {least.confidence:.2f}",
+        f"最不需要：被召回 {least.recalls} 次，置信度 {least.confidence:.2f}",
     )
     return Cut(DEMOTE, weakest, None, reason)

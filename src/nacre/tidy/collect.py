@@ -6,28 +6,27 @@ import datetime as dt
 import os
 import re
 import stat
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Container, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nacre.clock import Clock
-from nacre.config.settings import Config
 from nacre.errors import NacreError, raise_unless_absent
 from nacre.guard.sanitise import one_line
 from nacre.guard.secrets import redact
 from nacre.i18n import say
+from nacre.model.context import Context
 from nacre.model.entry import TYPES
 from nacre.model.report import Problem
 from nacre.model.workspace import Workspace
-from nacre.text.blocks import HEADING, ITEM, TEXT, Block
+from nacre.text.blocks import HEADING, ITEM, TEXT
 from nacre.text.stamps import Stamp, label_of, labelled_spans, stamp_of
 from nacre.vault import disk, weekly
 from nacre.vault.entries import bare_words, bullet_id, entry_id, source_day, words_of
 from nacre.vault.files import LARGEST
 from nacre.vault.ledger import Record
-from nacre.vault.markdown import Document, Item, document, open_document, set_field
+from nacre.vault.markdown import Document, document, open_document, set_field
 from nacre.vault.provenance import Provenance
 from nacre.vault.review import Question
 
@@ -36,13 +35,10 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class TidyContext:
-    """A workspace with its clock, its settings, and the local brain, loaded when first asked for."""
+class TidyContext(Context):
+    """A workspace with the local brain, loaded when first asked for."""
 
-    workspace: Workspace
-    clock: Clock
-    config: Config
-    judge: Callable[[], Judge]
+    judge: Callable[[], Judge] = field(kw_only=True)
 
 
 # Facts that have a field of their own: the agent's name in IDENTITY.md; the owner's name, address and time zone in
@@ -122,19 +118,17 @@ def field_in(text: str) -> Field | None:
     if _QUESTION.search(text):
         return None
     for file, names, pattern in _rules():
-        for found in reversed(list(pattern.finditer(text))):
-            value = found["value"].strip(" '’.-")
-            if _NOT_SO.search(text[: found.start()]):
-                continue
-            if value and not _NO_NAME.fullmatch(value):
+        for match in reversed(list(pattern.finditer(text))):
+            value = match["value"].strip(" '’.-")
+            if value and not _NOT_SO.search(text[: match.start()]) and not _NO_NAME.fullmatch(value):
                 return Field(file, names, value)
     return None
 
 
-def with_value(doc: Document, field: Field) -> tuple[str, bytes] | None:
+def with_value(doc: Document, wanted: Field) -> tuple[str, bytes] | None:
     """The name of the field that the file has, and its bytes with the new value; None when it has none of them."""
-    for name in field.names:
-        data = set_field(doc, name, field.value)
+    for name in wanted.names:
+        data = set_field(doc, name, wanted.value)
         if data is not None:
             return name, data
     return None
@@ -146,17 +140,16 @@ def value_of(doc: Document, name: str) -> str | None:
         rf"[ \t]*(?:[-*+][ \t]*)?(?:\*\*{re.escape(name)}[:：]\*\*|\*\*{re.escape(name)}\*\*[ \t]*[:：]|{re.escape(name)}[:：])[ \t]*(.*)",
         re.IGNORECASE,
     )
-    found = next((match for line in doc.bare if (match := pattern.fullmatch(line))), None)
-    return found[1].strip() if found else None
+    return next((match[1].strip() for line in doc.bare if (match := pattern.fullmatch(line))), None)
 
 
-# The days of a workspace: every daily log, living or archived, and what each of them says.
+# Every daily log, living or archived, and what each of them says.
 
 CATEGORIES = ("决策", "发现", "偏好", "任务", "Decision", "Discovery", "Preference", "Task")
 LONGEST_PROSE = 400  # characters of a paragraph that go into the digest
-LONGEST_JUDGED = 2_000  # characters of a statement that are looked at to tell what it is
+LONGEST_JUDGED = 2_000  # characters of a statement that are classified
 _LOG_NAME = re.compile(r"(\d{4}-\d{2}-\d{2})\.md")
-_FOLDER = re.compile(r"\d{4}(?:-\d{2})?")
+_ARCHIVE_FOLDER = re.compile(r"\d{4}(?:-\d{2})?")
 _BOX = re.compile(r"\A\[[ xX]\]\s+")
 _QUOTE = re.compile(r"\A[ \t]*>[ \t]?")
 _TABLE = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*")
@@ -174,16 +167,8 @@ class Day:
 
 
 @dataclass(frozen=True)
-class DayList:
-    """Every daily log by its date, and trouble with what looks like one."""
-
-    days: tuple[Day, ...]
-    problems: tuple[Problem, ...]
-
-
-@dataclass(frozen=True)
 class LogLine:
-    """One thing that a log says: a list item with all that is nested in it, or a paragraph, on one line."""
+    """One statement of a log: a list item with all that is nested in it, or a paragraph, on one line."""
 
     day: str
     words: str  # without its type or category
@@ -205,70 +190,77 @@ class Log:
     day: Day
     hash: str
     size: int
-    said: tuple[LogLine, ...]
+    lines: tuple[LogLine, ...]
 
 
-def list_days(workspace: Workspace, today: dt.date) -> DayList:
-    """Every daily log, oldest first. What is named for no real day, or for one that has not come, is left alone."""
-    found: list[Day] = []
+def list_days(workspace: Workspace, today: dt.date) -> tuple[list[Day], list[Problem]]:
+    """Every daily log, oldest first. What is named for no real day, or for one that has not come, is a problem and left alone."""
+    days: list[Day] = []
     problems: list[Problem] = []
-    early: list[str] = []
-    latest = _after(today, 1)
-    for entry, archived in _entries(workspace):
+    future: list[str] = []
+    archives = [
+        entry
+        for entry in _scan(workspace.archive)
+        if _ARCHIVE_FOLDER.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False)
+    ]
+    entries = [(entry, False) for entry in _scan(workspace.memory)]
+    entries += [(entry, True) for folder in archives for entry in _scan(Path(folder.path))]
+    for entry, archived in entries:
         match = _LOG_NAME.fullmatch(entry.name)
         if match is None:
             continue
-        date = _date(match[1])
+        path, shown = Path(entry.path), workspace.relative(Path(entry.path))
         try:
             about = entry.stat(follow_symlinks=False)
+            date = dt.date.fromisoformat(match[1])
         except OSError:
             continue  # gone meanwhile
-        if date is None:
-            problems.append(_no_real_day(_shown(workspace, entry)))
-        elif date > latest:
-            early.append(_shown(workspace, entry))
-        elif not stat.S_ISREG(about.st_mode) or about.st_size > LARGEST:
-            problems.append(_no_log(_shown(workspace, entry), large=about.st_size > LARGEST))
+        except ValueError:
+            sentence = say(
+                f"{shown} is named for a day that does not exist and stays as it is.",
+                f"{shown} 的文件名不是真实日期，保持原样。",
+            )
+            remedy = say("rename it to the day it is about", "请改名为对应的日期")
+            problems.append(Problem("no real date", sentence, shown, remedy=remedy))
+            continue
+        if date > today and (date - today).days > 1:
+            future.append(shown)
+        elif about.st_size > LARGEST:
+            sentence = say(
+                f"{shown} is too large for a daily log and stays as it is.", f"{shown} 作为每日日志过大，保持原样。"
+            )
+            remedy = say("split it into smaller files", "请拆分成较小的文件")
+            problems.append(Problem("too large", sentence, shown, remedy=remedy))
+        elif not stat.S_ISREG(about.st_mode):
+            sentence = say(
+                f"{shown} is a link or no ordinary file; it stays as it is.",
+                f"{shown} 是链接或不是普通文件，保持原样。",
+            )
+            problems.append(Problem("no ordinary file", sentence, shown))
         else:
-            found.append(Day(date, Path(entry.path), archived, about.st_size))
-    problems += [_not_yet(sorted(early))] if early else []
-    return DayList(tuple(sorted(found, key=lambda one: (one.date, one.archived, one.path))), tuple(problems))
+            days.append(Day(date, path, archived, about.st_size))
+    if future:
+        first, count = min(future), len(future)
+        sentence = (
+            say(f"{first} is dated after today, left as it is.", f"{first} 的日期晚于今天，保持原样。")
+            if count == 1
+            else say(
+                f"{count} logs ({first} and later): dated after today, left as they are.",
+                f"{count} 个日志（{first} 及之后） 的日期晚于今天，保持原样。",
+            )
+        )
+        remedy = say("check the clock, or rename what is misnamed", "请检查系统时钟，或更正文件名")
+        problems.append(Problem("after today", sentence, first, remedy=remedy))
+    return sorted(days, key=lambda day: (day.date, day.archived, day.path)), problems
 
 
-def _date(name: str) -> dt.date | None:
-    try:
-        return dt.date.fromisoformat(name)
-    except ValueError:
-        return None
-
-
-def _shown(workspace: Workspace, entry: os.DirEntry[str]) -> str:
-    return workspace.relative(Path(entry.path))
-
-
-def _entries(workspace: Workspace) -> Iterator[tuple[os.DirEntry[str], bool]]:
-    for entry in _listed(workspace.memory):
-        yield entry, False
-    for folder in _listed(workspace.archive):
-        if _FOLDER.fullmatch(folder.name) and folder.is_dir(follow_symlinks=False):
-            for entry in _listed(Path(folder.path)):
-                yield entry, True
-
-
-def _listed(folder: Path) -> list[os.DirEntry[str]]:
+def _scan(folder: Path) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as entries:
-            return sorted(entries, key=lambda one: one.name)
+            return sorted(entries, key=lambda entry: entry.name)
     except OSError as error:
         raise_unless_absent(folder, error)
         return []
-
-
-def _after(day: dt.date, count: int) -> dt.date:
-    try:
-        return day + dt.timedelta(days=count)
-    except OverflowError:
-        return dt.date.max
 
 
 def read_log(day: Day) -> Log:
@@ -290,72 +282,54 @@ def log_lines(day: str, data: bytes) -> tuple[LogLine, ...]:
     """What a log says, in order. Code, tables, comments and headings are no statements; bytes that are not UTF-8 are replaced."""
     doc = document(Path(f"{day}.md"), data.decode("utf-8", "replace").encode())
     items = {item.start: item for item in doc.items}
-    found: list[LogLine] = []
-    path: list[tuple[int, str]] = []
+    lines: list[LogLine] = []
+    headings: list[tuple[int, str]] = []
     for block in doc.blocks:
         if block.kind == HEADING:
-            while path and path[-1][0] >= block.level:
-                path.pop()
-            path.append((block.level, block.text))
+            while headings and headings[-1][0] >= block.level:
+                headings.pop()
+            headings.append((block.level, block.text))
             continue
-        stamp = _stamp([title for _, title in path])
-        for line, text in _texts(doc, block, items):
-            if words := _visible(text):
-                found.append(_log_line(day, words, text, stamp, path[-1][1] if path else "", line))
-    return tuple(found)
+        stamp = Stamp()  # what the headings above say together; the innermost has the last word on each field
+        for _, title in headings:
+            stamp = stamp_of(title).within(stamp)
+        texts: Iterable[tuple[int, str]] = ()
+        if block.kind == ITEM:
+            texts = [(block.start, _BOX.sub("", items[block.start].words))]
+        elif block.kind == TEXT:
+            texts = _paragraph(doc.bare[block.start - 1 : block.end], block.start)
+        for number, text in texts:
+            words = one_line(text)
+            if not any(sign.isalnum() for sign in bare_words(words)):
+                continue
+            label = label_of(words)
+            if label in (*TYPES, *CATEGORIES):  # "[HTTP] …" belongs to the words
+                words = bare_words(words)
+            else:
+                label = None
+            place = (stamp.project, stamp.group, stamp.session)
+            heading = headings[-1][1] if headings else ""
+            lines.append(LogLine(day, words, label, *place, heading, number, bullet_id(text), by_agent=stamp.by_agent))
+    return tuple(lines)
 
 
-def _log_line(day: str, words: str, text: str, stamp: Stamp, heading: str, line: int) -> LogLine:
-    label = label_of(words)
-    if label not in (*TYPES, *CATEGORIES):
-        label = None  # "[HTTP] …" belongs to the words
-    bare = bare_words(words) if label else words
-    about = (stamp.project, stamp.group, stamp.session)
-    return LogLine(day, bare, label, *about, heading, line, bullet_id(text), by_agent=stamp.by_agent)
-
-
-def _stamp(headings: list[str]) -> Stamp:
-    """What the headings above say together; the innermost that names a field has the last word on it."""
-    found = Stamp()
-    for heading in headings:
-        found = stamp_of(heading).within(found)
-    return found
-
-
-def _visible(text: str) -> str:
-    """The words as people see them; none when nothing is said."""
-    words = one_line(text)
-    return words if any(sign.isalnum() for sign in bare_words(words)) else ""
-
-
-def _texts(doc: Document, block: Block, items: Mapping[int, Item]) -> Iterator[tuple[int, str]]:
-    """The statements of one block, each with its line."""
-    if block.kind == ITEM:
-        yield block.start, _BOX.sub("", items[block.start].words)
-    elif block.kind == TEXT:
-        yield from _paragraph(doc.bare[block.start - 1 : block.end], block.start)
-
-
-def _paragraph(own: tuple[str, ...], start: int) -> Iterator[tuple[int, str]]:
-    if own[0].lstrip().startswith("<!--"):
+def _paragraph(lines: tuple[str, ...], start: int) -> Iterator[tuple[int, str]]:
+    """The statements of a paragraph, each with its line."""
+    if lines[0].lstrip().startswith("<!--"):
         return
-    table = next((at for at, line in enumerate(own) if at and "|" in own[at - 1] and _TABLE.fullmatch(line)), None)
-    prose = [_QUOTE.sub("", line) for line in (own if table is None else own[: table - 1])]
+    table = next((at for at, line in enumerate(lines) if at and "|" in lines[at - 1] and _TABLE.fullmatch(line)), None)
+    prose = [_QUOTE.sub("", line) for line in (lines if table is None else lines[: table - 1])]
     for first, last in labelled_spans(prose) or [(0, len(prose))]:
-        if text := words_of("\n".join(prose[first:last])):
-            yield start + first, _shortened(text)
-
-
-def _shortened(text: str) -> str:
-    """At most 400 characters, up to the end of a sentence; of a sentence that is longer, up to the end of a word."""
-    if len(text) <= LONGEST_PROSE:
-        return text
-    head = text[:LONGEST_PROSE]
-    ends = [match.end() for match in _SENTENCE_END.finditer(text, 0, LONGEST_PROSE + 1)]
-    if fitting := [end for end in ends if LONGEST_PROSE // 4 <= end <= LONGEST_PROSE]:
-        return head[: fitting[-1]]
-    space = head.rfind(" ", LONGEST_PROSE // 2, LONGEST_PROSE - 1)
-    return (head[:space] if space > 0 else head[:-1]) + "…"
+        text = words_of("\n".join(prose[first:last]))
+        if len(text) > LONGEST_PROSE:  # up to the end of a sentence; of a longer sentence, up to the end of a word
+            ends = [match.end() for match in _SENTENCE_END.finditer(text, 0, LONGEST_PROSE + 1)]
+            if fitting := [end for end in ends if LONGEST_PROSE // 4 <= end <= LONGEST_PROSE]:
+                text = text[: fitting[-1]]
+            else:
+                space = text.rfind(" ", LONGEST_PROSE // 2, LONGEST_PROSE - 1)
+                text = text[: space if space > 0 else LONGEST_PROSE - 1] + "…"
+        if text:
+            yield start + first, text
 
 
 def judged_part(words: str) -> str:
@@ -366,123 +340,64 @@ def judged_part(words: str) -> str:
     return words[: space if space > 0 else LONGEST_JUDGED - 1] + "…"
 
 
-def _no_real_day(shown: str) -> Problem:
-    return Problem(
-        "no real date",
-        say(
-            f"{shown} is named for a day that does not exist and stays as it is.",
-            f"{shown} 的文件名不是真实日期，保持原样。",
-        ),
-        shown,
-        remedy=say("rename it to the day it is about", "请改名为对应的日期"),
-    )
+# Which lines of the logs and digests are candidates tonight: those on which nothing was decided yet.
 
-
-def _not_yet(shown: list[str]) -> Problem:
-    count = len(shown)
-    named = (
-        shown[0] if count == 1 else say(f"{count} logs ({shown[0]} and later)", f"{count} 个日志（{shown[0]} 及之后）")
-    )
-    return Problem(
-        "after today",
-        say(
-            f"{named}: dated after today, left as they are."
-            if count > 1
-            else f"{named} is dated after today, left as it is.",
-            f"{named} 的日期晚于今天，保持原样。",
-        ),
-        shown[0],
-        remedy=say("check the clock, or rename what is misnamed", "请检查系统时钟，或更正文件名"),
-    )
-
-
-def _no_log(shown: str, *, large: bool) -> Problem:
-    if large:
-        return Problem(
-            "too large",
-            say(f"{shown} is too large for a daily log and stays as it is.", f"{shown} 作为每日日志过大，保持原样。"),
-            shown,
-            remedy=say("split it into smaller files", "请拆分成较小的文件"),
-        )
-    return Problem(
-        "no ordinary file",
-        say(f"{shown} is a link or no ordinary file; it stays as it is.", f"{shown} 是链接或不是普通文件，保持原样。"),
-        shown,
-    )
-
-
-# Which lines of the logs and digests are offered to long-term memory tonight: what nobody was asked about yet.
-
-WEEKS = 5  # digests that are looked into for lines that came from no log
+WEEKS = 5  # digests that are searched for lines that came from no log
 FIELD_NOTE = re.compile(rf"(?:{re.escape(IDENTITY)}|{re.escape(USER)}) [^:]+: ")  # our own note on a field that was set
+LineKeys = set[tuple[str, str]]  # lines by their day and mark
 
 
-LineKeys = set[tuple[str, str]]
-
-
-def decided_lines(trail: Provenance, records: Iterable[Record], asked: Iterable[Question]) -> LineKeys:
-    """The lines, by day and mark, that were decided on, or wait for the user's word."""
-    found = {(one.day, mark) for one in trail.offered for mark in one.bullets}
-    sources = (one.source for one in records if one.source.get("bullet"))
-    found |= {(str(one.get("day", "")), str(one["bullet"])) for one in sources}
-    return found | {one.said for one in asked if one.said}
+def decided_lines(provenance: Provenance, records: Iterable[Record], questions: Iterable[Question]) -> LineKeys:
+    """The lines that were decided on, or wait for the user's word."""
+    keys = {(offered.day, mark) for offered in provenance.offered for mark in offered.bullets}
+    sources = (record.source for record in records if record.source.get("bullet"))
+    keys |= {(str(source.get("day", "")), str(source["bullet"])) for source in sources}
+    return keys | {question.said for question in questions if question.said}
 
 
 def new_lines(
-    room: TidyContext, known: LineKeys, trail: Provenance, entries: Container[str] = ()
+    context: TidyContext, decided: LineKeys, provenance: Provenance, entries: Container[str] = ()
 ) -> tuple[list[LogLine], list[LogLine], list[Problem]]:
-    """Lines that are new to long-term memory, oldest first; all lines of the last days; and trouble with the files.
+    """Lines that are new to long-term memory, oldest first; all lines of the last days; and problems with the files.
 
-    `entries` are the ids of the ledger: a line of a digest that it knows was put there from MEMORY.md.
+    `entries` are the ids of the ledger: a line of a digest that it has was put there from MEMORY.md.
     """
-    today = room.clock.today()
-    recent = dt.date.fromordinal(max(1, today.toordinal() - room.config.tidy.daily_days))
-    listed = list_days(room.workspace, today)
-    entered = trail.entered()
+    today = context.clock.today()
+    recent = dt.date.fromordinal(max(1, today.toordinal() - context.config.tidy.daily_days))
+    days, problems = list_days(context.workspace, today)
+    entered = provenance.entered()
     new: list[LogLine] = []
-    lately: list[LogLine] = []
-    for day in listed.days:
-        if day.date < recent and day.archived and _dealt_with(day, entered, known):
+    recent_lines: list[LogLine] = []
+    for day in days:
+        date = day.date.isoformat()
+        seen = date in entered and all((date, mark) in decided for mark in entered[date])
+        if seen and day.archived and day.date < recent:
             continue
-        said = _lines_of_day(day)
+        try:
+            lines = [_redacted(line) for line in read_log(day).lines]
+        except NacreError:
+            continue  # `doctor` reports files that cannot be read
         if day.date >= recent:
-            lately += said
-        new += [one for one in said if (one.day, one.mark) not in known and not FIELD_NOTE.match(one.words)]
-    pressed = {mark for marks in entered.values() for mark in marks}
-    standing = {one.mark for one in new}
+            recent_lines += lines
+        new += [line for line in lines if (line.day, line.mark) not in decided and not FIELD_NOTE.match(line.words)]
+    digested = {mark for marks in entered.values() for mark in marks}
+    in_logs = {line.mark for line in new}
     new += [
-        one
-        for one in _digests(room)
-        if (one.day, one.mark) not in known
-        and one.mark not in pressed
-        and bullet_id(one.words) not in pressed  # a label that is no type of ours stands in front of the words
-        and one.mark not in standing
-        and entry_id(one.words) not in entries
-        and not FIELD_NOTE.match(one.words)
+        line
+        for line in _digest_lines(context)
+        if (line.day, line.mark) not in decided
+        and line.mark not in digested
+        and bullet_id(line.words) not in digested  # a label that is no type of ours stands in front of the words
+        and line.mark not in in_logs
+        and entry_id(line.words) not in entries
+        and not FIELD_NOTE.match(line.words)
     ]
-    return sorted(new, key=lambda one: one.day), lately, list(listed.problems)
+    return sorted(new, key=lambda line: line.day), recent_lines, problems
 
 
-def _dealt_with(day: Day, entered: dict[str, set[str]], known: LineKeys) -> bool:
-    date = day.date.isoformat()
-    marks = entered.get(date)
-    return marks is not None and all((date, mark) in known for mark in marks)
-
-
-def _lines_of_day(day: Day) -> list[LogLine]:
-    try:
-        log = read_log(day)
-    except NacreError:
-        return []  # `doctor` tells of files that cannot be read
-    return [_without_secrets(one) for one in log.said] if log else []
-
-
-def _digests(room: TidyContext) -> Iterator[LogLine]:
+def _digest_lines(context: TidyContext) -> Iterator[LogLine]:
     """What stands in the digests of the last weeks: lines that the user or another tool wrote there."""
-    folder = room.workspace.weekly
-    if not folder.is_dir():
-        return
-    for path in sorted(folder.glob("????-??-??.md"))[-WEEKS:]:
+    for path in sorted(context.workspace.weekly.glob("????-??-??.md"))[-WEEKS:]:
         try:
             doc = open_document(path)
             lines = weekly.digest_lines(doc) if doc else ()
@@ -491,12 +406,10 @@ def _digests(room: TidyContext) -> Iterator[LogLine]:
         for line in lines:
             day, label = source_day(line.text), label_of(line.text)
             if day and label:
-                words = bare_words(line.text)
-                yield _without_secrets(
-                    LogLine(day, words, label, line.project, None, None, "", 0, bullet_id(line.text))
-                )
+                words, mark = bare_words(line.text), bullet_id(line.text)
+                yield _redacted(LogLine(day, words, label, line.project, None, None, "", 0, mark))
 
 
-def _without_secrets(one: LogLine) -> LogLine:
+def _redacted(line: LogLine) -> LogLine:
     """A log that somebody wrote by hand may hold a secret; no file that is made of it may. A line without end is cut."""
-    return replace(one, words=judged_part(redact(one.words).text))
+    return replace(line, words=judged_part(redact(line.words).text))

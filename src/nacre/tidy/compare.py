@@ -47,9 +47,9 @@ class EntryParts:
 
 @dataclass(frozen=True)
 class Comparison:
-    """How a candidate stands to one entry. `part` is the statement of the entry that is meant, where it holds several."""
+    """How a candidate relates to one entry. `part` is the statement of the entry that is meant, where it holds several."""
 
-    kind: str  # "same", "overtakes", "unclear"
+    kind: str  # "same", "supersedes", "unclear"
     place: int
     odds: float
     part: int | None = None
@@ -57,47 +57,48 @@ class Comparison:
 
 
 def compare_with(
-    new: Statement, known: Sequence[EntryParts], core: Statement | None = None
+    new: Statement, entries: Sequence[EntryParts], core: Statement | None = None
 ) -> tuple[list[Comparison], float]:
-    """The entries that a candidate repeats, overtakes or clashes with, the most certain first, and the odds that it says
+    """The entries that a candidate repeats, supersedes or conflicts with, the most certain first, and the odds that it says
     nothing that is not there. An entry that it neither repeats nor touches is not named."""
     flat: list[tuple[int, int | None, Statement]] = []
-    for place, one in enumerate(known):
-        flat.append((place, None, one.whole))
-        flat += [(place, number, part) for number, part in enumerate(one.parts)]
-    found: dict[int, list[Comparison]] = {}
-    near = relations([one for _, _, one in flat], new)
+    for place, entry in enumerate(entries):
+        flat.append((place, None, entry.whole))
+        flat += [(place, number, part) for number, part in enumerate(entry.parts)]
+    statements = [statement for _, _, statement in flat]
+    by_entry: dict[int, list[Comparison]] = {}
+    near = relations(statements, new)
     for relation in near:
         place, part, old = flat[relation.place]
-        if told := _told(old, new, relation, place, part):
-            found.setdefault(place, []).append(told)
-    if core is not None and core.text != new.text:  # the rule itself may be known, whatever was told beside it
-        for relation in relations([one for _, _, one in flat], core):
+        if comparison := _compare(old, new, relation, place, part):
+            by_entry.setdefault(place, []).append(comparison)
+    if core is not None and core.text != new.text:  # the rule itself may be there, whatever was said beside it
+        for relation in relations(statements, core):
             place, part, old = flat[relation.place]
             if says_the_same(old, core, relation):
-                found.setdefault(place, []).append(Comparison("same", place, relation.same, part))
+                by_entry.setdefault(place, []).append(Comparison("same", place, relation.same, part))
+    surest: list[Comparison] = []
+    for comparisons in by_entry.values():
+        best = max(comparisons, key=lambda comparison: comparison.odds)
+        if best.kind != "same" and best.part is None:  # where part of the entry is stale, the part that is meant
+            parts = [one for one in comparisons if one.kind == best.kind and one.part is not None]
+            best = max(parts, key=lambda comparison: comparison.odds, default=best)
+        surest.append(best)
     same = max((relation.same for relation in near), default=0.0)
-    return sorted(map(_surest, found.values()), key=lambda one: -one.odds), same
+    return sorted(surest, key=lambda comparison: -comparison.odds), same
 
 
-def _surest(told: Sequence[Comparison]) -> Comparison:
-    """The surest reading of an entry; where that is that part of it is stale, the part that is meant."""
-    best = max(told, key=lambda one: one.odds)
-    parts = [one for one in told if one.kind == best.kind and one.part is not None]
-    if best.kind == "same" or best.part is not None or not parts:
-        return best
-    return max(parts, key=lambda one: one.odds)
-
-
-def _told(old: Statement, new: Statement, near: Relation, place: int, part: int | None) -> Comparison | None:
+def _compare(old: Statement, new: Statement, near: Relation, place: int, part: int | None) -> Comparison | None:
     differs = parts_ways(old, new)
     leaves = _turns_on(old, new, left_behind(old, new))
     if says_the_same(old, new, near) and not (leaves and differs):
         return Comparison("same", place, near.same, part)
     passing = holds_once(new.text, new.language)
     if is_reversed(old, new) and not passing:
-        kind = "unclear" if is_unsure(new.text, new.language) else "overtakes"
-        return Comparison(kind, place, max(near.clash, SURE), part, "unsure" if kind == "unclear" else "slot")
+        odds = max(near.clash, SURE)
+        if is_unsure(new.text, new.language):
+            return Comparison("unclear", place, odds, part, "unsure")
+        return Comparison("supersedes", place, odds, part, "slot")
     slot = differs and not passing and _of_one_matter(old, new) and _has_slot(old, new, near)
     why = _why(old, new, leaves=leaves, slot=slot)
     if why in ("change", "value", "clash") and len(_in_common(old, new)) < 2:
@@ -106,7 +107,7 @@ def _told(old: Statement, new: Statement, near: Relation, place: int, part: int 
         return None
     if is_unsure(new.text, new.language):
         return Comparison("unclear", place, near.clash, part, "unsure") if near.clash >= CONFLICT else None
-    return Comparison("unclear" if why == "clash" else "overtakes", place, near.clash, part, why)
+    return Comparison("unclear" if why == "clash" else "supersedes", place, near.clash, part, why)
 
 
 def _why(old: Statement, new: Statement, *, leaves: bool, slot: bool) -> str:

@@ -9,8 +9,9 @@ from dataclasses import replace
 from functools import cached_property
 
 from nacre.brain.local.likeness import Statement
+from nacre.brain.local.relation import are_close, relations, says_the_same
 from nacre.i18n import say
-from nacre.model.report import Plan, Problem, Step
+from nacre.model.report import Problem, Step
 from nacre.model.verdict import Verdict
 from nacre.text.stamps import real_day
 from nacre.tidy import budget
@@ -25,26 +26,26 @@ from nacre.vault.provenance import Offered
 from nacre.vault.review import Question
 
 MAX_UNWANTED = 200  # entries taken out by hand that are remembered, the newest
+MAX_QUESTIONS = 100  # questions that wait for the user; nobody answers more
 
 
 class Draft:
-    """The books, the ledger as it will be, and the plan in the making."""
+    """The memory files, the ledger as it will be, and the plan in the making."""
 
-    def __init__(self, room: TidyContext, *, careful: bool = False) -> None:
-        self.room = room
+    def __init__(self, context: TidyContext, *, careful: bool = False) -> None:
+        self.context = context
         self.careful = careful  # nothing that stands there is touched without asking
-        self.today = room.clock.today()
-        self.at = room.clock.now().isoformat(timespec="seconds")
-        told = ledger.read_ledger(room.workspace)
-        self.before = told.records
-        self.known: dict[str, EntryState] = ledger.entry_states(told.records)
-        self.repeats = Counter(one.into for one in self.known.values() if one.verdict == "merged" and one.into)
-        self.asked = review.read_review(room.workspace)
-        self.trail = provenance.read_provenance(room.workspace)
-        self.library = MemoryFiles(room, self.trail)
-        self.asked_before = {mark for one in self.trail.offered for mark in one.bullets if ":" in mark}
-        self.told_apart: set[tuple[str, str]] = set()  # lines that were compared, and do not say the same
-        self.lately: list[LogLine] = []
+        self.today = context.clock.today()
+        self.at = context.clock.now().isoformat(timespec="seconds")
+        book = ledger.read_ledger(context.workspace)
+        self.before = book.records
+        self.states: dict[str, EntryState] = ledger.entry_states(book.records)
+        self.repeats = Counter(state.into for state in self.states.values() if state.verdict == "merged" and state.into)
+        self.questions = review.read_review(context.workspace)
+        self.provenance = provenance.read_provenance(context.workspace)
+        self.memory = MemoryFiles(context, self.provenance)
+        self.asked_before = {mark for offered in self.provenance.offered for mark in offered.bullets if ":" in mark}
+        self.recent: list[LogLine] = []  # what the logs of the last days say
         self.deferred: set[tuple[str, str]] = set()  # lines that are offered again when there is room
         self.steps: list[Step] = []
         self.records: list[Record] = []
@@ -52,200 +53,189 @@ class Draft:
         self.settled: list[str] = []
         self.demoted: list[Demoted] = []
         self.notes: list[str] = []
-        self.problems: list[Problem] = list(told.problems)
+        self.problems: list[Problem] = list(book.problems)
+        self._different: set[tuple[str, str]] = set()  # lines that were compared, and do not say the same
 
-    def planned(self, new: Sequence[LogLine]) -> DistilPlan:
+    def plan(self, new: Sequence[LogLine]) -> DistilPlan:
         """The plan, all of these lines having been dealt with."""
         marks: dict[str, dict[str, None]] = {}
         # Questions that a killed run put to the user before it could note that it did.
-        unnoted = [item for item in self.asked if f"{item.kind}:{item.id}" not in self.asked_before]
-        for day, mark in (*(item.said for item in unnoted if item.said), *((said.day, said.mark) for said in new)):
+        unnoted = [question for question in self.questions if _key(question) not in self.asked_before]
+        keys = [question.said for question in unnoted if question.said]
+        for day, mark in (*keys, *((line.day, line.mark) for line in new)):
             if (day, mark) not in self.deferred:
                 marks.setdefault(day, {})[mark] = None
-        put = tuple(f"{item.kind}:{item.id}" for item in (*unnoted, *self.asks))
         offered = [Offered(day, tuple(every)) for day, every in marks.items()]
-        offered += [Offered(self.today.isoformat(), put)] if put else []
+        if put := tuple(map(_key, (*unnoted, *self.asks))):
+            offered.append(Offered(self.today.isoformat(), put))
         return DistilPlan(
-            Plan(tuple(self.steps)),
-            tuple(self.library.edits()),
+            tuple(self.steps),
+            tuple(self.memory.edits()),
             tuple(self.records),
             tuple(self.asks),
             tuple(self.settled),
             tuple(self.demoted),
             tuple(self.notes),
             tuple(offered),
-            (*self.problems, *self.library.problems),
-            tuple(self.library.meant()),
-            tuple(dict.fromkeys(one.words for one in self.lately)),
+            (*self.problems, *self.memory.problems),
+            tuple(self.memory.meant()),
+            tuple(dict.fromkeys(line.words for line in self.recent)),
         )
 
     def step(self, action: str, path: str, reason: str, detail: str = "") -> None:
         self.steps.append(Step(action, path, reason, detail))
 
-    def record(self, *made: Record) -> None:
-        """Tell the ledger, and know it from now on."""
-        self.records += made
-        for one in made:
-            was = self.known.get(one.id)
-            self.known |= ledger.entry_states([*(was.records if was else ()), one])
-            if one.verdict == "merged" and one.more.get("into"):
-                self.repeats[str(one.more["into"])] += 1
+    def record(self, *records: Record) -> None:
+        """Add to the ledger, and go by it from now on."""
+        self.records += records
+        for record in records:
+            was = self.states.get(record.id)
+            self.states |= ledger.entry_states([*(was.records if was else ()), record])
+            if record.verdict == "merged" and record.more.get("into"):
+                self.repeats[str(record.more["into"])] += 1
 
     def record_of(
         self,
-        one: Candidate,
+        candidate: Candidate,
         verdict: str,
         test: Verdict | None,
         *,
         more: dict[str, object] | None = None,
         **about: object,
     ) -> Record:
-        """What the ledger is told of a candidate."""
-        made = Record(
-            one.id,
+        """What the ledger gets on a candidate."""
+        record = Record(
+            candidate.id,
             self.at,
             verdict,
-            one.text,
+            candidate.text,
             tests=dict(test.scores) if test else {},
             without_it=test.without_it if test and verdict == "admitted" else None,
-            source=self.library.source(one.said),
+            source=self.memory.source(candidate.said),
             brain="local",
-            valid_from=one.said.day if verdict == "admitted" else None,
+            valid_from=candidate.said.day if verdict == "admitted" else None,
             more=more or {},
         )
-        return replace(made, **about)  # type: ignore[arg-type]
+        return replace(record, **about)  # type: ignore[arg-type]
 
     def worth(self, line: Line) -> Worth:
         """What speaks for an entry: how sure it is, said again, recalled, and whether its time is over."""
-        was = self.known.get(line.id)
+        was = self.states.get(line.id)
         begun = real_day((was.valid_from or "")[:10]) if was else None
         age = (self.today - dt.date.fromisoformat(begun)).days if begun else 0
-        faded = budget.outdated_reason(line.words, begun, self.today, self.lately) or ""
-        sure = min(0.99, ((was.confidence if was else None) or 0.5) + 0.05 * self.repeats[line.id])
-        return Worth(sure, self.library.recalls(line), faded, max(age, 0))
+        outdated = budget.outdated_reason(line.words, begun, self.today, self.recent) or ""
+        confidence = min(0.99, ((was.confidence if was else None) or 0.5) + 0.05 * self.repeats[line.id])
+        return Worth(confidence, self.memory.recalls(line), outdated, max(age, 0))
 
     @cached_property
     def unwanted(self) -> list[Statement]:
         """What the user took out of a MEMORY.md by hand: it does not come back in other words."""
-        gone = [one for one in self.known.values() if one.verdict == "forgotten" and one.text]
-        mine = [one.text or "" for one in gone if one.records[-1].more.get("by") == "hand"][-MAX_UNWANTED:]
-        return self.library.statements(mine)
+        gone = [state for state in self.states.values() if state.verdict == "forgotten" and state.text]
+        by_hand = [state.text or "" for state in gone if state.records[-1].more.get("by") == "hand"]
+        return self.memory.statements(by_hand[-MAX_UNWANTED:])
 
-    def nearly_same(self, lines: Sequence[Line]) -> list[tuple[Line, Line]]:
+    def nearly_same(self, lines: Sequence[Line]) -> tuple[Line, Line] | None:
         """Two of the lines that say the same, if there are."""
-        from nacre.brain.local.relation import are_close, relations, says_the_same
-
-        read = self.library.statements([line.words for line in lines])
-        for place, one in enumerate(read):
+        statements = self.memory.statements([line.words for line in lines])
+        for place, new in enumerate(statements):
             close = [
                 other
                 for other in range(place)
-                if (read[other].text, one.text) not in self.told_apart and are_close(read[other], one)
+                if (statements[other].text, new.text) not in self._different and are_close(statements[other], new)
             ]
-            for near in relations([read[other] for other in close], one):
-                if says_the_same(read[close[near.place]], one, near):
-                    return [(lines[close[near.place]], lines[place])]
-            self.told_apart.update((read[other].text, one.text) for other in close)
-        return []
+            for relation in relations([statements[other] for other in close], new):
+                other = close[relation.place]
+                if says_the_same(statements[other], new, relation):
+                    return lines[other], lines[place]
+            self._different.update((statements[other].text, new.text) for other in close)
+        return None
+
+    # Questions for the user: conflicts that nothing decides, lines without room, lines whose time may be over.
+
+    def ask(self, question: Question) -> None:
+        """Each question once: what the user answered, or deleted from the file, is left as it is."""
+        was = self.states.get(question.id)
+        answered = any(record.more.get("answer") == question.kind for record in (was.records if was else ()))
+        if answered or _key(question) in self.asked_before:
+            return
+        if question.id not in {other.id for other in (*self.questions, *self.asks)}:
+            self.asks.append(question)
+            review_file = self.context.workspace.relative(self.context.workspace.review)
+            self.step("ask", review_file, question.why, question.text)
+
+    def ask_about(
+        self, candidate: Candidate, verdict: Verdict, kind: str, why: str, file: LongTermFile, against: str = ""
+    ) -> None:
+        """Put a candidate to the user."""
+        about: dict[str, object] = {"file": file.shown, **({"against": against} if against else {})}
+        about |= {"type": candidate.tested.kind, "source": self.memory.source(candidate.said)}
+        about["tests"] = dict(verdict.scores)
+        self.ask(Question(candidate.id, kind, candidate.text, why, about))
+
+    def ask_about_conflict(
+        self, candidate: Candidate, verdict: Verdict, file: LongTermFile, line: Line, why: str
+    ) -> None:
+        reason = {
+            "unsure": say("it is said with doubt", "说法不确定"),
+            "clash": say("both cannot hold, and nothing says which does", "二者不能同时成立，且无从判断哪个为准"),
+            "kept": say("that line is pinned or was written by you", "那一行已固定或由您写下"),
+            "many": say("too many lines would go in one night", "一夜之间会有太多行被移除"),
+            "weak": say("the new one would not be kept for itself", "新的一条本身不足以保留"),
+        }[why]
+        sentence = say(
+            f"clashes with “{line.words}” in {file.shown}: {reason}.",
+            f"与 {file.shown} 中的“{line.words}”冲突：{reason}。",
+        )
+        self.ask_about(candidate, verdict, review.CLASH, sentence, file, line.id)
+
+    def ask_about_space(self, candidate: Candidate, verdict: Verdict, home: LongTermFile) -> None:
+        why = say(
+            f"{home.shown} is full and everything in it counts more; accept it to let the least needed line go.",
+            f"{home.shown} 已满，且其中内容都更重要；接受则移出最不需要的一行。",
+        )
+        self.ask_about(candidate, verdict, review.FULL, why, home)
+
+    def ask_about_adopted(self, file: LongTermFile, line: Line, verdict: Verdict) -> None:
+        failed = ", ".join(verdict.failed)
+        why = say(
+            f"stands in {file.shown}, but fails: {failed}. Keep it, or take it out?",
+            f"位于 {file.shown}，但未通过：{failed}。保留还是移除？",
+        )
+        self.ask(Question(line.id, review.ADOPTED, line.words, why, {"file": file.shown}))
+
+    def ask_about_outdated(self) -> None:
+        """Entries whose time is over are put to the user, each once."""
+        for file in self.memory.files:
+            for line in file.lines:
+                was = self.states.get(line.id)
+                if (was and was.pinned) or line.pinned:
+                    continue
+                since = was.valid_from if was else None
+                if why := budget.outdated_reason(line.words, since, self.today, self.recent):
+                    closing = say(f"{why}; let it go?", f"{why}；要移除吗？")
+                    self.ask(Question(line.id, review.FADED, line.words, closing, {"file": file.shown}))
+
+    def drop_obsolete_questions(self) -> None:
+        """Questions about lines that are no longer there have answered themselves. The oldest of too many give way: what nobody
+        answered is left as it is, and is not asked again."""
+        here = {line.id for file in self.memory.files for line in file.lines}
+        for question in self.questions:
+            if question.kind in (review.FADED, review.ADOPTED) and question.id not in here:
+                self.settled.append(question.id)
+        gone = set(self.settled)
+        waiting = [question for question in self.questions if question.id not in gone]
+        over = max(0, len(waiting) + len(self.asks) - MAX_QUESTIONS)
+        self.settled += [question.id for question in waiting[:over]]
+        if over > len(waiting):
+            self.asks = self.asks[over - len(waiting) :]
 
 
-def confidence(one: Candidate) -> float:
+def _key(question: Question) -> str:
+    """The mark by which provenance notes that a question was put."""
+    return f"{question.kind}:{question.id}"
+
+
+def confidence(candidate: Candidate) -> float:
     """From the odds of passing, and what speaks for it: directness, repetition."""
-    return round(min(0.99, 0.35 + 0.55 * one.lasting + 0.05 * max(-2.0, min(2.0, one.support))), 2)
-
-
-# What a night puts to the user: clashes that nothing decides, lines without room, lines whose time may be over.
-
-
-def ask(night: Draft, item: Question) -> None:
-    """Each question once: what the user answered, or deleted from the file, is left as it is."""
-    if f"{item.kind}:{item.id}" in night.asked_before or _answered(night, item):
-        return
-    if item.id not in {one.id for one in (*night.asked, *night.asks)}:
-        night.asks.append(item)
-        night.step("ask", night.room.workspace.relative(night.room.workspace.review), item.why, item.text)
-
-
-def _answered(night: Draft, item: Question) -> bool:
-    was = night.known.get(item.id)
-    return any(record.more.get("answer") == item.kind for record in (was.records if was else ()))
-
-
-def ask_about_conflict(
-    night: Draft, one: Candidate, verdict: Verdict, book: LongTermFile, line: Line, why: str
-) -> None:
-    told = {
-        "unsure": say("it is said with doubt", "说法不确定"),
-        "clash": say("both cannot hold, and nothing says which does", "二者不能同时成立，且无从判断哪个为准"),
-        "kept": say("that line is pinned or was written by you", "那一行已固定或由您写下"),
-        "many": say("too many lines would go in one night", "一夜之间会有太多行被移除"),
-        "weak": say("the new one would not be kept for itself", "新的一条本身不足以保留"),
-    }[why]
-    sentence = say(
-        f"clashes with “{line.words}” in {book.shown}: {told}.", f"与 {book.shown} 中的“{line.words}”冲突：{told}。"
-    )
-    ask(night, _item(night, one, review.CLASH, sentence, verdict, {"file": book.shown, "against": line.id}))
-
-
-def ask_about_space(night: Draft, one: Candidate, verdict: Verdict, home: LongTermFile) -> None:
-    why = say(
-        f"{home.shown} is full and everything in it counts more; accept it to let the least needed line go.",
-        f"{home.shown} 已满，且其中内容都更重要；接受则移出最不需要的一行。",
-    )
-    ask(night, _item(night, one, review.FULL, why, verdict, {"file": home.shown}))
-
-
-def ask_about_undone(night: Draft, one: Candidate, verdict: Verdict, home: LongTermFile) -> None:
-    why = say("you took this back once; accept it to take it in after all.", "您曾撤销过这一条；接受则重新收录。")
-    ask(night, _item(night, one, review.DOUBT, why, verdict, {"file": home.shown}))
-
-
-def ask_about_agent_note(night: Draft, one: Candidate, verdict: Verdict, home: LongTermFile) -> None:
-    why = say("an agent noted this; accept it if it is so.", "这是代理记下的；如果属实，请接受。")
-    ask(night, _item(night, one, review.DOUBT, why, verdict, {"file": home.shown}))
-
-
-def ask_about_adopted(night: Draft, book: LongTermFile, line: Line, verdict: Verdict) -> None:
-    failed = ", ".join(verdict.failed)
-    why = say(
-        f"stands in {book.shown}, but fails: {failed}. Keep it, or take it out?",
-        f"位于 {book.shown}，但未通过：{failed}。保留还是移除？",
-    )
-    ask(night, Question(line.id, review.ADOPTED, line.words, why, {"file": book.shown}))
-
-
-def ask_about_outdated(night: Draft) -> None:
-    """Entries whose time is over are put to the user, each once."""
-    for book in night.library.books:
-        for line in book.lines:
-            was = night.known.get(line.id)
-            if (was and was.pinned) or line.pinned:
-                continue
-            why = budget.outdated_reason(line.words, was.valid_from if was else None, night.today, night.lately)
-            if why:
-                closing = say(f"{why}; let it go?", f"{why}；要移除吗？")
-                ask(night, Question(line.id, review.FADED, line.words, closing, {"file": book.shown}))
-
-
-MAX_QUESTIONS = 100  # questions that wait for the user; nobody answers more
-
-
-def drop_obsolete_questions(night: Draft) -> None:
-    """Questions about lines that are no longer there have answered themselves. The oldest of too many give way: what nobody
-    answered is left as it is, and is not asked again."""
-    here = {line.id for book in night.library.books for line in book.lines}
-    for one in night.asked:
-        if one.kind in (review.FADED, review.ADOPTED) and one.id not in here:
-            night.settled.append(one.id)
-    gone = set(night.settled)
-    waiting = [one for one in night.asked if one.id not in gone]
-    over = max(0, len(waiting) + len(night.asks) - MAX_QUESTIONS)
-    night.settled += [one.id for one in waiting[:over]]
-    if over > len(waiting):
-        night.asks = night.asks[over - len(waiting) :]
-
-
-def _item(night: Draft, one: Candidate, kind: str, why: str, verdict: Verdict, about: dict[str, object]) -> Question:
-    source = night.library.source(one.said)
-    more = {**about, "type": one.tested.kind, "source": source, "tests": dict(verdict.scores)}
-    return Question(one.id, kind, one.text, why, more)
+    support = max(-2.0, min(2.0, candidate.support))
+    return round(min(0.99, 0.35 + 0.55 * candidate.lasting + 0.05 * support), 2)

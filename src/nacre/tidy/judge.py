@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -49,50 +50,38 @@ class Tested:
 
 
 def assess_all(judge: Judge, texts: Sequence[str]) -> list[Tested]:
-    """Statements as the classifiers see them, all in one go."""
+    """Statements as the classifiers see them, all at once."""
     return [assess(judged) for judged in judge.read(texts)]
 
 
 def assess(judged: Judged) -> Tested:
-    kind = _lasting_kind(judged)
+    kind = max((kind for kind in TYPES if kind != "TEMP"), key=lambda kind: judged.chance("type", kind))
+    if judged.chance("type", kind) < _CLEAR:
+        kind = "PREF" if judged.best("category") == "preference" else "TECH"
     return Tested(judged, as_statement(judged), kind, without_it(judged, kind))
 
 
-def _lasting_kind(judged: Judged) -> str:
-    from nacre.brain.local.classifier import TYPES
-
-    kinds = [kind for kind in TYPES if kind != "TEMP"]
-    best = max(kinds, key=lambda kind: judged.chance("type", kind))
-    if judged.chance("type", best) >= _CLEAR:
-        return best
-    return "PREF" if judged.best("category") == "preference" else "TECH"
-
-
 def four_way_test(
-    one: Tested, existing: Sequence[Statement] = (), *, support: float = 0.0, lasting: float | None = None
+    tested: Tested, existing: Sequence[Statement] = (), *, support: float = 0.0, lasting: float | None = None
 ) -> Verdict:
-    """What the test says. `support` speaks for keeping it: it was announced as a rule, or came up in several talks.
+    """What the test says. `support` speaks for keeping it: it was announced as a rule, or came up in several sessions.
     `lasting` are odds known better than from the text alone."""
-    scores = {name: round(1 - one.judged.chance(head, "yes"), 3) for head, name in _HEADS.items()}
-    near = relations(existing, one.statement)
-    same = max((relation.same for relation in near), default=0.0)
-    scores["novel"] = round(1 - same, 3)
-    lasts = _raised(one.judged.lasting if lasting is None else lasting, support)
+    scores = {name: round(1 - tested.judged.chance(head, "yes"), 3) for head, name in _HEADS.items()}
+    near = relations(existing, tested.statement)
+    scores["novel"] = round(1 - max((relation.same for relation in near), default=0.0), 3)
     failed: list[str] = []
-    if lasts < LASTING:
+    if _raised(tested.judged.lasting if lasting is None else lasting, support) < LASTING:
         weak = sorted(_HEADS.values(), key=lambda name: scores[name])
         failed = [name for name in weak if scores[name] < 0.5] or weak[:1]
-    if one.without_it is None and "prevents_error" not in failed:
+    if tested.without_it is None and "prevents_error" not in failed:
         failed.insert(0, "prevents_error")
-    if any(says_the_same(existing[relation.place], one.statement, relation) for relation in near):
+    if any(says_the_same(existing[relation.place], tested.statement, relation) for relation in near):
         failed.append("novel")
-    return Verdict(not failed, tuple(failed), one.without_it, scores)
+    return Verdict(not failed, tuple(failed), tested.without_it, scores)
 
 
 def _raised(odds: float, support: float) -> float:
     """Odds with something that speaks for it, on the scale on which evidence adds up."""
-    import math
-
     odds = min(max(odds, 1e-6), 1 - 1e-6)
     return 1 / (1 + math.exp(-(math.log(odds / (1 - odds)) + support)))
 
@@ -100,7 +89,7 @@ def _raised(odds: float, support: float) -> float:
 def test_one_text(judge: Judge, text: str, existing: Sequence[str]) -> Verdict:
     """The test of one text against what a memory holds already; writes nothing."""
     first, *others = assess_all(judge, [text, *existing])
-    return four_way_test(first, [one.statement for one in others])
+    return four_way_test(first, [other.statement for other in others])
 
 
 # What of the logs is offered to long-term memory: each line taken apart, the chatter beside a lasting statement left
@@ -144,51 +133,52 @@ def make_candidates(said: Sequence[LogLine], judge: Judge, agents: Container[tup
     `agents` are the lines, by day and mark, that are the agent's word alone. What is said to stand elsewhere is nobody's word,
     unless the owner wrote it down as a memory.
     """
-    split = [_by(one, (one.day, one.mark) in agents) for one in said]
+    split: list[list[Piece]] = []
+    for line in said:  # pieces that are not the owner's word are counted as the agent's, who may have brought them
+        noted = line.session is None and not line.by_agent
+        by_agent = line.by_agent or (line.day, line.mark) in agents
+        split.append(
+            [
+                piece._replace(agents=piece.agents or by_agent or (piece.reported and not noted))
+                for piece in pieces(line.words)
+            ]
+        )
     judged = iter(judge.read([piece.text for parts in split for piece in parts]))
     offered: list[tuple[LogLine, str, list[Piece], Judged | None]] = []
-    for one, parts in zip(said, split, strict=True):
-        read = [(piece, next(judged)) for piece in parts]
-        runs = list(_runs(one, read))
+    for line, parts in zip(said, split, strict=True):
+        runs = list(_runs(line, [(piece, next(judged)) for piece in parts]))
         if not runs:
-            language = language_of(one.words)
+            language = language_of(line.words)
             own = [piece for piece in parts if not piece.agents]
-            words = one.words if len(own) in (0, len(parts)) else joined([piece.text for piece in own], language)
-            offered.append((one, shorten(words, language, LONGEST[language]), own or parts, None))
+            words = line.words if len(own) in (0, len(parts)) else joined([piece.text for piece in own], language)
+            offered.append((line, shorten(words, language, LONGEST[language]), own or parts, None))
         for run in runs:
             language = run[0][0].language
             text = joined([piece.text for piece, _ in run], language)
             best = max((judged for _, judged in run), key=lambda judged: judged.lasting)
-            offered.append((one, shorten(text, language, LONGEST[language]), [piece for piece, _ in run], best))
+            offered.append((line, shorten(text, language, LONGEST[language]), [piece for piece, _ in run], best))
     tested = assess_all(judge, [text for _, text, _, _ in offered])
     return [
         Candidate(
             entry_id(text),
-            _of_type(test, one),
-            one,
+            _of_type(test, line),
+            line,
             max(best.lasting, test.judged.lasting) if best else 0.0,
             as_statement(best) if best else test.statement,
-            _support(one, run, test),
-            one.by_agent or all(piece.agents for piece in run),
+            _support(line, run, test),
+            line.by_agent or all(piece.agents for piece in run),
         )
-        for (one, text, run, best), test in zip(offered, tested, strict=True)
+        for (line, text, run, best), test in zip(offered, tested, strict=True)
         if text.strip()
     ]
 
 
 def _of_type(tested: Tested, said: LogLine) -> Tested:
     """The type that somebody gave a line counts, unless the classifiers are sure of another."""
-    given = said.label if said.label in TYPES and said.label != "TEMP" else None
-    if given and (said.session is None or tested.judged.chance("type", given) >= _LIKELY_TYPE):
-        return replace(tested, kind=given)
+    label = said.label if said.label in TYPES and said.label != "TEMP" else None
+    if label and (said.session is None or tested.judged.chance("type", label) >= _LIKELY_TYPE):
+        return replace(tested, kind=label)
     return tested
-
-
-def _by(said: LogLine, agents: bool) -> list[Piece]:
-    """The pieces of a line; those that are not the owner's word are counted as the agent's, who may have brought them."""
-    noted = said.session is None and not said.by_agent
-    agents = agents or said.by_agent
-    return [one._replace(agents=one.agents or agents or (one.reported and not noted)) for one in pieces(said.words)]
 
 
 def _runs(said: LogLine, read: Sequence[tuple[Piece, Judged]]) -> Iterator[list[tuple[Piece, Judged]]]:
@@ -198,7 +188,7 @@ def _runs(said: LogLine, read: Sequence[tuple[Piece, Judged]]) -> Iterator[list[
     if said.by_agent:  # the person is asked about it
         read = [(piece._replace(agents=False), judged) for piece, judged in read]
     if said.session is None and said.label in TYPES and any(_lasts(piece, judged) for piece, judged in read):
-        yield [one for one in read if not _BLACKED_OUT.search(one[0].text)]  # written down on purpose: it stays whole
+        yield [row for row in read if not _BLACKED_OUT.search(row[0].text)]  # written down on purpose: it stays whole
         return
     run: list[tuple[Piece, Judged]] = []
     aside: tuple[Piece, Judged] | None = None
@@ -253,23 +243,23 @@ def _belongs(judged: Judged, before: Judged) -> bool:
 
 def _support(said: LogLine, run: Sequence[Piece], tested: Tested) -> float:
     """Directness: a rule that was announced as one, or written down on purpose, counts more; a request or the agent's word less."""
-    found = 0.0
+    support = 0.0
     if any(piece.announced for piece in run):
-        found += 0.8
+        support += 0.8
     if said.session is None and said.label in TYPES:
-        found += 1.0  # somebody wrote it into the log as a memory of this type
+        support += 1.0  # somebody wrote it into the log as a memory of this type
     if any(piece.asked for piece in run) and tested.judged.best("act") in ("request", "question"):
-        found -= 0.5
+        support -= 0.5
     language = tested.judged.language
     if is_unsure(tested.text, language):
-        found -= UNSURE
+        support -= UNSURE
     if holds_once(tested.text, language) or (
         is_passing(tested.text, language) and not tells_a_change(tested.text, language)
     ):
-        found -= PASSING
+        support -= PASSING
     elif recurs(tested.text, language):
-        found += RECURRING
-    return found
+        support += RECURRING
+    return support
 
 
 # Where a fact belongs: to everybody's memory or to one project's.
@@ -291,9 +281,9 @@ _EVERYWHERE = {
 }
 
 
-def about_the_user(one: Candidate) -> bool:
+def about_the_user(candidate: Candidate) -> bool:
     """Whether a statement made in a project holds everywhere: a person, the owner's own wish, or a rule for every project."""
-    kind, judged = one.tested.kind, one.tested.judged
-    if kind == "PEOPLE" or _EVERYWHERE[judged.language].search(one.text):
+    kind, language, text = candidate.tested.kind, candidate.tested.judged.language, candidate.text
+    if kind == "PEOPLE" or _EVERYWHERE[language].search(text):
         return True
-    return kind == "PREF" and bool(_SELF[judged.language].search(one.text))
+    return kind == "PREF" and bool(_SELF[language].search(text))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from functools import cached_property
 from heapq import nlargest
@@ -30,7 +30,7 @@ from nacre.vault.disk import real_target
 from nacre.vault.entries import comments_in, entry_id
 from nacre.vault.ledger import EntryState, Record
 from nacre.vault.longterm import Edit
-from nacre.vault.markdown import Document, Item, delete_lines, document, open_document, replace_lines
+from nacre.vault.markdown import Document, delete_lines, document, open_document, replace_lines
 from nacre.vault.provenance import Provenance
 from nacre.vault.writing import guarded
 
@@ -79,7 +79,18 @@ class LongTermFile:
     @property
     def lines(self) -> tuple[Line, ...]:
         if self._lines is None:
-            self._lines = tuple(_line(item) for item in self.doc.entries) if self.doc else ()
+            items = self.doc.entries if self.doc else ()
+            self._lines = tuple(
+                Line(
+                    entry_id(item.words),
+                    item.words,
+                    item.start,
+                    item.end,
+                    item.section,
+                    item.marks.get("pinned", "").lower() in ("true", "yes", "1"),
+                )
+                for item in items
+            )
         return self._lines
 
     @property
@@ -95,8 +106,8 @@ class LongTermFile:
     def changed(self) -> bool:
         return (self.doc.data if self.doc else None) != (self.before.data if self.before else None)
 
-    def find(self, known: str) -> Line | None:
-        return next((line for line in self.lines if line.id == known), None)
+    def find(self, id_: str) -> Line | None:
+        return next((line for line in self.lines if line.id == id_), None)
 
     def add(self, text: str, kind: str) -> str:
         """Add an entry and return its section. Raises `MemoryFull` when there is no room."""
@@ -134,13 +145,21 @@ class LongTermFile:
         self._become(delete_lines(self.doc, start, end))
 
     def restore(self, doc: Document | None) -> None:
-        """As it was in hand before."""
+        """Go back to an earlier state of the plan."""
         self.doc, self._lines = doc, None
 
     def has_room(self, text: str, kind: str) -> bool:
         """Whether an entry would fit. What may not be written at all is not a matter of room: adding it says why."""
-        if (plain := self._plainly(text)) is not None:
-            return plain
+        if self.closed:
+            return False
+        if self.doc is not None:  # the sizes alone may decide; else the addition is tried
+            words = " ".join(text.split())
+            lines, size = self.size.lines + 1, self.size.bytes + len(words.encode()) + _BULLET
+            if lines + _AIR <= self.settings.max_lines and size + _HEADING <= self.settings.max_bytes:
+                return True
+            fits = lines <= self.settings.max_lines and size <= self.settings.max_bytes
+            if not fits and not self.over and words.encode() not in self.doc.data:  # it may stand there already
+                return False
         kept = self.doc, self._lines
         try:
             self.add(text, kind)
@@ -152,138 +171,98 @@ class LongTermFile:
             self.doc, self._lines = kept
         return True
 
-    def _plainly(self, text: str) -> bool | None:
-        """Whether it fits, where the sizes alone tell; else the addition is to be tried."""
-        if self.closed:
-            return False
-        if self.doc is None:
-            return None
-        words = " ".join(text.split())
-        lines, size = self.size.lines + 1, self.size.bytes + len(words.encode()) + _BULLET
-        if lines + _AIR <= self.settings.max_lines and size + _HEADING <= self.settings.max_bytes:
-            return True
-        if self.over or words.encode() in self.doc.data:  # it may stand there already
-            return None
-        return None if lines <= self.settings.max_lines and size <= self.settings.max_bytes else False
-
     def _become(self, data: bytes) -> None:
         self.doc = document(self.path, data)
         self._lines = None
 
 
-def _line(kept: Item) -> Line:
-    pinned = kept.marks.get("pinned", "").lower() in ("true", "yes", "1")
-    return Line(entry_id(kept.words), kept.words, kept.start, kept.end, kept.section, pinned)
-
-
-# The entries of every MEMORY.md as the ledger knows them: which are ours, which somebody wrote, which were edited or
-# taken out.
+# The entries of every MEMORY.md as the ledger has them: which are ours, which somebody wrote, which were edited or removed.
 
 ALIKE = 0.72  # likeness above which a line is an entry that somebody edited
 _LONGEST = 2_000  # characters that are compared
-_NEAR, _NEAREST = (
-    0.3,
-    4,
-)  # the share of pairs of letters below which nothing is compared, and how many entries are at most
+_NEAR = 0.3  # the share of pairs of letters below which nothing is compared
+_NEAREST = 4  # entries that a line is compared with at most
 
 
 @dataclass(frozen=True)
 class HandEdits:
-    """What the files tell that the ledger does not: new lines, edited ones (with the entry each was), and entries taken out."""
+    """What the files show that the ledger does not: new lines, edited ones (with the entry each was), and removed entries."""
 
     adopted: tuple[tuple[LongTermFile, Line], ...]
     edited: tuple[tuple[LongTermFile, Line, EntryState], ...]
     gone: tuple[EntryState, ...]
 
 
-def hand_edits(books: Sequence[LongTermFile], known: Mapping[str, EntryState]) -> HandEdits:
-    here = {line.id for book in books for line in book.lines}
-    shown = {book.shown for book in books}
+def hand_edits(files: Sequence[LongTermFile], states: Mapping[str, EntryState]) -> HandEdits:
+    here = {line.id for file in files for line in file.lines}
+    shown = {file.shown for file in files}
     missing = [
-        one
-        for one in known.values()
-        if one.in_memory and one.id not in here and one.text and one.file in shown and not _is_field(one)
+        state
+        for state in states.values()
+        if state.in_memory
+        and state.id not in here
+        and state.text
+        and state.file in shown
+        and not any("field" in record.more for record in state.records)
     ]
-    pairs = {one.id: (one, _pairs(one.text or "")) for one in missing}
+    pairs = {state.id: (state, _pairs(state.text or "")) for state in missing}
     adopted: list[tuple[LongTermFile, Line]] = []
     edited: list[tuple[LongTermFile, Line, EntryState]] = []
-    for book in books:
-        for line in book.lines:
-            if line.id in known and known[line.id].in_memory:
+    for file in files:
+        for line in file.lines:
+            if line.id in states and states[line.id].in_memory:
                 continue
-            was = _most_like(line.words, [told for told in pairs.values() if told[0].file == book.shown])
+            was = _most_like(line.words, [pair for pair in pairs.values() if pair[0].file == file.shown])
             if was:
                 missing.remove(was)
                 del pairs[was.id]
-                edited.append((book, line, was))
+                edited.append((file, line, was))
             else:
-                adopted.append((book, line))
+                adopted.append((file, line))
     return HandEdits(tuple(adopted), tuple(edited), tuple(missing))
 
 
-def _is_field(one: EntryState) -> bool:
-    return any("field" in record.more for record in one.records)
-
-
 def _most_like(words: str, missing: Sequence[tuple[EntryState, frozenset[str]]]) -> EntryState | None:
-    """The entry that the words are most like, where one is alike at all. Only the few that share the most pairs of letters are
-    compared in full: after a file was written anew, each line would else be held against each entry."""
-    mine, most, found = _pairs(words), ALIKE, None
-    shared = ((2 * len(mine & pairs) / (len(mine) + len(pairs)), one) for one, pairs in missing)
-    near = nlargest(_NEAREST, (told for told in shared if told[0] >= _NEAR), key=lambda told: told[0])
-    for _, one in near:
-        likeness = _likeness(one.text or "", words)
-        if likeness > most or (found is None and likeness >= ALIKE):
-            most, found = likeness, one
-    return found
+    """The entry that the words are most like, where any is alike at all. Only the few that share the most pairs of letters are
+    compared in full: after a file was written anew, each line would else be compared with each entry."""
+    mine, most, best = _pairs(words), ALIKE, None
+    shares = ((2 * len(mine & pairs) / (len(mine) + len(pairs)), state) for state, pairs in missing)
+    for _, state in nlargest(_NEAREST, (pair for pair in shares if pair[0] >= _NEAR), key=lambda pair: pair[0]):
+        old, new = (state.text or "")[:_LONGEST].casefold(), words[:_LONGEST].casefold()
+        likeness = SequenceMatcher(None, old, new, autojunk=False).ratio()
+        if likeness > most or (best is None and likeness >= ALIKE):
+            most, best = likeness, state
+    return best
 
 
 def _pairs(text: str) -> frozenset[str]:
-    padded = f" {text[:_LONGEST].casefold()} "
-    return frozenset(one + other for one, other in pairwise(padded))
+    return frozenset(map("".join, pairwise(f" {text[:_LONGEST].casefold()} ")))
 
 
-def _likeness(one: str, other: str) -> float:
-    return SequenceMatcher(None, one[:_LONGEST].casefold(), other[:_LONGEST].casefold(), autojunk=False).ratio()
+def hand_edit_records(edits: HandEdits, at: str, today: str) -> list[Record]:
+    """The lines that the ledger gets so that it agrees with the files."""
+    records: list[Record] = []
+    for file, line in edits.adopted:
+        more = file_field(file)
+        records.append(Record(line.id, at, "adopted", line.words, section=line.section, valid_from=today, more=more))
+    for file, line, was in edits.edited:
+        more = file_field(file) | ({"pinned": True} if was.pinned else {}) | {"by": "hand"}
+        records.append(Record(was.id, at, "superseded", valid_to=today, more={"by": "hand", "into": line.id}))
+        adopted = Record(line.id, at, "adopted", line.words, section=line.section, source=was.source, more=more)
+        records.append(replace(adopted, valid_from=today, supersedes=was.id))
+    return [*records, *(Record(gone.id, at, "forgotten", valid_to=today, more={"by": "hand"}) for gone in edits.gone)]
 
 
-def hand_edit_records(found: HandEdits, at: str, today: str) -> list[Record]:
-    """The lines that the ledger gets so that it tells what the files tell."""
-    made: list[Record] = []
-    for book, line in found.adopted:
-        made.append(
-            Record(line.id, at, "adopted", line.words, section=line.section, valid_from=today, more=file_field(book))
-        )
-    for book, line, was in found.edited:
-        more = file_field(book) | ({"pinned": True} if was.pinned else {}) | {"by": "hand"}
-        made.append(Record(was.id, at, "superseded", valid_to=today, more={"by": "hand", "into": line.id}))
-        made.append(
-            Record(
-                line.id,
-                at,
-                "adopted",
-                line.words,
-                section=line.section,
-                source=was.source,
-                valid_from=today,
-                supersedes=was.id,
-                more=more,
-            )
-        )
-    made += [Record(one.id, at, "forgotten", valid_to=today, more={"by": "hand"}) for one in found.gone]
-    return made
+def file_field(file: LongTermFile) -> dict[str, object]:
+    return {} if file.shown == "MEMORY.md" else {"file": file.shown}
 
 
-def file_field(book: LongTermFile) -> dict[str, object]:
-    return {} if book.shown == "MEMORY.md" else {"file": book.shown}
-
-
-# The memory files of a workspace while changes are planned: every MEMORY.md, the fields of IDENTITY.md and USER.md.
+# Every MEMORY.md of a workspace, and the fields of IDENTITY.md and USER.md.
 
 
 @dataclass(frozen=True)
 class OwnField:
-    """A field that a file has, with what stands in it now and what stood there when the night began."""
+    """A field that a file has, with what stands in it now and what stood there when the plan began."""
 
     file: str
     name: str
@@ -292,112 +271,110 @@ class OwnField:
 
 
 class MemoryFiles:
-    """All of them, read once."""
+    """All of them, read once, and changed in memory alone."""
 
-    def __init__(self, room: TidyContext, trail: Provenance) -> None:
-        self.room = room
+    def __init__(self, context: TidyContext, trail: Provenance) -> None:
+        self.context = context
         self.trail = trail
-        settings = room.config.memory
-        self.general = LongTermFile(room.workspace, room.workspace.longterm, settings, longterm.template(settings))
-        self.problems: list[
-            Problem
-        ] = []  # files of projects that cannot be read; nothing of theirs is touched or added to
+        settings, workspace = context.config.memory, context.workspace
+        self.general = LongTermFile(workspace, workspace.longterm, settings, longterm.template(settings))
+        self.problems: list[Problem] = []  # files of projects that cannot be read are neither changed nor added to
         self._projects: dict[str, LongTermFile] = {}
-        for path in sorted(room.workspace.projects.glob("*/MEMORY.md")):
-            self._projects[path.parent.name] = self._opened(path)
+        for path in sorted(workspace.projects.glob("*/MEMORY.md")):
+            self._projects[path.parent.name] = self._open_project(path)
         self._tested: dict[str, Tested] = {}
-        self._known: dict[str, EntryParts] = {}
+        self._parts: dict[str, EntryParts] = {}
         self._statements: dict[str, Statement] = {}
-        self._shelves: dict[str, tuple[Document | None, list[tuple[LongTermFile, Line, EntryParts]]]] = {}
-        self._files: dict[str, tuple[Document, Document]] = {}
+        self._entries: dict[str, tuple[Document | None, list[tuple[LongTermFile, Line, EntryParts]]]] = {}
+        self._own_files: dict[str, tuple[Document, Document]] = {}
+        self.digested = trail.entered()  # by day: the marks of the lines that stand in a digest
+        captured = [(said.day, mark, said) for said in trail.captured for mark in said.bullets]
+        self._messages = {(day, mark): said.bullets[mark] for day, mark, said in captured}
+        owners = {(day, mark) for day, mark, said in captured if mark not in said.agents}
+        # Lines of the logs, by day and mark: the agent's word alone, and what was taken from the owner's own messages.
+        self.agents_word = frozenset({(said.day, mark) for said in trail.captured for mark in said.agents} - owners)
+        self.owners_word = frozenset((day, mark) for day, mark, _ in captured) - self.agents_word
 
     @property
-    def books(self) -> list[LongTermFile]:
-        return [self.general, *(book for book in self._projects.values() if not book.closed)]
+    def files(self) -> list[LongTermFile]:
+        return [self.general, *(file for file in self._projects.values() if not file.closed)]
 
-    def _opened(self, path: Path, start: str | None = None) -> LongTermFile:
+    def _open_project(self, path: Path, start: str | None = None) -> LongTermFile:
         """The file of a project; one that cannot be read, or lies elsewhere, is closed, and the others go on without it."""
-        workspace, settings = self.room.workspace, self.room.config.memory
+        workspace, settings = self.context.workspace, self.context.config.memory
         try:
             real_target(path, workspace.root)
-            book = LongTermFile(workspace, path, settings, start)
-            _ = book.lines  # decoded now, not in the middle of the night
-        except NacreError as trouble:
-            self.problems.append(Problem("unreadable", str(trouble), workspace.relative(path), severity="error"))
+            file = LongTermFile(workspace, path, settings, start)
+            _ = file.lines  # decoded now, not half-way through the plan
+        except NacreError as error:
+            self.problems.append(Problem("unreadable", str(error), workspace.relative(path), severity="error"))
             return LongTermFile(workspace, path, settings, start, closed=True)
-        return book
+        return file
 
-    def home(self, one: Candidate) -> LongTermFile:
+    def home(self, candidate: Candidate) -> LongTermFile:
         """The file that a statement goes to: its project's, unless it is about the user."""
-        slug = one.said.project
-        if not slug or one.said.group or about_the_user(one):
+        slug = candidate.said.project
+        if not slug or candidate.said.group or about_the_user(candidate):
             return self.general
         return self._project(slug)
 
     def _project(self, slug: str) -> LongTermFile:
         if slug not in self._projects:
-            place = next(
-                (said.place for said in reversed(self.trail.captured) if said.place and _is(said.place, slug)), slug
-            )
-            start = longterm.project_template(slug, place, settings=self.room.config.memory)
-            self._projects[slug] = self._opened(self.room.workspace.project(slug), start)
+            places = (said.place for said in reversed(self.trail.captured) if said.place)
+            names = ((place, place.replace("\\", "/").rstrip("/").rpartition("/")[2]) for place in places)
+            folder = next((place for place, name in names if slug_of(name) == slug), slug)
+            start = longterm.project_template(slug, folder, settings=self.context.config.memory)
+            self._projects[slug] = self._open_project(self.context.workspace.project(slug), start)
         return self._projects[slug]
 
-    def book(self, shown: str) -> LongTermFile:
+    def file(self, shown: str) -> LongTermFile:
         """The MEMORY.md of this name; a project's may have gone meanwhile."""
         parts = shown.split("/")
         if len(parts) == 3 and parts[0] == "projects" and parts[2] == "MEMORY.md" and slug_of(parts[1]) == parts[1]:
             return self._project(parts[1])
         return self.general
 
-    def shelf(self, home: LongTermFile) -> list[tuple[LongTermFile, Line, EntryParts]]:
-        """Every entry that a statement for this file is held against: all, its own file's and the general ones first."""
-        first = [home, *([self.general] if home is not self.general else [])]
-        others = [book for book in self.books if book not in first]
-        found: list[tuple[LongTermFile, Line, EntryParts]] = []
-        for book in (*first, *others):
-            found += self._shelved(book)
-        return found
-
-    def _shelved(self, book: LongTermFile) -> list[tuple[LongTermFile, Line, EntryParts]]:
-        """The entries of one file, taken apart again only when it has changed."""
-        doc, shelved = self._shelves.get(book.shown, (None, []))
-        if doc is None or doc is not book.doc:
-            lines = [line for line in book.lines if line.whole]
-            self.read(lines)
-            shelved = [(book, line, self._known[line.words]) for line in lines]
-            self._shelves[book.shown] = book.doc, shelved
-        return shelved
+    def entries(self, home: LongTermFile) -> list[tuple[LongTermFile, Line, EntryParts]]:
+        """Every entry that a statement for this file is compared with: all, its own file's and the general ones first. A file is
+        taken apart again only when it has changed."""
+        every: list[tuple[LongTermFile, Line, EntryParts]] = []
+        for file in dict.fromkeys((home, self.general, *self.files)):
+            doc, entries = self._entries.get(file.shown, (None, []))
+            if doc is None or doc is not file.doc:
+                lines = [line for line in file.lines if line.whole]
+                self.read(lines)
+                entries = [(file, line, self._parts[line.words]) for line in lines]
+                self._entries[file.shown] = file.doc, entries
+            every += entries
+        return every
 
     def read(self, lines: Sequence[Line]) -> None:
-        """Take entries apart that were not looked at before, all in one go."""
-        new = [line.words for line in lines if line.words not in self._known]
-        parts = {words: [piece.text for piece in pieces(words)] for words in new}
-        self._understand([*new, *(text for split in parts.values() if len(split) > 1 for text in split)])
+        """Take entries apart that were not looked at before, all at once."""
+        new = [line.words for line in lines if line.words not in self._parts]
+        split = {words: [piece.text for piece in pieces(words)] for words in new}
+        split = {words: parts if len(parts) > 1 else [] for words, parts in split.items()}
+        self.statements([*new, *(text for parts in split.values() for text in parts)])
         for words in new:
-            split = parts[words] if len(parts[words]) > 1 else []
-            self._known[words] = EntryParts(self._statements[words], tuple(self._statements[text] for text in split))
-
-    def _understand(self, texts: Sequence[str]) -> None:
-        """Entries are compared with what is new, not judged again: what they mean is enough."""
-        new = list(dict.fromkeys(text for text in texts if text not in self._statements))
-        if new:
-            meant = self.room.judge().meant(new)
-            self._statements |= {one.text: as_statement(one) for one in meant}
+            parts = tuple(self._statements[text] for text in split[words])
+            self._parts[words] = EntryParts(self._statements[words], parts)
 
     def statements(self, texts: Sequence[str]) -> list[Statement]:
-        self._understand(texts)
+        """The texts with their meaning; entries are compared with what is new, not judged again."""
+        new = list(dict.fromkeys(text for text in texts if text not in self._statements))
+        if new:
+            self._statements |= {meant.text: as_statement(meant) for meant in self.context.judge().meant(new)}
         return [self._statements[text] for text in texts]
 
     def meant(self) -> Iterator[Embedded]:
-        """The entries that stand there now, and their parts, as far as anything was held against them."""
-        for words in dict.fromkeys(line.words for book in self.books for line in book.lines):
-            if known := self._known.get(words):
-                yield from (Embedded(one.text, one.language, one.vector) for one in (known.whole, *known.parts))
+        """The entries that stand there now, and their parts, as far as anything was compared with them."""
+        for words in dict.fromkeys(line.words for file in self.files for line in file.lines):
+            if entry := self._parts.get(words):
+                for statement in (entry.whole, *entry.parts):
+                    yield Embedded(statement.text, statement.language, statement.vector)
 
     def tested(self, words: str) -> Tested:
         if words not in self._tested:
-            (self._tested[words],) = judge.assess_all(self.room.judge(), [words])
+            (self._tested[words],) = judge.assess_all(self.context.judge(), [words])
         return self._tested[words]
 
     def without_part(self, words: str, part: int | None) -> str | None:
@@ -409,100 +386,61 @@ class MemoryFiles:
         text = joined(rest, split[0].language)
         return text if self.tested(text).judged.chance("c", "yes") < 0.5 else None
 
-    def find(self, known: str) -> tuple[LongTermFile, Line] | None:
-        return next(((book, line) for book in self.books if (line := book.find(known))), None)
+    def find(self, id_: str) -> tuple[LongTermFile, Line] | None:
+        return next(((file, line) for file in self.files if (line := file.find(id_))), None)
 
     def source(self, said: LogLine) -> dict[str, str]:
         """Where a statement comes from: day, session, the line of the log and the first message it rests on, or the checkpoint
         that it was promoted from."""
-        told = {"day": said.day, "session": said.session or "", "bullet": said.mark, "message": self._message(said)}
-        told["checkpoint"] = said.checkpoint
-        return {name: value for name, value in told.items() if value}
-
-    def _message(self, said: LogLine) -> str:
-        return next(iter(self._messages.get((said.day, said.mark), ())), "")
-
-    @cached_property
-    def _messages(self) -> dict[tuple[str, str], tuple[str, ...]]:
-        return {(one.day, mark): messages for one in self.trail.captured for mark, messages in one.bullets.items()}
-
-    @cached_property
-    def pressed(self) -> dict[str, set[str]]:
-        """By day: the marks of the lines that stand in a digest."""
-        return self.trail.entered()
-
-    @cached_property
-    def owners_word(self) -> frozenset[tuple[str, str]]:
-        """The lines of the logs, by day and mark, that capture took from the owner's own messages."""
-        told = ((one.day, mark) for one in self.trail.captured for mark in one.bullets)
-        return frozenset(told) - self.agents_word
-
-    @cached_property
-    def agents_word(self) -> frozenset[tuple[str, str]]:
-        """The lines of the logs, by day and mark, that are the agent's word alone: no talk has them from the owner, too."""
-        agents = {(one.day, mark) for one in self.trail.captured for mark in one.agents}
-        return frozenset(
-            agents - {(one.day, mark) for one in self.trail.captured for mark in one.bullets if mark not in one.agents}
-        )
+        message = next(iter(self._messages.get((said.day, said.mark), ())), "")
+        source = {"day": said.day, "session": said.session or "", "bullet": said.mark, "message": message}
+        source["checkpoint"] = said.checkpoint
+        return {name: value for name, value in source.items() if value}
 
     def recalls(self, line: Line) -> int:
         """How often an entry was given out: recalls that cover its line in its file."""
-        if not self._recalled:
+        file = next((file for file in self.files if line in file.lines), None) if self._recalled else None
+        if file is None:
             return 0
-        book = next((book for book in self.books if line in book.lines), None)
         return sum(
             count
             for (path, start, end), count in self._recalled.items()
-            if book and path == book.shown and start <= line.start <= end
+            if path == file.shown and start <= line.start <= end
         )
 
     @cached_property
     def _recalled(self) -> Counter[tuple[str, int, int]]:
-        return Counter(
-            (one.path, *one.lines)
-            for one in refcount.read_recalls(self.room.workspace).recalls
-            if one.path.endswith("MEMORY.md")
-        )
-
-    # Fields
+        recalls = refcount.read_recalls(self.context.workspace).recalls
+        return Counter((recall.path, *recall.lines) for recall in recalls if recall.path.endswith("MEMORY.md"))
 
     def field(self, wanted: Field) -> OwnField | None:
         """The field that is meant, where its file has one."""
-        docs = self._open(wanted.file)
-        if docs is None:
-            return None
-        before, now = docs
-        found = with_value(now, wanted)
-        if found is None:
-            return None
-        return OwnField(wanted.file, found[0], value_of(now, found[0]) or None, value_of(before, found[0]) or None)
-
-    def set(self, own: OwnField, value: str) -> None:
-        before, now = self._files[own.file]
-        found = with_value(now, Field(own.file, (own.name,), value))
-        assert found is not None
-        self._files[own.file] = before, document(now.path, found[1])
-
-    def _open(self, file: str) -> tuple[Document, Document] | None:
-        if file not in self._files:
+        if wanted.file not in self._own_files:
             try:
-                doc = open_document(self.room.workspace.root / file)
+                doc = open_document(self.context.workspace.root / wanted.file)
                 if doc is None or not doc.text:
                     return None
             except NacreError:
-                return None  # `doctor` tells of files that cannot be read
-            self._files[file] = doc, doc
-        return self._files[file]
+                return None  # `doctor` reports files that cannot be read
+            self._own_files[wanted.file] = doc, doc
+        before, now = self._own_files[wanted.file]
+        changed = with_value(now, wanted)
+        if changed is None:
+            return None
+        name = changed[0]
+        return OwnField(wanted.file, name, value_of(now, name) or None, value_of(before, name) or None)
+
+    def set(self, own: OwnField, value: str) -> None:
+        before, now = self._own_files[own.file]
+        changed = with_value(now, Field(own.file, (own.name,), value))
+        assert changed is not None
+        self._own_files[own.file] = before, document(now.path, changed[1])
 
     def edits(self) -> Iterator[Edit]:
         """What has changed, each file with the hash of what was read."""
-        for book in self.books:
-            if book.changed and book.doc is not None:
-                yield Edit(book.path, book.before.hash if book.before else None, book.doc.data, Plan())
-        for before, now in self._files.values():
+        for file in self.files:
+            if file.changed and file.doc is not None:
+                yield Edit(file.path, file.before.hash if file.before else None, file.doc.data, Plan())
+        for before, now in self._own_files.values():
             if now.data != before.data:
                 yield Edit(now.path, before.hash, now.data, Plan())
-
-
-def _is(place: str, slug: str) -> bool:
-    return slug_of(place.rstrip("/\\").replace("\\", "/").rpartition("/")[2]) == slug

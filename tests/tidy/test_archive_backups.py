@@ -34,8 +34,8 @@ def kept(room: TidyContext) -> Keep:
             (room.workspace.archive / name).write_text(name)
         mine = replace(room, config=Config(archive=ArchiveSettings(backups=list(keep))))
         with operation(room.workspace, room.clock, "tidy") as op:
-            assert archive.apply_backups(mine, op, archive.plan_backups(mine)) == ()
-        assert not archive.plan_backups(mine)
+            assert archive.apply_backups(mine, op, archive.plan_backups(mine)) == []
+        assert not archive.plan_backups(mine).removals
         return sorted(path.name for path in room.workspace.archive.iterdir())
 
     return run

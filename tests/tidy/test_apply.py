@@ -113,6 +113,7 @@ def killed(nights: Nights, place: object, name: str) -> None:
     """A tidy in a child that is killed when it comes to the function."""
 
     def work() -> None:
+        assert hasattr(place, name)
         setattr(place, name, die)
         nights.tidy()
 
@@ -188,7 +189,7 @@ def test_killed_between_two_files_the_next_run_writes_the_second(nights: Nights)
 def test_a_question_that_a_killed_run_put_to_the_user_is_not_put_again_after_it_was_deleted(nights: Nights) -> None:
     nights.lay("MEMORY.md", "# Mine\n\n## Key Decisions\n- The shop runs on MySQL\n")
     nights.log("2026-03-19", "We moved from MySQL to PostgreSQL for every service")
-    killed(nights, apply, "_promise")
+    killed(nights, apply, "_write_journal")
     questions = nights.root / "memory" / "review.md"
     assert "We moved from MySQL to PostgreSQL" in questions.read_text()
     nights.tidy()

@@ -25,13 +25,13 @@ def test_living_and_archived_logs_are_found_by_their_date(room: TidyContext, lay
     lay("2026-02-10", "- a\n")
     lay("memory/archive/2025/2025-12-31.md", "- b\n")
     lay("memory/archive/2026-01/2026-01-05.md", "- cc\n")
-    found = list_days(room.workspace, TODAY)
-    assert [(one.date.isoformat(), one.archived, one.size) for one in found.days] == [
+    days, problems = list_days(room.workspace, TODAY)
+    assert [(one.date.isoformat(), one.archived, one.size) for one in days] == [
         ("2025-12-31", True, 4),
         ("2026-01-05", True, 5),
         ("2026-02-10", False, 4),
     ]
-    assert not found.problems
+    assert not problems
 
 
 def test_what_is_no_daily_log_is_left_alone_without_a_word(room: TidyContext, lay: Lay) -> None:
@@ -42,16 +42,15 @@ def test_what_is_no_daily_log_is_left_alone_without_a_word(room: TidyContext, la
         "memory/x/2026-02-10.md",
     ):
         lay(name, "- a\n")
-    assert list_days(room.workspace, TODAY).days == ()
-    assert list_days(room.workspace, TODAY).problems == ()
+    assert list_days(room.workspace, TODAY) == ([], [])
 
 
 @pytest.mark.parametrize("name", ["2026-02-30", "2026-13-01", "0000-01-01"])
 def test_a_log_named_for_no_real_day_is_a_problem_with_a_remedy(room: TidyContext, lay: Lay, name: str) -> None:
     lay(name, "- a\n")
-    found = list_days(room.workspace, TODAY)
-    assert found.days == ()
-    (problem,) = found.problems
+    days, problems = list_days(room.workspace, TODAY)
+    assert days == []
+    (problem,) = problems
     assert problem.path == f"memory/{name}.md"
     assert "does not exist" in problem.message
     assert problem.remedy
@@ -60,11 +59,11 @@ def test_a_log_named_for_no_real_day_is_a_problem_with_a_remedy(room: TidyContex
 def test_logs_of_days_that_have_not_come_are_one_problem_but_tomorrow_s_is_none(room: TidyContext, lay: Lay) -> None:
     for name in ("2026-03-21", "2026-03-22", "2027-01-01"):
         lay(name, "- a\n")
-    found = list_days(room.workspace, TODAY)
-    assert [one.date.isoformat() for one in found.days] == ["2026-03-21"]
-    (problem,) = found.problems
+    days, problems = list_days(room.workspace, TODAY)
+    assert [one.date.isoformat() for one in days] == ["2026-03-21"]
+    (problem,) = problems
     assert problem.message.startswith("2 logs (memory/2026-03-22.md and later)")
-    assert list_days(room.workspace, dt.date.max).problems == ()
+    assert list_days(room.workspace, dt.date.max)[1] == []
 
 
 def test_links_folders_and_huge_files_are_left_alone(room: TidyContext, lay: Lay) -> None:
@@ -73,9 +72,9 @@ def test_links_folders_and_huge_files_are_left_alone(room: TidyContext, lay: Lay
     (room.workspace.memory / "2026-02-11.md").mkdir()
     with lay("2026-02-12", "").open("r+b") as file:
         os.truncate(file.fileno(), 10_000_001)
-    found = list_days(room.workspace, TODAY)
-    assert found.days == ()
-    assert [one.kind for one in found.problems] == ["no ordinary file", "no ordinary file", "too large"]
+    days, problems = list_days(room.workspace, TODAY)
+    assert days == []
+    assert [one.kind for one in problems] == ["no ordinary file", "no ordinary file", "too large"]
 
 
 def test_a_statement_knows_its_section(room: TidyContext) -> None:
@@ -141,9 +140,9 @@ def test_ticking_a_box_or_giving_a_type_leaves_the_mark() -> None:
 
 def test_a_log_that_is_not_utf_8_is_read_as_far_as_it_goes(room: TidyContext, lay: Lay) -> None:
     path = lay("2026-02-10", b"- caf\xe9 at noon\r\n- \xff\r\n- fine\r\n")
-    (day,) = list_days(room.workspace, TODAY).days
+    (day,), _ = list_days(room.workspace, TODAY)
     log = read_log(day)
-    assert [one.words for one in log.said] == ["caf\ufffd at noon", "fine"]
+    assert [one.words for one in log.lines] == ["caf\ufffd at noon", "fine"]
     assert log.size == path.stat().st_size
     path.write_bytes("- a\n".encode("utf-16"))
     with pytest.raises(NacreError, match="UTF-16"):

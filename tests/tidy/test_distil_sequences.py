@@ -108,7 +108,7 @@ class Nights(RuleBasedStateMachine):
 
     @property
     def room(self) -> TidyContext:
-        return TidyContext(self.workspace, self.clock, self.config, lambda: JUDGE)
+        return TidyContext(self.workspace, self.config, self.clock, judge=lambda: JUDGE)
 
     @initialize(
         small=st.booleans(),

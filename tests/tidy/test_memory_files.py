@@ -30,8 +30,8 @@ def test_a_project_s_file_that_cannot_be_read_is_told_and_left_alone(nights: Nig
     spoil(nights, how, tmp_path / "elsewhere.md")
     library = MemoryFiles(nights.room(), Provenance())
     assert [(one.kind, one.path) for one in library.problems] == [("unreadable", SHOP)]
-    assert [book.shown for book in library.books] == ["MEMORY.md"]
-    book = library.book(SHOP)
+    assert [book.shown for book in library.files] == ["MEMORY.md"]
+    book = library.file(SHOP)
     assert (book.closed, book.over, book.lines, book.has_room("a", "PREF")) == (True, True, (), False)
     with pytest.raises(MemoryFull, match="cannot be read"):
         book.add("a", "PREF")
