@@ -46,7 +46,7 @@ from nacre.model.workspace import Workspace
 DAY = 86_400.0
 GROWTH = 1.1  # by which memory may differ between the first tenth of the day and its end
 NOTES = 2_000  # of them, notes of a page; the rest are a line each
-CHANGE_EVERY, TALK_EVERY, ASK_EVERY = 200, 1_000, 4_000
+CHANGE_EVERY, TALK_EVERY = 200, 1_000
 
 
 class ToldClock(Clock):
@@ -118,8 +118,6 @@ class Day:
                     self._change(number)
                 if number % TALK_EVERY == TALK_EVERY - 1:
                     main.ask("ended", transcript=str(self._talk(number)))
-                if number % ASK_EVERY == ASK_EVERY - 1:
-                    main.ask("run", job="heartbeat")
                 self._question(number, main, group)
             struct.pack_into("d", self.clock.told, 0, DAY)
             while (told := main.ask("status"))["jobs"]["running"] or told["jobs"]["nextLook"] is None:
@@ -161,7 +159,7 @@ class Day:
             6: "missing",
             7: "new",
         }.get(number % 20, "search")
-        kind = "nonsense" if number % 200 == 13 else "update" if number % 200 == 17 else kind
+        kind = "nonsense" if number % 200 == 13 else kind
         self.asked[kind] += 1
         if kind == "connection":
             with Connection(str(self.root), within=120) as other:
@@ -184,7 +182,7 @@ class Day:
             with socket.socket(socket.AF_UNIX) as raw:
                 raw.connect(main.ask("status")["socket"])
                 raw.sendall(self.chance.randbytes(64))
-        elif kind in ("status", "update"):
+        elif kind == "status":
             main.ask(kind)
         else:
             self._search(main, needle["q"])

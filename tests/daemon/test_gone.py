@@ -51,7 +51,6 @@ def test_a_watcher_reads_nothing_of_a_workspace_that_took_the_place_of_its_own(r
         root.rename(tmp_path / "elsewhere")
         (root / "memory").mkdir(parents=True)
         (root / "memory" / "other.md").write_text("Another memory.\n", "utf8")
-        watcher.look()
         with pytest.raises(NoWorkspace):
             memory.search("memory")
         watcher.stop()

@@ -12,7 +12,6 @@ import pytest
 from tests.capture.talks import Desk as Machine
 
 from nacre.daemon.jobs import JobThread
-from nacre.errors import BadInput
 from nacre.jobs import journal
 from nacre.memory import Memory
 from nacre.model.workspace import Workspace
@@ -36,28 +35,6 @@ def test_what_is_due_is_run_in_another_process(root: Path) -> None:
         jobs.stop()
         assert not jobs.is_alive()
     assert all(one.process[0] != os.getpid() for one in journal.read_journal(Workspace(root)).runs)
-
-
-def test_a_job_runs_when_it_is_asked_for(root: Path) -> None:
-    with Memory.open(root) as memory:
-        jobs = JobThread(memory, logging.getLogger("test"), first=3600)
-        jobs.start()
-        with pytest.raises(BadInput):
-            jobs.request("rm -rf")
-        assert jobs.request("organise") == "organise"
-        until(lambda: "organise" in runs(root) and runs(root)["organise"] is not None, 90)
-        jobs.stop()
-
-
-def test_a_job_that_is_at_work_does_not_keep_the_daemon_from_ending(root: Path, start: Start) -> None:
-    process = start(jobs=True)
-    with connected(root) as daemon:
-        assert daemon.ask("run", job="memory-tidy") == {"begun": "memory-tidy"}
-        with pytest.raises(BadInput):
-            daemon.ask("run", job="none")
-        assert daemon.ask("search", asked={"query": "roses"})["parts"]
-    process.terminate()
-    assert process.wait(300) == 0
 
 
 NEVER = {f"NACRE_JOBS_{job}": "off" for job in ("SYNC", "TIDY", "ORGANISE", "HEARTBEAT")}
@@ -101,6 +78,16 @@ def test_a_talk_whose_agent_says_that_it_ended_is_captured_within_a_minute(machi
         assert daemon.ask("ended", transcript=str(path)) == {}
     until(lambda: captured(machine), 60)
     until(lambda: whys(machine) == [("memory-sync", "talk", "done")])
+
+
+def test_a_job_that_is_at_work_does_not_keep_the_daemon_from_ending(machine: Machine, start: Start) -> None:
+    process = start(jobs=True, place=machine.workspace.root)
+    with connected(machine.workspace.root) as daemon:
+        daemon.ask("ended", transcript=str(talk(machine)))
+        until(lambda: daemon.ask("status")["jobs"]["running"] is not None)
+        assert daemon.ask("search", asked={"query": "roses"})["parts"]
+    process.terminate()
+    assert process.wait(300) == 0
 
 
 def test_a_talk_that_ends_just_after_it_was_captured_leaves_the_queue_within_seconds(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import subprocess
@@ -13,7 +12,6 @@ from typing import Any
 import pytest
 
 from nacre.daemon import requests as made
-from nacre.daemon.requests import SearchRequest
 from nacre.errors import BadInput, NotFound
 from nacre.memory import Memory
 
@@ -96,9 +94,9 @@ def test_many_questions_get_the_same_report(root: Path, start: Start) -> None:
         for query in QUESTIONS:
             for mode in ("hybrid", "text", "vector"):
                 for limit in (None, 1, 3):
-                    asked = SearchRequest(query, limit, mode=mode, as_json=True)
-                    answer = daemon.ask("search", asked=dataclasses.asdict(asked))
-                    assert _plain(answer["parts"]) == _plain(made.answer_search([memory], asked).parts)
+                    asked: dict[str, Any] = {"query": query, "limit": limit, "mode": mode, "as_json": True}
+                    answer = daemon.ask("search", asked=asked)
+                    assert _plain(answer["parts"]) == _plain(made.answer_search([memory], **asked).parts)
 
 
 def _plain(parts: Any) -> dict[str, Any]:

@@ -111,7 +111,7 @@ def test_who_listens_is_fixed_by_the_first_message(root: Path, start: Start) -> 
             daemon.ask("search", asked={**asked, "scope": "main"})
         with pytest.raises(NoDaemon):
             daemon.ask("hello", scope="main", protocol=client.PROTOCOL_VERSION, version=__version__)
-        for private in ("status", "stop", "update", "run"):
+        for private in ("status", "stop", "ended"):
             with pytest.raises(NoDaemon):
                 daemon.ask(private)
         with pytest.raises(NotFound):

@@ -184,15 +184,14 @@ def test_the_systems_own_limit_is_met_and_left_behind_when_it_is_raised(root: Pa
     assert done.returncode == 0, done.stderr
 
 
-def test_it_looks_at_once_when_asked(
+def test_a_file_system_that_others_write_to_is_scanned(
     root: Path, memory: Memory, log: logging.Logger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("nacre.index.freshness.all_on_local_disks", lambda _: False)
-    watcher = Watcher(memory, log, scan_every=3600)
+    watcher = Watcher(memory, log, scan_every=0.1)
     watcher.start()
     until(lambda: watcher.mode == "scanning")
     (root / "memory" / "new.md").write_text("The violin is in the attic.\n", "utf8")
-    watcher.look()
     until(lambda: "memory/new.md" in indexed(memory))
     watcher.stop()
     watcher.join(300)

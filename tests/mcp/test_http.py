@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import logging
 import os
 import signal
 import socket
@@ -24,7 +25,9 @@ from tests.mcp.conftest import Serve, Served, nacre
 from tests.mcp.every import called, everything, refused
 
 from nacre.daemon import client as daemon
+from nacre.mcp import http
 from nacre.mcp.http import forget_tokens, token, token_file
+from nacre.mcp.server import Face
 
 PING = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"})
 CALL = json.dumps(
@@ -207,11 +210,16 @@ def test_the_scope_is_not_for_a_request_to_choose(serve: Serve) -> None:
     assert b"3 May" not in answer
 
 
-def test_a_slow_head_holds_no_connection_for_ever(serve: Serve) -> None:
-    served = serve()
-    with socket.create_connection(("127.0.0.1", served.port), timeout=300) as connection:
-        connection.sendall(b"POST /mcp HTTP/1.1\r\nHost: 127")
-        assert connection.recv(100) == b""  # closed by the other side, after its limit
+def test_a_slow_head_holds_no_connection_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "_HEAD_WITHIN", 0.2)
+    listener = http.Listener("127.0.0.1", 0, Face(lambda *_: {}, str, str), str, logging.getLogger("test"))
+    listener.start()
+    try:
+        with socket.create_connection(("127.0.0.1", listener.gate.port), timeout=300) as connection:
+            connection.sendall(b"POST /mcp HTTP/1.1\r\nHost: 127")
+            assert connection.recv(100) == b""  # closed by the other side, after its limit
+    finally:
+        listener.stop()
 
 
 def test_the_token_is_made_once_and_for_its_user_alone(root: Path) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from nacre.cli.base import Command, Invocation, json_option, note, open_memory, print_json
 from nacre.daemon import requests
-from nacre.daemon.requests import ContextRequest, ask_daemon, at_terminal, current_folder, print_output
+from nacre.daemon.requests import ask_daemon, at_terminal, current_folder, print_output
 
 if TYPE_CHECKING:
     from nacre.memory import Memory
@@ -53,18 +53,18 @@ def context(
     if last:
         _show_last(memory, as_json=as_json)
         return
-    asked = ContextRequest(
-        budget,
-        query,
-        project,
-        all_files=all_files,
-        mode=mode,
-        verbose=verbose,
-        as_json=as_json,
-        here=current_folder(),
-        terminal=at_terminal(),
-    )
-    print_output(ask_daemon(memory, asked) or requests.answer_context(memory, asked))
+    asked: dict[str, Any] = {
+        "budget": budget,
+        "query": query,
+        "project": project,
+        "all_files": all_files,
+        "mode": mode,
+        "verbose": verbose,
+        "as_json": as_json,
+        "here": current_folder(),
+        "terminal": at_terminal(),
+    }
+    print_output(ask_daemon(memory, "context", asked) or requests.answer_context(memory, **asked))
 
 
 def _show_last(memory: Memory, *, as_json: bool) -> None:

@@ -14,9 +14,7 @@ from nacre.cli.base import Command, Invocation, json_option, note, open_all, ope
 from nacre.daemon import requests
 from nacre.daemon.requests import (
     OUT,
-    GetRequest,
     Printed,
-    SearchRequest,
     ask_daemon,
     at_terminal,
     current_folder,
@@ -127,7 +125,7 @@ def search_options(function: Any) -> Any:
             click.option(
                 "--layer", "layers", multiple=True, type=click.Choice(LAYERS), help="Only this layer; may be repeated."
             ),
-            click.option("--type", "kind", metavar="TYPE", help="Only entries of this type or category: PREF, 决策 …"),
+            click.option("--type", metavar="TYPE", help="Only entries of this type or category: PREF, 决策 …"),
             click.option("--tag", help="Only what carries this tag."),
             click.option("--path", metavar="GLOB", help="Only files that fit, such as memory/weekly/*."),
             click.option(
@@ -166,10 +164,10 @@ def search(invocation: Invocation, mode: str, **given: Any) -> None:
 
 def run_search(invocation: Invocation, mode: str, given: dict[str, Any]) -> None:
     """Answer by the daemon where one runs, else by ourselves: the same words either way."""
-    asked = SearchRequest(mode=mode, here=current_folder(), terminal=at_terminal(), **in_our_words(given))
+    asked = in_our_words(given) | {"mode": mode, "here": current_folder(), "terminal": at_terminal()}
     memories = list(open_all(invocation, for_groups=True))
-    printed = ask_daemon(memories[0], asked) if len(memories) == 1 else None
-    print_output(printed_as(given["form"], printed or requests.answer_search(memories, asked)))
+    printed = ask_daemon(memories[0], "search", asked) if len(memories) == 1 else None
+    print_output(printed_as(given["form"], printed or requests.answer_search(memories, **asked)))
 
 
 # nacre get: read lines of a memory file or of a session.
@@ -184,8 +182,14 @@ def run_search(invocation: Invocation, mode: str, given: dict[str, Any]) -> None
 def get(invocation: Invocation, path: str, lines: int, start: int | None, *, as_json: bool) -> None:
     """Read lines of a memory file, or of a session, as search names them."""
     memory = open_memory(invocation, for_groups=True)
-    asked = GetRequest(path, lines, start, as_json=as_json, terminal=at_terminal())
-    print_output(ask_daemon(memory, asked) or requests.answer_get(memory, asked))
+    asked: dict[str, Any] = {
+        "path": path,
+        "lines": lines,
+        "start": start,
+        "as_json": as_json,
+        "terminal": at_terminal(),
+    }
+    print_output(ask_daemon(memory, "get", asked) or requests.answer_get(memory, **asked))
 
 
 # nacre query, vsearch, multi-get: verbs that prompts written for qmd use.

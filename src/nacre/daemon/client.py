@@ -108,17 +108,13 @@ def is_switched_off() -> bool:
     return os.environ.get("NACRE_NO_DAEMON", "0") not in ("", "0") or not hasattr(os, "getuid")
 
 
-def name_of(root: str) -> str:
-    """A short name for a workspace: its path may be too long for a socket's."""
-    return blake2b(os.fsencode(os.path.realpath(root)), digest_size=8).hexdigest()
-
-
 def socket_paths(root: str) -> list[str]:
     """Where the socket of a workspace may lie, the best place first."""
-    name, user = name_of(root), os.getuid()
+    root, user = os.path.realpath(root), os.getuid()
+    name = blake2b(os.fsencode(root), digest_size=8).hexdigest()  # the path may be too long for a socket's
     runtime = os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{user}"  # a hook may be started without the variable
     paths = [f"{runtime}/nacre/{name}.sock"] if os.path.isabs(runtime) and os.path.isdir(runtime) else []
-    paths.append(f"{os.path.realpath(root)}/.nacre/daemon-{user}.sock")
+    paths.append(f"{root}/.nacre/daemon-{user}.sock")
     paths.append(f"{os.environ.get('TMPDIR', '/tmp').rstrip('/')}/nacre-{user}/{name}.sock")  # noqa: S108 - checked to be ours
     return [path for path in paths if len(os.fsencode(path)) <= LONGEST_SOCKET_PATH]
 

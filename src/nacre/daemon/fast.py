@@ -62,16 +62,26 @@ def search(arguments: list[str]) -> int | None:
         request |= {"here": os.getcwd(), "terminal": sys.stdout.isatty()}
         with client.Connection(root, scope) as daemon:
             answer = daemon.ask("search", asked=request)
-    except (client.NoDaemon, OSError):
+    except Exception:  # noqa: BLE001 - no daemon, or an error that the ordinary way will say
         return None
-    except Exception as error:
-        from nacre.errors import NacreError
+    try:
+        for kind, text in answer["parts"]:
+            if kind != "out":
+                sys.stdout.flush()
+            (sys.stdout if kind == "out" else sys.stderr).write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader (head, less) has gone with what it wanted
+        code = 0
+    except OSError as error:
+        from nacre.errors import cannot_write
+        from nacre.i18n import say
 
-        if not isinstance(error, NacreError):
-            raise
-        sys.stderr.write(f"nacre: {error}\n")
-        return error.exit_code
-    return _print_parts(answer["parts"])
+        sys.stderr.write(f"nacre: {cannot_write(say('the output', '输出'), error)}\n")
+        code = 1
+    else:
+        return 0
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return code
 
 
 def _is_usual() -> bool:
@@ -147,29 +157,6 @@ def _openclaw_workspace(home: str) -> str | None:
     except (ValueError, AttributeError, TypeError):  # with comments, or not of the usual form
         return None
     return path if len(agents) < 2 and "$" not in named and os.path.isabs(path) else None
-
-
-def _print_parts(parts: list[tuple[str, str]]) -> int:
-    try:
-        for kind, text in parts:
-            if kind == "out":
-                sys.stdout.write(text)
-            else:
-                sys.stdout.flush()
-                sys.stderr.write(text)
-        sys.stdout.flush()
-        code = 0
-    except OSError as error:
-        from nacre.errors import NO_SPACE, cannot_write
-        from nacre.i18n import say
-
-        code = int(error.errno in NO_SPACE)
-        if code:
-            sys.stderr.write(f"nacre: {cannot_write(say('the output', '输出'), error)}\n")
-        elif not isinstance(error, BrokenPipeError):  # with one, the reader (head, less) has gone with what it wanted
-            raise
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return code
 
 
 def hook(arguments: list[str]) -> int | None:

@@ -13,8 +13,7 @@ import threading
 import time
 from typing import Any
 
-from nacre.errors import BadInput, Locked, NacreError, error_place
-from nacre.jobs.schedule import JOB_NAMES
+from nacre.errors import Locked, NacreError, error_place
 from nacre.jobs.tick import ONLY_QUEUED, look
 from nacre.memory import Memory
 
@@ -27,8 +26,7 @@ _BETWEEN_SESSIONS = 5.0  # an agent that ends session after session does not kee
 
 
 class JobThread(threading.Thread):
-    """One job at a time, when it is due or when somebody asks for it. One that is not `timed` leaves the times of the jobs to others:
-    it captures what hooks queued, and runs what is asked for."""
+    """One job at a time, when it is due. One that is not `timed` leaves the times of the jobs to others, and captures what hooks queued."""
 
     def __init__(self, memory: Memory, log: logging.Logger, *, first: float = _AFTER_START, timed: bool = True) -> None:
         super().__init__(name="jobs", daemon=True)
@@ -37,10 +35,8 @@ class JobThread(threading.Thread):
         self._log = log
         self._changed = threading.Condition()
         self._stopping = False
-        self._requested: list[str] = []  # jobs
         self._sessions: set[str] = set()  # transcripts whose agents say that they ended
         self._news = False  # whether a session ended since the last look
-        self._captured = -_BETWEEN_SESSIONS  # when ended sessions were last looked at
         self._child: subprocess.Popen[bytes] | None = None
         self._wait = first
         self._next: dt.datetime | None = None
@@ -49,26 +45,13 @@ class JobThread(threading.Thread):
 
     @property
     def at_work(self) -> bool:
-        return self._child is not None or bool(self._requested)
+        return self._child is not None
 
     def status(self) -> dict[str, Any]:
         child = self._child
         following = self._next.isoformat(timespec="seconds") if self._next else None
         running = child.pid if child else None
         return {"running": running, "runs": self.runs, "nextLook": following, "timed": self.timed}
-
-    def request(self, job: str) -> str:
-        """Run a job as soon as none runs."""
-        if job not in JOB_NAMES:
-            raise BadInput(
-                f"There is no such job; there are: {', '.join(JOB_NAMES)}.",
-                f"没有这个任务；现有：{'、'.join(JOB_NAMES)}。",
-            )
-        with self._changed:
-            if job not in self._requested:
-                self._requested.append(job)
-            self._changed.notify_all()
-        return job
 
     def session_ended(self, transcript: str) -> None:
         """Capture a session whose agent says that it ended: at once, or seconds after the one before."""
@@ -93,22 +76,17 @@ class JobThread(threading.Thread):
             self.join(_END_WITHIN)
 
     def run(self) -> None:
+        captured = -_BETWEEN_SESSIONS  # when ended sessions were last looked at
         while True:
             with self._changed:
-                if not (self._requested or self._news or self._stopping):
-                    self._changed.wait(self._wait)
-                rest = self._captured + _BETWEEN_SESSIONS - time.monotonic()
-                if self._news and not self._requested and rest > 0:
-                    self._changed.wait_for(lambda: self._stopping or bool(self._requested), rest)
+                self._changed.wait_for(lambda: self._stopping or self._news, self._wait)
+                if self._news:
+                    self._changed.wait_for(lambda: self._stopping, captured + _BETWEEN_SESSIONS - time.monotonic())
+                    self._news, captured = False, time.monotonic()
                 if self._stopping:
                     return
-                if self._news:
-                    self._news, self._captured = False, time.monotonic()
-                requested, self._requested = self._requested, []
                 sessions, self._sessions = self._sessions, set()
             try:
-                for job in requested:
-                    self._run_process("nacre", "--workspace", str(self._memory.workspace.root), "jobs", "run", job)
                 self._wait = self._look(sessions)
             except Exception as error:  # noqa: BLE001 - the next look is tried all the same
                 level = logging.WARNING if isinstance(error, NacreError) else logging.ERROR
@@ -123,7 +101,7 @@ class JobThread(threading.Thread):
         seen = look(memory, ended=sessions, active=self.active, timed=self.timed)
         if seen.wanted and not self._stopping:
             how = [] if self.timed else [ONLY_QUEUED]
-            code = self._run_process("nacre.jobs.tick", *how, str(memory.workspace.root), *sorted(sessions))
+            code = self._run_process(*how, str(memory.workspace.root), *sorted(sessions))
             seen = look(memory, ended=sessions if code else (), active=self.active, timed=self.timed)
             if code:
                 with self._changed:
@@ -134,13 +112,13 @@ class JobThread(threading.Thread):
         self._next = memory.clock.local(seen.wake)
         return max(1.0, min((seen.wake - memory.clock.now()).total_seconds(), _LONGEST_WAIT))
 
-    def _run_process(self, module: str, *arguments: str) -> int:
-        """The exit code of a Python module; what a job has to say stands in the journal."""
+    def _run_process(self, *arguments: str) -> int:
+        """Run due jobs in a process; its exit code. What a job has to say stands in the journal."""
         began = time.monotonic()
         environment = {**os.environ, "NACRE_NO_DAEMON": "1", "NACRE_HOOK": "1"}  # no agent it starts is answered
         nowhere = subprocess.DEVNULL
         self._child = subprocess.Popen(
-            [sys.executable, "-P", "-m", module, *arguments],
+            [sys.executable, "-P", "-m", "nacre.jobs.tick", *arguments],
             env=environment,
             stdin=nowhere,
             stdout=nowhere,

@@ -40,14 +40,7 @@ class Endpoint:
         except OSError as error:
             raise cannot_write(self._lock_file, error) from error
         try:
-            try:
-                is_free = _flock(self._lock)
-            except OSError as error:
-                raise CannotWrite(
-                    f"The file system of {workspace.root} has no locks, so no daemon can run there; everything works without.",
-                    f"{workspace.root} 所在的文件系统不支持锁，无法运行守护进程；不用它也一切正常。",
-                ) from error
-            if not is_free:
+            if not _flock(self._lock):
                 raise Locked(
                     f'A daemon runs for {workspace.root} already; "nacre serve --status" shows it, "nacre serve --stop" ends it.',
                     f"{workspace.root} 已有守护进程在运行；“nacre serve --status”可查看，“nacre serve --stop”可停止。",
@@ -55,9 +48,14 @@ class Endpoint:
             os.ftruncate(self._lock, 0)
             os.write(self._lock, f"{os.getpid()}\n".encode())
             self.listener, self.socket = _bind(str(workspace.root))
-        except BaseException:
+        except BaseException as error:
             os.close(self._lock)
-            raise
+            if not isinstance(error, OSError):
+                raise
+            raise CannotWrite(
+                f"The file system of {workspace.root} has no locks, so no daemon can run there; everything works without.",
+                f"{workspace.root} 所在的文件系统不支持锁，无法运行守护进程；不用它也一切正常。",
+            ) from error
         self._socket_id = file_identity(self.socket)
 
     def is_held(self) -> bool:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 import json
 import os
 import sys
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any
 
 from nacre.daemon import client
 from nacre.errors import BadInput
@@ -23,57 +22,7 @@ OUT, NOTE = "out", "note"
 _CITATION_COLOUR, _DIM, _PLAIN = "\x1b[36m\x1b[1m", "\x1b[2m", "\x1b[0m"
 
 
-@dataclass(frozen=True)
-class SearchRequest:
-    """A search as it was typed; `here` is the folder it was typed in, `terminal` whether people read the answer."""
-
-    query: str
-    limit: int | None = None
-    min_score: float | None = None
-    mode: str = "hybrid"
-    since: str | None = None
-    until: str | None = None
-    layers: list[str] = field(default_factory=list)
-    kind: str | None = None
-    tag: str | None = None
-    path: str | None = None
-    project: str | None = None
-    corpus: str = "memory"
-    all_projects: bool = False
-    explain: bool = False
-    as_json: bool = False
-    here: str = "/"
-    terminal: bool = False
-
-
-@dataclass(frozen=True)
-class ContextRequest:
-    """What a session wants to be given."""
-
-    budget: int | None = None
-    query: str | None = None
-    project: str | None = None
-    all_files: bool = False
-    mode: str = "text"
-    verbose: bool = False
-    as_json: bool = False
-    here: str = "/"
-    terminal: bool = False
-
-
-@dataclass(frozen=True)
-class GetRequest:
-    """Lines that are to be read."""
-
-    path: str
-    lines: int = 20
-    start: int | None = None
-    as_json: bool = False
-    terminal: bool = False
-
-
-Request = TypeVar("Request", SearchRequest, ContextRequest, GetRequest)
-_KINDS = {SearchRequest: "search", ContextRequest: "context", GetRequest: "get"}
+_NOT_UNDERSTOOD = ("The question is not one that a daemon understands.", "守护进程无法理解该请求。")
 _READING_TOOLS = ("memory_search", "memory_get", "memory_status")
 
 
@@ -93,39 +42,44 @@ class Printed:
         self.out(json.dumps(value, ensure_ascii=False, indent=2 if terminal else None))
 
 
-def answer_search(memories: Sequence[Memory], request: SearchRequest) -> Printed:
-    """The best hits of every memory together."""
+def answer_search(
+    memories: Sequence[Memory],
+    *,
+    query: str,
+    limit: int | None = None,
+    min_score: float | None = None,
+    mode: str = "hybrid",
+    corpus: str = "memory",
+    since: str | None = None,
+    until: str | None = None,
+    layers: Sequence[str] = (),
+    type: str | None = None,  # noqa: A002 - the word users know
+    tag: str | None = None,
+    path: str | None = None,
+    project: str | None = None,
+    all_projects: bool = False,
+    explain: bool = False,
+    as_json: bool = False,
+    here: str = "/",
+    terminal: bool = False,
+) -> Printed:
+    """The best hits of every memory together. `here` is the folder it was typed in, `terminal` whether people read the answer."""
     reports: list[SearchReport] = []
     hits = []
     for memory in memories:
-        project = None if request.all_projects else request.project or memory.project_here(request.here)
-        filters = memory.filters(
-            since=request.since,
-            until=request.until,
-            layers=request.layers,
-            type=request.kind,
-            tag=request.tag,
-            path=request.path,
-            project=project,
-        )
-        report = memory.ask(
-            request.query,
-            request.limit,
-            min_score=request.min_score,
-            mode=request.mode,
-            filters=filters,
-            corpus=request.corpus,
-        )
+        chosen = None if all_projects else project or memory.project_here(here)
+        filters = memory.filters(since=since, until=until, layers=layers, type=type, tag=tag, path=path, project=chosen)
+        report = memory.ask(query, limit, min_score=min_score, mode=mode, filters=filters, corpus=corpus)
         reports.append(report)
         hits += [(hit, memory.agent) for hit in report.hits]
     hits.sort(key=lambda pair: -pair[0].score)
-    hits = hits[: request.limit or memories[-1].config.search.max_results]
+    hits = hits[: limit or memories[-1].config.search.max_results]
     printed = Printed()
-    if request.as_json:
+    if as_json:
         rows = []
         for hit, agent in hits:
             extra = {"agent": agent} if agent else {}
-            rows.append(hit.as_plain() | extra | ({"parts": dict(hit.parts)} if request.explain else {}))
+            rows.append(hit.as_plain() | extra | ({"parts": dict(hit.parts)} if explain else {}))
         answer = reports[0].as_plain() | {
             "results": rows,
             "fallback": next((report.fallback for report in reports if report.fallback), None),
@@ -133,7 +87,7 @@ def answer_search(memories: Sequence[Memory], request: SearchRequest) -> Printed
             "stale": any(report.stale for report in reports),
             "tookMs": round(sum(report.took_ms for report in reports), 2),
         }
-        printed.json(answer, terminal=request.terminal)
+        printed.json(answer, terminal=terminal)
         return printed
     for reason in dict.fromkeys(report.fallback for report in reports if report.fallback):
         printed.note(as_sentence(reason))
@@ -149,7 +103,7 @@ def answer_search(memories: Sequence[Memory], request: SearchRequest) -> Printed
         )
     elif not hits:
         printed.note("Nothing in memory matches.", "记忆中没有匹配的内容。")
-    citation_colour, dim, plain = (_CITATION_COLOUR, _DIM, _PLAIN) if request.terminal else ("", "", "")
+    citation_colour, dim, plain = (_CITATION_COLOUR, _DIM, _PLAIN) if terminal else ("", "", "")
     for hit, agent in hits:
         about = (hit.date, hit.layer, agent, hit.project and f"project:{hit.project}", hit.id)
         where = f"{citation_colour}{hit.path}:{hit.start_line}{plain}"
@@ -158,7 +112,7 @@ def answer_search(memories: Sequence[Memory], request: SearchRequest) -> Printed
             printed.out(f"{dim}  {hit.heading}{plain}")
         for line in hit.snippet.splitlines():
             printed.out(f"  {line}")
-        if request.explain:
+        if explain:
             printed.out("  = " + "  ".join(f"{name} {value:g}" for name, value in hit.parts.items()))
             if hit.provenance:
                 printed.out("  < " + "  ".join(f"{name} {value}" for name, value in hit.provenance.items()))
@@ -166,19 +120,14 @@ def answer_search(memories: Sequence[Memory], request: SearchRequest) -> Printed
     return printed
 
 
-def answer_context(memory: Memory, request: ContextRequest) -> Printed:
-    """What a new session is given."""
-    pack = memory.context(
-        request.budget,
-        query=request.query,
-        project=request.project,
-        all_files=request.all_files,
-        mode=request.mode,
-        here=request.here,
-    )
+def answer_context(
+    memory: Memory, *, verbose: bool = False, as_json: bool = False, terminal: bool = False, **wishes: Any
+) -> Printed:
+    """What a new session is given; `wishes` are the arguments of `Memory.context`."""
+    pack = memory.context(**wishes)
     printed = Printed()
-    if request.as_json:
-        printed.json(pack.as_plain(), terminal=request.terminal)
+    if as_json:
+        printed.json(pack.as_plain(), terminal=terminal)
         return printed
     if pack.text:
         printed.parts.append((OUT, pack.text))
@@ -189,11 +138,11 @@ def answer_context(memory: Memory, request: ContextRequest) -> Printed:
         )
     elif not pack.text:
         printed.note("There is nothing to give yet.", "还没有可提供的内容。")
-    for part in pack.left if request.verbose else ():
+    for part in pack.left if verbose else ():
         place = f"{part.path}:{part.first}-{part.last}" if part.first else part.path
         printed.note(f"Left out: {place}, {part.reason}.", f"未给出：{place}，{part.reason}。")
     count = sum(not part.needless for part in pack.left)
-    if count and not request.verbose:
+    if count and not verbose:
         printed.note(
             f"{count} part{'' if count == 1 else 's'} left out or cut; --verbose says which and why.",
             f"有 {count} 处未给出或被截断；--verbose 可查看是哪些及原因。",
@@ -201,14 +150,22 @@ def answer_context(memory: Memory, request: ContextRequest) -> Printed:
     return printed
 
 
-def answer_get(memory: Memory, request: GetRequest) -> Printed:
+def answer_get(
+    memory: Memory,
+    *,
+    path: str,
+    lines: int = 20,
+    start: int | None = None,
+    as_json: bool = False,
+    terminal: bool = False,
+) -> Printed:
     """Lines of a file or of a session."""
-    excerpt = memory.get(request.path, request.start, request.lines)
+    excerpt = memory.get(path, start, lines)
     printed = Printed()
     for problem in memory.problems:
         if problem.kind == "not counted":
             printed.note(problem.message)
-    if request.as_json:
+    if as_json:
         answer = {
             "path": excerpt.path,
             "startLine": excerpt.start_line,
@@ -216,7 +173,7 @@ def answer_get(memory: Memory, request: GetRequest) -> Printed:
             "text": excerpt.text,
             "more": excerpt.more,
         }
-        printed.json(answer, terminal=request.terminal)
+        printed.json(answer, terminal=terminal)
         return printed
     printed.out(excerpt.text)
     if excerpt.more:
@@ -251,12 +208,13 @@ class RequestHandler:
                 return {"answer": answer(memory, str(message.get("of")), _table(message.get("event")))}
             finally:
                 use_language_here(None)
-        asked = message.get("asked")
-        if kind == "search":
-            return {"parts": answer_search([memory], _parse_request(SearchRequest, asked)).parts}
-        if kind == "context":
-            return {"parts": answer_context(memory, _parse_request(ContextRequest, asked)).parts}
-        return {"parts": answer_get(memory, _parse_request(GetRequest, asked)).parts}
+        answers: dict[str, Callable[..., Printed]] = {"context": answer_context, "get": answer_get}
+        asked = _table(message.get("asked"))
+        try:
+            printed = answer_search([memory], **asked) if kind == "search" else answers[kind](memory, **asked)
+        except TypeError as error:
+            raise BadInput(*_NOT_UNDERSTOOD) from error
+        return {"parts": printed.parts}
 
     def memory_of(self, scope: str) -> Memory:
         """The memory of a scope, for one request: a problem that is noted in one must not be told in the next."""
@@ -285,20 +243,13 @@ class RequestHandler:
 
 def _table(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise BadInput("The question is not one that a daemon understands.", "守护进程无法理解该请求。")
+        raise BadInput(*_NOT_UNDERSTOOD)
     return value
 
 
-def _parse_request(form: Callable[..., Request], fields: Any) -> Request:
-    try:
-        return form(**_table(fields))
-    except TypeError as error:
-        raise BadInput("The question is not one that a daemon understands.", "守护进程无法理解该请求。") from error
-
-
-def ask_daemon(memory: Memory, request: SearchRequest | ContextRequest | GetRequest) -> Printed | None:
-    """The daemon's answer; None when there is none whose answer would be the same as ours."""
-    answer = _ask(memory, _KINDS[type(request)], asked=dataclasses.asdict(request))
+def ask_daemon(memory: Memory, kind: str, asked: dict[str, Any]) -> Printed | None:
+    """The daemon's answer to search, context or get; None when there is none whose answer would be the same as ours."""
+    answer = _ask(memory, kind, asked=asked)
     return Printed([(kind, text) for kind, text in answer["parts"]]) if answer else None
 
 

@@ -76,8 +76,6 @@ class Daemon:
         self._http: Listener | None = None
         self._http_scope = http_scope
         self._http_error: str | None = None
-        self._http_asked = 0
-        self._http_last_asked = 0.0
         if http is not None or memory.config.serve.port:
             try:
                 self._http = self._open_http(memory.config.serve.port if http is None else http)
@@ -95,8 +93,6 @@ class Daemon:
         from nacre.mcp.server import Face
 
         def memory() -> Memory:
-            self._http_asked += 1
-            self._http_last_asked = time.monotonic()
             if not self._check_settings():
                 raise Locked(
                     "Nacre starts anew with other settings; ask again in a moment.",
@@ -123,7 +119,7 @@ class Daemon:
             "url": self._http.url,
             "scope": self._http_scope,
             "local": self._http.gate.is_local,
-            "questions": self._http_asked,
+            "questions": self._http.busy.total,
             "trouble": self._http.error,
         }
 
@@ -216,11 +212,6 @@ class Daemon:
             if self._jobs:
                 self._jobs.active = self._memory.clock.now()
             return self._requests.answer(caller.scope, kind, message)
-        if kind == "update":
-            self._watcher.look()
-            return {}
-        if kind == "run" and self._jobs:
-            return {"begun": self._jobs.request(str(message.get("job")))}
         if kind == "ended" and self._jobs and isinstance(transcript := message.get("transcript"), str):
             self._jobs.session_ended(transcript)
             return {}
@@ -258,8 +249,9 @@ class Daemon:
         if now - self._looked < _LOOK_EVERY:
             return
         self._looked = now
-        at_work = self._server.busy or (self._http and self._http.busy) or (self._jobs and self._jobs.at_work)
-        last_asked = max(self._server.last_asked, self._http_last_asked)
+        busy = self._http.busy if self._http else None
+        at_work = self._server.busy or (busy and busy.count) or (self._jobs and self._jobs.at_work)
+        last_asked = max(self._server.last_asked, busy.last if busy else 0.0)
         most = self._memory.config.serve.max_memory_mb * 1_000_000
         if not self._endpoint.is_held() or not os.path.isdir(self._root):
             self._log.warning("the lock or the socket is gone")

@@ -12,7 +12,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
-from nacre.daemon.process import file_identity
 from nacre.errors import ModelUnusable, NacreError, error_place
 from nacre.memory import Memory
 
@@ -43,23 +42,16 @@ class Watcher(threading.Thread):
         self._failures = 0  # to watch, since it last worked
         self._again = 0.0  # when watching is tried again, by the clock
         self._stopping = threading.Event()
-        self._requested = threading.Event()
         self._folders: frozenset[str] = frozenset()
         self.mode = "starting"  # then "events" or "scanning"
         self.reason: str | None = None  # why it scans
         self.updates = 0
         workspace = memory.workspace
         if workspace.machine.is_dir():
-            memory.keeper.store.stay_in(workspace.machine)  # a daemon ends when that goes
-        self._identities = {path: file_identity(path) for path in (str(workspace.root), str(workspace.machine))}
+            memory.keeper.store.stay_in(workspace.machine)  # where that goes, no index makes it anew
 
     def stop(self) -> None:
         self._stopping.set()
-        self._requested.set()
-
-    def look(self) -> None:
-        """Look now, whatever the system told."""
-        self._requested.set()
 
     @property
     def tries_again_in(self) -> float | None:
@@ -68,20 +60,13 @@ class Watcher(threading.Thread):
 
     def run(self) -> None:
         while not self._stopping.is_set():
-            if not self._is_there():
-                self._stopping.wait(_GONE_WAIT)
-                continue
             self._update()
             try:
                 for _ in self._changes():
-                    if not self._is_there() or not self._update():
+                    if not self._update():
                         break  # other folders than were watched
             except Exception as error:  # noqa: BLE001 - to watch worse is better than not at all
                 self._fall_back(error_place(error))
-
-    def _is_there(self) -> bool:
-        """Whether the workspace is still where it was: one that was moved or deleted is not made anew by an index."""
-        return all(identity in (None, file_identity(path)) for path, identity in self._identities.items())
 
     def _changes(self) -> Iterator[None]:
         """Yields whenever there may be something to read."""
@@ -123,17 +108,18 @@ class Watcher(threading.Thread):
                     self._log.warning("watching again")
                     self.mode, self.reason, self._failures = "events", None, 0
                 # Once more after the watch was set: what was written between the last look and that, nobody told us of.
-                if changed or not settled or self._requested.is_set():
+                if changed or not settled:
                     settled = True
                     yield
         except (OSError, RuntimeError) as error:  # the limit of watches, or a folder that went away
             if all(map(os.path.isdir, self._folders)):
                 self._fall_back(str(error).partition(" about ")[0].rstrip("."))  # the log holds no paths
+            else:
+                self._stopping.wait(_GONE_WAIT)
 
     def _scans(self) -> Iterator[None]:
         while not self._stopping.is_set() and self._clock() < self._again:
-            self._requested.wait(self._scan_every)
-            if not self._stopping.is_set():
+            if not self._stopping.wait(self._scan_every):
                 yield
 
     def _fall_back(self, reason: str) -> None:
@@ -149,7 +135,6 @@ class Watcher(threading.Thread):
 
     def _update(self) -> bool:
         """Read what changed, then make its vectors; False when the folders of memory are others than before."""
-        self._requested.clear()
         began = time.monotonic()
         memory = self._memory
         try:
@@ -173,7 +158,7 @@ class Watcher(threading.Thread):
         try:
             embedder, _ = self._memory.embedder()
             store = self._memory.keeper.store
-            while embedder and not self._stopping.is_set() and self._is_there():
+            while embedder and not self._stopping.is_set():
                 done = store.safely(lambda: fill(store, embedder, most=_VECTORS_AT_ONCE))
                 made += done
                 if done < _VECTORS_AT_ONCE:

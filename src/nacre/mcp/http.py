@@ -266,6 +266,7 @@ class Listener:
     def __init__(self, host: str, port: int, face: Face, token: Callable[[], str], log: logging.Logger) -> None:
         self._socket = _bind(host, port)
         self._face = face
+        self.busy = face.busy
         self._log = log
         self.gate = Gate(host, self._socket.getsockname()[1], token)
         self._web: WebServer | None = None
@@ -278,10 +279,6 @@ class Listener:
         host = self.gate.host.strip("[]")
         return f"http://{f'[{host}]' if ':' in host else host}:{self.gate.port}/mcp"
 
-    @property
-    def busy(self) -> int:
-        return self._face.busy.count
-
     def start(self) -> None:
         self._thread.start()
 
@@ -292,7 +289,7 @@ class Listener:
             self._web.should_exit = True
         if self._thread.is_alive():
             self._thread.join(_FINISH_WITHIN * 2)
-        self._face.busy.wait(_FINISH_WITHIN)
+        self.busy.wait(_FINISH_WITHIN)
         self._socket.close()
 
     def _run(self) -> None:
@@ -349,37 +346,12 @@ def _bind(host: str, port: int) -> socket.socket:
 
 
 def _protocol() -> Any:
-    """The web server's protocol with a limit on how long the head of a request may take: a slow one holds a connection for nobody."""
+    """The web server's protocol with a limit on how long the first head may take: a slow one holds a connection for nobody."""
     from uvicorn.protocols.http.h11_impl import H11Protocol
 
     class Protocol(H11Protocol):
-        _timer: asyncio.TimerHandle | None = None
-
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
-            self._wait_for_head()
-
-        def data_received(self, data: bytes) -> None:
-            super().data_received(data)
-            self._wait_for_head()
-
-        def on_response_complete(self) -> None:
-            super().on_response_complete()
-            self._cancel()  # now the connection may be quiet: the keep-alive has its own limit
-
-        def connection_lost(self, exc: Exception | None) -> None:
-            self._cancel()
-            super().connection_lost(exc)
-
-        def _wait_for_head(self) -> None:
-            if self.cycle is not None and not self.cycle.response_complete:
-                self._cancel()
-            elif self._timer is None and not self.transport.is_closing():
-                self._timer = self.loop.call_later(_HEAD_WITHIN, self.transport.close)
-
-        def _cancel(self) -> None:
-            if self._timer is not None:
-                self._timer.cancel()
-                self._timer = None
+            self.loop.call_later(_HEAD_WITHIN, lambda: self.cycle or transport.close())
 
     return Protocol

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -25,14 +26,18 @@ Result = TypeVar("Result")
 
 @dataclass
 class Busy:
-    """How many calls are being worked on, so that the end can wait for them."""
+    """How many calls are being worked on, so that the end can wait for them; how many there were, and when the last came."""
 
     count: int = 0
+    total: int = 0
+    last: float = 0.0
     changed: threading.Condition = field(default_factory=threading.Condition)
 
     def during(self, work: Callable[[], Result]) -> Result:
         with self.changed:
             self.count += 1
+            self.total += 1
+            self.last = time.monotonic()
         try:
             return work()
         finally:

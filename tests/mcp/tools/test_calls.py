@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from nacre.daemon.requests import SearchRequest, answer_search
+from nacre.daemon.requests import answer_search
 from nacre.errors import BadInput, NacreError, NotFound, SecretRefused
 from nacre.mcp.calls import call
 from nacre.mcp.tools import tool
@@ -38,7 +38,7 @@ def test_search_finds_and_cites(memory: Memory) -> None:
 
 
 def test_search_gives_what_the_command_prints_as_json(memory: Memory) -> None:
-    printed = answer_search([memory], SearchRequest("launch", as_json=True)).parts
+    printed = answer_search([memory], query="launch", as_json=True).parts
     told = json.loads(printed[0][1])
     found = asked(memory, "memory_search", query="launch")
     assert {**found, "tookMs": 0} == {**told, "tookMs": 0}
