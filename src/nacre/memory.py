@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -48,11 +48,13 @@ if TYPE_CHECKING:
     from nacre.model.entry import Bullet, Entry
     from nacre.model.hit import Hit, SearchReport
     from nacre.model.report import Step
+    from nacre.model.session import SessionFile
     from nacre.model.verdict import Verdict
     from nacre.search.layered import RecallReport
     from nacre.search.meaning import MeaningSource
     from nacre.search.read import Excerpt
     from nacre.search.search import Corpus
+    from nacre.sources.reading import Places
     from nacre.tidy.answers import AdoptPlan, Answer
     from nacre.tidy.collect import TidyContext
     from nacre.tidy.run import DecayReport, TidyReport
@@ -60,6 +62,7 @@ if TYPE_CHECKING:
     from nacre.vault.files import MemoryFile
     from nacre.vault.history import History
     from nacre.vault.injected import Log
+    from nacre.vault.ledger import Closed
     from nacre.vault.review import Question
     from nacre.vault.undo import UndoPlan
     from nacre.vault.wal import Edit, Snapshot, SnapshotPlan
@@ -777,6 +780,28 @@ class Memory:
 
         return last_pack(self.workspace, self.scope.name)
 
+    def state_text(self, budget: int) -> str:
+        """Working memory as a session is given it, within so many tokens."""
+        from nacre.context.pack import pack
+        from nacre.context.readable import Reader
+
+        piece = Reader(self.workspace, None).state(self.workspace.state, self.clock.today())
+        return pack([piece], budget, lead="").text.lstrip("\n") if piece else ""
+
+    def successor(self, closed: Closed) -> str | None:
+        """The words that hold instead of an entry that no longer does."""
+        from nacre.vault.ledger import successor
+
+        return successor(self.workspace, closed)
+
+    def has_rules(self, *, within: int) -> bool:
+        """Whether our rules stand in so many first bytes of AGENTS.md."""
+        from nacre.vault import disk
+        from nacre.vault.rules import has_block
+
+        data = disk.read_bytes(self.workspace.root / "AGENTS.md") or b""
+        return has_block(data[:within].decode("utf-8", "replace"))
+
     def project_here(self, here: str | None = None) -> str | None:
         """The project whose folder the current one lies in, or the one named, by the path at the head of its MEMORY.md."""
         from nacre.vault.discover import project_of
@@ -895,6 +920,28 @@ class Memory:
                 young = (one for one in source.find(places_of(self.config)) if one.changed >= begin.timestamp())
                 by_agent.setdefault(source.agent, []).extend(one.path for one in young)
         return {agent: paths for agent, paths in by_agent.items() if paths}
+
+    def session_files(self, ended: Collection[str] = (), *, only_queued: bool = False) -> list[SessionFile]:
+        """The transcripts that `sync` looks at, or those of them that hooks queued; `ended` names those whose agent says that they are over."""
+        from nacre.capture.read import session_files, sync_setup
+
+        return session_files(sync_setup(self.opened, lambda: self.brain), ended, only_queued=only_queued)
+
+    def queue(self, agent: str, session: str, transcript: str, *, now: bool) -> bool:
+        """Let a session be captured by the next `sync`, or at once where a daemon runs; False where hooks do not capture."""
+        from nacre.vault import spool
+
+        if not (self.config.hooks.enabled and self.config.hooks.capture):
+            return False
+        at = self.clock.now().timestamp()
+        return spool.queue(str(self.workspace.root), agent, session, transcript, at=at, now=now)
+
+    @property
+    def places(self) -> Places:
+        """Where the agents keep their transcripts."""
+        from nacre.sources.registry import places_of
+
+        return places_of(self.config)
 
     def synced(self) -> dt.datetime | None:
         """When what was said was last captured; none before the first time."""
@@ -1066,6 +1113,29 @@ class Memory:
         if apply and made.promoted:
             self.index()
         return made
+
+    def nominees(self) -> list[str]:
+        """The paths of the checkpoints that `promote` would nominate."""
+        from nacre.layers.promote import nominees
+
+        return [self.workspace.relative(nominee.family.lead.path) for nominee in nominees(self.opened)[0]]
+
+    def count_problems(self) -> list[Problem]:
+        """Counts of recalls that cannot be read, so that the layers are not organised."""
+        from nacre.vault.problems import count_problems
+
+        return count_problems(self.workspace, self.config)
+
+    def expire_caches(self, *, dry_run: bool = False) -> int:
+        """Remove the caches of sessions that are over, by the clock of the machine: a pretended moment deletes nothing. How many."""
+        from nacre.vault.cache import open_cache, read_values, sweep_cache
+
+        try:
+            cache = open_cache("default", self.config.cache, self.clock)
+            read_values(cache)  # refuses a folder that is somebody else's
+        except NacreError:
+            return 0
+        return sweep_cache(cache.folder, cache.max_age, dry_run=dry_run)
 
     def promote_report(self, made: PromotePlan, *, applied: bool = False) -> str:
         """What `promote` found, as Markdown."""

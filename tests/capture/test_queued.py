@@ -9,7 +9,6 @@ from tests.capture.talks import SESSION, Desk, Said, add, claude
 
 from nacre.capture.read import Queue
 from nacre.config.loading import load
-from nacre.jobs.tick import session_files
 from nacre.memory import Memory
 from nacre.sources.reading import Transcript
 from nacre.vault import spool
@@ -158,10 +157,10 @@ def test_jobs_know_of_a_queued_talk_and_that_it_is_over(desk: Desk) -> None:
     (desk.workspace.root / ".nacre").mkdir(exist_ok=True)
     queue(desk, path)
     with Memory.open(desk.workspace.root) as memory:
-        (one,) = session_files(memory)
+        (one,) = memory.session_files()
         assert (one.key, one.ended) == (str(path), False)
         queue(desk, path, now=True)
-        (one,) = session_files(memory)
+        (one,) = memory.session_files()
         assert one.ended
 
 

@@ -11,10 +11,9 @@ from nacre.brain.local.judge import Judge
 from nacre.capture.dedupe import alike_in_meaning, drop_duplicates
 from nacre.embed.install import install
 from nacre.embed.local import LocalEmbedder
-from nacre.hooks import inject
-from nacre.hooks.inject import Delivered
 from nacre.model.entry import Bullet
-from nacre.vault import daily
+from nacre.vault import daily, injected
+from nacre.vault.injected import Delivered
 
 NOON = "2026-03-02 12:00"
 
@@ -120,7 +119,7 @@ def test_a_log_that_is_no_text_hinders_nothing(desk: Desk) -> None:
 
 def given(desk: Desk, session: str, text: str) -> None:
     """What a hook notes when it gave a text to a session."""
-    inject.save_delivered(desk.workspace, session, Delivered().with_lines(text, 1.0), 1.0)
+    injected.save_delivered(desk.workspace, session, Delivered().with_lines(text, 1.0), 1.0)
 
 
 def test_what_a_hook_gave_to_a_session_is_not_captured_again_as_new(desk: Desk) -> None:

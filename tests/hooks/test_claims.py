@@ -72,7 +72,7 @@ def test_who_fails_leaves_the_answer_to_the_other(root: Path, monkeypatch: pytes
 
     with Memory.open(root) as memory:
         with monkeypatch.context() as broken:
-            broken.setattr(answering, "_given", fail)
+            broken.setattr(answering, "prompt_context", fail)
             with pytest.raises(OSError, match="disk"):
                 answer(memory, "claude-code", fired)
         assert answer(memory, "claude-code", fired)

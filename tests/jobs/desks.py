@@ -11,6 +11,7 @@ from nacre.clock import Clock
 from nacre.config.settings import Config, JobsSettings
 from nacre.jobs.run import Outcome, Runner
 from nacre.jobs.schedule import JOB_NAMES
+from nacre.model.context import Context
 from nacre.model.workspace import Workspace
 
 NOW = dt.datetime(2026, 2, 10, 14, 30, tzinfo=dt.UTC)  # a Tuesday
@@ -35,10 +36,11 @@ def desk_at(
     (root / ".nacre").mkdir(mode=0o700, parents=True, exist_ok=True)
     does = {name: (works or {}).get(name, nothing) for name in JOB_NAMES}
     chosen = config or Config(jobs=JobsSettings(jitter="0s"))
-    return Runner(Workspace(root), chosen, Clock(zone, now), does)
+    return Runner(Context(Workspace(root), chosen, Clock(zone, now)), does)
 
 
 def later(desk: Runner, **span: float) -> Runner:
     """The same desk after a while."""
-    assert desk.clock.fixed
-    return replace(desk, clock=Clock(desk.clock.zone, desk.clock.fixed + dt.timedelta(**span)))
+    clock = desk.context.clock
+    assert clock.fixed
+    return replace(desk, context=replace(desk.context, clock=Clock(clock.zone, clock.fixed + dt.timedelta(**span))))

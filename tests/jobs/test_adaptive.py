@@ -18,10 +18,7 @@ from nacre.jobs.due import (
     UNLEARNED,
     Hours,
     PlannedRun,
-    Rules,
-    SessionFile,
     capture_due,
-    ended_or_silent,
     learn_hours,
     look_interval,
     next_look,
@@ -29,17 +26,17 @@ from nacre.jobs.due import (
 from nacre.jobs.journal import JobRun, Journal
 from nacre.jobs.tick import tick
 from nacre.memory import Memory
+from nacre.model.session import SessionFile
 
 MINUTE, HOUR, DAY = dt.timedelta(minutes=1), dt.timedelta(hours=1), dt.timedelta(days=1)
 SILENCE = 10 * MINUTE
-RULES = Rules(dt.timedelta(), 3, "here")
 LOOKED = NOW - HOUR
 
 
 def wanted(
     *talks: SessionFile, now: dt.datetime = NOW, runs: tuple[JobRun, ...] = (), looked: dt.datetime | None = LOOKED
 ) -> PlannedRun | None:
-    return capture_due(talks, now, Journal(runs), RULES, silence=SILENCE, looked=looked)
+    return capture_due(talks, now, Journal(runs), 3, silence=SILENCE, looked=looked)
 
 
 def failed(at: dt.datetime, number: int = 1) -> JobRun:
@@ -64,7 +61,7 @@ def test_before_the_first_capture_nothing_is_captured_unasked() -> None:
 
 
 def test_a_file_from_the_future_waits() -> None:
-    assert ended_or_silent([SessionFile("a", NOW + DAY)], NOW, SILENCE, LOOKED) == []
+    assert wanted(SessionFile("a", NOW + DAY)) is None
 
 
 def test_after_failures_it_waits_longer_and_longer_and_then_leaves_it_to_the_fixed_times() -> None:
@@ -78,44 +75,44 @@ def test_hours_are_learned_from_when_something_was_said() -> None:
     now = NOW.astimezone(ZoneInfo("Asia/Shanghai"))  # Tuesday, half past ten at night
     said = [now - week * 7 * DAY - minutes * MINUTE for week in range(4) for minutes in range(0, 60, 7)]
     hours = learn_hours((one.astimezone(dt.UTC) for one in said), now)
-    assert hours.at(now) == pytest.approx(1, abs=0.4)
-    assert hours.at(now - 12 * HOUR) == 0
-    assert learn_hours(said[:19], now) == Hours()
+    assert hours[1 * 24 + 22] == pytest.approx(1, abs=0.4)
+    assert hours[1 * 24 + 10] == 0
+    assert learn_hours(said[:19], now) == ()
 
 
 def test_what_was_long_ago_or_lies_ahead_teaches_nothing() -> None:
-    assert learn_hours([NOW - 100 * DAY] * 50 + [NOW + DAY] * 50, NOW) == Hours()
+    assert learn_hours([NOW - 100 * DAY] * 50 + [NOW + DAY] * 50, NOW) == ()
 
 
 def test_busy_hours_are_looked_at_every_half_minute_quiet_ones_rarely_and_idle_machines_hardly() -> None:
-    busy, quiet = Hours((1.0,) * 168), Hours((0.0,) * 168)
+    busy, quiet = (1.0,) * 168, (0.0,) * 168
     lately, long_ago = NOW - HOUR, NOW - 4 * HOUR
     assert look_interval(NOW, busy, lately, HOUR) == BUSY
     assert look_interval(NOW, quiet, lately, HOUR) == QUIET
     assert look_interval(NOW, quiet, lately, SILENCE) == SILENCE
-    assert look_interval(NOW, Hours(), lately, SILENCE) == UNLEARNED
+    assert look_interval(NOW, (), lately, SILENCE) == UNLEARNED
     assert look_interval(NOW, busy, long_ago, SILENCE) == QUIET
     assert look_interval(NOW, busy, None, SILENCE) == QUIET
 
 
 def test_the_next_look_is_when_a_talk_would_have_fallen_silent() -> None:
-    quiet = Hours((0.0,) * 168)
+    quiet = (0.0,) * 168
     talk = SessionFile("a", NOW - 7 * MINUTE)
     assert next_look(NOW, [talk], quiet, silence=SILENCE, looked=LOOKED) == NOW + 3 * MINUTE
 
 
 def test_over_a_clock_change_the_next_look_is_no_hour_late() -> None:
     now = dt.datetime(2026, 3, 29, 0, 59, tzinfo=dt.UTC).astimezone(ZoneInfo("Europe/Berlin"))
-    found = next_look(now, [SessionFile("a", now - HOUR)], Hours(), silence=SILENCE, looked=now)
+    found = next_look(now, [SessionFile("a", now - HOUR)], (), silence=SILENCE, looked=now)
     assert found - now.astimezone(dt.UTC) == UNLEARNED
 
 
-shares = some.lists(some.floats(0, 1), min_size=168, max_size=168).map(lambda one: Hours(tuple(one)))
+shares = some.lists(some.floats(0, 1), min_size=168, max_size=168).map(tuple)
 
 
 @settings(max_examples=100, deadline=None)
 @given(
-    some.one_of(some.just(Hours()), shares),
+    some.one_of(some.just(()), shares),
     some.lists(some.tuples(some.integers(0, 400), some.integers(0, 30)), max_size=8),
 )
 def test_in_a_day_of_talks_each_is_captured_within_a_minute_of_its_silence(
@@ -130,7 +127,7 @@ def test_in_a_day_of_talks_each_is_captured_within_a_minute_of_its_silence(
     while now < start + 9 * HOUR:
         looks += 1
         talks = [SessionFile(str(at), min(end, now)) for at, (begin, end) in heard.items() if begin <= now]
-        if capture_due(talks, now, Journal(), RULES, silence=SILENCE, looked=looked):
+        if capture_due(talks, now, Journal(), 3, silence=SILENCE, looked=looked):
             captured |= {at: now for at, (_, end) in heard.items() if end <= now and at not in captured}
             looked = now
         now = next_look(now, talks, hours, silence=SILENCE, looked=looked, active=now)
@@ -144,7 +141,7 @@ def test_an_idle_night_is_looked_at_no_more_often_than_every_quarter_of_an_hour(
     now, looks = NOW, 0
     talk = SessionFile("a", NOW - 4 * HOUR)
     while now < NOW + 10 * HOUR:
-        now = next_look(now, [talk], Hours((1.0,) * 168), silence=SILENCE, looked=NOW)
+        now = next_look(now, [talk], (1.0,) * 168, silence=SILENCE, looked=NOW)
         looks += 1
     assert looks <= 40
 

@@ -24,7 +24,7 @@ from nacre.errors import CannotWrite, Locked
 from nacre.jobs import journal, schedule
 from nacre.jobs.due import next_time
 from nacre.jobs.journal import JobRun
-from nacre.jobs.run import Outcome, Runner, Work, lock_file, run_due, run_if_due
+from nacre.jobs.run import Outcome, Runner, Work, lock_file, run_due
 from nacre.jobs.schedule import latest
 
 SECOND, MINUTE, HOUR = dt.timedelta(seconds=1), dt.timedelta(minutes=1), dt.timedelta(hours=1)
@@ -132,15 +132,15 @@ class Machine:
                 assert run_due(self.desk()) == ()  # there is nothing left to do at this moment
                 self.go_on(self.next_moment())
             except Killed:
-                lock_file(self.desk().workspace).write_text(f"{DEAD}\n")  # as the dead leave it
+                lock_file(self.desk().context.workspace).write_text(f"{DEAD}\n")  # as the dead leave it
                 self.go_on(self.now + SECOND)
         self.awake.append((self.woke, self.now))
 
     def next_moment(self) -> dt.datetime:
         desk = self.desk()
-        known = journal.read_journal(desk.workspace)
+        known = journal.read_journal(desk.context.workspace)
         coming = []
-        for job in desk.jobs():
+        for job in desk.jobs:
             at = next_time(job, self.now, known, desk.rules)
             if job.name in self.times:
                 assert at
@@ -187,7 +187,7 @@ def test_every_time_of_a_month_is_run_for_once_and_nothing_twice(zone: str, firs
     with tempfile.TemporaryDirectory(dir=place, prefix="nacre-test-") as folder:
         machine = Machine(month._replace(zone=zone, first=first), Path(folder))
         machine.live()
-        runs = journal.read_journal(machine.desk().workspace).runs
+        runs = journal.read_journal(machine.desk().context.workspace).runs
         assert not machine.intruders["ran"]
         assert [
             (one.job, one.started) for one in runs
@@ -229,7 +229,7 @@ def test_jobs_that_always_fail_are_tried_so_often_for_each_time_and_no_more(tmp_
     )
     machine = Machine(month, tmp_path)
     machine.live()
-    runs = journal.read_journal(machine.desk().workspace).runs
+    runs = journal.read_journal(machine.desk().context.workspace).runs
     for name in machine.times:
         mine = [one for one in runs if one.job == name]
         check(machine, name, mine)
@@ -241,10 +241,10 @@ def test_jobs_that_always_fail_are_tried_so_often_for_each_time_and_no_more(tmp_
 def test_a_clock_set_by_hand_back_and_forth_runs_for_no_time_twice(tmp_path: Path) -> None:
     config = Config(jobs=JobsSettings(heartbeat="off", jitter="0s"))
     desk = desk_at(tmp_path, dt.datetime(2026, 2, 1, 12, tzinfo=dt.UTC), config=config)
-    start = desk.clock.now()
+    start = desk.context.clock.now()
     seen: list[tuple[str, dt.datetime | None]] = []
     for hours in (0, 2, 4, 1, 3, 30, -40, -38, 5, 31, 200, 32, 201):
-        now = replace(desk, clock=Clock(dt.UTC, start + hours * HOUR))
+        now = replace(desk, context=replace(desk.context, clock=Clock(dt.UTC, start + hours * HOUR)))
         seen += [(one.run.job, one.run.window) for one in run_due(now)]
     assert len(seen) == len(set(seen))
 
@@ -253,16 +253,16 @@ def test_a_clock_set_by_hand_back_and_forth_runs_for_no_time_twice(tmp_path: Pat
 def test_timers_beside_a_daemon_run_for_every_time_once_between_them(tmp_path: Path, lag: int) -> None:
     """Whoever comes first: a timer so many minutes after the time, or the daemon at its next look."""
     desk = desk_at(tmp_path, dt.datetime(2026, 2, 1, 2, tzinfo=dt.UTC), config=Config(jobs=JobsSettings(jitter="2min")))
-    start, minutes = desk.clock.now(), 13 * 60
+    start, minutes = desk.context.clock.now(), 13 * 60
     for minute in range(minutes):
-        now = replace(desk, clock=Clock(dt.UTC, start + minute * MINUTE))
-        for job in now.jobs():
-            if latest(job, now.clock.now() - lag * MINUTE) == now.clock.now() - lag * MINUTE:
-                run_if_due(now, job.name)
+        now = replace(desk, context=replace(desk.context, clock=Clock(dt.UTC, start + minute * MINUTE)))
+        for job in now.jobs:
+            if latest(job, now.context.clock.now() - lag * MINUTE) == now.context.clock.now() - lag * MINUTE:
+                run_due(now, job.name)
         if minute % 2:
             run_due(now)
-    runs = journal.read_journal(desk.workspace).runs
-    for job in desk.jobs():
+    runs = journal.read_journal(desk.context.workspace).runs
+    for job in desk.jobs:
         windows = [one.window for one in runs if one.job == job.name]
         wanted = itertools.takewhile(lambda at: at < start + (minutes - 5) * MINUTE, schedule.windows(job, start))
         assert set(wanted) <= set(windows)

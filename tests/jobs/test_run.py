@@ -19,8 +19,8 @@ from tests.vault.conftest import run_in_child
 from nacre.clock import Clock
 from nacre.config.settings import CacheSettings, Config, JobsSettings
 from nacre.errors import BadInput, CannotWrite, Locked, NoWorkspace, PartlyDone
-from nacre.jobs import journal, state
-from nacre.jobs.run import Outcome, due_now, lock_file, run_due, run_heartbeat, run_named, runner_for
+from nacre.jobs import journal
+from nacre.jobs.run import Outcome, due_now, job_states, lock_file, run_due, run_heartbeat, run_named, runner_for
 from nacre.jobs.schedule import JOB_NAMES
 from nacre.memory import Memory
 from nacre.model.workspace import Workspace
@@ -36,17 +36,17 @@ def fails(_dry_run: bool) -> Outcome:
 def test_what_is_due_runs_in_order_and_once(tmp_path: Path) -> None:
     desk = desk_at(tmp_path)
     assert [one.run.job for one in run_due(desk)] == list(JOB_NAMES)
-    before = journal.journal_path(desk.workspace).read_bytes()
+    before = journal.journal_path(desk.context.workspace).read_bytes()
     assert run_due(desk) == ()
-    assert journal.journal_path(desk.workspace).read_bytes() == before
+    assert journal.journal_path(desk.context.workspace).read_bytes() == before
 
 
 def test_a_failure_is_told_and_the_other_jobs_run(tmp_path: Path) -> None:
     desk = desk_at(tmp_path, works={"memory-tidy": fails})
     found = {one.run.job: one for one in run_due(desk)}
     assert found["memory-tidy"].outcome == Outcome("failed", "The disk is full.")
-    assert isinstance(found["memory-tidy"].trouble, CannotWrite)
-    assert [one.result for one in journal.read_journal(desk.workspace).runs] == [
+    assert isinstance(found["memory-tidy"].error, CannotWrite)
+    assert [one.result for one in journal.read_journal(desk.context.workspace).runs] == [
         "nothing",
         "failed",
         "nothing",
@@ -61,7 +61,7 @@ def test_an_error_that_we_do_not_know_is_named_without_its_words(tmp_path: Path)
 
     (report,) = run_due(desk_at(tmp_path, works={"memory-sync": breaks}, config=QUIET))
     assert report.outcome.said == "An unexpected error: KeyError."
-    assert "what the user said" not in journal.journal_path(desk_at(tmp_path).workspace).read_text()
+    assert "what the user said" not in journal.journal_path(desk_at(tmp_path).context.workspace).read_text()
 
 
 def test_what_was_partly_done_is_no_failure(tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def test_what_was_partly_done_is_no_failure(tmp_path: Path) -> None:
 
     desk = desk_at(tmp_path, works={"memory-sync": some}, config=QUIET)
     (report,) = run_due(desk)
-    assert (report.outcome.result, report.trouble) == ("partly", None)
+    assert (report.outcome.result, report.error) == ("partly", None)
     assert due_now(later(desk, hours=1)) == []
 
 
@@ -81,7 +81,7 @@ def test_an_interrupted_run_is_written_down_and_the_interruption_goes_on(tmp_pat
     desk = desk_at(tmp_path, works={"memory-sync": interrupted}, config=QUIET)
     with pytest.raises(KeyboardInterrupt):
         run_due(desk)
-    (ran,) = journal.read_journal(desk.workspace).runs
+    (ran,) = journal.read_journal(desk.context.workspace).runs
     assert (ran.result, ran.said) == ("failed", "It was interrupted.")
 
 
@@ -162,10 +162,10 @@ def test_a_runner_of_another_process_is_waited_for_by_nobody_and_its_death_is_no
         holder.send_signal(signal.SIGKILL)
         holder.wait()
         holder.stdout.close()
-    assert lock_file(desk.workspace).read_text() == f"{holder.pid}\n"  # as the dead left it
+    assert lock_file(desk.context.workspace).read_text() == f"{holder.pid}\n"  # as the dead left it
     (report,) = run_due(later(desk, minutes=1))
     assert (report.run.attempt, report.run.why) == (2, "retry")
-    first, second = journal.read_journal(desk.workspace).runs
+    first, second = journal.read_journal(desk.context.workspace).runs
     assert (first.result, first.said) == ("failed", "It broke off before its end.")
     assert second.result == "nothing"
 
@@ -190,8 +190,8 @@ def test_killed_at_any_write_the_next_runner_goes_on(tmp_path: Path, kill_at: in
     assert run_in_child(dies) == -signal.SIGKILL
     desk = later(desk_at(tmp_path), minutes=2)
     run_due(desk)
-    runs = journal.read_journal(desk.workspace).runs
-    assert journal.read_journal(desk.workspace).unfinished() == ()
+    runs = journal.read_journal(desk.context.workspace).runs
+    assert journal.read_journal(desk.context.workspace).unfinished() == []
     assert {one.job for one in runs if one.went_through} == set(JOB_NAMES)
     good = [(one.job, one.window) for one in runs if one.went_through]
     assert len(good) == len(set(good))
@@ -203,7 +203,7 @@ def test_a_state_tells_what_ran_what_comes_and_since_when_a_job_fails(tmp_path: 
     root = tmp_path / "ws"
     run_due(desk_at(root, works={"memory-tidy": fails}))
     with Memory.open(root, now="2026-02-10T14:30:30+00:00") as memory:
-        found = {one.name: one for one in state(memory)}
+        found = {one.name: one for one in job_states(memory)}
     sync, tidy = found["memory-sync"], found["memory-tidy"]
     assert (sync.failing_since, sync.failures, sync.running, sync.due) == (None, 0, False, False)
     assert sync.last
@@ -224,10 +224,10 @@ def test_a_run_that_broke_off_is_seen_in_the_state_before_anybody_runs_again(tmp
     with pytest.raises(Killed):
         run_named(desk_at(root, works={"organise": dies}), "organise")
     with Memory.open(root, now="2026-02-10T14:31+00:00") as memory:
-        assert {one.name: one.running for one in state(memory)}["organise"]  # this very process made it, and lives
+        assert {one.name: one.running for one in job_states(memory)}["organise"]  # this very process made it, and lives
         path = journal.journal_path(memory.workspace)
         path.write_text(path.read_text().replace(f"[{os.getpid()},", f"[{2**22 + 1},"))
-        organise = {one.name: one for one in state(memory)}["organise"]
+        organise = {one.name: one for one in job_states(memory)}["organise"]
     assert (organise.running, organise.failing_since, organise.failures) == (False, NOW, 1)
 
 

@@ -21,7 +21,7 @@ from nacre.config.loading import user_config_file
 from nacre.config.settings import Config
 from nacre.model.context import Context
 from nacre.model.entry import Bullet
-from nacre.model.session import Kind, Message, Session
+from nacre.model.session import Kind, Message, Session, SessionFile
 from nacre.sources.consent import left_out, opted_out, outside_pauses, pauses, settings_of
 from nacre.sources.reading import Places, Source, Transcript, list_files
 from nacre.sources.registry import belongs_to, listed_as, places_of, project_name, sources
@@ -123,6 +123,24 @@ def list_transcripts(
         yield from ((source, transcript) for transcript in source.find(places))
         yield from ((source, transcript) for transcript in outside if transcript.agent == source.agent)
         outside = [transcript for transcript in outside if transcript.agent != source.agent]  # the first reads files
+
+
+def session_files(setup: SyncSetup, ended: Collection[str], *, only_queued: bool) -> list[SessionFile]:
+    """The transcripts that belong to the workspace; with `only_queued` those that hooks named. `ended` names those, by path, whose agent
+    says just now that they are over; the queue, those whose agent said so before."""
+    queue = read_queue(setup.context, setup.places)
+    just_now = {os.path.realpath(path) for path in ended}
+    over = just_now | {os.path.realpath(queued.transcript) for queued in queue.waiting if queued.now}
+    named = over | {os.path.realpath(queued.transcript) for queued in queue.waiting}
+    files: list[SessionFile] = []
+    if only_queued and not named:
+        return files
+    for _, transcript in list_transcripts(setup.context, setup.places, setup.sources, queue):
+        path = os.path.realpath(transcript.path) if named else ""
+        if setup.wanted(transcript) and (path in named or not only_queued):
+            changed = dt.datetime.fromtimestamp(transcript.changed, dt.UTC)
+            files.append(SessionFile(transcript.key, changed, ended=path in over, now=path in just_now))
+    return files
 
 
 def read_session(

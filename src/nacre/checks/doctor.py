@@ -104,10 +104,11 @@ _SLOW = "openclaw"  # its program takes seconds to be asked anything
 
 def job_problems(memory: Memory) -> list[Problem]:
     """Failing and forgotten jobs, and a scheduler that would not run what we are now."""
-    from nacre.jobs import installer, state
+    from nacre.jobs import installer
+    from nacre.jobs.run import job_states
 
     try:
-        states = state(memory)
+        states = job_states(memory)
     except BadSetting as trouble:
         return [Problem("bad setting", str(trouble), severity="error", remedy=settings_remedy(str(trouble)))]
     found = [

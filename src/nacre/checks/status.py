@@ -71,16 +71,16 @@ def _capture(memory: Memory) -> dict[str, Any]:
 
 def _jobs(memory: Memory) -> dict[str, Any]:
     """By whom the jobs are run, and how each stands; a setting that cannot be understood is told instead."""
-    from nacre.jobs import installer, state
-    from nacre.jobs.run import job_state_as_plain
+    from nacre.jobs import installer
+    from nacre.jobs.run import job_states
 
     by = list(installer.installed_kinds(memory.workspace))
     try:
-        states = state(memory)
+        states = job_states(memory)
     except BadSetting as trouble:
         return {"by": by, "states": [], "trouble": str(trouble)}
     begun = [memory.clock.local(one.last.started).isoformat(timespec="seconds") if one.last else None for one in states]
-    told = [{**job_state_as_plain(one), "last": last} for one, last in zip(states, begun, strict=True)]
+    told = [{**one.as_plain(), "last": last} for one, last in zip(states, begun, strict=True)]
     return {"by": by, "states": told, "trouble": None}
 
 

@@ -53,12 +53,12 @@ def jobs() -> None:
 @click.pass_obj
 def list_(invocation: Invocation, *, as_json: bool) -> None:
     """List the jobs: when they run, the last run with its result and length, the next one."""
-    from nacre.jobs.run import job_state_as_plain, job_states
+    from nacre.jobs.run import job_states
 
     for memory in open_all(invocation):
         found = job_states(memory)
         if as_json:
-            print_json([job_state_as_plain(one) for one in found])
+            print_json([one.as_plain() for one in found])
             continue
         headings = (
             *(say("job", "任务"), say("when", "时间"), say("last run", "上次运行"), say("result", "结果")),
@@ -146,7 +146,7 @@ def run(invocation: Invocation, name: str | None, *, only_due: bool, dry_run: bo
             captured = captured or one.outcome.result in ("done", "partly")
             if not as_json:
                 _show(one, by_name=name is not None)
-            troubles += [one.trouble] if one.trouble else []
+            troubles += [one.error] if one.error else []
             partly += [f"{one.run.job}: {one.outcome.said}"] if one.outcome.result == "partly" else []
     if name == "memory-sync" and not captured and not troubles and not as_json:
         click.echo(SKIP)
@@ -156,13 +156,13 @@ def run(invocation: Invocation, name: str | None, *, only_due: bool, dry_run: bo
 
 
 def _due(desk: Runner, name: str | None, *, dry_run: bool, as_json: bool) -> tuple[JobReport, ...]:
-    from nacre.jobs.run import JobReport, Outcome, due_now, run_due, run_if_due
+    from nacre.jobs.run import JobReport, Outcome, due_now, run_due
 
     if dry_run:
-        now = desk.clock.now()
+        now = desk.context.clock.now()
         return tuple(JobReport(one, Outcome("nothing", _why(one)), now, dry_run=True) for one in due_now(desk, name))
     try:
-        reports = run_due(desk) if name is None else run_if_due(desk, name)
+        reports = run_due(desk, name)
     except Locked as trouble:  # a scheduler that calls often must not complain of it
         note(str(trouble))
         return ()
@@ -182,7 +182,7 @@ def _why(one: PlannedRun) -> str:
 
 def _show(one: JobReport, *, by_name: bool) -> None:
     """What a run did, for people. Where nobody watches, `--due` is silent about runs without news."""
-    if one.trouble:
+    if one.error:
         if not by_name:
             note(f"{one.run.job}: {one.outcome.said}")
         return

@@ -235,7 +235,7 @@ class _Hook:
 
         with self._open_memory() as self.memory:
             if event.get("prompt"):
-                from nacre.hooks.inject import in_a_hurry
+                from nacre.hooks.answering import in_a_hurry
 
                 in_a_hurry(self.memory)
             self._print(answer(self.memory, self.agent, event))
@@ -243,17 +243,15 @@ class _Hook:
 
     def _queue(self, fired: Fired) -> None:
         """Note the session for the next capture; one that ended, or is about to be compacted, is captured at once by a daemon."""
+        now = fired.kind in (COMPACT, END)
         if self.root and self.is_present:
             from nacre.vault import spool
 
-            now = fired.kind in (COMPACT, END)
             queued = spool.queue(self.root, self.agent, fired.session, fired.transcript, at=time.time(), now=now)
         else:
-            from nacre.hooks.answering import queue
-
             with self._open_memory() as memory:
-                queued = queue(memory, self.agent, fired)
-        if queued and fired.kind in (COMPACT, END):
+                queued = memory.queue(self.agent, fired.session, fired.transcript, now=now)
+        if queued and now:
             self._ask_daemon("ended", transcript=fired.transcript)
 
     def _open_memory(self) -> Any:

@@ -1,4 +1,7 @@
-"""Answers a hook of an agent, once when it is registered twice, with memory framed as data and not as orders."""
+"""Answers a hook of an agent: the context of a session that starts, what memory knows about a prompt; never the same line twice.
+
+What is given is framed as data and not as orders, and given once where a hook is registered twice.
+"""
 
 from __future__ import annotations
 
@@ -6,82 +9,134 @@ import contextlib
 import hashlib
 import os
 import re
+import sys
 import time
+from collections.abc import Container, Sequence
 from typing import TYPE_CHECKING, Any
 
 from nacre.clock import Clock
+from nacre.context.gather import SessionProject, Superseded, hits_for, pieces_of, place_of
+from nacre.context.pack import (
+    PackedPart,
+    PieceLine,
+    has_content,
+    is_wide,
+    pack,
+    tokens,
+    weight,
+    without_empty_sections,
+)
+from nacre.errors import BadInput
 from nacre.guard.sanitise import clean
 from nacre.hooks.events import COMPACT, END, PROMPT, START, Fired, read
 from nacre.i18n import say
-from nacre.vault import spool
+from nacre.vault import injected
+from nacre.vault.injected import Delivered, load_delivered, save_delivered
 
 if TYPE_CHECKING:
-    from nacre.hooks.events import Fired
     from nacre.memory import Memory
+    from nacre.model.hit import Hit
+    from nacre.vault.ledger import Closed
+
+Given = tuple[str, dict[str, Any]]  # the text, and what is to be noted of it
 
 
-HELD = 5.0  # seconds in which the same event of the same session is the same
+def answer(memory: Memory, agent: str, event: dict[str, Any]) -> dict[str, Any] | None:
+    """What the agent is to read on its hook's stdout, as that agent wants it; None where there is nothing to say."""
+    if agent == "openclaw":
+        from nacre.hooks import openclaw
+
+        return openclaw.answer(memory, event)
+    fired = read(event)
+    settings = memory.config.hooks
+    if fired is None or fired.sub_agent or not settings.enabled:
+        return None
+    if fired.kind not in (START, PROMPT):
+        if memory.scope.group is None:  # what is captured is the owner's to say
+            memory.queue(agent, fired.session, fired.transcript, now=fired.kind in (COMPACT, END))
+        return None
+    if not (settings.session_start if fired.kind == START else settings.prompt):
+        return None
+    claim = _claim(memory, agent, fired)
+    if claim is None:
+        return None
+    try:
+        given = session_context(memory, fired) if fired.kind == START else prompt_context(memory, fired)
+    except BaseException:
+        with contextlib.suppress(OSError):  # whoever else was fired, or asks again without the daemon, may answer
+            os.unlink(claim)
+        raise
+    if given is None:
+        return None
+    text, about = given
+    note(memory, agent, fired, text, about)
+    if not text:
+        return None
+    if agent == "cursor":
+        return {"continue": True, "additional_context": text} if fired.kind == PROMPT else {"additional_context": text}
+    return {"hookSpecificOutput": {"hookEventName": fired.name, "additionalContext": text}}
+
+
+def note(memory: Memory, agent: str, fired: Fired, text: str, about: dict[str, Any]) -> None:
+    """For `nacre hook --last` and `nacre context --last`: what was given, when, by which hook and why; or why nothing was."""
+    if not memory.config.context.log:
+        return
+    row: dict[str, Any] = {
+        "at": memory.clock.now().isoformat(timespec="seconds"),
+        "scope": "main" if memory.scope.group is None else f"group:{memory.scope.group}",
+        "hook": fired.name,
+        "agent": agent,
+        "session": fired.session[:8],
+    }
+    if text:
+        injected.write_pack(memory.workspace, row | {"tokens": tokens(weight(text))} | about, text + "\n")
+    else:
+        injected.write_silence(memory.workspace, row | about)
+
+
+# The right to answer one event, as a file: the same event of the same session within some seconds is the same.
+
+HELD = 5.0  # seconds
 _OLD = 60.0
 _PREFIX = ".claim-"
 
 
-class Claim:
-    """The right to answer one event; it is given back where the answer fails."""
-
-    def __init__(self, memory: Memory, agent: str, fired: Fired) -> None:
-        self._folder = str(memory.workspace.machine / "hooks")
-        told = repr((agent, fired.session, fired.kind, fired.prompt, fired.source))
-        name = hashlib.blake2b(told.encode("utf-8", "replace"), digest_size=12).hexdigest()
-        self._path = os.path.join(self._folder, f"{_PREFIX}{name}.tmp") if fired.session else ""
-        # A moment that was set stands still: what is asked twice in it is no accident of two processes.
-        self._now = time.time() if memory.clock.fixed is None else None
-
-    def take(self) -> bool:
-        """Whether it is ours. Where nothing can be written, everybody answers: giving is what counts."""
-        if not self._path or self._now is None:
-            return True
-        try:
-            for _ in range(3):  # the other hook may make the same folders at the same moment
-                with contextlib.suppress(FileExistsError):
-                    spool.own_folder(self._folder)
-                    break
-            self._clean(self._now)
-            return self._made() or (self._took_over(self._now) and self._made())
-        except OSError:
-            return True
-
-    def give_back(self) -> None:
-        if self._path and self._now is not None:
-            _remove(self._path)
-
-    def _made(self) -> bool:
-        try:
-            os.close(os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-        except FileExistsError:
-            return False
-        return True
-
-    def _took_over(self, now: float) -> bool:
-        """Put an old claim out of the way; one that somebody else made meanwhile in its place is put back."""
-        if _is_held(self._path, now):
-            return False
-        aside = f"{self._path[:-4]}-{os.getpid()}-{time.monotonic_ns()}.tmp"
-        try:
-            os.rename(self._path, aside)
-        except FileNotFoundError:
-            return True
-        held = _is_held(aside, now)
-        if held:
-            os.rename(aside, self._path)
-        else:
-            _remove(aside)
-        return not held
-
-    def _clean(self, now: float) -> None:
-        with os.scandir(self._folder) as entries:
-            old = [one.path for one in entries if one.name.startswith(_PREFIX) and not _is_held(one.path, now, _OLD)]
-        for path in old:
-            _remove(path)
+def _claim(memory: Memory, agent: str, fired: Fired) -> str | None:
+    """The file that proves our right to answer, to be removed where the answer fails; None where somebody else has it. Where nothing
+    can be written, everybody answers: giving is what counts."""
+    # A moment that was set stands still: what is asked twice in it is no accident of two processes.
+    if not fired.session or memory.clock.fixed is not None:
+        return ""
+    folder, now = str(memory.workspace.machine / "hooks"), time.time()
+    event = repr((agent, fired.session, fired.kind, fired.prompt, fired.source))
+    name = hashlib.blake2b(event.encode("utf-8", "replace"), digest_size=12).hexdigest()
+    path = os.path.join(folder, f"{_PREFIX}{name}.tmp")
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+    except OSError:
+        return ""
+    try:
+        with os.scandir(folder) as entries:
+            claims = [entry.path for entry in entries if entry.name.startswith(_PREFIX)]
+        for claim in claims:
+            if not _is_held(claim, now, _OLD):
+                with contextlib.suppress(OSError):
+                    os.unlink(claim)
+        if not _is_held(path, now):
+            # Put an old claim out of the way; one that somebody else made meanwhile in its place is put back.
+            aside = f"{path[:-4]}-{os.getpid()}-{time.monotonic_ns()}.tmp"
+            with contextlib.suppress(FileNotFoundError):
+                os.rename(path, aside)
+                if _is_held(aside, now):
+                    os.rename(aside, path)
+                else:
+                    os.unlink(aside)
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    except FileExistsError:
+        return None
+    except OSError:
+        return ""
+    return path
 
 
 def _is_held(path: str, now: float, within: float = HELD) -> bool:
@@ -89,11 +144,6 @@ def _is_held(path: str, now: float, within: float = HELD) -> bool:
         return abs(now - os.lstat(path).st_mtime) < within
     except FileNotFoundError:
         return False
-
-
-def _remove(path: str) -> None:
-    with contextlib.suppress(OSError):
-        os.unlink(path)
 
 
 # How memory is put in front of an agent: marked as memory that may be old, as data and not as orders, so that it
@@ -140,83 +190,201 @@ def framed(text: str, above: str) -> str:
     return f"{OPENING}{above}{body}\n{CLOSING}"
 
 
-def answer_of(agent: str, fired: Fired, text: str) -> dict[str, Any]:
-    """What the agent wants to read on stdout."""
-    if agent == "cursor":
-        return {"continue": True, "additional_context": text} if fired.kind == PROMPT else {"additional_context": text}
-    return {"hookSpecificOutput": {"hookEventName": fired.name, "additionalContext": text}}
+def remember_delivered(memory: Memory, session: str, text: str) -> None:
+    """Note that a session was given the lines of a text."""
+    delivered = load_delivered(memory.workspace, session).with_lines(text)
+    save_delivered(memory.workspace, session, delivered, memory.clock.now().timestamp())
 
 
-# What an agent is told when one of its hooks fires.
+def undelivered(lines: Sequence[PieceLine], delivered: Delivered) -> list[PieceLine]:
+    """The lines without those that the session knows; none where nothing but headings would be left."""
+    known = delivered.knows(line.text for line in lines)
+    kept = [line for line, is_known in zip(lines, known, strict=True) if not is_known]
+    if len(kept) < len(lines):
+        kept = list(without_empty_sections(kept))
+    return kept if has_content(kept) else []
 
 
-def answer(memory: Memory, agent: str, event: dict[str, Any]) -> dict[str, Any] | None:
-    """What the agent is to read on its hook's stdout, as that agent wants it; None where there is nothing to say."""
-    if agent == "openclaw":
-        from nacre.hooks import openclaw
+# A session begins, comes back or was compacted: it is given its context, once.
 
-        return openclaw.answer(memory, event)
-    fired = read(event)
-    if fired is None or fired.sub_agent or not memory.config.hooks.enabled:
+_TWICE = 60.0  # seconds in which a second start of the same session means that the hook is registered twice
+
+
+def session_context(memory: Memory, fired: Fired) -> Given | None:
+    """The context of a session, and what is to be noted of it; None where it needs none.
+
+    A fork goes on with all that its session was given. So does one that is resumed: it is given what is new since, and everything
+    where nobody knows any more what it was given. After a compaction the beginning is gone, so it is given anew.
+    """
+    now = memory.clock.now().timestamp()
+    delivered = load_delivered(memory.workspace, fired.session)
+    if fired.source == "fork" or (fired.source in ("startup", "clear") and abs(now - delivered.at) < _TWICE):
         return None
-    if fired.kind not in (START, PROMPT):
-        if memory.scope.group is None:  # what is captured is the owner's to say
-            queue(memory, agent, fired)
+    budget = min(memory.config.hooks.session_tokens, memory.config.context.budget)
+    packed = memory.context(budget, all_files=True, here=fired.here or None, noted=False)
+    text = packed.text
+    if fired.source != "resume":
+        delivered = Delivered()
+    elif delivered.lines:
+        lines = undelivered([PieceLine(0, line) for line in text.split("\n")], delivered)
+        text = "\n".join(line.text for line in lines)
+    if not text:
         return None
-    claim = Claim(memory, agent, fired)
-    if not claim.take():
-        return None
+    save_delivered(memory.workspace, fired.session, delivered.with_lines(text, now), now)
+    about = {"budget": budget, "source": fired.source, "parts": _parts(packed.parts)}
+    if packed.project:
+        about["project"] = packed.project
+    return framed(text, notice(memory.clock, for_prompt=False)), about
+
+
+def _parts(parts: Sequence[PackedPart]) -> list[dict[str, Any]]:
+    return [{"path": part.path, "lines": [part.first, part.last], "tokens": part.tokens} for part in parts]
+
+
+# A prompt was sent: what memory knows about it, a few lines with their places, and nothing where it knows nothing.
+
+MAX_PASSAGES = 6  # passages that are looked at
+_FROM_BEST = 0.6  # of the best score, below which a passage is not what the prompt is about
+# Of a passage that was looked at by meaning too: the cosine below which it only happens to use some of the same words, unless it has
+# most of them, as a line in the midst of others may; and how much less than the usual score will do where words and meaning agree.
+_NEAR, _SOME, _MOST_WORDS, _AGREED = 0.35, 0.2, 0.6, 7 / 8
+_MOST_TERMS = 8
+_COMMAND = re.compile(r"\A\s*(?:/[\w:.-]+(?:\s|\Z)|[!$][\w.-])")
+_CODE = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
+_WORD = re.compile(r"[^\W\d_][\w.'-]*", re.ASCII)
+_LEAST_WORDS, _LEAST_HAN = 2, 3
+# What people say to keep an agent going: nothing in memory is about it.
+_FILLERS = frozenset(
+    "ok okay k yes yep yeah no nope sure fine good great nice cool perfect thanks thank you thx please pls continue go on ahead next proceed "
+    "do it that this again retry stop wait done right correct exactly lgtm and the a an now then so just hi hello hey".split()
+)
+_FILLERS_HAN = re.compile(
+    "没有问题|没问题|下一步|下一个|接着来|再来一次|再试一次|继续|好的|可以|是的|对的|不是|不对|不用|不要|谢谢|开始|重试|接着|停止|嗯嗯|收到|明白|知道了|做吧|来吧|行吧"
+    "|[好行对是不嗯啊哦吧了的呢吗请再来做你我就这那]"
+)
+
+
+def prompt_context(memory: Memory, fired: Fired, *, without: Container[str] = ()) -> Given:
+    """The lines that answer a prompt and that the session does not know yet, and what is to be noted of them; where there are none,
+    nothing and the reason. `without` names files that the agent is given by others."""
+    prompt = _CODE.sub(" ", fired.prompt).strip()
+    if not is_telling(prompt):
+        return _nothing("it says too little to look for", "内容太少，无从查找")
+    place = place_of(memory, None, fired.here or None) if memory.scope.group is None else SessionProject()
+    mode = _mode(memory)
     try:
-        made = _given(memory, fired)
-    except BaseException:
-        claim.give_back()  # whoever else was fired, or asks again without the daemon, may answer
-        raise
-    if made is None:
-        return None
-    text, about = made
-    note(memory, agent, fired, text, about)
-    return answer_of(agent, fired, text) if text else None
-
-
-def queue(memory: Memory, agent: str, fired: Fired) -> bool:
-    """Let the talk be captured by the next sync; at once where it ended, or where its agent is about to forget the beginning."""
-    from nacre.vault import spool
-
-    if not (memory.config.hooks.enabled and memory.config.hooks.capture):
-        return False
-    at = memory.clock.now().timestamp()
-    now = fired.kind in (COMPACT, END)
-    return spool.queue(str(memory.workspace.root), agent, fired.session, fired.transcript, at=at, now=now)
-
-
-def _given(memory: Memory, fired: Fired) -> tuple[str, dict[str, Any]] | None:
-    settings = memory.config.hooks
-    if fired.kind == START and settings.session_start:
-        from nacre.hooks.inject import session_context as given_at_start
-
-        return given_at_start(memory, fired)
-    if fired.kind == PROMPT and settings.prompt:
-        from nacre.hooks.inject import prompt_context as given_for_prompt
-
-        return given_for_prompt(memory, fired)
-    return None
-
-
-def note(memory: Memory, agent: str, fired: Fired, text: str, about: dict[str, Any]) -> None:
-    """For `nacre hook --last` and `nacre context --last`: what was given, when, by which hook and why; or why nothing was."""
-    from nacre.context.pack import tokens, weight
-    from nacre.vault import injected
-
-    if not memory.config.context.log:
-        return
-    told: dict[str, Any] = {
-        "at": memory.clock.now().isoformat(timespec="seconds"),
-        "scope": "main" if memory.scope.group is None else f"group:{memory.scope.group}",
-        "hook": fired.name,
-        "agent": agent,
-        "session": fired.session[:8],
+        found = hits_for(memory, prompt, place, mode, most=MAX_PASSAGES)
+    except BadInput:
+        return _nothing("no word in it can be looked for", "其中没有可查找的词")
+    except _TooMuch:
+        return _nothing("changed files are still being read", "有改动的文件仍在读取")
+    if not found:
+        return _nothing("nothing found", "没有找到相关内容")
+    best, floor = found[0].score, memory.config.hooks.prompt_score
+    fitting = [hit for hit in found if hit.score >= _FROM_BEST * best and _fits(hit, floor)]
+    if not fitting and best >= floor:
+        return _nothing("what was found shares words with it, and no meaning", "找到的内容只是用词相同，意思无关")
+    if not fitting:
+        return _nothing(f"best score {best:.2f}, below {floor:g}", f"最高得分 {best:.2f}，低于 {floor:g}")
+    hits = tuple(hit for hit in fitting if hit.path not in without)
+    delivered = load_delivered(memory.workspace, fired.session)
+    pieces = [
+        piece._replace(lines=tuple(new))
+        for piece in pieces_of(memory, hits, _superseded(memory, hits, delivered))
+        if (new := undelivered(piece.lines, delivered))
+    ]
+    if not pieces:
+        return _nothing("all of it was given before", "内容都已提供过")
+    above = notice(memory.clock, for_prompt=True)
+    budget = memory.config.hooks.prompt_tokens
+    packed = pack(pieces, max(budget - tokens(weight(OPENING + above + CLOSING) + 4), 0), lead="")
+    if not packed.text:
+        return _nothing(f"over the budget of {budget} tokens", f"超出 {budget} 个 token 的预算")
+    remember_delivered(memory, fired.session, packed.text)
+    about: dict[str, Any] = {
+        "budget": budget,
+        "mode": mode,
+        "parts": _parts(packed.parts),
+        "hits": [
+            {"citation": hit.citation, "score": round(hit.score, 3), "terms": _shared_terms(prompt, hit)}
+            for hit in hits
+            if any(_is_part_of(part, hit) for part in packed.parts)
+        ],
     }
-    if text:
-        injected.write_pack(memory.workspace, told | {"tokens": tokens(weight(text))} | about, text + "\n")
-    else:
-        injected.write_silence(memory.workspace, told | about)
+    if place.project:
+        about["project"] = place.project
+    return framed(packed.text, above), about
+
+
+def _nothing(english: str, chinese: str) -> Given:
+    return "", {"reason": say(english, chinese)}
+
+
+def _fits(hit: Hit, floor: float) -> bool:
+    """Whether a passage is good enough to be given unasked."""
+    if not (cosine := hit.parts.get("cosine", 0.0)):
+        return hit.score >= floor
+    covered, is_near = hit.parts.get("coverage", 0.0), cosine >= _NEAR
+    least = floor * _AGREED if is_near and covered >= _SOME else floor
+    return hit.score >= least and (is_near or covered >= _MOST_WORDS)
+
+
+def _is_part_of(part: PackedPart, hit: Hit) -> bool:
+    """Whether what was given is of this passage, and not of another one of its file."""
+    return part.path == hit.path and (not part.first or hit.start_line <= part.first <= hit.end_line)
+
+
+def _superseded(memory: Memory, hits: Sequence[Hit], delivered: Delivered) -> Superseded:
+    """How a line that no longer holds is given: with what holds instead, unless that is given or known anyway."""
+
+    def marked(line: str, closed: Closed) -> str | None:
+        words = memory.successor(closed)
+        if not words or any(words in hit.snippet for hit in hits) or not undelivered([PieceLine(0, words)], delivered):
+            return None
+        now = memory.redact(clean(words.replace("\r", " "))).text
+        return say(
+            f"{line} (superseded on {closed.until} by: {now})", f"{line}（已于 {closed.until} 被取代，现为：{now}）"
+        )
+
+    return marked
+
+
+def is_telling(prompt: str) -> bool:
+    """Whether a prompt says enough to look for: no command to the agent, no "ok", no 继续."""
+    if _COMMAND.match(prompt):
+        return False
+    words = {word.lower() for word in _WORD.findall(prompt)} - _FILLERS
+    return len(words) >= _LEAST_WORDS or sum(map(is_wide, _FILLERS_HAN.sub("", prompt))) >= _LEAST_HAN
+
+
+class _TooMuch(Exception):
+    """More files have changed than an agent would wait for. What was read of them is kept: the next prompt goes on from there."""
+
+
+def in_a_hurry(memory: Memory) -> None:
+    """Let a search read no more than one batch of changed files first. For a process that answers one prompt, and no other search."""
+
+    def enough(done: int, total: int) -> None:
+        if total > done:
+            raise _TooMuch
+
+    memory.keeper.each_batch = enough
+
+
+def _mode(memory: Memory) -> str:
+    """By words and meaning where the local models lie ready; loading them, or asking somebody over the network, would take too long."""
+    if "onnxruntime" not in sys.modules:
+        return "text"
+    embedder, _ = memory.embedder()
+    return "hybrid" if embedder is not None and embedder.provider == "local" else "text"
+
+
+def _shared_terms(prompt: str, hit: Hit) -> Sequence[str]:
+    """The words that a passage shares with the prompt."""
+    from nacre.text.tokens import query_tokens
+    from nacre.text.tokens import tokens as words_of
+
+    telling = frozenset(query_tokens(prompt)).intersection(words_of(f"{hit.heading} {hit.snippet}"))
+    words = (word for word in _WORD.findall(prompt) if (stems := words_of(word)) and telling.issuperset(stems))
+    pairs = (token for token in query_tokens(prompt) if len(token) > 1 and is_wide(token[0]) and token in telling)
+    return list(dict.fromkeys((*words, *pairs)))[:_MOST_TERMS]

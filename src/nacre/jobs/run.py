@@ -7,24 +7,21 @@ import datetime as dt
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nacre.clock import Clock
-from nacre.config.settings import Config
 from nacre.errors import BadInput, Locked, NacreError, NoWorkspace, PartlyDone
 from nacre.i18n import say
 from nacre.jobs import journal, schedule
 from nacre.jobs.due import PlannedRun, Rules, due, next_time, requested_run, rules
-from nacre.jobs.journal import JobRun, Result
+from nacre.jobs.journal import JobRun, Journal, Result
 from nacre.jobs.schedule import HEARTBEAT, ORGANISE, SYNC, TIDY, in_words
+from nacre.model.context import Context
 from nacre.model.workspace import Workspace
-from nacre.vault import disk
 from nacre.vault.lock import hold
 
 if TYPE_CHECKING:
-    from nacre.jobs.journal import Result
     from nacre.memory import Memory
 
 
@@ -37,14 +34,7 @@ class Outcome:
     reports: tuple[object, ...] = ()
 
 
-Work = Callable[[bool], Outcome]  # told whether it only shows what it would do
-
-
-def job_works(memory: Memory) -> Mapping[str, Work]:
-    """The work of each job by its name."""
-
-    does = {SYNC: run_sync, TIDY: run_tidy, ORGANISE: run_organise, HEARTBEAT: run_heartbeat}
-    return {name: partial(work, memory) for name, work in does.items()}
+Work = Callable[[bool], Outcome]  # takes whether it only shows what it would do
 
 
 def run_sync(memory: Memory, dry_run: bool) -> Outcome:
@@ -53,22 +43,22 @@ def run_sync(memory: Memory, dry_run: bool) -> Outcome:
     count, unread = len(report.sections), len(report.unreadable)
     if report.paused:
         return Outcome("nothing", say("Capture is paused.", "采集已暂停。"), (report,))
-    said = say(f"Sections written: {count}.", f"写入 {count} 段。") if count else ""
+    parts = [say(f"Sections written: {count}.", f"写入 {count} 段。")] if count else []
     if unread:
-        said += " " * bool(said) + say(f"Transcripts that cannot be read: {unread}.", f"{unread} 个会话文件无法读取。")
+        parts.append(say(f"Transcripts that cannot be read: {unread}.", f"{unread} 个会话文件无法读取。"))
     result: Result = "partly" if unread else "done" if count else "nothing"
-    return Outcome(result, said or say("Nothing new was said.", "没有新的对话。"), (report,))
+    return Outcome(result, " ".join(parts) or say("Nothing new was said.", "没有新的对话。"), (report,))
 
 
 def run_tidy(memory: Memory, dry_run: bool) -> Outcome:
     """Tidy; where daily logs are kept for decay, that too."""
-    reports: list[object] = [night := memory.tidy(dry_run=dry_run)]
-    changes, left = len(night.steps), len(night.left)
-    if memory.config.tidy.retention == "decay":
-        reports.append(faded := memory.decay(dry_run=dry_run))
-        changes += len(faded.steps) if faded.changed else 0
-        left += len(faded.left)
-    return _changes_outcome(changes, left, tuple(reports))
+    tidied = memory.tidy(dry_run=dry_run)
+    changes, left, reports = len(tidied.steps), len(tidied.left), (tidied,)
+    if memory.config.tidy.retention != "decay":
+        return _changes_outcome(changes, left, reports)
+    decayed = memory.decay(dry_run=dry_run)
+    changes += len(decayed.steps) if decayed.changed else 0
+    return _changes_outcome(changes, left + len(decayed.left), (*reports, decayed))
 
 
 def run_organise(memory: Memory, dry_run: bool) -> Outcome:
@@ -86,195 +76,110 @@ def _changes_outcome(changes: int, left: int, reports: tuple[object, ...]) -> Ou
     return Outcome("nothing", say("Nothing changed.", "没有变更。"), reports)
 
 
-# The light look every half hour: what expired goes, what is nominated is told.
-
-
-@dataclass(frozen=True)
-class HeartbeatFindings:
-    """What a look found: cached sessions that expired, checkpoints newly nominated, jobs that fail, what stops one."""
-
-    expired: int = 0
-    nominated: int = 0
-    failing: tuple[str, ...] = ()
-    stopped: tuple[str, ...] = ()
-
-
 def run_heartbeat(memory: Memory, dry_run: bool) -> Outcome:
-    """Look, and set right what costs nothing."""
-
-    found = HeartbeatFindings(
-        _expire_caches(memory, dry_run=dry_run),
-        _nominate(memory, dry_run=dry_run),
-        _failing_jobs(memory),
-        _stopped_reasons(memory),
-    )
-    told = [
-        (found.expired, say("sessions expired", "过期会话缓存")),
-        (found.nominated, say("nominated for promotion", "晋升候选")),
-    ]
-    parts = [f"{words} {count}" for count, words in told if count]
-    if found.failing:
-        parts.append(say("failing: ", "失败任务：") + say(", ", "、").join(found.failing))
-    parts += [one.rstrip(".。") for one in found.stopped]
-    if not parts:
-        return Outcome("nothing", say("All is well.", "一切正常。"), (found,))
-    sentence = say(", ", "，").join(parts) + say(".", "。")
-    changed = found.expired or found.nominated
-    result: Result = "partly" if found.stopped else "done" if changed else "nothing"
-    return Outcome(result, sentence[0].upper() + sentence[1:], (found,))
-
-
-def _expire_caches(memory: Memory, *, dry_run: bool) -> int:
-    """Take away the caches of sessions that are over, by the clock of the machine: a pretended moment deletes nothing."""
-    from nacre.vault.cache import open_cache, read_values, sweep_cache
-
-    try:
-        cache = open_cache("default", memory.config.cache, memory.clock)
-        read_values(cache)  # refuses a folder that is somebody else's
-    except NacreError:
-        return 0
-    return sweep_cache(cache.folder, cache.max_age, dry_run=dry_run)
-
-
-def _nominate(memory: Memory, *, dry_run: bool) -> int:
-    """Write the report of promotion when somebody is nominated whom it does not name yet."""
-    from nacre.layers.promote import nominees
-    from nacre.vault import disk
-
-    found, _ = nominees(memory.opened)
-    if not found:
-        return 0
-    told = (disk.read_bytes(memory.workspace.root / "promote_report.md") or b"").decode("utf-8", "replace")
-    paths = [memory.workspace.relative(one.family.lead.path) for one in found]
-    new = sum(f"\n## {path}\n" not in told for path in paths)
-    if new and not dry_run:
+    """The light look every half hour: caches of sessions that are over go, checkpoints newly nominated for promotion are reported, and
+    it says which jobs fail and what stops the organising of the layers."""
+    expired = memory.expire_caches(dry_run=dry_run)
+    report = memory.workspace.root / "promote_report.md"
+    known = report.read_text("utf-8", errors="replace") if report.is_file() else ""
+    nominated = sum(f"\n## {path}\n" not in known for path in memory.nominees())
+    if nominated and not dry_run:
         memory.promote()
-    return new
+    failing = [name for name in schedule.JOB_NAMES if journal.read_journal(memory.workspace).failures(name)]
+    stopped = [problem.message.rstrip(".。") for problem in memory.count_problems()]
+    parts = [say(f"sessions expired {expired}", f"过期会话缓存 {expired}")] if expired else []
+    parts += [say(f"nominated for promotion {nominated}", f"晋升候选 {nominated}")] if nominated else []
+    parts += [say("failing: ", "失败任务：") + say(", ", "、").join(failing)] if failing else []
+    parts += stopped
+    if not parts:
+        return Outcome("nothing", say("All is well.", "一切正常。"))
+    sentence = say(", ", "，").join(parts) + say(".", "。")
+    result: Result = "partly" if stopped else "done" if expired or nominated else "nothing"
+    return Outcome(result, sentence[0].upper() + sentence[1:])
 
 
-def _stopped_reasons(memory: Memory) -> tuple[str, ...]:
-    """Counts that cannot be read let every run go through, and organise nothing."""
-    from nacre.vault.problems import count_problems
-
-    return tuple(one.message for one in count_problems(memory.workspace, memory.config))
-
-
-def _failing_jobs(memory: Memory) -> tuple[str, ...]:
-    from nacre.jobs.journal import read_journal
-    from nacre.jobs.schedule import JOB_NAMES
-
-    known = read_journal(memory.workspace)
-    return tuple(name for name in JOB_NAMES if known.failures(name))
-
-
-# Running jobs: one runner at a time in a workspace, every run in the journal, a run that broke off noticed by the
-# next.
-
-_MACHINE_ID_FILES = (Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id"))
+_WORKS = {SYNC: run_sync, TIDY: run_tidy, ORGANISE: run_organise, HEARTBEAT: run_heartbeat}
 
 
 @dataclass(frozen=True)
 class Runner:
-    """What a runner works with."""
+    """A workspace and the work of each of its jobs by name."""
 
-    workspace: Workspace
-    config: Config
-    clock: Clock
+    context: Context
     works: Mapping[str, Work]
 
     @property
     def rules(self) -> Rules:
-        return rules(self.config.jobs, machine_id())
+        return rules(self.context.config.jobs, journal.machine_id())
 
+    @property
     def jobs(self) -> tuple[schedule.Job, ...]:
-        return schedule.jobs(self.config, self.clock)
+        return schedule.jobs(self.context.config, self.context.clock)
+
+    def job(self, name: str) -> schedule.Job:
+        for job in self.jobs:
+            if job.name == name:
+                return job
+        raise BadInput(
+            f'There is no job "{name}"; there are: {", ".join(schedule.JOB_NAMES)}.',
+            f"没有名为“{name}”的任务；现有：{'、'.join(schedule.JOB_NAMES)}。",
+        )
 
 
 @dataclass(frozen=True)
 class JobReport:
-    """A run that was made. A trouble is what it failed with."""
+    """A run that was made, and the error that it failed with."""
 
     run: PlannedRun
     outcome: Outcome
     started: dt.datetime
     seconds: float | None = None
-    trouble: BaseException | None = None
+    error: BaseException | None = None
     dry_run: bool = False
 
 
 def runner_for(memory: Memory) -> Runner:
     if memory.scope.group is not None:
-        raise BadInput(say("In a group no jobs run; leave the scope out.", "群组范围内不运行任务；请去掉范围。"))
-    return Runner(memory.workspace, memory.config, memory.clock, job_works(memory))
+        raise BadInput("In a group no jobs run; leave the scope out.", "群组范围内不运行任务；请去掉范围。")
+    return Runner(memory.opened, {name: partial(work, memory) for name, work in _WORKS.items()})
 
 
-@cache
-def machine_id() -> str:
-    """What tells this machine from others."""
-    for path in _MACHINE_ID_FILES:
-        with contextlib.suppress(OSError, UnicodeDecodeError):
-            if known := path.read_text(encoding="ascii").strip():
-                return known
-    return disk.host_name()
-
-
-def run_named(desk: Runner, name: str, *, dry_run: bool = False) -> JobReport:
+def run_named(runner: Runner, name: str, *, dry_run: bool = False) -> JobReport:
     """Run one job now, whether it is due or not; `Locked` when jobs of this workspace run already."""
-    job = _job_named(desk, name)
+    job, now = runner.job(name), runner.context.clock.now()
     if dry_run:
-        return _dry_run(desk, requested_run(job, desk.clock.now(), journal.read_journal(desk.workspace)))
-    return run_all(desk, lambda known: [requested_run(job, desk.clock.now(), known)])[0]
+        planned = requested_run(job, now, journal.read_journal(runner.context.workspace))
+        return JobReport(planned, runner.works[name](True), now, dry_run=True)
+    return run_planned(runner, lambda known: [requested_run(job, now, known)])[0]
 
 
-def run_if_due(desk: Runner, name: str) -> tuple[JobReport, ...]:
-    """Run one job unless its last time was run for: what a scheduler asks for beside other runners. Its own delay is enough."""
-    job = _job_named(desk, name)
-
-    def wanted(known: journal.Journal) -> list[PlannedRun]:
-        run = requested_run(job, desk.clock.now(), known)
-        return [run] if run.window else []
-
-    return run_all(desk, wanted) if wanted(journal.read_journal(desk.workspace)) else ()
+def run_due(runner: Runner, name: str | None = None) -> tuple[JobReport, ...]:
+    """Run what is due, or one job unless its last time was run for: what a scheduler asks for beside other runners, its own delay
+    being enough. Without anything due nothing is locked and nothing is written."""
+    return run_planned(runner, partial(_due, runner, name)) if due_now(runner, name) else ()
 
 
-def _job_named(desk: Runner, name: str) -> schedule.Job:
-    for job in desk.jobs():
-        if job.name == name:
-            return job
-    raise BadInput(
-        say(
-            f'There is no job "{name}"; there are: {", ".join(schedule.JOB_NAMES)}.',
-            f"没有名为“{name}”的任务；现有：{'、'.join(schedule.JOB_NAMES)}。",
-        )
-    )
+def due_now(runner: Runner, name: str | None = None) -> list[PlannedRun]:
+    """What `run_due` would run."""
+    return _due(runner, name, journal.read_journal(runner.context.workspace))
 
 
-def run_due(desk: Runner) -> tuple[JobReport, ...]:
-    """Run what is due. Without anything due nothing is locked and nothing is written."""
-    if not due_now(desk):
-        return ()
-    return run_all(desk, lambda known: due(desk.clock.now(), known, desk.jobs(), desk.rules))
-
-
-def due_now(desk: Runner, name: str | None = None) -> list[PlannedRun]:
-    """What `run_due`, or for one job `run_if_due`, would run."""
-    known, now = journal.read_journal(desk.workspace), desk.clock.now()
+def _due(runner: Runner, name: str | None, known: Journal) -> list[PlannedRun]:
+    now = runner.context.clock.now()
     if name is None:
-        return due(now, known, desk.jobs(), desk.rules)
-    run = requested_run(_job_named(desk, name), now, known)
-    return [run] if run.window else []
+        return due(now, known, runner.jobs, runner.rules)
+    planned = requested_run(runner.job(name), now, known)
+    return [planned] if planned.window else []
 
 
-def run_all(desk: Runner, wanted: Callable[[journal.Journal], Sequence[PlannedRun]]) -> tuple[JobReport, ...]:
-    """Run what is wanted once nobody else runs anything: what another runner did meanwhile stands in the journal by then."""
-    with _hold_jobs_lock(desk.workspace):
-        known = journal.read_journal(desk.workspace)
-        for one in known.unfinished():  # we hold the lock, so that nobody is at work on it
+def run_planned(runner: Runner, plan: Callable[[Journal], Sequence[PlannedRun]]) -> tuple[JobReport, ...]:
+    """Run what is planned once nobody else runs anything: what another runner did meanwhile stands in the journal by then."""
+    workspace = runner.context.workspace
+    with _hold_jobs_lock(workspace):
+        for run in journal.read_journal(workspace).unfinished():  # we hold the lock, so that nobody is at work on it
             said = say("It broke off before its end.", "中途中断，未能完成。")
-            journal.end_run(desk.workspace, one, one.started, "failed", said=said)
-        if known.unfinished():
-            known = journal.read_journal(desk.workspace)
-        return tuple(_run_job(desk, run) for run in wanted(known))
+            journal.end_run(workspace, run, run.started, "failed", said=said)
+        return tuple(_run_job(runner, planned) for planned in plan(journal.read_journal(workspace)))
 
 
 @contextlib.contextmanager
@@ -282,20 +187,19 @@ def _hold_jobs_lock(workspace: Workspace) -> Iterator[None]:
     path = lock_file(workspace)
     if not workspace.root.is_dir():  # the lock would make it again
         raise NoWorkspace(
-            say(f"{workspace.root} is gone; its jobs do not run.", f"{workspace.root} 已不存在；其任务不会运行。")
+            f"{workspace.root} is gone; its jobs do not run.", f"{workspace.root} 已不存在；其任务不会运行。"
         )
     with contextlib.ExitStack() as stack:
         try:
             stack.enter_context(hold(path, timeout=0))
-        except Locked as trouble:
-            pid = _lock_holder(path)
-            who, whose = (f" (process {pid})", f"（进程 {pid}）") if pid else ("", "")
-            raise Locked(
-                say(
-                    f"Jobs of {workspace.root} are running already{who}; this run leaves it to them.",
-                    f"{workspace.root} 的任务正在运行{whose}；本次不再重复。",
-                )
-            ) from trouble
+        except Locked as error:
+            with contextlib.suppress(OSError, ValueError, IndexError):
+                pid = path.read_text(encoding="ascii").split()[0]
+                raise Locked(
+                    f"Jobs of {workspace.root} are running already (process {pid}); this run leaves it to them.",
+                    f"{workspace.root} 的任务正在运行（进程 {pid}）；本次不再重复。",
+                ) from error
+            raise
         yield
 
 
@@ -303,51 +207,34 @@ def lock_file(workspace: Workspace) -> Path:
     return workspace.machine / "jobs.lock"
 
 
-def _lock_holder(path: Path) -> str | None:
+def _run_job(runner: Runner, planned: PlannedRun) -> JobReport:
+    workspace, clock = runner.context.workspace, runner.context.clock
+    now, begun = clock.now(), time.monotonic()
+    run = journal.begin_run(
+        workspace, planned.job, now, window=planned.window, attempt=planned.attempt, why=planned.why
+    )
+    error: BaseException | None = None
     try:
-        return path.read_text(encoding="ascii").split()[0]
-    except (OSError, ValueError, IndexError):
-        return None
-
-
-def _run_job(desk: Runner, run: PlannedRun) -> JobReport:
-    now = desk.clock.now()
-    begun = time.monotonic()
-    ran = journal.begin_run(desk.workspace, run.job, now, window=run.window, attempt=run.attempt, why=run.why)
-    trouble: BaseException | None = None
-    try:
-        outcome = desk.works[run.job](False)
-    except PartlyDone as told:
-        outcome = Outcome("partly", str(told))
+        outcome = runner.works[planned.job](False)
+    except PartlyDone as partly:
+        outcome = Outcome("partly", str(partly))
     except (Exception, KeyboardInterrupt, SystemExit) as failed:  # noqa: BLE001 - the journal tells, the caller decides
-        trouble, outcome = failed, Outcome("failed", _error_sentence(failed))
+        # In our own words alone: an error that we do not know could quote anything.
+        said = say(f"An unexpected error: {type(failed).__name__}.", f"意外错误：{type(failed).__name__}。")
+        if isinstance(failed, KeyboardInterrupt | SystemExit):
+            said = say("It was interrupted.", "已被中断。")
+        error, outcome = failed, Outcome("failed", str(failed) if isinstance(failed, NacreError) else said)
     # A clock that stands still makes a run repeatable, its length too.
-    seconds = 0.0 if desk.clock.fixed else time.monotonic() - begun
-    ended = journal.end_run(desk.workspace, ran, desk.clock.now(), outcome.result, seconds=seconds, said=outcome.said)
-    if isinstance(trouble, KeyboardInterrupt | SystemExit):
-        raise trouble
-    return JobReport(run, outcome, now, ended.seconds, trouble)
-
-
-def _dry_run(desk: Runner, run: PlannedRun) -> JobReport:
-    return JobReport(run, desk.works[run.job](True), desk.clock.now(), dry_run=True)
-
-
-def _error_sentence(trouble: BaseException) -> str:
-    """What went wrong, in our own words alone: an error that we do not know could quote anything."""
-    if isinstance(trouble, NacreError):
-        return str(trouble)
-    if isinstance(trouble, KeyboardInterrupt | SystemExit):
-        return say("It was interrupted.", "已被中断。")
-    return say(f"An unexpected error: {type(trouble).__name__}.", f"意外错误：{type(trouble).__name__}。")
-
-
-# How each job stands: when it runs, what came of the last run, when it runs next, since when it fails.
+    seconds = 0.0 if clock.fixed else time.monotonic() - begun
+    ended = journal.end_run(workspace, run, clock.now(), outcome.result, seconds=seconds, said=outcome.said)
+    if isinstance(error, KeyboardInterrupt | SystemExit):
+        raise error
+    return JobReport(planned, outcome, now, ended.seconds, error)
 
 
 @dataclass(frozen=True)
 class JobState:
-    """One job. `next` is none when it never runs by itself."""
+    """When a job runs, what came of the last run, when it runs next (none when it never runs by itself), since when it fails."""
 
     name: str
     expressions: tuple[str, ...]
@@ -359,23 +246,44 @@ class JobState:
     failing_since: dt.datetime | None = None
     failures: int = 0
 
+    def as_plain(self) -> dict[str, Any]:
+        last = self.last
+        broke_off = last is not None and last.result is None and not self.running
+        return {
+            "name": self.name,
+            "expressions": list(self.expressions),
+            "when": self.words,
+            "running": self.running,
+            "due": self.due,
+            "last": _iso(last.started if last else None),
+            "result": ("failed" if broke_off else last.result) if last else None,
+            "seconds": last.seconds if last else None,
+            "said": last.said if last else "",
+            "window": _iso(last.window if last else None),
+            "attempt": last.attempt if last else None,
+            "next": _iso(self.next),
+            "failingSince": _iso(self.failing_since),
+            "failures": self.failures,
+        }
+
+
+def _iso(moment: dt.datetime | None) -> str | None:
+    return moment.isoformat(timespec="seconds") if moment else None
+
 
 def job_states(memory: Memory) -> list[JobState]:
     """Every job as it stands; `BadSetting` when the settings of one cannot be understood."""
-    known = journal.read_journal(memory.workspace)
-    now = memory.clock.now()
-    given = rules(memory.config.jobs, machine_id())
-    jobs = schedule.jobs(memory.config, memory.clock)
-    waiting = {run.job for run in due(now, known, jobs, given)}
-    found: list[JobState] = []
-    for job in jobs:
+    known, now = journal.read_journal(memory.workspace), memory.clock.now()
+    runner = Runner(memory.opened, {})
+    waiting = {planned.job for planned in due(now, known, runner.jobs, runner.rules)}
+    states: list[JobState] = []
+    for job in runner.jobs:
         runs = known.of(job.name)
         last = runs[-1] if runs else None
-        running = last is not None and last.result is None and is_at_work(last)
-        broke_off = [one for one in runs[-1:] if one.result is None and not running]
-        failed = [*known.failures(job.name), *broke_off]
-        coming = next_time(job, now, known, given)
-        found.append(
+        running = last is not None and last.is_at_work
+        failed = known.failures(job.name) + [run for run in runs[-1:] if run.result is None and not running]
+        coming = next_time(job, now, known, runner.rules)
+        states.append(
             JobState(
                 job.name,
                 job.expressions,
@@ -388,34 +296,4 @@ def job_states(memory: Memory) -> list[JobState]:
                 failures=len(failed),
             )
         )
-    return found
-
-
-def is_at_work(ran: JobRun) -> bool:
-    """Whether the process of a run without an end still lives; of another machine nobody knows."""
-    pid, host, boot = ran.process
-    if host != disk.host_name():
-        return True
-    return boot == disk.boot_id() and disk.is_alive(pid)
-
-
-def job_state_as_plain(one: JobState) -> dict[str, Any]:
-    """A job's state as plain values."""
-    last = one.last
-    broke_off = last is not None and last.result is None and not one.running
-    return {
-        "name": one.name,
-        "expressions": list(one.expressions),
-        "when": one.words,
-        "running": one.running,
-        "due": one.due,
-        "last": last.started.isoformat(timespec="seconds") if last else None,
-        "result": ("failed" if broke_off else last.result) if last else None,
-        "seconds": last.seconds if last else None,
-        "said": last.said if last else "",
-        "window": last.window.isoformat(timespec="seconds") if last and last.window else None,
-        "attempt": last.attempt if last else None,
-        "next": one.next.isoformat(timespec="seconds") if one.next else None,
-        "failingSince": one.failing_since.isoformat(timespec="seconds") if one.failing_since else None,
-        "failures": one.failures,
-    }
+    return states

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import heapq
 import os
@@ -18,8 +19,6 @@ from nacre.errors import BadSetting
 from nacre.i18n import language, say
 
 SYNC, TIDY, ORGANISE, HEARTBEAT = JOB_NAMES = ("memory-sync", "memory-tidy", "organise", "heartbeat")
-OFF_WORDS = ("", "off")
-_TIME = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)")
 _LOCALTIME = Path("/etc/localtime")
 _LARGEST_CHANGE = dt.timedelta(hours=3)  # no clock is put back by more
 # How far back the last time of an expression may lie, tried one after the other: most are found in the first.
@@ -37,32 +36,25 @@ class Job:
 
 def jobs(config: Config, clock: Clock) -> tuple[Job, ...]:
     """Every job as the settings want it; `BadSetting` names the one that cannot be understood."""
-    where = zone_of(clock)
-    return tuple(Job(name, expressions(config, name), where) for name in JOB_NAMES)
+    zone = zone_of(clock)
+    return tuple(Job(name, expressions(config, name), zone) for name in JOB_NAMES)
 
 
 def expressions(config: Config, name: str) -> tuple[str, ...]:
     """The cron expressions of a job; several where its times differ in their minutes."""
     wanted = config.jobs
-    if name == SYNC:
-        return (
-            _checked("jobs.sync", wanted.sync)
-            if wanted.sync is not None
-            else _times_of_day("sync.times", config.sync.times)
-        )
-    if name == TIDY:
-        return (
-            _checked("jobs.tidy", wanted.tidy)
-            if wanted.tidy is not None
-            else _times_of_day("tidy.time", [config.tidy.time])
-        )
-    return _checked(f"jobs.{name}", wanted.organise if name == ORGANISE else wanted.heartbeat)
+    if name == SYNC and wanted.sync is None:
+        return _times_of_day("sync.times", config.sync.times)
+    if name == TIDY and wanted.tidy is None:
+        return _times_of_day("tidy.time", [config.tidy.time])
+    setting = {SYNC: "sync", TIDY: "tidy"}.get(name, name)
+    return _checked(f"jobs.{setting}", getattr(wanted, setting))
 
 
 def _checked(setting: str, expression: str) -> tuple[str, ...]:
     from cronsim import CronSim, CronSimError
 
-    if expression.strip().lower() in OFF_WORDS:
+    if expression.strip().lower() in ("", "off"):
         return ()
     fields = " ".join(expression.split())
     try:
@@ -72,25 +64,21 @@ def _checked(setting: str, expression: str) -> tuple[str, ...]:
     except (CronSimError, ValueError):
         pass
     raise BadSetting(
-        say(
-            f'{setting} is "{expression}", which is no cron expression that ever comes; write five fields such as "0 3 * * *", or "off".',
-            f"{setting} 为“{expression}”，不是会触发的 cron 表达式；请写五个字段，例如“0 3 * * *”，或写“off”。",
-        )
+        f'{setting} is "{expression}", which is no cron expression that ever comes; write five fields such as "0 3 * * *", or "off".',
+        f"{setting} 为“{expression}”，不是会触发的 cron 表达式；请写五个字段，例如“0 3 * * *”，或写“off”。",
     )
 
 
 def _times_of_day(setting: str, times: Sequence[str]) -> tuple[str, ...]:
     """Times of the day as expressions: one for each minute that they share."""
-    hours: dict[int, set[int]] = {}
+    hours: defaultdict[int, set[int]] = defaultdict(set)
     for time in times:
-        if not (found := _TIME.fullmatch(str(time).strip())):
+        if not (match := re.fullmatch(r"([01]?\d|2[0-3]):([0-5]\d)", str(time).strip())):
             raise BadSetting(
-                say(
-                    f'{setting} holds "{time}", which is no time of day; write it as 14:00.',
-                    f"{setting} 中的“{time}”不是时刻；请写成 14:00。",
-                )
+                f'{setting} holds "{time}", which is no time of day; write it as 14:00.',
+                f"{setting} 中的“{time}”不是时刻；请写成 14:00。",
             )
-        hours.setdefault(int(found[2]), set()).add(int(found[1]))
+        hours[int(match[2])].add(int(match[1]))
     return tuple(f"{minute} {','.join(map(str, sorted(at)))} * * *" for minute, at in sorted(hours.items()))
 
 
@@ -98,7 +86,7 @@ def windows(job: Job, after: dt.datetime) -> Iterator[dt.datetime]:
     """The times of a job after a moment, in UTC, each once. A time of the day that the clock skips comes when it has skipped it,
     one that it repeats comes the first time; what runs by the hour or the minute comes as often as the clock shows it."""
     last = after.astimezone(dt.UTC)
-    for moment in heapq.merge(*(_moments(one, job.zone, last) for one in job.expressions)):
+    for moment in heapq.merge(*(_moments(expression, job.zone, last) for expression in job.expressions)):
         if moment > last:
             yield moment
             last = moment
@@ -111,30 +99,23 @@ def _moments(expression: str, zone: dt.tzinfo, after: dt.datetime) -> Iterator[d
 
     minute, hour = expression.split(" ")[:2]
     by_the_day = not minute.startswith("*") and not hour.startswith("*")
-    coming: list[dt.datetime] = []
-    try:
-        for wall in CronSim(expression, _walk_start(zone, after)):
-            first, again = _instants(wall, zone)
-            if first is None and by_the_day:
-                first = _after_the_gap(wall, zone)
-            # A repeated time waits until the times between are given.
-            while first and coming and coming[0] < first:
-                yield heapq.heappop(coming)
-            if first:
-                heapq.heappush(coming, first)
-            if again and not by_the_day:
-                heapq.heappush(coming, again)
-            while first and coming and coming[0] <= first:
-                yield heapq.heappop(coming)
-    except (OverflowError, ValueError):  # the calendar ends
-        return
-
-
-def _walk_start(zone: dt.tzinfo, after: dt.datetime) -> dt.datetime:
-    """Where the walk begins: at what the clock shows, or some hours before where it changes just now."""
-    wall = after.astimezone(zone).replace(tzinfo=None, fold=0)
+    # From what the clock shows, or some hours before where it changes just now.
+    start = after.astimezone(zone).replace(tzinfo=None, fold=0)
     offsets = {(after + hours).astimezone(zone).utcoffset() for hours in (-_LARGEST_CHANGE, _LARGEST_CHANGE)}
-    return wall if len(offsets) == 1 else wall - _LARGEST_CHANGE
+    coming: list[dt.datetime] = []
+    for wall in CronSim(expression, start if len(offsets) == 1 else start - _LARGEST_CHANGE):
+        first, again = _instants(wall, zone)
+        if first is None and by_the_day:
+            while first is None:  # after the gap
+                wall += dt.timedelta(minutes=1)  # noqa: PLW2901 - the time that the clock shows next
+                first = _instants(wall, zone)[0]
+        if first is None:
+            continue
+        heapq.heappush(coming, first)
+        if again and not by_the_day:
+            heapq.heappush(coming, again)  # waits until the times between are given
+        while coming and coming[0] <= first:
+            yield heapq.heappop(coming)
 
 
 def _instants(wall: dt.datetime, zone: dt.tzinfo) -> tuple[dt.datetime | None, dt.datetime | None]:
@@ -145,27 +126,17 @@ def _instants(wall: dt.datetime, zone: dt.tzinfo) -> tuple[dt.datetime | None, d
     return first, again if again != first else None
 
 
-def _after_the_gap(wall: dt.datetime, zone: dt.tzinfo) -> dt.datetime | None:
-    while (found := _instants(wall, zone)[0]) is None:
-        wall += dt.timedelta(minutes=1)
-    return found
-
-
 def latest(job: Job, now: dt.datetime) -> dt.datetime | None:
     """The last time of a job up to a moment; none when there was none for years."""
-    moment = now.astimezone(dt.UTC)
+    now = now.astimezone(dt.UTC)
     for span in _SPANS:
-        found = None
-        try:
-            begin = moment - span
-        except OverflowError:
-            return None
-        for one in windows(job, begin):
-            if one > moment:
+        last = None
+        for window in windows(job, now - span):
+            if window > now:
                 break
-            found = one
-        if found:
-            return found
+            last = window
+        if last:
+            return last
     return None
 
 
@@ -187,42 +158,31 @@ def zone_of(clock: Clock) -> dt.tzinfo:
                 return ZoneInfo(name)
         except (OSError, ValueError, KeyError):  # a rule such as CET-1CEST, or a file that is not there
             continue
-    try:
-        with _LOCALTIME.open("rb") as file:
-            return ZoneInfo.from_file(file) if not named else _offset(clock)
-    except (OSError, ValueError):
-        return _offset(clock)
-
-
-def _offset(clock: Clock) -> dt.tzinfo:
+    with contextlib.suppress(OSError, ValueError):
+        if not named:
+            with _LOCALTIME.open("rb") as file:
+                return ZoneInfo.from_file(file)
     return clock.now().tzinfo or dt.UTC
-
-
-# The times of a job in words, for people.
-
-_EVERY_MINUTES = re.compile(r"\*/(\d+) \* \* \* \*")
-_HOURLY = re.compile(r"(\d+) \* \* \* \*")
-_DAILY = re.compile(r"(\d+) ([\d,]+) \* \* \*")
 
 
 def in_words(expressions: tuple[str, ...]) -> str:
     """When a job runs; an expression that is not of the usual kinds is told as it stands."""
     if not expressions:
         return say("only when asked", "仅在要求时")
-    daily = [_DAILY.fullmatch(one) for one in expressions]
+    daily = [re.fullmatch(r"(\d+) ([\d,]+) \* \* \*", expression) for expression in expressions]
     if all(daily):
-        times = sorted(f"{int(hour):02}:{int(one[1]):02}" for one in daily if one for hour in one[2].split(","))
+        times = sorted(f"{int(hour):02}:{int(match[1]):02}" for match in daily if match for hour in match[2].split(","))
         return say(f"daily at {', '.join(times)}", f"每天 {'、'.join(times)}")
-    return say("; ", "；").join(_expression_in_words(one) for one in expressions)
+    return say("; ", "；").join(map(_expression_in_words, expressions))
 
 
 def _expression_in_words(expression: str) -> str:
     if expression == "* * * * *":
         return say("every minute", "每分钟")
-    if found := _EVERY_MINUTES.fullmatch(expression):
-        return say(f"every {found[1]} minutes", f"每 {found[1]} 分钟")
-    if found := _HOURLY.fullmatch(expression):
-        return say(f"hourly, at minute {found[1]}", f"每小时第 {found[1]} 分")
+    if match := re.fullmatch(r"\*/(\d+) \* \* \* \*", expression):
+        return say(f"every {match[1]} minutes", f"每 {match[1]} 分钟")
+    if match := re.fullmatch(r"(\d+) \* \* \* \*", expression):
+        return say(f"hourly, at minute {match[1]}", f"每小时第 {match[1]} 分")
     if language() == "zh":
         return expression  # there is no library that says it in Chinese
     from cronsim.explain import explain
@@ -257,110 +217,99 @@ class Times:
     def names_days(self) -> bool:
         return self.days != DAYS and self.weekdays != WEEKDAYS
 
+    @property
+    def day_sets(self) -> list[tuple[frozenset[int], frozenset[int]]]:
+        """Days of the month with weekdays; where cron means "either", each alone."""
+        if self.names_days and not self.both:
+            return [(self.days, WEEKDAYS), (DAYS, self.weekdays)]
+        return [(self.days, self.weekdays)]
+
 
 def parse_cron(expression: str) -> Times:
     """The expression as sets; `BadSetting` for what only our own scheduler understands."""
     from cronsim import CronSim
 
-    found = CronSim(expression, dt.datetime(2026, 1, 1, tzinfo=dt.UTC))
-    weekdays: set[object] = set(found.weekdays)
-    if any(not isinstance(one, int) or one < 0 for one in (*found.days, *weekdays)):  # the last Friday, the last day
+    cron = CronSim(expression, dt.datetime(2026, 1, 1, tzinfo=dt.UTC))
+    days: set[object] = {*cron.days, *cron.weekdays}
+    if any(not isinstance(day, int) or day < 0 for day in days):  # the last Friday, the last day
         raise _not_expressible(expression)
-    return Times(
-        expression.upper(),
-        frozenset(found.minutes),
-        frozenset(found.hours),
-        frozenset(found.days),
-        frozenset(found.months),
-        frozenset(one % 7 for one in weekdays if isinstance(one, int)),
-        both=found.day_and,
+    fields = (
+        cron.minutes,
+        cron.hours,
+        cron.days,
+        cron.months,
+        {day % 7 for day in cron.weekdays if isinstance(day, int)},
     )
+    minutes, hours, month_days, months, weekdays = (frozenset(field) for field in fields)
+    return Times(expression.upper(), minutes, hours, month_days, months, weekdays, both=cron.day_and)
 
 
 def _not_expressible(expression: str) -> BadSetting:
     return BadSetting(
-        say(
-            f'"{expression}" cannot be told to this machine\'s scheduler; use five plain fields, or let the daemon run the jobs '
-            f'("nacre serve").',
-            f"本机的计划程序无法表达“{expression}”；请使用五个普通字段，或让守护进程运行任务（“nacre serve”）。",
-        )
+        f'"{expression}" cannot be told to this machine\'s scheduler; use five plain fields, or let the daemon run the jobs '
+        f'("nacre serve").',
+        f"本机的计划程序无法表达“{expression}”；请使用五个普通字段，或让守护进程运行任务（“nacre serve”）。",
     )
 
 
-def zone_difference(clock: Clock) -> dt.timedelta:
-    """How far the user's time is ahead of the system's now."""
-    return _ahead_of_system(clock, clock.now())
+def zone_difference(clock: Clock, moment: dt.datetime | None = None) -> dt.timedelta:
+    """How far the user's time is ahead of the system's, now or at a moment."""
+    moment = moment or clock.now()
+    mine, system = clock.local(moment).utcoffset(), moment.astimezone(None).utcoffset()
+    return (mine or dt.timedelta()) - (system or dt.timedelta())
 
 
 def changes_within_a_year(clock: Clock) -> bool:
     """Whether the user's and the system's clocks drift apart or together in the coming year, as clock changes make them."""
     now = clock.now()
-    return len({_ahead_of_system(clock, now + dt.timedelta(days=days)) for days in range(0, 366, 7)}) > 1
+    return len({zone_difference(clock, now + dt.timedelta(days=days)) for days in range(0, 366, 7)}) > 1
 
 
-def _ahead_of_system(clock: Clock, moment: dt.datetime) -> dt.timedelta:
-    mine, its = clock.local(moment).utcoffset(), moment.astimezone(None).utcoffset()
-    return (mine or dt.timedelta()) - (its or dt.timedelta())
-
-
-def shifted(times: Times, ahead: dt.timedelta) -> tuple[Times, ...]:
+def shifted(times: Times, ahead: dt.timedelta) -> list[Times]:
     """The same moments by a clock that is behind by that much."""
     if not ahead:
-        return (times,)
+        return [times]
     if times.names_days and times.both:
         raise _not_expressible(times.expression)
     behind = round(ahead.total_seconds() / 60)
-    at: defaultdict[int, set[tuple[int, int]]] = defaultdict(set)
+    at: defaultdict[int, defaultdict[int, set[int]]] = defaultdict(lambda: defaultdict(set))  # day, minute: hours
     for hour, minute in product(times.hours, times.minutes):
         day, rest = divmod(hour * 60 + minute - behind, _DAY_MINUTES)
-        at[day].add(divmod(rest, 60))
+        at[0 if times.weekdays == WEEKDAYS and times.days == DAYS and times.months == MONTHS else day][rest % 60].add(
+            rest // 60
+        )
     if set(at) != {0} and (times.days != DAYS or times.months != MONTHS):
         raise BadSetting(
-            say(
-                f'"{times.expression}" falls on another day by this system\'s clock, and its scheduler knows no time zones. '
-                f'Leave days and months out of it, or let the daemon run the jobs ("nacre serve").',
-                f"按本机时钟，“{times.expression}”会落在另一天，而本机的计划程序不支持时区。请不要限定日期和月份，"
-                f"或让守护进程运行任务（“nacre serve”）。",
-            )
+            f'"{times.expression}" falls on another day by this system\'s clock, and its scheduler knows no time zones. '
+            f'Leave days and months out of it, or let the daemon run the jobs ("nacre serve").',
+            f"按本机时钟，“{times.expression}”会落在另一天，而本机的计划程序不支持时区。请不要限定日期和月份，"
+            f"或让守护进程运行任务（“nacre serve”）。",
         )
-    if times.weekdays == WEEKDAYS:
-        at = defaultdict(set, {0: set().union(*at.values())})
-    return tuple(
-        _with_expression(replace(times, minutes=minutes, hours=hours, weekdays=_shifted_weekdays(times.weekdays, day)))
-        for day in sorted(at)
-        for hours, minutes in _fields(at[day])
-    )
-
-
-def _shifted_weekdays(weekdays: frozenset[int], days: int) -> frozenset[int]:
-    return frozenset((one + days) % 7 for one in weekdays)
-
-
-def _fields(moments: set[tuple[int, int]]) -> Iterator[tuple[frozenset[int], frozenset[int]]]:
-    """Moments of a day as few pairs of hours and minutes."""
-    by_minute: defaultdict[int, set[int]] = defaultdict(set)
-    for hour, minute in moments:
-        by_minute[minute].add(hour)
-    by_hours: defaultdict[frozenset[int], set[int]] = defaultdict(set)
-    for minute, hours in by_minute.items():
-        by_hours[frozenset(hours)].add(minute)
-    for which, minutes in sorted(by_hours.items(), key=lambda one: sorted(one[1])):
-        yield which, frozenset(minutes)
-
-
-def _with_expression(times: Times) -> Times:
-    parts = [
-        _field(times.minutes, MINUTES),
-        _field(times.hours, HOURS),
-        _field(times.days, DAYS),
-        _field(times.months, MONTHS),
-        _field(times.weekdays, WEEKDAYS),
-    ]
-    return replace(times, expression=" ".join(parts))
+    moved: list[Times] = []
+    for day in sorted(at):
+        by_hours: defaultdict[frozenset[int], set[int]] = defaultdict(
+            set
+        )  # as few pairs of hours and minutes as possible
+        for minute, some in at[day].items():
+            by_hours[frozenset(some)].add(minute)
+        weekdays = frozenset((weekday + day) % 7 for weekday in times.weekdays)
+        for hours, minutes in sorted(by_hours.items(), key=lambda pair: sorted(pair[1])):
+            fields = (
+                (minutes, MINUTES),
+                (hours, HOURS),
+                (times.days, DAYS),
+                (times.months, MONTHS),
+                (weekdays, WEEKDAYS),
+            )
+            expression = " ".join(_field(frozenset(some), everything) for some, everything in fields)
+            moved.append(
+                replace(times, expression=expression, minutes=frozenset(minutes), hours=hours, weekdays=weekdays)
+            )
+    return moved
 
 
 def _field(some: frozenset[int], everything: frozenset[int], width: int = 0) -> str:
-    return "*" if some == everything else ",".join(f"{one:0{width}d}" for one in sorted(some))
+    return "*" if some == everything else ",".join(f"{number:0{width}d}" for number in sorted(some))
 
 
 def calendar_events(times: Times, zone: str | None) -> tuple[str, ...]:
@@ -368,37 +317,25 @@ def calendar_events(times: Times, zone: str | None) -> tuple[str, ...]:
     clock = f"{_field(times.hours, HOURS, 2)}:{_field(times.minutes, MINUTES, 2)}:00"
     suffix = f" {zone}" if zone else ""
     events = []
-    for days, weekdays in _day_sets(times):
-        named = "" if weekdays == WEEKDAYS else ",".join(_WEEKDAY_NAMES[one] for one in sorted(weekdays)) + " "
+    for days, weekdays in times.day_sets:
+        named = "" if weekdays == WEEKDAYS else ",".join(_WEEKDAY_NAMES[day] for day in sorted(weekdays)) + " "
         events.append(f"{named}*-{_field(times.months, MONTHS, 2)}-{_field(days, DAYS, 2)} {clock}{suffix}")
     return tuple(events)
 
 
 def calendar_intervals(times: Times) -> tuple[dict[str, int], ...]:
     """The times as launchd wants them (StartCalendarInterval): one for each moment, what is not named being any."""
-    if times.names_days and times.both:
+    intervals: list[dict[str, int]] = []
+    for days, weekdays in times.day_sets:
+        fields = (
+            ("Month", times.months, MONTHS),
+            ("Day", days, DAYS),
+            ("Weekday", weekdays, WEEKDAYS),
+            ("Hour", times.hours, HOURS),
+            ("Minute", times.minutes, MINUTES),
+        )
+        named = [[(name, number) for number in sorted(some)] for name, some, everything in fields if some != everything]
+        intervals += [dict(moment) for moment in product(*named)]
+    if len(intervals) > _MOST_EVENTS or (times.names_days and times.both):
         raise _not_expressible(times.expression)
-    found: list[dict[str, int]] = []
-    for days, weekdays in _day_sets(times):
-        named = [
-            [(name, one) for one in sorted(some)]
-            for name, some, everything in (
-                ("Month", times.months, MONTHS),
-                ("Day", days, DAYS),
-                ("Weekday", weekdays, WEEKDAYS),
-                ("Hour", times.hours, HOURS),
-                ("Minute", times.minutes, MINUTES),
-            )
-            if some != everything
-        ]
-        found += [dict(one) for one in product(*named)]
-    if len(found) > _MOST_EVENTS:
-        raise _not_expressible(times.expression)
-    return tuple(found)
-
-
-def _day_sets(times: Times) -> tuple[tuple[frozenset[int], frozenset[int]], ...]:
-    """Days of the month with weekdays; where cron means "either", each alone."""
-    if times.names_days and not times.both:
-        return (times.days, WEEKDAYS), (DAYS, times.weekdays)
-    return ((times.days, times.weekdays),)
+    return tuple(intervals)

@@ -46,3 +46,13 @@ class Session:
     cwd: str = ""
     group: str = ""  # what a group chat is called
     chat: str = ""  # a sign of that chat, made of its id, where that is known
+
+
+@dataclass(frozen=True, slots=True)
+class SessionFile:
+    """A transcript: when it last changed, and whether its agent said that it is over; `now` where it says so just now."""
+
+    key: str
+    changed: dt.datetime
+    ended: bool = False
+    now: bool = False

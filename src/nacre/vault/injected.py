@@ -57,6 +57,51 @@ def lines_given_to(workspace: Workspace, session: str, texts: Callable[[], Itera
     return [line for text in texts() for line in text.splitlines() if line_digest(line) in known] if known else []
 
 
+MOST_LINES = 2000  # digests of a session; the oldest are forgotten first
+MOST_SESSIONS = 200
+OLDEST = 14 * 86_400.0  # seconds, after which a session that comes back is told everything anew
+
+
+class Delivered(NamedTuple):
+    """When a session was last given its context, and digests of the lines that it knows."""
+
+    at: float = 0.0
+    lines: tuple[str, ...] = ()
+
+    def knows(self, lines: Iterable[str]) -> list[bool]:
+        """Of each line whether it was given before."""
+        known = set(self.lines)
+        return [line_digest(line) in known for line in lines]
+
+    def with_lines(self, text: str, at: float | None = None) -> Delivered:
+        """This and the lines of a text."""
+        digests = filter(None, map(line_digest, text.splitlines()))
+        return Delivered(self.at if at is None else at, tuple(dict.fromkeys((*self.lines, *digests)))[-MOST_LINES:])
+
+
+def load_delivered(workspace: Workspace, session: str) -> Delivered:
+    """What a session was given; nothing where that is not known."""
+    row = spool.read_json(os.path.join(*session_file(workspace, session))) if session else {}
+    at, lines = row.get("at"), row.get("lines")
+    if not isinstance(at, int | float) or not isinstance(lines, list):
+        return Delivered()
+    return Delivered(float(at), tuple(line for line in lines if isinstance(line, str))[-MOST_LINES:])
+
+
+def save_delivered(workspace: Workspace, session: str, delivered: Delivered, now: float) -> None:
+    """Keep it; files of long ago go. Where nothing can be written it is told again: giving counts."""
+    if not session:
+        return
+    folder, name = session_file(workspace, session)
+    with contextlib.suppress(OSError):
+        new = not os.path.exists(os.path.join(folder, name))
+        spool.put_json(folder, name, {"at": delivered.at, "lines": delivered.lines})
+        if new:  # also where no session is ever begun with us
+            spool.thin(folder, MOST_SESSIONS)
+        if delivered.at == now:  # once a session, not with every prompt
+            spool.sweep(folder, older_than=OLDEST, most=MOST_SESSIONS, now=now)
+
+
 def _is_noted(one: object) -> bool:
     return isinstance(one, dict) and isinstance(one.get("scope"), str)
 
