@@ -90,20 +90,27 @@ def test_a_job_that_is_at_work_does_not_keep_the_daemon_from_ending(machine: Mac
     assert process.wait(300) == 0
 
 
-def test_a_talk_that_ends_just_after_it_was_captured_leaves_the_queue_within_seconds(
-    machine: Machine, start: Start
-) -> None:
+@pytest.fixture
+def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nacre.daemon.jobs._BETWEEN_SESSIONS", 0.5)
+
+
+@pytest.mark.usefixtures("_hurry")
+def test_a_talk_that_ends_just_after_it_was_captured_leaves_the_queue_within_seconds(machine: Machine) -> None:
     """Its agent said before that it would forget the beginning; then nothing was said any more."""
-    start(jobs=True, place=machine.workspace.root)
     root, path = str(machine.workspace.root), talk(machine)
-    for _ in ("PreCompact", "SessionEnd"):
-        assert spool.queue(root, "claude-code", "61871d67", str(path), at=time.time(), now=True)
-        with connected(machine.workspace.root) as daemon:
-            daemon.ask("ended", transcript=str(path))
-        until(lambda: spool.waiting(root) == [], 15)
-    until(lambda: [why for _, why, _ in whys(machine)] == ["talk", "talk"])
+    with Memory.open(machine.workspace.root) as memory:
+        jobs = JobThread(memory, logging.getLogger("test"), first=3600)
+        jobs.start()
+        for _ in ("PreCompact", "SessionEnd"):
+            assert spool.queue(root, "claude-code", "61871d67", str(path), at=time.time(), now=True)
+            jobs.session_ended(str(path))
+            until(lambda: spool.waiting(root) == [], 15)
+        until(lambda: [why for _, why, _ in whys(machine)] == ["talk", "talk"])
+        jobs.stop()
 
 
+@pytest.mark.usefixtures("_hurry")
 def test_talks_that_end_one_after_the_other_are_captured_a_few_times_a_minute(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -121,7 +128,7 @@ def test_talks_that_end_one_after_the_other_are_captured_a_few_times_a_minute(
         jobs.session_ended("one")
         until(lambda: len(looks) == 2)
         jobs.stop()
-    assert 4.5 < looks[1] - looks[0] < 10
+    assert looks[1] - looks[0] > 0.45
 
 
 def test_who_is_not_to_run_the_jobs_captures_what_hooks_queued_and_no_more(
@@ -143,6 +150,7 @@ def test_who_is_not_to_run_the_jobs_captures_what_hooks_queued_and_no_more(
     assert whys(machine) == [("memory-sync", "talk", "done")]
 
 
+@pytest.mark.usefixtures("_hurry")
 def test_a_talk_that_ended_while_a_job_was_at_work_is_not_waited_for(machine: Machine) -> None:
     """The note may come between the look and the waiting that follows it, which may be long."""
     with Memory.open(machine.workspace.root) as memory:

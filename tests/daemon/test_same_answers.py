@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from nacre.cli.main import run
 from nacre.daemon import requests as made
 from nacre.errors import BadInput, NotFound
 from nacre.memory import Memory
@@ -63,6 +66,12 @@ def nacre(root: Path, *arguments: str, **env: str) -> tuple[int, str, str]:
     return done.returncode, _without_time(done.stdout), done.stderr
 
 
+def in_this_process(root: Path, *arguments: str) -> tuple[int, str, str]:
+    with redirect_stdout(io.StringIO()) as out, redirect_stderr(io.StringIO()) as err:
+        code = run(["--workspace", str(root), *arguments])
+    return code, _without_time(out.getvalue()), err.getvalue()
+
+
 def _without_time(text: str) -> str:
     try:
         told = json.loads(text)
@@ -78,7 +87,9 @@ def test_every_command_says_the_same_with_and_without(
 ) -> None:
     monkeypatch.setenv("NACRE_LANGUAGE", language)
     commands = COMMANDS if language == "en" else COMMANDS[:8:3]
-    without = [nacre(root, *one, NACRE_NO_DAEMON="1") for one in commands]
+    with monkeypatch.context() as alone:
+        alone.setenv("NACRE_NO_DAEMON", "1")
+        without = [in_this_process(root, *one) for one in commands]
     start()
     with connected(root) as daemon:
         before = daemon.ask("status")["questions"]

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from nacre.mcp.http import Listener
 
 STOPPED, RESTART = "stopped", "renew"
-_LOOK_EVERY = 5.0  # seconds between looks at memory, settings, lock and socket
 _LARGE_AGAIN = (
     600.0  # seconds of life before memory is a reason to start anew: a limit that is too low must not be a mill
 )
@@ -63,7 +62,6 @@ class Daemon:
         self._environment = client.environment_print(self._root)
         self._since = memory.clock.now()
         self._began = time.monotonic()
-        self._looked = 0.0
         self._is_warm = False
         self._outcome = STOPPED
         self._endpoint = Endpoint(memory.workspace)
@@ -246,9 +244,6 @@ class Daemon:
 
     def _tick(self) -> None:
         now = time.monotonic()
-        if now - self._looked < _LOOK_EVERY:
-            return
-        self._looked = now
         busy = self._http.busy if self._http else None
         at_work = self._server.busy or (busy and busy.count) or (self._jobs and self._jobs.at_work)
         last_asked = max(self._server.last_asked, busy.last if busy else 0.0)

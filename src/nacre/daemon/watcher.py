@@ -16,7 +16,7 @@ from nacre.errors import ModelUnusable, NacreError, error_place
 from nacre.memory import Memory
 
 SCAN_EVERY = 30.0  # seconds, where the system does not tell of changes
-TRY_AGAIN, TRY_AT_MOST = 300.0, 3600.0  # seconds until watching is tried again: at first, and after many failures
+TRY_AGAIN = 300.0  # seconds until watching is tried again: limits are raised, other programs end
 _STEP = 150  # milliseconds without a further change that end a burst of them; also how often the system is asked
 _VECTORS_AT_ONCE = 16
 _GONE_WAIT = 1.0  # seconds between looks for a workspace that is gone; it may come back before the daemon ends
@@ -39,7 +39,6 @@ class Watcher(threading.Thread):
         self._log = log
         self._scan_every = scan_every
         self._clock = clock
-        self._failures = 0  # to watch, since it last worked
         self._again = 0.0  # when watching is tried again, by the clock
         self._stopping = threading.Event()
         self._folders: frozenset[str] = frozenset()
@@ -106,7 +105,7 @@ class Watcher(threading.Thread):
             ):
                 if self.mode == "scanning":
                     self._log.warning("watching again")
-                    self.mode, self.reason, self._failures = "events", None, 0
+                    self.mode, self.reason = "events", None
                 # Once more after the watch was set: what was written between the last look and that, nobody told us of.
                 if changed or not settled:
                     settled = True
@@ -123,14 +122,10 @@ class Watcher(threading.Thread):
                 yield
 
     def _fall_back(self, reason: str) -> None:
-        """Scan from now on, and try to watch again after longer and longer: limits are raised, other programs end."""
-        wait = min(TRY_AGAIN * 2 ** min(self._failures, 10), TRY_AT_MOST)
+        """Scan from now on, and try to watch again later."""
         if self.mode != "scanning":
             self._log.warning("scanning every %.0f s instead of watching: %s", self._scan_every, reason)
-        else:
-            self._log.info("still scanning after trial %d: %s; again in %.0f s", self._failures, reason, wait)
-        self._again = self._clock() + wait
-        self._failures += 1
+        self._again = self._clock() + TRY_AGAIN
         self.mode, self.reason = "scanning", reason
 
     def _update(self) -> bool:

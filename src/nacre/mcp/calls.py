@@ -48,6 +48,8 @@ def call(memory: Memory, name: str, arguments: dict[str, Any], *, here: str | No
             f'There is no tool "{name[:40]}"; there are {names}.', f"没有“{name[:40]}”这个工具；可用：{names}。"
         )
     checked = check_arguments(tool, arguments)
+    if here and not (os.path.isabs(here) and "\0" not in here and len(here) <= _LONGEST_PATH):
+        here = None
     if name == "memory_search":
         return _search(memory, checked, here)
     if name == "memory_get":
@@ -118,7 +120,7 @@ def _search(memory: Memory, arguments: dict[str, Any], here: str | None) -> dict
         since=arguments.get("since"),
         until=arguments.get("until"),
         layers=[layer] if layer else None,
-        project=memory.project_here(here) if here and "\0" not in here else None,
+        project=memory.project_here(here) if here else None,
     )
     report = memory.ask(
         arguments["query"],
@@ -148,12 +150,11 @@ def _get(memory: Memory, arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def _write(memory: Memory, arguments: dict[str, Any], here: str | None) -> dict[str, Any]:
-    is_folder = here and os.path.isabs(here) and "\0" not in here and len(here) <= _LONGEST_PATH
     entry = memory.remember(
         arguments["text"],
         arguments.get("type"),
         importance=arguments.get("importance"),
-        project=arguments.get("project") or (None if is_folder else EVERYWHERE),
+        project=arguments.get("project") or (None if here else EVERYWHERE),
         here=here,
         by_agent=True,
     )

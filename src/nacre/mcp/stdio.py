@@ -125,17 +125,12 @@ class _Input(io.TextIOWrapper):
             self.detach()
 
 
-def _take_input() -> _Input | None:
-    """The client's input, for us alone: who else reads stdin, such as a child, finds it at its end. None where it is no descriptor."""
-    try:
-        if sys.stdin is None or sys.stdin.fileno() != 0:
-            return None
-        own = os.dup(0)
-        nothing = os.open(os.devnull, os.O_RDONLY)
-        os.dup2(nothing, 0)
-        os.close(nothing)
-    except (OSError, ValueError):
-        return None
+def _take_input() -> _Input:
+    """The client's input, for us alone: who else reads stdin, such as a child, finds it at its end."""
+    own = os.dup(0)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
     return _Input(os.fdopen(own, "rb", closefd=False), encoding="utf-8", errors="replace")
 
 
@@ -144,10 +139,10 @@ async def _serve(face: Face) -> None:
     from mcp.server.stdio import stdio_server
 
     server = make_server(face)
-    lines = _take_input()
+    lines = anyio.wrap_file(_take_input())
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(_heed_signals, face)
-        async with stdio_server(stdin=anyio.wrap_file(lines) if lines else None) as (read, write):
+        async with stdio_server(stdin=lines) as (read, write):
             await server.run(read, write, server.create_initialization_options())
         tasks.cancel_scope.cancel()
 
