@@ -73,7 +73,7 @@ def apply_init(
     if init_plan.writes:
         with operation(workspace, clock, "init", config) as op:
             for path, before, after in init_plan.writes:
-                rewrite(op, path, after, read=None if before is None else disk.digest(before))
+                rewrite(op, path, after, read=disk.hash_of(before))
     if init_plan.trusts:
         trust_workspace(workspace.root, trust_folder)
     return workspace

@@ -30,6 +30,11 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
+def hash_of(data: bytes | None) -> str | None:
+    """The hash of a file's bytes; None for a file that does not exist."""
+    return None if data is None else digest(data)
+
+
 def real(path: Path) -> Path:
     """The path with every link followed as far as it goes; never raises."""
     return Path(os.path.realpath(path))
@@ -127,10 +132,8 @@ def write(path: Path, data: bytes, *, root: Path | None = None, mode: int | None
 
 def replace(path: Path, data: bytes, read: str | None, *, mode: int | None = None) -> bool:
     """Write as `write` does, if just before the rename the file still has the hash `read` (None: does not exist); else False."""
-    target = real(path)
     with writing_to(path):
-        staged = _stage(target, data, mode)
-        return put_staged(staged, path, read)
+        return put_staged(_stage(real(path), data, mode), path, read)
 
 
 def stage(path: Path, data: bytes) -> Path:
@@ -141,24 +144,18 @@ def stage(path: Path, data: bytes) -> Path:
 
 def put_staged(staged: Path, path: Path, read: str | None = None) -> bool:
     """Rename a staged file to its name, if that still has the hash `read` (None: does not exist); else remove it."""
-    try:
-        before = read_bytes(path)
-        if (None if before is None else digest(before)) != read:
+    with writing_to(path), _removed_on_error(staged):
+        if hash_of(read_bytes(path)) != read:
             staged.unlink()
             return False
         _rename_over(staged, real(path))
-    except OSError as error:
-        raise cannot_write(path, error) from error
-    except NacreError:
-        staged.unlink(missing_ok=True)
-        raise
     return True
 
 
 def _stage(target: Path, data: bytes, mode: int | None) -> Path:
     """A temp file with the bytes, safe on the disk, with mode and owner of the file whose name it is to get."""
     make_folder(target.parent)
-    if target.parent not in (_waiting.folders or ()):  # once is enough where many files are written
+    if target.parent not in _waiting.get(threading.get_ident(), ()):  # once is enough where many files are written
         clean_stale(target.parent)
     try:
         before = target.stat()
@@ -168,7 +165,7 @@ def _stage(target: Path, data: bytes, mode: int | None) -> Path:
         raise PermissionError(13, "Permission denied", str(target))
     temporary = target.parent / f".nacre-{_host_hash()}-{os.getpid()}-{os.urandom(4).hex()}.tmp"
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE if before else mode or PRIVATE)
-    try:
+    with _removed_on_error(temporary):
         try:
             write_all(descriptor, data)
             if before is not None and os.name != "nt":
@@ -180,20 +177,22 @@ def _stage(target: Path, data: bytes, mode: int | None) -> Path:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise
     return temporary
 
 
-def _rename_over(temporary: Path, target: Path) -> None:
+@contextlib.contextmanager
+def _removed_on_error(temporary: Path) -> Iterator[None]:
     try:
-        os.replace(temporary, target)
+        yield
     except BaseException:
         with contextlib.suppress(OSError):
             temporary.unlink()
         raise
+
+
+def _rename_over(temporary: Path, target: Path) -> None:
+    with _removed_on_error(temporary):
+        os.replace(temporary, target)
     sync_folder(target.parent)
 
 
@@ -259,14 +258,8 @@ def make_folder(folder: Path) -> None:
     _sync(folder.parent)
 
 
-class _Waiting(threading.local):
-    """Folders of this thread that are to be synced together, each with those that must come before it."""
-
-    def __init__(self) -> None:
-        self.folders: dict[Path, set[Path]] | None = None
-
-
-_waiting = _Waiting()
+# By thread: folders that are to be synced together, each with those that must come before it.
+_waiting: dict[int, dict[Path, set[Path]]] = {}
 
 
 @contextlib.contextmanager
@@ -277,14 +270,15 @@ def folders_once() -> Iterator[None]:
     """
     from graphlib import CycleError, TopologicalSorter
 
-    if _waiting.folders is not None:
+    thread = threading.get_ident()
+    if thread in _waiting:
         yield
         return
-    _waiting.folders = {}
+    _waiting[thread] = {}
     try:
         yield
     finally:
-        folders, _waiting.folders = _waiting.folders, None
+        folders = _waiting.pop(thread)
         try:
             in_order = list(TopologicalSorter(folders).static_order())
         except CycleError:  # files went both ways between two folders: the file system's own journal has to do
@@ -296,10 +290,11 @@ def folders_once() -> Iterator[None]:
 
 def sync_folder(folder: Path, *, after: Path | None = None) -> None:
     """Make what was done to the folder last; `after` names the one that has to be synced before it."""
-    if _waiting.folders is None:
+    waiting = _waiting.get(threading.get_ident())
+    if waiting is None:
         _sync(folder)
     else:
-        _waiting.folders.setdefault(folder, set()).update({after} - {None, folder} if after else ())
+        waiting.setdefault(folder, set()).update({after} - {folder} if after else ())
 
 
 def _sync(folder: Path) -> None:

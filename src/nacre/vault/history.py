@@ -249,7 +249,7 @@ def _with_states(workspace: Workspace, recorded: list[Recorded]) -> tuple[Record
     def next_hash(path: str) -> str | None:
         if path not in next_hashes:
             data = content_of(path)
-            next_hashes[path] = None if data is None else disk.digest(data)
+            next_hashes[path] = disk.hash_of(data)
         return next_hashes[path]
 
     undone: dict[int, int] = {}
@@ -350,25 +350,17 @@ def diff_operation(workspace: Workspace, number: int) -> str:
 # Recording operations.
 
 
+@dataclass(eq=False)
 class Operation:
     """One command at work. Its number is taken when the first change is recorded."""
 
-    def __init__(
-        self,
-        workspace: Workspace,
-        clock: Clock,
-        command: str,
-        config: Config,
-        undoes: tuple[int, ...],
-        number: int | None,
-    ) -> None:
-        self.workspace = workspace
-        self.clock = clock
-        self.command = command
-        self.config = config
-        self.undoes = undoes
-        self.id = number
-        self.is_whole = True  # False when something that was recorded was not done after all
+    workspace: Workspace
+    clock: Clock
+    command: str
+    config: Config
+    undoes: tuple[int, ...] = ()
+    id: int | None = None
+    is_whole: bool = True  # False when something that was recorded was not done after all
 
     def record(self, changes: Sequence[Change], contents: Iterable[bytes]) -> None:
         """Put on disk what is about to change, and every content needed to show it or take it back."""
@@ -458,12 +450,8 @@ def _complete_torn_append(workspace: Workspace) -> None:
             disk.append_bytes(workspace.root / change.path, data[len(written) :], root=workspace.root)
 
 
-class _Current(threading.local):
-    def __init__(self) -> None:
-        self.operations: dict[tuple[int, str], Operation] = {}
-
-
-_current = _Current()
+# By process, thread and workspace.
+_current: dict[tuple[int, int, str], Operation] = {}
 
 
 @contextlib.contextmanager
@@ -481,16 +469,16 @@ def operation(
 
     `number` is that of an operation which was stopped and goes on.
     """
-    key = (os.getpid(), os.path.realpath(workspace.root))
-    if outer := _current.operations.get(key):
+    key = (os.getpid(), threading.get_ident(), os.path.realpath(workspace.root))
+    if outer := _current.get(key):
         yield outer
         return
     with lock(workspace, timeout=timeout):
         _complete_torn_append(workspace)
         begun = Operation(workspace, clock, command, config or Config(), undoes, number)
-        _current.operations[key] = begun
+        _current[key] = begun
         try:
             yield begun
             begun.finish()
         finally:
-            del _current.operations[key]
+            del _current[key]

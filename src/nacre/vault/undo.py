@@ -271,7 +271,7 @@ class _Files:
                     raise _conflict_error(change.to or "")
                 steps.append(self._move(undo, change.path, change.to or ""))
                 continue
-            if (None if now is None else disk.digest(now)) == change.after:
+            if (disk.hash_of(now)) == change.after:
                 continue
             before, after = self._load(change.before), self._load(change.after)
             data = after if now == before else self._merged(change.path, before, now, after)
@@ -351,7 +351,7 @@ class _Files:
 
     def _earlier(self, undone: Recorded, change: Change, now: bytes | None) -> bytes | None:
         """The file as it was before the change, keeping what others changed elsewhere in it since."""
-        name = None if now is None else disk.digest(now)
+        name = disk.hash_of(now)
         if name == change.before:
             return now
         before = self._load(change.before)
@@ -478,7 +478,7 @@ def _restore_files(op: Operation, restores: Sequence[Restore], *, recorded: bool
 
 def _changes(op: Operation, restore: Restore) -> list[Change]:
     """What the record says of it."""
-    before, after = (None if data is None else disk.digest(data) for data in (restore.before, restore.data))
+    before, after = (disk.hash_of(data) for data in (restore.before, restore.data))
     moved = [] if restore.source is None else [Change(restore.source, MOVE, before, before, to=restore.path)]
     if moved and after == before:
         return moved

@@ -152,7 +152,7 @@ def append(op: Operation, path: Path, text: str, *, on_secret: OnSecret = REFUSE
     change = Change(
         op.workspace.relative(path),
         CREATE if before is None else APPEND,
-        None if before is None else disk.digest(before),
+        disk.hash_of(before),
         disk.digest(after),
         offset=len(before or b""),
         length=len(data),
@@ -184,7 +184,7 @@ def write_recorded(op: Operation, path: Path, before: bytes | None, data: bytes)
     """Record and write bytes that were guarded, or are the user's own in another form."""
     if data == before:
         return disk.digest(data)
-    old = None if before is None else disk.digest(before)
+    old = disk.hash_of(before)
     change = Change(op.workspace.relative(path), CREATE if before is None else REWRITE, old, disk.digest(data))
     op.record([change], [data] if before is None else [before, data])
     write_over(op, path, before, data)
@@ -196,7 +196,7 @@ def write_over(op: Operation, path: Path, before: bytes | None, data: bytes, *, 
     if is_log(op.workspace, path):
         written = disk.edit_log(op.workspace, path, before or b"", data, mode=mode or disk.PRIVATE)
     else:
-        written = disk.replace(path, data, None if before is None else disk.digest(before), mode=mode)
+        written = disk.replace(path, data, disk.hash_of(before), mode=mode)
     if not written:
         raise changed_outside(op.workspace.relative(path))
 
@@ -231,7 +231,7 @@ def move_file(op: Operation, path: Path, to: Path, *, read: str) -> None:
 def expect(workspace: Workspace, path: Path, read: str | None) -> bytes | None:
     """The file's bytes, when they are what was read; else `ChangedOutside`."""
     data = disk.read_bytes(path)
-    if (None if data is None else disk.digest(data)) != read:
+    if (disk.hash_of(data)) != read:
         raise changed_outside(workspace.relative(path))
     return data
 
