@@ -1,4 +1,4 @@
-"""Settings in layers: defaults < user file < workspace file (allow-listed keys only) < environment < flags.
+"""Settings in layers: defaults < user file < workspace file (allow-listed keys only) < environment.
 
 A workspace file may have come with a clone, so it can set only what is marked `shared`: nothing that redirects networks,
 keys, commands or the limits of memory.
@@ -23,7 +23,7 @@ from nacre.i18n import say
 from nacre.model.report import Problem
 
 
-class Known(typing.NamedTuple):
+class Setting(typing.NamedTuple):
     """One setting as `nacre config` lists it."""
 
     key: str
@@ -46,19 +46,19 @@ def _kinds(cls: type) -> dict[str, Any]:
 
 
 @cache
-def known_settings() -> Mapping[str, Known]:
+def known_settings() -> Mapping[str, Setting]:
     """Every setting by its dotted key."""
-    return {known.key: known for known in _collect(Config, "")}
+    return {setting.key: setting for setting in _collect(Config, "")}
 
 
-def _collect(cls: type, prefix: str) -> Iterator[Known]:
+def _collect(cls: type, prefix: str) -> Iterator[Setting]:
     for part in dataclasses.fields(cls):
         key, kind, about = prefix + part.name, _kinds(cls)[part.name], part.metadata
         if dataclasses.is_dataclass(kind):
             yield from _collect(typing.cast("type", kind), f"{key}.")
         elif not about.get("derived"):
             default = part.default_factory() if callable(part.default_factory) else part.default
-            yield Known(key, kind, default, **about)
+            yield Setting(key, kind, default, **about)
 
 
 def user_config_file(env: Mapping[str, str] | None = None) -> Path:
@@ -98,9 +98,7 @@ def read_toml(path: Path) -> dict[str, Any]:
         ) from error
 
 
-def load(
-    workspace: Path | None = None, *, env: Mapping[str, str] | None = None, flags: Mapping[str, Any] | None = None
-) -> Config:
+def load(workspace: Path | None = None, *, env: Mapping[str, str] | None = None) -> Config:
     """The settings in force, with the origin of each."""
     env = os.environ if env is None else env
     known = known_settings()
@@ -132,14 +130,11 @@ def load(
     for key, setting in known.items():
         if raw := env.get(setting.variable):
             take(key, _from_text(setting, raw), "environment")
-    for key, value in (flags or {}).items():
-        if value is not None:
-            take(key, value, "flag")
     config: Config = _build(Config, values, "", origins=origins, problems=tuple(problems))
     return config
 
 
-def _flat(table: Mapping[str, Any], known: Mapping[str, Known], prefix: str = "") -> list[tuple[str, Any]]:
+def _flat(table: Mapping[str, Any], known: Mapping[str, Setting], prefix: str = "") -> list[tuple[str, Any]]:
     rows: list[tuple[str, Any]] = []
     for name, value in table.items():
         key = prefix + name
@@ -150,9 +145,9 @@ def _flat(table: Mapping[str, Any], known: Mapping[str, Known], prefix: str = ""
     return rows
 
 
-def _from_text(known: Known, raw: str) -> Any:
+def _from_text(setting: Setting, raw: str) -> Any:
     """A value from the environment or the command line: TOML, or plain text where text is meant."""
-    plain = _plain_kinds(known.kind)
+    plain = _plain_kinds(setting.kind)
     if str in plain:
         return raw
     if bool in plain and raw.lower() in _YES_OR_NO:
@@ -174,12 +169,12 @@ _YES_OR_NO = {"1": True, "true": True, "yes": True, "on": True, "0": False, "fal
 
 def parse_value(key: str, raw: str) -> Any:
     """The value of a setting as typed on the command line, checked."""
-    known = known_settings().get(key)
-    if known is None:
+    setting = known_settings().get(key)
+    if setting is None:
         raise BadSetting(
             f'"{key}" is not a setting; "nacre config" lists them.', f"“{key}”不是设置项；“nacre config”会列出全部。"
         )
-    return checked(known, _from_text(known, raw), "flag")
+    return checked(setting, _from_text(setting, raw), "flag")
 
 
 def _plain_kinds(kind: Any) -> tuple[Any, ...]:
@@ -188,49 +183,49 @@ def _plain_kinds(kind: Any) -> tuple[Any, ...]:
     return (typing.get_origin(kind) or kind,)
 
 
-def checked(known: Known, value: Any, origin: str) -> Any:
+def checked(setting: Setting, value: Any, origin: str) -> Any:
     """The value if it is of the right kind, else an error that names the setting and where it came from."""
-    kinds = _plain_kinds(known.kind)
+    kinds = _plain_kinds(setting.kind)
     if float in kinds and type(value) is int:
         value = float(value)
-    if known.key == "index.extra_paths" and isinstance(value, list):
+    if setting.key == "index.extra_paths" and isinstance(value, list):
         value = [{"path": path} if isinstance(path, str) else path for path in value]
-    if not _fits(known, kinds, value):
-        wanted = " | ".join(known.choices or [_kind_in_words(kind, known.default) for kind in kinds])
+    if not _fits(setting, kinds, value):
+        wanted = " | ".join(setting.choices or [_kind_in_words(kind, setting.default) for kind in kinds])
         if isinstance(value, int | float):
-            wanted += f" >= {known.least:g}" + ("" if known.most is None else f" <= {known.most:g}")
+            wanted += f" >= {setting.least:g}" + ("" if setting.most is None else f" <= {setting.most:g}")
         place = "" if origin == "flag" else say(f" (from {origin})", f"（来自 {origin}）")
         raise BadSetting(
-            f'"{known.key}" cannot be {value!r}{place}; it wants {wanted}.',
-            f"“{known.key}”不能是 {value!r}{place}；应为 {wanted}。",
+            f'"{setting.key}" cannot be {value!r}{place}; it wants {wanted}.',
+            f"“{setting.key}”不能是 {value!r}{place}；应为 {wanted}。",
         )
-    if known.key == "timezone" and value:
+    if setting.key == "timezone" and value:
         from nacre.clock import zone
 
         zone(value)
     # A setting is a length of time when its default is written as one.
-    default = known.default if isinstance(known.default, str) else ""
+    default = setting.default if isinstance(setting.default, str) else ""
     if value != default and default[:1].isdigit() and default.rstrip("smindhw").isdigit():
         from nacre.clock import duration
 
         try:
             duration(value)
         except BadSetting as error:
-            raise BadSetting(f'"{known.key}": {error}', f"“{known.key}”：{error}") from error
+            raise BadSetting(f'"{setting.key}": {error}', f"“{setting.key}”：{error}") from error
     return value
 
 
-def _fits(known: Known, kinds: tuple[Any, ...], value: Any) -> bool:
+def _fits(setting: Setting, kinds: tuple[Any, ...], value: Any) -> bool:
     """Whether a value is of the right kind, one of the choices and within the bounds, and so is what a list or table holds."""
     if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
         return False
-    if known.choices and value not in known.choices:
+    if setting.choices and value not in setting.choices:
         return False
     items = [value]
     if isinstance(value, list):
-        (item,) = typing.get_args(known.kind)
+        (item,) = typing.get_args(setting.kind)
         kind = typing.get_origin(item) or item
-        if any(type(inner) is not kind for inner in value) or (kind is int and len(value) != len(known.default)):
+        if any(type(inner) is not kind for inner in value) or (kind is int and len(value) != len(setting.default)):
             return False
         items = value
     for inner in items:
@@ -238,7 +233,7 @@ def _fits(known: Known, kinds: tuple[Any, ...], value: Any) -> bool:
         if any(not isinstance(text, str) or "\0" in text for text in texts):
             return False
         is_number = isinstance(inner, int | float) and not isinstance(inner, bool)
-        if is_number and not known.least <= inner <= (known.most or sys.maxsize):
+        if is_number and not setting.least <= inner <= (setting.most or sys.maxsize):
             return False
     return True
 
@@ -258,11 +253,11 @@ def _kind_in_words(kind: Any, default: Any) -> str:
 
 def _build(cls: type, values: Mapping[str, Any], prefix: str, **more: Any) -> Any:
     kinds = _kinds(cls)
-    given: dict[str, Any] = dict(more)
+    arguments: dict[str, Any] = dict(more)
     for part in dataclasses.fields(cls):
         kind = kinds[part.name]
         if dataclasses.is_dataclass(kind):
-            given[part.name] = _build(typing.cast("type", kind), values, f"{prefix}{part.name}.")
+            arguments[part.name] = _build(typing.cast("type", kind), values, f"{prefix}{part.name}.")
         elif prefix + part.name in values:
-            given[part.name] = values[prefix + part.name]
-    return cls(**given)
+            arguments[part.name] = values[prefix + part.name]
+    return cls(**arguments)

@@ -21,16 +21,16 @@ def _made(kind: type) -> type:
     from dataclasses import dataclass
 
     kind.__doc__ = kind.__doc__ or kind.__name__  # else one is made of the constructor, at a price
-    kind.__init__, kind.__setattr__, kind.__repr__ = _take, _refuse, _shown  # type: ignore[method-assign, assignment, misc]
+    kind.__init__, kind.__setattr__, kind.__repr__ = _init, _refuse, _shown  # type: ignore[method-assign, assignment, misc]
     return dataclass(init=False, repr=False, eq=False)(kind)
 
 
-def _take(self: Any, **given: Any) -> None:
+def _init(self: Any, **values: Any) -> None:
     for name, about in self.__dataclass_fields__.items():
         default = about.default if about.default_factory is MISSING else about.default_factory()
-        self.__dict__[name] = given.pop(name, default)
-    if given:
-        raise TypeError(f"{type(self).__name__} has no setting {next(iter(given))!r}")
+        self.__dict__[name] = values.pop(name, default)
+    if values:
+        raise TypeError(f"{type(self).__name__} has no setting {next(iter(values))!r}")
 
 
 def _shown(self: Any) -> str:

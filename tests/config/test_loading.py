@@ -21,12 +21,10 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def loaded(
-    place: Path, *, user: str = "", workspace: str = "", flags: dict[str, Any] | None = None, **env: str
-) -> Config:
+def loaded(place: Path, *, user: str = "", workspace: str = "", **env: str) -> Config:
     (place / "user.toml").write_text(user, encoding="utf-8")
     (place / "ws" / ".nacre" / "config.toml").write_text(workspace, encoding="utf-8")
-    return load(place / "ws", env={"NACRE_CONFIG_FILE": str(place / "user.toml"), **env}, flags=flags)
+    return load(place / "ws", env={"NACRE_CONFIG_FILE": str(place / "user.toml"), **env})
 
 
 def test_without_any_file_the_defaults_hold(tmp_path: Path) -> None:
@@ -41,17 +39,13 @@ def test_each_layer_wins_over_the_one_before_and_is_named_as_the_origin(place: P
         "user": "[search]\nmax_results = 1",
         "workspace": "[search]\nmax_results = 2",
         "NACRE_SEARCH_MAX_RESULTS": "3",
-        "flags": {"search.max_results": 4},
     }
     given_so_far: dict[str, Any] = {}
-    for number, (name, origin) in enumerate(
-        zip(layers, ("user", "workspace", "environment", "flag"), strict=True), start=1
-    ):
+    for number, (name, origin) in enumerate(zip(layers, ("user", "workspace", "environment"), strict=True), start=1):
         given_so_far[name] = layers[name]
         config = loaded(place, **given_so_far)
         assert config.search.max_results == number
         assert config.origins == {"search.max_results": origin}
-    assert loaded(place, flags={"search.max_results": None}).search.max_results == 10
 
 
 def test_a_workspace_s_own_file_sets_only_what_is_harmless(place: Path) -> None:
