@@ -248,8 +248,7 @@ def _with_states(workspace: Workspace, recorded: list[Recorded]) -> tuple[Record
 
     def next_hash(path: str) -> str | None:
         if path not in next_hashes:
-            data = content_of(path)
-            next_hashes[path] = disk.hash_of(data)
+            next_hashes[path] = disk.hash_of(content_of(path))
         return next_hashes[path]
 
     undone: dict[int, int] = {}
@@ -317,13 +316,7 @@ def _find_appended(workspace: Workspace, change: Change, content: bytes) -> list
         data = load_blob(workspace.history, change.bytes or "")
     except NotFound:
         return []
-    places = []
-    start = content.find(data)
-    while start >= 0:
-        if start == 0 or content[start - 1] == 0x0A:
-            places.append(start)
-        start = content.find(data, start + 1)
-    return places
+    return [match.start() for match in re.finditer(rb"(?m)^(?=" + re.escape(data) + rb")", content)]
 
 
 def diff_operation(workspace: Workspace, number: int) -> str:
@@ -412,7 +405,6 @@ def keep_contents(workspace: Workspace, config: Config, contents: Iterable[bytes
         return
     with disk.writing_to(workspace.history):
         private_folder(workspace.machine)
-        private_folder(workspace.history)
         with disk.folders_once():
             for content in contents:
                 store_blob(workspace.history, content)

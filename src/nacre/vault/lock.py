@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import random
 import threading
 import time
 from collections.abc import Iterator
@@ -109,8 +108,11 @@ def _take(held: _Held, path: Path, deadline: float) -> None:
                 os.close(descriptor)
                 raise cannot_write(path, error) from error
             held.lock_file, taken = lock_file, _make_lock_file(lock_file)
-        # Somebody may have removed `.nacre` meanwhile: the locked file must be the one that others will open.
-        if taken and path.exists() and os.path.samestat(os.fstat(descriptor), path.stat()):
+        is_same = held.lock_file is not None
+        with contextlib.suppress(FileNotFoundError):
+            # Somebody may have removed `.nacre` meanwhile: the locked file must be the one that others will open.
+            is_same = is_same or os.path.samestat(os.fstat(descriptor), path.stat())
+        if taken and is_same:
             with contextlib.suppress(OSError):  # only for the message that others see
                 os.ftruncate(descriptor, 0)
                 os.write(descriptor, f"{os.getpid()}\n".encode())
@@ -121,7 +123,7 @@ def _take(held: _Held, path: Path, deadline: float) -> None:
             if time.monotonic() >= deadline:
                 raise _locked_error(path, _read(path))
             # Short and uneven: who has waited long must not lose to who has just come.
-            time.sleep(random.uniform(0.0005, 0.005))
+            time.sleep(0.0005 + os.urandom(1)[0] / 60_000)
 
 
 def _make_lock_file(path: Path) -> bool:
