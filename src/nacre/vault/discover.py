@@ -16,7 +16,6 @@ from nacre.errors import NoWorkspace, PathEscape, raise_unless_absent
 from nacre.i18n import say
 from nacre.model.report import Problem
 from nacre.model.workspace import Workspace
-from nacre.text import json5
 
 _FOLDERS = ("", "history", "history/blobs", "index", "inbox", "hooks")
 _FILES = (
@@ -209,7 +208,10 @@ def _openclaw(env: Mapping[str, str], home: Path) -> dict[str, Path]:
     state = openclaw_state(env, home)
     file = env.get("OPENCLAW_CONFIG_PATH")
     try:
-        settings = json5.loads((expand(file, home) if file else state / "openclaw.json").read_text(encoding="utf-8"))
+        text = (expand(file, home) if file else state / "openclaw.json").read_text(encoding="utf-8")
+        from nacre.text import json5  # only who has OpenClaw pays for it
+
+        settings = json5.loads(text)
     except (OSError, ValueError):
         settings = None
     if not isinstance(settings, dict):
