@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nacre.errors import BadSetting, CannotWrite, cannot_write
 from nacre.mcp.server import Face, make_server
+from nacre.vault.disk import make_folder
 
 if TYPE_CHECKING:
     import logging
@@ -80,7 +81,7 @@ def token(root: Path, scope: str = "main") -> str:
     """The token, made where there is none; one that others could have read is made anew."""
     path = token_file(root, scope)
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(path.parent)
         known = _read_token(path)
         if known:
             return known
