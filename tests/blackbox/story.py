@@ -64,6 +64,7 @@ def _run_in(folder: Path, text: str) -> str:
         "NACRE_TIMEZONE": "Europe/Berlin",
         "NACRE_LANGUAGE": "en",
         "NACRE_MODELS_PATH": str(folder / "no-models"),
+        "NACRE_CACHE_PATH": str(folder),
         "PYTHONDONTWRITEBYTECODE": "1",
         "LC_ALL": "C.UTF-8",
     }
