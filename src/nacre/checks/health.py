@@ -1,76 +1,42 @@
-"""The grade of a memory, by a formula that anybody can follow.
-
-A memory begins with 100 points. Each finding takes the points of its kind away, and no kind takes more than its most:
-
-| kind | each | most |
-|---|---|---|
-| unreadable: a file or line that is left alone because it cannot be read or is no memory | 5 | 20 |
-| over limits: a MEMORY.md that takes nothing new | 20 | 30 |
-| contradiction: two entries that cannot both hold | 6 | 24 |
-| duplicate: two entries that say the same | 3 | 15 |
-| question: something waits for the user's word | 1 | 10 |
-| faded: an entry whose time is over | 2 | 10 |
-| stale state: a task in SESSION-STATE.md, untouched for more than 7 days | 5 | 5 |
-| origin gone: an entry whose day, session or line no longer exists | 2 | 10 |
-| unknown entry: MEMORY.md and ledger tell different things | 0.5 | 10 |
-| untyped: a note of the last 30 days without a type | 0.5 | 10 |
-| unpressed: a log that a night should have put away | 0.5 | 15 |
-| unsorted: a checkpoint that belongs in another layer since yesterday | 0.5 | 10 |
-| empty log | 0.5 | 5 |
-| copy: a checkpoint with the content of another | 0.5 | 5 |
-| count without file: a recall count of a checkpoint that is gone | 0.2 | 2 |
-| source gone: a line of a digest that names a day without a log | 0.2 | 2 |
-
-What is left, rounded, is the grade: A from 90, B from 80, C from 70, D from 60, else F.
+"""The grade of a memory, by a formula that anybody can follow: 100 points, from which each problem takes the points of its kind
+(memory_checks.KINDS), and no kind more than its most. What is left, rounded, is the grade: A from 90, B from 80, C from 70, D from 60, else F.
 """
 
 from __future__ import annotations
 
+import datetime as dt
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from nacre.checks import checkpoints, daily, longterm, snapshot
-from nacre.checks.daily import Fade, days_after
-from nacre.checks.longterm import LooseEnds
-from nacre.checks.snapshot import KINDS, OVER, Finding, Logs, Snapshot, take_snapshot, unreadable
+from nacre.checks.memory_checks import (
+    KINDS,
+    Fade,
+    LooseEnds,
+    Snapshot,
+    count_loose_ends,
+    find_problems,
+    take_snapshot,
+    what_fades,
+)
 from nacre.context import gather
 from nacre.errors import BadInput, NacreError
-from nacre.i18n import say
 from nacre.memory import Memory
 from nacre.model.context import Context
+from nacre.model.report import Problem
 from nacre.text.tokens import tokens_estimate
-from nacre.tidy.memory_files import LongTermFile
 from nacre.vault import disk, working
 from nacre.vault.disk import COMPRESSED, decompress
 from nacre.vault.files import TIERS, MemoryFile, memory_files
 
 FULL = 100
 GRADES = ((90, "A"), (80, "B"), (70, "C"), (60, "D"))
-POINTS = {  # by kind: for each finding, and at most
-    snapshot.UNREADABLE: (5.0, 20.0),
-    snapshot.OVER: (20.0, 30.0),
-    snapshot.CONTRADICTION: (6.0, 24.0),
-    snapshot.DUPLICATE: (3.0, 15.0),
-    snapshot.QUESTION: (1.0, 10.0),
-    snapshot.FADED: (2.0, 10.0),
-    snapshot.STATE: (5.0, 5.0),
-    snapshot.ORIGIN: (2.0, 10.0),
-    snapshot.UNKNOWN: (0.5, 10.0),
-    snapshot.UNTYPED: (0.5, 10.0),
-    snapshot.UNPRESSED: (0.5, 15.0),
-    snapshot.UNSORTED: (0.5, 10.0),
-    snapshot.EMPTY: (0.5, 5.0),
-    snapshot.COPY: (0.5, 5.0),
-    snapshot.UNCOUNTED: (0.2, 2.0),
-    snapshot.SOURCE: (0.2, 2.0),
-}
 
 
 @dataclass(frozen=True)
 class Deduction:
-    """What one kind of finding takes away."""
+    """What one kind of problem takes away."""
 
     kind: str
     count: int
@@ -86,21 +52,16 @@ class Grade:
     deductions: tuple[Deduction, ...]
 
 
-def graded(findings: Iterable[Finding]) -> Grade:
-    counts = Counter(one.kind for one in findings)
-    lost = [Deduction(kind, counts[kind], _lost(kind, counts[kind])) for kind in snapshot.KINDS if counts[kind]]
-    left = max(0, round(FULL - sum(one.points for one in lost)))
+def graded(problems: Iterable[Problem]) -> Grade:
+    counts = Counter(problem.kind for problem in problems)
+    lost = [
+        Deduction(kind, counts[kind], round(min(points.each * counts[kind], points.most), 1))
+        for kind, points in KINDS.items()
+        if counts[kind]
+    ]
+    left = max(0, round(FULL - sum(deduction.points for deduction in lost)))
     letter = next((letter for least, letter in GRADES if left >= least), "F")
-    return Grade(letter, left, tuple(sorted(lost, key=lambda one: -one.points)))
-
-
-def _lost(kind: str, count: int) -> float:
-    each, most = POINTS[kind]
-    return round(min(each * count, most), 1)
-
-
-# What memory holds: how many of each thing, how large the memory files are beside their limits, how many tokens it
-# all is.
+    return Grade(letter, left, tuple(sorted(lost, key=lambda deduction: -deduction.points)))
 
 
 @dataclass(frozen=True)
@@ -127,7 +88,7 @@ class Tokens:
 
 @dataclass(frozen=True)
 class Contents:
-    """All of it in figures."""
+    """What memory holds, in figures."""
 
     sizes: tuple[Size, ...]
     daily: int
@@ -141,58 +102,78 @@ class Contents:
     tokens: Tokens
 
 
-def count_contents(desk: Snapshot, files: Sequence[MemoryFile]) -> Contents:
-    """Count everything."""
-    layers = Counter(one.layer for one in files)
-    sizes = tuple(_size(desk, book) for book in desk.books if book.before is not None)
+@dataclass(frozen=True)
+class Health:
+    """How a memory is kept. `meaning` are the languages in which likeness was judged with an embedding model."""
+
+    grade: Grade
+    findings: tuple[Problem, ...]
+    fading: tuple[Fade, ...]
+    stock: Contents
+    loose: LooseEnds
+    meaning: tuple[str, ...]
+
+
+def check_health(memory: Memory) -> Health:
+    """Examine a memory. Reads, and changes nothing; a file that cannot be read is a problem."""
+    if memory.scope.group is not None:
+        raise BadInput(
+            "In a group nothing is told about private memory; run this without a scope.",
+            "群组范围内不会透露私人记忆的情况；请去掉范围再运行。",
+        )
+    snapshot = take_snapshot(memory)
+    files = list(memory_files(memory.workspace, memory.config))
+    problems = find_problems(snapshot)
+    contents, loose = _count_contents(snapshot, files), count_loose_ends(snapshot, {file.path for file in files})
+    return Health(graded(problems), problems, what_fades(snapshot), contents, loose, memory.brain.with_vectors)
+
+
+def _count_contents(snapshot: Snapshot, files: Sequence[MemoryFile]) -> Contents:
+    layers = Counter(file.layer for file in files)
+    most = snapshot.config.memory
+    sizes = [
+        Size(
+            book.shown,
+            len(book.lines),
+            book.size.lines,
+            book.size.bytes,
+            round(max(book.size.lines / (most.max_lines or 1), book.size.bytes / (most.max_bytes or 1)), 3),
+            tokens_estimate(book.doc.text) if book.doc else 0,
+        )
+        for book in snapshot.books
+        if book.before is not None
+    ]
+    compressed = len(list(snapshot.workspace.archive.glob(f"*/????-??-??.md{COMPRESSED}")))
     return Contents(
-        sizes,
-        sum(not one.archived for one in desk.days),
+        tuple(sizes),
+        sum(not day.archived for day in snapshot.days),
         layers["weekly"],
-        sum(one.archived for one in desk.days) + _packed(desk),
+        sum(day.archived for day in snapshot.days) + compressed,
         layers["note"],
         {layer: layers[layer] for layer in TIERS},
-        dict(Counter(one.verdict for one in desk.known.values()).most_common()),
-        sum(desk.is_pinned(line) for _, line in desk.lines),
-        dict(Counter(one.kind for one in desk.asked)),
-        _tokens(desk, files),
+        dict(Counter(state.verdict for state in snapshot.states.values()).most_common()),
+        sum(snapshot.is_pinned(line) for _, line in snapshot.lines),
+        dict(Counter(question.kind for question in snapshot.questions)),
+        _tokens(snapshot, files),
     )
 
 
-def _packed(desk: Snapshot) -> int:
-    """How many archived logs are compressed."""
-    return sum(1 for _ in desk.workspace.archive.glob(f"*/????-??-??.md{COMPRESSED}"))
-
-
-def _size(desk: Snapshot, book: LongTermFile) -> Size:
-    size, most = book.size, desk.config.memory
-    share = max(size.lines / (most.max_lines or 1), size.bytes / (most.max_bytes or 1))
-    tokens = tokens_estimate(book.doc.text) if book.doc else 0
-    return Size(book.shown, len(book.lines), size.lines, size.bytes, round(share, 3), tokens)
-
-
-def _tokens(desk: Snapshot, files: Sequence[MemoryFile]) -> Tokens:
-    by_path = {one.path: _estimate(Path(one.full)) for one in files if one.layer != "extra"}
-    longterm = by_path.get(desk.workspace.relative(desk.workspace.longterm), 0)
-    recent = [desk.workspace.relative(desk.workspace.day(days_after(desk.today, back))) for back in (0, -1)]
-    lately = sum(by_path.get(path, 0) for path in dict.fromkeys(recent))
-    return Tokens(longterm, lately, _given(desk), sum(by_path.values()) + _state(desk))
-
-
-def _given(desk: Snapshot) -> int:
-    """What a session is given that belongs to no project and asks nothing yet."""
-    context = desk.config.context
-    if not context.enabled:
-        return 0
-    gathered = gather.gather_private(Context(desk.workspace, desk.config, desk.clock), gather.SessionProject())
-    return gather.pack_context(gathered, context.budget, "main").tokens
-
-
-def _state(desk: Snapshot) -> int:
+def _tokens(snapshot: Snapshot, files: Sequence[MemoryFile]) -> Tokens:
+    workspace, config = snapshot.workspace, snapshot.config
+    by_path = {file.path: _estimate(Path(file.full)) for file in files if file.layer != "extra"}
+    yesterday = snapshot.today - dt.timedelta(days=1)
+    recent = [workspace.relative(workspace.day(day)) for day in (snapshot.today, yesterday)]
+    given = 0  # to a session that belongs to no project and asks nothing yet
+    if config.context.enabled:
+        context = Context(workspace, config, snapshot.context.clock)
+        gathered = gather.gather_private(context, gather.SessionProject())
+        given = gather.pack_context(gathered, config.context.budget, "main").tokens
     try:
-        return _estimate(working.path_of(desk.workspace))
+        state = _estimate(working.path_of(workspace))
     except NacreError:
-        return 0  # a link that leads elsewhere
+        state = 0  # a link that leads elsewhere
+    longterm = by_path.get(workspace.relative(workspace.longterm), 0)
+    return Tokens(longterm, sum(by_path.get(path, 0) for path in recent), given, sum(by_path.values()) + state)
 
 
 def _estimate(path: Path) -> int:
@@ -203,80 +184,3 @@ def _estimate(path: Path) -> int:
     except NacreError:
         return 0
     return tokens_estimate(data.decode("utf-8", "replace")) if data else 0
-
-
-def over_limits(desk: Snapshot) -> list[Finding]:
-    """Every MEMORY.md that breaks its limits: it takes nothing new."""
-    most = desk.config.memory
-    return [
-        Finding(
-            OVER,
-            say(
-                f"{book.shown} has {book.size.lines} of {most.max_lines} lines and {book.size.bytes} of {most.max_bytes} bytes, "
-                "and takes nothing new.",
-                f"{book.shown} 有 {book.size.lines}/{most.max_lines} 行、{book.size.bytes}/{most.max_bytes} 字节，不再接受新内容。",
-            ),
-            book.shown,
-            command="nacre review --adopt",
-        )
-        for book in desk.books
-        if book.over
-    ]
-
-
-def list_files(desk: Snapshot) -> list[MemoryFile]:
-    """Every file of memory, found by one walk."""
-    return list(memory_files(desk.workspace, desk.config))
-
-
-# The examination as a whole: what memory holds, every finding with what mends it, what fades next, and a grade.
-
-
-@dataclass(frozen=True)
-class Health:
-    """How a memory is kept. `meaning` are the languages in which likeness was judged with an embedding model."""
-
-    grade: Grade
-    findings: tuple[Finding, ...]
-    fading: tuple[Fade, ...]
-    stock: Contents
-    loose: LooseEnds
-    meaning: tuple[str, ...]
-
-
-def check_health(memory: Memory) -> Health:
-    """Examine a memory. Reads, and changes nothing; a file that cannot be read is a finding."""
-    if memory.scope.group is not None:
-        raise BadInput(
-            "In a group nothing is told about private memory; run this without a scope.",
-            "群组范围内不会透露私人记忆的情况；请去掉范围再运行。",
-        )
-    desk = take_snapshot(memory)
-    files = list_files(desk)
-    logs, tiers = Logs(desk), checkpoints.plan_layers(desk)
-    findings = [
-        *map(unreadable, desk.problems),
-        *over_limits(desk),
-        *longterm.duplicates_and_conflicts(desk),
-        *longterm.open_questions(desk),
-        *daily.faded_entries(desk),
-        *longterm.stale_task(desk),
-        *longterm.unknown_entries(desk),
-        *longterm.entries_without_origin(desk, logs),
-        *daily.untyped_notes(desk),
-        *daily.overdue_logs(desk),
-        *checkpoints.checkpoint_findings(desk, tiers),
-        *longterm.digest_lines_without_day(desk, logs),
-    ]
-    order = {kind: place for place, kind in enumerate(KINDS)}
-    findings.sort(key=lambda one: (order[one.kind], one.path, one.line or 0))
-    once = tuple(dict.fromkeys(findings))
-    fading = (*checkpoints.fading_checkpoints(desk, tiers), *daily.dated_entries(desk), *daily.fading_logs(desk))
-    return Health(
-        graded(once),
-        once,
-        tuple(sorted(fading, key=lambda one: (one.day, one.path, one.line or 0))),
-        count_contents(desk, files),
-        longterm.count_loose_ends(desk, logs, files),
-        memory.brain.with_vectors,
-    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from collections import Counter
 from typing import Any
@@ -46,7 +45,7 @@ def status_facts(memory: Memory, *, deep: bool = False) -> dict[str, Any]:
         "daemon": daemon_status(memory),
         "review": len(memory.questions()),
         "history": len(read_history(workspace).operations),
-        "problems": [dataclasses.asdict(one) for one in (*memory.problems, *file_problems(workspace, config))],
+        "problems": [one.as_plain() for one in (*memory.problems, *file_problems(workspace, config))],
     }
 
 

@@ -17,9 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from nacre.checks.daily import Fade
     from nacre.checks.health import Health
-    from nacre.checks.snapshot import Finding
+    from nacre.checks.memory_checks import Fade
 
 
 REASONS = 3  # deductions that are named first
@@ -78,9 +77,10 @@ def as_plain(told: Health, workspace: str, agent: str | None) -> dict[str, Any]:
     }
 
 
-def _plain(one: Finding) -> dict[str, Any]:
+def _plain(one: Problem) -> dict[str, Any]:
     named = {"kind": one.kind, "message": one.message, "path": one.path, "line": one.line, "id": one.id or None}
-    return {**named, "command": one.command or None, "byHand": one.by_hand or None}
+    is_command = one.remedy.startswith("nacre ")
+    return {**named, "command": one.remedy if is_command else None, "byHand": None if is_command else one.remedy}
 
 
 def _show_health(told: Health, root: Path, *, verbose: bool) -> None:
@@ -100,16 +100,16 @@ def _show_health(told: Health, root: Path, *, verbose: bool) -> None:
     table(_figures(told, verbose=verbose))
 
 
-def _findings(findings: Sequence[Finding], *, verbose: bool) -> Iterator[tuple[str, str, str]]:
+def _findings(findings: Sequence[Problem], *, verbose: bool) -> Iterator[tuple[str, str, str]]:
     """The findings by kind, with what mends them; of each kind the first, unless all are asked for."""
-    by_kind: dict[str, list[Finding]] = {}
+    by_kind: dict[str, list[Problem]] = {}
     for one in findings:
         by_kind.setdefault(one.kind, []).append(one)
     kinds = list(by_kind.items())
     for kind, same in kinds if verbose else kinds[:KINDS]:
         head = _title(kind) + say(f": {len(same)}", f"：{len(same)}")
         for place, one in enumerate(same if verbose else same[:1]):
-            mends = f"→ {one.command or one.by_hand}"
+            mends = f"→ {one.remedy}"
             yield (head if not place else "", mends, _told(one) if verbose else _cut(_told(one)))
     if not verbose and (rest := sum(len(same) for _, same in kinds[KINDS:])):
         yield (say(f"others: {rest}", f"其他：{rest}"), say("-v shows all", "-v 显示全部"), "")
@@ -126,12 +126,12 @@ def _cut(text: str) -> str:
 
 
 def _title(kind: str) -> str:
-    from nacre.checks.snapshot import kind_title
+    from nacre.checks.memory_checks import kind_title
 
     return kind_title(kind)
 
 
-def _told(one: Finding) -> str:
+def _told(one: Problem) -> str:
     if not one.place or one.place in one.message:
         return one.message
     return one.place + say(": ", "：") + one.message
@@ -234,7 +234,7 @@ def doctor(invocation: Invocation, *, fix: bool, as_json: bool) -> int:
     if not as_json:
         for _, problem in found:
             _show_doctor(problem)
-    listed = [{"agent": agent, **asdict(problem)} for agent, problem in found]
+    listed = [{"agent": agent, **problem.as_plain()} for agent, problem in found]
     failed = any(problem.severity == "error" for _, problem in found)
     if proven and not any(problem.kind == "capture" for _, problem in found):
         names = list(dict.fromkeys(proven))

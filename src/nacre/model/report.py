@@ -15,6 +15,16 @@ class Problem:
     line: int | None = None
     remedy: str = ""
     severity: str = "warning"  # "error" when Nacre cannot do its work because of it
+    id: str = ""  # of the entry that it is about
+
+    @property
+    def place(self) -> str:
+        return f"{self.path}:{self.line}" if self.line else self.path
+
+    def as_plain(self) -> dict[str, object]:
+        """As status and doctor give it to programs."""
+        about = {"kind": self.kind, "message": self.message, "path": self.path, "line": self.line}
+        return {**about, "remedy": self.remedy, "severity": self.severity}
 
 
 # A change as a value: the steps that would be taken and the reason for each, to be shown or carried out.

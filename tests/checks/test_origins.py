@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
-from tests.health.conftest import Patient
+from tests.checks.conftest import Patient
 from tests.tidy.nights import CHINESE_RULE, RULE, SAFETY
 
-from nacre.checks.snapshot import ORIGIN, SOURCE, UNKNOWN
+from nacre.checks.memory_checks import ORIGIN, SOURCE, UNKNOWN
 from nacre.vault.entries import bullet_id
 
 DAY = "2026-03-18"
@@ -45,7 +45,7 @@ def test_an_entry_whose_origin_is_gone_is_found_until_the_user_pins_it(
     patient.entries(RULE, source=source(**about))
     (found,) = patient.found(ORIGIN)
     assert said in found.message
-    patient.run(found.command)
+    patient.run(found.remedy)
     assert patient.found(ORIGIN) == []
     assert patient.kept() == [RULE]
 
@@ -54,7 +54,7 @@ def test_an_entry_that_overtook_one_nobody_knows_is_found(patient: Patient) -> N
     patient.entries(CHINESE_RULE, supersedes="1111111111")
     (found,) = patient.found(ORIGIN)
     assert "1111111111" in found.message
-    patient.run(found.command)
+    patient.run(found.remedy)
     assert patient.found(ORIGIN) == []
 
 
@@ -75,7 +75,7 @@ def test_a_compressed_log_is_believed(patient: Patient) -> None:
 def test_lines_that_were_written_edited_or_taken_out_by_hand_become_known_by_tidying(patient: Patient) -> None:
     patient.entries(RULE, SAFETY)
     patient.lay("MEMORY.md", f"# Mine\n\n- {RULE} and package\n- {CHINESE_RULE}\n")
-    assert [(one.line, one.command) for one in patient.found(UNKNOWN)] == [
+    assert [(one.line, one.remedy) for one in patient.found(UNKNOWN)] == [
         (None, "nacre tidy"), (3, "nacre tidy"), (4, "nacre tidy"),
     ]  # fmt: skip
     patient.run("nacre tidy")
@@ -88,7 +88,7 @@ def test_a_line_of_a_digest_that_names_a_day_without_a_log_can_be_forgotten(pati
     patient.lay("memory/weekly/2026-02-09.md", text)
     (found,) = patient.found(SOURCE)
     assert found.place == "memory/weekly/2026-02-09.md:4"
-    patient.run(found.command)
+    patient.run(found.remedy)
     assert patient.found(SOURCE) == []
     assert "Rain was measured" in patient.text("memory/weekly/2026-02-09.md")
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from tests.health.conftest import Patient
+from tests.checks.conftest import Patient
 
-from nacre.checks.snapshot import COPY, UNCOUNTED, UNREADABLE, UNSORTED
+from nacre.checks.memory_checks import COPY, UNCOUNTED, UNREADABLE, UNSORTED
 
 HOT = "memory_fs/hot/2026-03-10-1200-prices.md"
 
@@ -20,9 +20,9 @@ def test_a_checkpoint_that_should_have_moved_yesterday_is_found_until_the_layers
 ) -> None:
     lay(patient, "hot/2026-03-10-1200-prices.md")
     (found,) = patient.found(UNSORTED)
-    assert (found.path, found.command) == (HOT, "nacre organise")
+    assert (found.path, found.remedy) == (HOT, "nacre organise")
     assert "tiers.warm" in found.message
-    patient.run(found.command)
+    patient.run(found.remedy)
     assert patient.found(UNSORTED) == []
 
 
@@ -65,7 +65,7 @@ def test_checkpoints_with_the_same_content_are_found_until_one_is_deleted(patien
     lay(patient, "warm/2026-03-19-1200-b.md")
     lay(patient, "warm/2026-03-19-1300-c.md", "# B talk\n\nAbout prices.\n")
     (found,) = patient.found(COPY)
-    assert found.by_hand == "delete memory_fs/warm/2026-03-19-1200-b.md"
+    assert found.remedy == "delete memory_fs/warm/2026-03-19-1200-b.md"
     (patient.root / found.path).unlink()
     assert patient.found(COPY) == []
 
@@ -82,7 +82,7 @@ def test_the_count_of_a_forgotten_checkpoint_goes_by_itself(patient: Patient) ->
     for days, found in ((3, 0), (40, 1)):
         entry = {"total": 0, "timestamps": [], "forgotten": 1774000800 - days * 86400}
         patient.lay("refcount.json", json.dumps({"forgotten/gone.md": entry}))
-        assert [one.command for one in patient.found(UNCOUNTED)] == ["nacre organise"] * found
+        assert [one.remedy for one in patient.found(UNCOUNTED)] == ["nacre organise"] * found
     patient.run("nacre organise")
     assert patient.found(UNCOUNTED) == []
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tests.health.conftest import Patient
+from tests.checks.conftest import Patient
 from tests.tidy.nights import RULE
 
-from nacre.checks.snapshot import EMPTY, UNPRESSED, UNTYPED
+from nacre.checks.memory_checks import EMPTY, UNPRESSED, UNTYPED
 
 
 def test_notes_without_a_type_are_found_until_they_are_given_one(patient: Patient) -> None:
@@ -13,7 +13,7 @@ def test_notes_without_a_type_are_found_until_they_are_given_one(patient: Patien
     patient.log("2026-03-18", "User asked for the figures of May")
     (found,) = patient.found(UNTYPED)
     assert (found.path, found.line) == ("memory/2026-03-18.md", 4)
-    patient.run(found.command)
+    patient.run(found.remedy)
     assert patient.found(UNTYPED) == []
 
 
@@ -29,7 +29,7 @@ def test_a_log_that_a_night_should_have_taken_is_found_until_it_is_tidied(patien
     patient.log("2026-03-13", "User asked for the figures of June")
     assert [one.path for one in patient.found(UNPRESSED)] == ["memory/2026-03-11.md"]
     assert [one.path for one in patient.found(EMPTY)] == ["memory/2026-03-10.md"]
-    patient.run(patient.found(UNPRESSED)[0].command)
+    patient.run(patient.found(UNPRESSED)[0].remedy)
     assert patient.found(UNPRESSED) == patient.found(EMPTY) == []
 
 
@@ -54,7 +54,7 @@ def test_where_logs_are_kept_for_decay_its_rules_count(patient: Patient) -> None
     patient.log("2025-12-01", "User asked for the figures of June")
     patient.log("2025-12-20", "User asked for the figures of July")
     (found,) = patient.found(UNPRESSED)
-    assert (found.path, found.command) == ("memory/2025-12-01.md", "nacre decay")
+    assert (found.path, found.remedy) == ("memory/2025-12-01.md", "nacre decay")
     assert [(one.day, one.path) for one in patient.health().fading] == [("2026-03-21", "memory/2025-12-20.md")]
-    patient.run(found.command)
+    patient.run(found.remedy)
     assert patient.found(UNPRESSED) == []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.health.conftest import Patient
+from tests.checks.conftest import Patient
 from tests.tidy.nights import (
     BACKUP,
     CHINESE_RULE,
@@ -18,7 +18,7 @@ from tests.tidy.nights import (
     VUE,
 )
 
-from nacre.checks.snapshot import CONTRADICTION, DUPLICATE, QUESTION
+from nacre.checks.memory_checks import CONTRADICTION, DUPLICATE, QUESTION
 from nacre.vault.entries import entry_id
 
 SAME = [
@@ -44,7 +44,7 @@ def test_two_entries_that_say_the_same_are_one_finding_and_forgetting_it_leaves_
     assert found.id in (entry_id(one), entry_id(other))
     assert one in found.message
     assert other in found.message
-    patient.run(found.command)
+    patient.run(found.remedy)
     assert patient.found(DUPLICATE) == []
     assert len(set(patient.kept()) & {one, other}) == 1
     assert {BACKUP, CONTACT} <= set(patient.kept())
@@ -58,7 +58,7 @@ def test_two_entries_that_cannot_both_hold_are_one_finding_and_forgetting_the_na
     patient.entries(*((new, BACKUP, old) if turned else (old, BACKUP, new)))
     (found,) = patient.found(CONTRADICTION)
     assert patient.found(DUPLICATE) == []
-    patient.run(found.command)
+    patient.run(found.remedy)
     assert patient.found(CONTRADICTION) == []
     assert len(patient.kept()) == 2
 
@@ -75,7 +75,7 @@ def test_the_very_same_words_are_left_to_the_users_hand_because_forgetting_would
     patient.entries(RULE, BACKUP)
     patient.lay("MEMORY.md", patient.text() + f"- {RULE}.\n")
     (found,) = patient.found(DUPLICATE)
-    assert (found.command, found.by_hand) == ("", "delete line 4 of MEMORY.md")
+    assert found.remedy == "delete line 4 of MEMORY.md"
     patient.lay("MEMORY.md", patient.text().replace(f"- {RULE}\n", ""))
     assert patient.found(DUPLICATE) == []
 
@@ -109,7 +109,7 @@ def test_an_open_question_is_a_finding_until_it_is_answered(patient: Patient) ->
     patient.lay("MEMORY.md", f"# Mine\n\n- {ERRAND}\n")
     patient.run("nacre tidy")
     (found,) = patient.found(QUESTION)
-    assert found.command == "nacre review"
+    assert found.remedy == "nacre review"
     assert ERRAND in found.message
-    patient.run(found.command, "--refuse", found.id)
+    patient.run(found.remedy, "--refuse", found.id)
     assert patient.found(QUESTION) == []

@@ -6,11 +6,11 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.health.conftest import NOW, Patient
+from tests.checks.conftest import NOW, Patient
 from tests.tidy.nights import CHINESE_RULE, RULE, SAFETY, filler
 
 from nacre.checks.health import check_health
-from nacre.checks.snapshot import OVER, UNREADABLE
+from nacre.checks.memory_checks import OVER, UNREADABLE
 from nacre.errors import BadInput
 from nacre.memory import Memory
 
@@ -81,7 +81,7 @@ def test_a_memory_over_its_limits_is_found_until_it_is_adopted(patient: Patient)
     patient.entries(*filler(90))
     (found,) = patient.found(OVER)
     assert found.path == "MEMORY.md"
-    patient.run(found.command, "--yes")
+    patient.run(found.remedy, "--yes")
     assert patient.found(OVER) == []
 
 

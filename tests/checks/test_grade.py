@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
 from nacre.checks import health
 from nacre.checks.health import Deduction, graded
-from nacre.checks.snapshot import CONTRADICTION, KINDS, UNTYPED, Finding, kind_title
+from nacre.checks.memory_checks import CONTRADICTION, KINDS, UNTYPED, kind_title
+from nacre.model.report import Problem
 
 
 def test_the_formula_that_is_written_down_is_the_one_that_counts() -> None:
-    assert health.__doc__
-    rows = re.findall(r"^\| ([a-z ]+?)(?::.*?)? \| ([\d.]+) \| ([\d.]+) \|$", health.__doc__, re.MULTILINE)
-    assert {kind: (float(each), float(most)) for kind, each, most in rows} == health.POINTS
-    assert set(health.POINTS) == set(KINDS)
+    page = (Path(__file__).parents[2] / "docs" / "health.md").read_text("utf8")
+    rows = re.findall(r"^\| `([a-z ]+)` \| .*? \| ([\d.]+) \| ([\d.]+) \|", page, re.MULTILINE)
+    points = {kind: (about.each, about.most) for kind, about in KINDS.items()}
+    assert {kind: (float(each), float(most)) for kind, each, most in rows} == points
     for least, letter in health.GRADES:
-        assert f"{letter} from {least}" in health.__doc__
+        assert f"{letter} from {least}" in page
 
 
 def test_every_kind_has_a_name() -> None:
@@ -28,15 +30,15 @@ def test_every_kind_has_a_name() -> None:
     ("count", "letter", "points"), [(0, "A", 100), (1, "A", 94), (2, "B", 88), (4, "C", 76), (9, "C", 76)]
 )
 def test_no_kind_takes_more_than_its_most(count: int, letter: str, points: int) -> None:
-    told = graded([Finding(CONTRADICTION, "")] * count)
+    told = graded([Problem(CONTRADICTION, "")] * count)
     assert (told.letter, told.points) == (letter, points)
 
 
 def test_the_largest_deduction_comes_first() -> None:
-    told = graded([*[Finding(UNTYPED, "")] * 3, Finding(CONTRADICTION, "")])
+    told = graded([*[Problem(UNTYPED, "")] * 3, Problem(CONTRADICTION, "")])
     assert told.deductions == (Deduction(CONTRADICTION, 1, 6.0), Deduction(UNTYPED, 3, 1.5))
 
 
 def test_all_kinds_together_are_an_f_and_never_less_than_nothing() -> None:
-    told = graded([Finding(kind, "") for kind in KINDS for _ in range(99)])
+    told = graded([Problem(kind, "") for kind in KINDS for _ in range(99)])
     assert (told.letter, told.points) == ("F", 0)

@@ -6,10 +6,10 @@ import datetime as dt
 import os
 
 import pytest
-from tests.health.conftest import Patient
+from tests.checks.conftest import Patient
 from tests.tidy.nights import SAFETY
 
-from nacre.checks.snapshot import FADED, QUESTION, STATE
+from nacre.checks.memory_checks import FADED, QUESTION, STATE
 
 
 @pytest.mark.parametrize("words", ["The launch of the shop is on 2026-03-25", "网店上线日期是 2026年3月25日"])
@@ -27,10 +27,10 @@ def test_an_entry_whose_time_is_over_becomes_a_question_by_tidying_and_goes_by_t
     patient.entries("The exam is due by 2026-03-01", SAFETY)
     (found,) = patient.found(FADED)
     assert "2026-03-01" in found.message
-    patient.run(found.command)
+    patient.run(found.remedy)
     assert patient.found(FADED) == []
     (question,) = patient.found(QUESTION)
-    patient.run(question.command, "--accept", question.id)
+    patient.run(question.remedy, "--accept", question.id)
     assert patient.found(QUESTION) == []
     assert patient.kept() == [SAFETY]
 
@@ -49,7 +49,7 @@ def test_a_task_that_nobody_touched_for_days_is_found_until_it_is_done(patient: 
         then = (dt.datetime(2026, 3, 20, 10, tzinfo=dt.UTC) - dt.timedelta(days=days)).timestamp()
         os.utime(path, (then, then))
         assert len(patient.found(STATE)) == found
-    patient.run(patient.found(STATE)[0].command)
+    patient.run(patient.found(STATE)[0].remedy)
     assert patient.found(STATE) == []
 
 

@@ -9,8 +9,8 @@ import pytest
 from tests.tidy.nights import Nights
 
 from nacre.checks.health import Health, check_health
-from nacre.checks.snapshot import Finding
 from nacre.cli.main import run
+from nacre.model.report import Problem
 
 NOW = "2026-03-20T10:00:00+00:00"
 
@@ -23,7 +23,7 @@ class Patient(Nights):
         with self.memory(day, time.partition("+")[0]) as memory:
             return check_health(memory)
 
-    def found(self, kind: str, now: str = NOW) -> list[Finding]:
+    def found(self, kind: str, now: str = NOW) -> list[Problem]:
         return [one for one in self.health(now).findings if one.kind == kind]
 
     def run(self, command: str, *more: str, now: str = NOW) -> None:
