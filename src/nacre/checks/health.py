@@ -55,7 +55,7 @@ class Grade:
 def graded(problems: Iterable[Problem]) -> Grade:
     counts = Counter(problem.kind for problem in problems)
     lost = [
-        Deduction(kind, counts[kind], round(min(points.each * counts[kind], points.most), 1))
+        Deduction(kind, counts[kind], round(float(min(points.each * counts[kind], points.most)), 1))
         for kind, points in KINDS.items()
         if counts[kind]
     ]
