@@ -23,7 +23,6 @@ from nacre.checks.memory_checks import (
 from nacre.context import gather
 from nacre.errors import BadInput, NacreError
 from nacre.memory import Memory
-from nacre.model.context import Context
 from nacre.model.report import Problem
 from nacre.text.tokens import tokens_estimate
 from nacre.vault import disk, working
@@ -165,8 +164,7 @@ def _tokens(snapshot: Snapshot, files: Sequence[MemoryFile]) -> Tokens:
     recent = [workspace.relative(workspace.day(day)) for day in (snapshot.today, yesterday)]
     given = 0  # to a session that belongs to no project and asks nothing yet
     if config.context.enabled:
-        context = Context(workspace, config, snapshot.context.clock)
-        gathered = gather.gather_private(context, gather.SessionProject())
+        gathered = gather.gather_private(snapshot.context, gather.SessionProject())
         given = gather.pack_context(gathered, config.context.budget, "main").tokens
     try:
         state = _estimate(working.path_of(workspace))
