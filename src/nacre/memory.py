@@ -1065,9 +1065,9 @@ class Memory:
 
     def entries(self) -> list[str]:
         """The words of every entry of the general MEMORY.md."""
-        from nacre.vault.longterm import read_longterm
+        from nacre.vault.markdown import open_document
 
-        longterm = read_longterm(self.workspace.longterm)
+        longterm = open_document(self.workspace.longterm)
         return [entry.words for entry in longterm.entries] if longterm else []
 
     def _tidying(self) -> TidyContext:

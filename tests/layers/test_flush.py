@@ -37,7 +37,7 @@ from nacre.layers.flush import (
     flush_threshold,
     parse_answer,
 )
-from nacre.layers.flush_prompts import LONGEST, MOST_LINES, REFERENCE, SILENCE, flush_prompts, with_rules
+from nacre.layers.flush_prompts import LONGEST, REFERENCE, SILENCE, flush_prompts
 from nacre.memory import Memory
 from nacre.model.context import Context
 from nacre.model.workspace import Workspace
@@ -243,7 +243,6 @@ def test_both_prompts_say_every_rule_with_the_real_day(language: str, clauses: t
         assert all(clause in text for clause in (*clauses, LOG, "2026-02-14-HHMM.md", SILENCE, *REFERENCE))
         assert "YYYY" not in text
         assert "{" not in text
-        assert with_rules(text, LOG) == text
     assert "- [TYPE]" in told.user
 
 
@@ -278,41 +277,15 @@ def test_the_prompts_follow_the_settings_or_else_the_talk(root: Path) -> None:
     assert language() == "en"
 
 
-@pytest.mark.parametrize(
-    ("prompt", "added"),
-    [
-        ("Save what matters.", 3),
-        ("请保存重要内容。", 3),
-        ("Store notes only in memory/YYYY-MM-DD.md. Save what matters.", 2),
-        (
-            "Write to memory/YYYY-MM-DD.md only. APPEND new lines only. MEMORY.md, SOUL.md, TOOLS.md and AGENTS.md are read-only.",
-            0,
-        ),
-        (
-            "Only write to memory/YYYY-MM-DD.md; append and do not overwrite.\nNever edit MEMORY.md,\nSOUL.md, TOOLS.md or AGENTS.md.",
-            0,
-        ),
-        ("只写入 memory/YYYY-MM-DD.md。只能追加，不得覆盖。MEMORY.md、SOUL.md、TOOLS.md、AGENTS.md 只读。", 0),
-        ("仅写到 memory/YYYY-MM-DD.md，在末尾追加，不要覆盖已有内容。", 1),
-        ("Write to memory/YYYY-MM-DD.md if you like.", 3),
-        ("Do not append, rewrite the whole file. You may overwrite what is there.", 3),
-        ("MEMORY.md, SOUL.md, TOOLS.md and AGENTS.md are not read-only.", 3),
-        ("MEMORY.md is read-only.", 3),
-        ("MEMORY.md, SOUL.md, TOOLS.md and AGENTS.md are read-only unless I am in a hurry.", 3),
-        ("Never overwrite MEMORY.md, SOUL.md, TOOLS.md or AGENTS.md.", 2),
-        ("MEMORY.md、SOUL.md、TOOLS.md、AGENTS.md 可以修改，不是只读。", 3),
-    ],
-)
-def test_a_prompt_of_the_users_own_gets_the_safety_rules_that_it_lacks(prompt: str, added: int) -> None:
-    made = with_rules(f"{prompt} {SILENCE}", LOG)
-    assert made.startswith(prompt.replace("YYYY-MM-DD", "2026-02-14"))
-    assert made.count("\n- ") == added
-    assert with_rules(made, LOG) == made
-
-
-def test_a_prompt_that_knows_no_silence_learns_it() -> None:
-    assert f"answer exactly {SILENCE}" in with_rules("Save what matters.", LOG)
-    assert f"只回答 {SILENCE}" in with_rules("请保存重要内容。", LOG)
+def test_a_prompt_of_the_users_own_gets_the_safety_rules_in_its_language() -> None:
+    made = flush_prompts(
+        LOG, "en", system="请把这次对话里重要的内容保存到 memory/YYYY-MM-DD.md。", user="Save what matters."
+    )
+    assert made.user.startswith("Save what matters.\n\n- ")
+    assert f"answer exactly {SILENCE}" in made.user
+    assert made.system.startswith("请把这次对话里重要的内容保存到 memory/2026-02-14.md。\n\n- ")
+    assert f"只回答 {SILENCE}" in made.system
+    assert all(text.count("\n- ") == 4 and all(name in text for name in REFERENCE) for text in (made.user, made.system))
 
 
 def test_custom_prompts_come_from_the_settings(root: Path) -> None:
@@ -351,9 +324,8 @@ def test_no_reply_is_silence(root: Path, text: str) -> None:
 
 
 def test_an_agent_that_wrote_lines_and_closed_with_no_reply_meant_both() -> None:
-    found = parse_answer("I saved two things:\n- [PREF] Use pnpm\nNO_REPLY")
-    assert (found.lines, found.silent) == (("[PREF] Use pnpm",), True)
-    assert parse_answer("Bob gave NO_REPLY to the mail").lines == ("Bob gave NO_REPLY to the mail",)
+    assert parse_answer("I saved two things:\n- [PREF] Use pnpm\nNO_REPLY") == (["[PREF] Use pnpm"], True)
+    assert parse_answer("Bob gave NO_REPLY to the mail") == (["Bob gave NO_REPLY to the mail"], False)
 
 
 def test_the_answer_stands_in_the_log_as_a_note_and_is_no_captured_session(root: Path) -> None:
@@ -435,19 +407,17 @@ def test_whatever_an_answer_says_it_is_text_in_the_log(root: Path, line: str) ->
 
 def test_a_long_line_is_folded_and_nothing_of_it_is_lost() -> None:
     words = " ".join(f"word{number}" for number in range(200))
-    found = parse_answer(f"- [TECH] {words}").lines
+    found, _ = parse_answer(f"- [TECH] {words}")
     assert all(len(line) <= LONGEST for line in found)
     assert found[0].startswith("[TECH] word0 ")
     assert all(line.startswith("…") for line in found[1:])
     assert " ".join(line.removeprefix("[TECH] ").lstrip("…") for line in found) == words
-    assert "".join(line.lstrip("…") for line in parse_answer("字" * 1200).lines) == "字" * 1200
+    assert "".join(line.lstrip("…") for line in parse_answer("字" * 1200)[0]) == "字" * 1200
 
 
 @given(st.text(max_size=3000))
 def test_every_answer_gives_lines_that_fit(text: str) -> None:
-    found = parse_answer(text)
-    assert len(found.lines) <= MOST_LINES
-    for line in found.lines:
+    for line in parse_answer(text)[0]:
         assert 0 < len(line) <= LONGEST
         assert "\n" not in line
         assert not line.startswith(("#", "```", "~~~")) or not line.lstrip("#").startswith(" ")

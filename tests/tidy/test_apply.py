@@ -19,6 +19,7 @@ from nacre.tidy.run import run_tidy
 from nacre.vault import ledger, longterm, provenance, review
 from nacre.vault.history import operation
 from nacre.vault.longterm import Edit
+from nacre.vault.markdown import open_document
 
 
 def backups(nights: Nights) -> list[str]:
@@ -288,10 +289,10 @@ def test_two_tidies_at_once_do_the_work_once(nights: Nights) -> None:
 
 def losing(nights: Nights, count: int) -> DistilPlan:
     path = nights.root / "MEMORY.md"
-    doc = longterm.read_longterm(path)
+    doc = open_document(path)
     assert doc is not None
-    data = "".join(doc.document.lines[:-count]).encode()
-    return DistilPlan(edits=(Edit(path, doc.document.hash, data, Plan()),))
+    data = "".join(doc.lines[:-count]).encode()
+    return DistilPlan(edits=(Edit(path, doc.hash, data, Plan()),))
 
 
 @pytest.mark.parametrize(("entries", "lost", "refused"), [(8, 2, False), (8, 3, True), (3, 1, False), (4, 2, True)])

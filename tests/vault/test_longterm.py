@@ -8,7 +8,7 @@ from nacre.clock import Clock
 from nacre.config.settings import MemorySettings
 from nacre.errors import BadInput, ChangedOutside, MemoryFull, SecretRefused
 from nacre.model.workspace import Workspace
-from nacre.vault.longterm import apply_edit, plan_add, project_template, read_longterm, section_for, template
+from nacre.vault.longterm import apply_edit, plan_add, project_template, section_for, template
 from nacre.vault.markdown import document, open_document
 
 
@@ -27,8 +27,8 @@ def test_the_template_is_the_documented_one() -> None:
 
 
 def test_a_projects_template_names_its_place_first() -> None:
-    lines = project_template("shop", "/home/u/shop", "git@host:shop.git").split("\n")
-    assert lines[2:4] == ["> Project: /home/u/shop", "> Repository: git@host:shop.git"]
+    lines = project_template("shop", "/home/u/shop").split("\n")
+    assert (lines[0], lines[2]) == ("# Long-Term Memory: shop", "> Project: /home/u/shop")
 
 
 def test_each_type_finds_its_section(workspace: Workspace, clock: Clock) -> None:
@@ -36,7 +36,7 @@ def test_each_type_finds_its_section(workspace: Workspace, clock: Clock) -> None
     add(workspace, clock, "Shop API v2", "PROJ")
     add(workspace, clock, "Never force-push", "LESSON")
     add(workspace, clock, "Ann owns billing", "PEOPLE")
-    kept = read_longterm(workspace.longterm)
+    kept = open_document(workspace.longterm)
     assert kept is not None
     assert [(entry.section, entry.words) for entry in kept.entries] == [
         ("User Preferences", "Use pnpm"),
@@ -70,7 +70,7 @@ def test_marks_of_openclaw_are_kept_and_are_not_words(workspace: Workspace, cloc
     assert add(workspace, clock, "Use pnpm") == 2
     add(workspace, clock, "Use uv")
     assert workspace.longterm.read_text() == f"## User Preferences\n{line}\n- Use uv\n"
-    kept = read_longterm(workspace.longterm)
+    kept = open_document(workspace.longterm)
     assert kept is not None
     assert kept.entries[0].words == "Use pnpm"
     assert kept.entries[0].marks == {"importance": "8", "trigger": "npm, yarn"}

@@ -37,7 +37,7 @@ def test_all_are_made_under_one_record_and_undone_as_one(workspace: Workspace, c
         batch.move(0, a, workspace.root / "b/a.md", read=read)
         batch.remove(1, b, read=other)
         batch.write(2, workspace.root / "c.md", b"c\n", read=None)
-        batch.create(3, new := workspace.root / "d.md", b"d\n", staged=disk.stage(new, b"d\n"))
+        batch.write(3, workspace.root / "d.md", b"d\n", read=None)
         assert tree(workspace) == before
         batch.carry_out()
     assert tree(workspace) == {"b/a.md": "a\n", "c.md": "c\n", "d.md": "d\n"}

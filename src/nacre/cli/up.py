@@ -307,10 +307,7 @@ def searchable(memory: Memory) -> str | None:
 
 def _facts(memory: Memory) -> Iterator[str]:
     """Lines worth asking for: what lasts first, then the newest days, what has a type before what has none."""
-    from nacre.vault import longterm
-
-    known = longterm.read_longterm(memory.workspace.longterm)
-    yield from (entry.words for entry in (known.entries if known else ()))
+    yield from memory.entries()
     try:
         logs = sorted(memory.workspace.memory.glob("????-??-??.md"), reverse=True)[:_DAYS]
         lines = [line for log in logs for line in log.read_text("utf-8", errors="replace").splitlines()]

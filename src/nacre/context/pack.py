@@ -25,11 +25,7 @@ class PieceLine(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """What one source has to give, in the order in which it should be read.
-
-    Of a passage that was looked for (`cited`) the title names the lines that are really shown, and no words are given again.
-    Of a log (`once`) no line is given that stands in the pack already, word for word.
-    """
+    """What one source has to give: `cited` under its lines, `once` without lines that stand in the pack already."""
 
     path: str
     title: str
@@ -120,12 +116,7 @@ class Packed(NamedTuple):
 
 
 def pack(pieces: Sequence[Piece], budget: int, *, lead: str) -> Packed:
-    """The pieces in order behind the lead, within the budget.
-
-    A piece may take what the later ones do not need, and half of what remains in any case: an overgrown file pushes out
-    neither itself nor everything else. What was looked for shares three quarters, and the best of it may have all that remains.
-    A line that stands in the pack already is not given again.
-    """
+    """The pieces in order within the budget: each may take half of what remains, cited ones share three quarters."""
     room = budget * QUARTERS - weight(lead)
     needs = [weight(_head(piece, piece.lines)) + _weight_of(piece.lines) for piece in pieces]
     later = sum(needs)
@@ -143,7 +134,8 @@ def pack(pieces: Sequence[Piece], budget: int, *, lead: str) -> Packed:
         if piece.cited and len(lines) == len(piece.lines):
             lines = not_said(lines, "".join(texts))
         if piece.once and (again := frozenset(_again(lines, texts))):
-            left.append(left_out(piece._replace(lines=tuple(again)), _given_already())._replace(needless=True))
+            reason = say("already given", "上文已给出")
+            left.append(left_out(piece._replace(lines=tuple(again)), reason)._replace(needless=True))
             lines = [line for line in lines if line not in again]
         if not has_content(lines):
             continue
@@ -151,11 +143,10 @@ def pack(pieces: Sequence[Piece], budget: int, *, lead: str) -> Packed:
             lines = list(without_empty_sections(lines))
         head = _head(piece, lines)
         may_take = max(room // 2, room - later)
-        if piece.cited and shared is None:
-            shared = max(room * 3 // 4, room - later + found)
-            may_take = room if need > shared else shared
-        elif piece.cited and shared is not None:
-            may_take = shared
+        if piece.cited:
+            is_best = shared is None
+            shared = max(room * 3 // 4, room - later + found) if shared is None else shared
+            may_take = room if is_best and need > shared else shared
         kept, closing = _fitting(lines, may_take - weight(head))
         if kept:
             body = "".join(f"{line.text}\n" for line in kept)
@@ -175,23 +166,20 @@ def not_said(lines: Sequence[PieceLine], text: str) -> list[PieceLine]:
     from nacre.text.tokens import tokens as words_of
 
     said = [words for line in text.split("\n") if (words := frozenset(words_of(line)))]
-    kept: list[PieceLine] = []
-    for line in lines:
+
+    def is_said(line: PieceLine) -> bool:
         words = frozenset(words_of(AROUND.sub("", line.text)))
-        if len(words) < _TELLING or not any(words <= other for other in said):
-            kept.append(line)
-    return kept
+        return len(words) >= _TELLING and any(words <= other for other in said)
+
+    return [line for line in lines if not is_said(line)]
 
 
 def _again(lines: Sequence[PieceLine], texts: Sequence[str]) -> list[PieceLine]:
     """The lines that were given already. One with more lines below it that belong to it is given all the same."""
     said = {words for text in texts for line in text.split("\n") if (words := comparable_words(line))}
-    after = (*(line.text for line in lines[1:]), "")
-    return [
-        line
-        for line, following in zip(lines, after, strict=True)
-        if comparable_words(line.text) in said and not (following.strip() and following[0] in " \t")
-    ]
+    below = (*(line.text for line in lines[1:]), "")
+    pairs = ((line, next_) for line, next_ in zip(lines, below, strict=True) if comparable_words(line.text) in said)
+    return [line for line, next_ in pairs if not (next_.strip() and next_[0] in " \t")]
 
 
 def has_content(lines: Iterable[PieceLine]) -> bool:
@@ -225,37 +213,23 @@ def _fitting(lines: Sequence[PieceLine], room: int) -> tuple[list[PieceLine], st
     count = used = 0
     while count < len(lines) and (used := used + weight(lines[count].text) + 1) <= room:
         count += 1
-    kept = list(lines[:count])
-    fence, closing = _open_fence(kept)
+    kept, closing, fence = list(lines[:count]), "", 0
+    if any("```" in line.text or "~~~" in line.text for line in kept):
+        last = blocks([*(line.text for line in kept), "# probe"], strict=True)[-1]
+        if last.kind == CODE:
+            fence, opening = last.start, kept[last.start - 1].text.strip()
+            closing = opening[: len(opening) - len(opening.lstrip(opening[0]))] + "\n"
     used = _weight_of(kept) + weight(closing)
-    while closing and len(kept) >= fence and used > room:
+    while closing and used > room:
         used -= weight(kept.pop().text) + 1
-    if len(kept) < fence:
-        closing = ""
-    if not closing and len(kept) < len(lines):
-        _drop_what_leads_nowhere(kept)
+        if len(kept) < fence:
+            closing = ""
+    if not closing and len(kept) < len(lines):  # headings and blank lines at the cut: what stood below was left out
+        found = blocks([line.text for line in kept])
+        headings = {number for block in found if block.kind == HEADING for number in range(block.start, block.end + 1)}
+        while kept and (len(kept) in headings or not kept[-1].text.strip()):
+            kept.pop()
     return (kept, closing) if has_content(kept) else ([], "")
-
-
-def _drop_what_leads_nowhere(kept: list[PieceLine]) -> None:
-    """Headings and blank lines at a cut: what stood below them was left out."""
-    found = blocks([line.text for line in kept])
-    headings = {number for block in found if block.kind == HEADING for number in range(block.start, block.end + 1)}
-    while kept and (len(kept) in headings or not kept[-1].text.strip()):
-        kept.pop()
-
-
-def _open_fence(kept: Sequence[PieceLine]) -> tuple[int, str]:
-    """Where a code fence begins that the lines leave open, counted from 1, and the line that closes it: without that
-    the sources which follow would be read as code."""
-    texts = [line.text for line in kept]
-    if not any("```" in text or "~~~" in text for text in texts):
-        return 0, ""
-    last = blocks([*texts, "# probe"], strict=True)[-1]
-    if last.kind != CODE:
-        return 0, ""
-    opening = texts[last.start - 1].strip()
-    return last.start, opening[: len(opening) - len(opening.lstrip(opening[0]))] + "\n"
 
 
 def _head(piece: Piece, lines: Sequence[PieceLine]) -> str:
@@ -274,12 +248,7 @@ def _span(lines: Sequence[PieceLine]) -> tuple[int, int]:
 
 
 def left_out(piece: Piece, reason: str) -> Omitted:
-    """A piece that is not given."""
     return Omitted(piece.path, *_span(piece.lines), tokens(_weight_of(piece.lines)), reason)
-
-
-def _given_already() -> str:
-    return say("already given", "上文已给出")
 
 
 def no_room(budget: int) -> str:

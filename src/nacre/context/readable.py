@@ -50,8 +50,7 @@ class Reader:
         return self._piece(path, _untitled(_trimmed(self._lines(path)), f"# {path.name}"))
 
     def state(self, path: Path, today: dt.date) -> Piece | None:
-        """Working memory, what matters most first: where room is short, the oldest decisions go. The times in it are those of
-        the day that it was changed on, which is told where that is over."""
+        """Working memory, what matters most first; the day of its times is told where that is over."""
         lines = _trimmed(self._lines(path))
         day = next((found[1] for line in lines if (found := _OF_DAY.fullmatch(line.text))), None)
         lines = [line for line in _untitled(lines) if not _OF_DAY.fullmatch(line.text)]
@@ -86,7 +85,6 @@ class Reader:
         return piece and piece._replace(once=True)
 
     def checkpoints(self, folder: Path, root: Path) -> list[Piece]:
-        """The newest checkpoints by their title and what they came to."""
         try:
             names = {name for name in os.listdir(folder) if name.endswith(".md") and name[0] != "."}
         except OSError:
@@ -120,7 +118,6 @@ class Reader:
         return Piece(shown, shown, tuple(lines)) if has_content(lines) else None
 
     def _holding(self, path: Path, lines: Sequence[PieceLine], day: str | None) -> list[PieceLine]:
-        """The lines without those that no longer hold."""
         kept: list[PieceLine] = []
         for line in lines:
             if end := self.closed.of(line.text, day):
@@ -223,8 +220,7 @@ def name_shown(path: str) -> str:
 
 
 def _newest_first(lines: Sequence[PieceLine]) -> list[list[tuple[str | None, list[PieceLine]]]]:
-    """The sections of a log by the time that they are stamped with; one without a time belongs to what stands before it. Each is
-    made of the lines below one heading, with the project that they are stamped with."""
+    """The sections of a log by their times, each as the lines below its headings with their projects."""
     heads = [block for block in blocks([line.text for line in lines]) if block.kind == HEADING]
     ends = [*(block.start - 1 for block in heads[1:]), len(lines)]
     lead = list(lines[: heads[0].start - 1 if heads else None])
@@ -262,7 +258,6 @@ def _made(path: Path) -> str:
 
 
 def project_of_checkpoint(path: Path, workspace: Workspace) -> str | None:
-    """The project of a checkpoint; none where it does not say, or cannot be read."""
     data = _bytes_or_reason(path, path.parent, _HEAD_BYTES)
     return _project_of(data.decode("utf-8", "replace").split("\n"), workspace) if isinstance(data, bytes) else None
 
@@ -317,7 +312,6 @@ def _gist_of(texts: Sequence[str]) -> list[PieceLine]:
 
 
 def _telling(texts: Sequence[str]) -> list[tuple[int, str]]:
-    """The lines that say something, with their numbers."""
     return [(at, text) for at, text in enumerate(texts, 1) if text.strip() and not _ABOUT.match(text)]
 
 

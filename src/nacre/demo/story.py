@@ -12,7 +12,8 @@ from nacre.demo.stage import SECRET, Stage
 from nacre.memory import Memory
 from nacre.model.context import Scope
 from nacre.model.hit import Hit
-from nacre.vault import checkpoints, ledger, longterm
+from nacre.vault import checkpoints, ledger
+from nacre.vault.markdown import open_document
 
 QUESTIONS = {
     "en": ("who checks the invoices?", "陈伟怎么收款？"),
@@ -69,7 +70,7 @@ class Story:
 def tell_story(stage: Stage, memory: Memory) -> Story:
     """Look at everything once. Asks the real commands' functions, in the language of the talks."""
     workspace, language = stage.workspace, stage.config.language
-    known = longterm.read_longterm(workspace.longterm)
+    known = open_document(workspace.longterm)
     records = ledger.read_ledger(workspace).records
     refused = [(one.text or "", one.failed or "") for one in records if one.verdict == "refused"]
     files = [path for path in sorted(workspace.root.rglob("*")) if path.is_file()]

@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -68,25 +68,19 @@ def load_states(workspace: Workspace) -> dict[str, FlushState]:
 
 
 def save_states(workspace: Workspace, sessions: Mapping[str, FlushState], now: dt.datetime) -> None:
-    """Put it on disk, without what is long over."""
     fresh = [(key, state) for key, state in sessions.items() if abs(now - state.at) <= KEPT]
     newest = sorted(fresh, key=lambda pair: pair[1].at)[-MOST_SESSIONS:]
-    stored: dict[str, Any] = {}
-    for key, state in newest:
-        stored[key] = {"at": state.at.isoformat(), "tries": state.tries, "files": dict(state.files)}
-        stored[key] |= {} if state.compactions is None else {"compactions": state.compactions}
-        stored[key] |= {name: value for name in ("operation", "over", "ended") if (value := getattr(state, name))}
+    stored = {key: {**asdict(state), "at": state.at.isoformat()} for key, state in newest}
     data = json.dumps({"version": VERSION, "sessions": stored}, separators=(",", ":")).encode()
     disk.write(state_file(workspace), data, root=workspace.root)
 
 
 def _state_from_json(value: Mapping[str, Any]) -> FlushState:
-    at, count = dt.datetime.fromisoformat(value["at"]), value.get("compactions")
-    if at.tzinfo is None or not (count is None or type(count) is int):
+    state = FlushState(**{**value, "at": dt.datetime.fromisoformat(value["at"])})
+    numbers = (state.tries, state.operation, state.compactions or 0)
+    if state.at.tzinfo is None or not isinstance(state.files, dict) or not all(type(one) is int for one in numbers):
         raise ValueError(value)
-    files = {str(path): None if known is None else str(known) for path, known in value["files"].items()}
-    over, ended, last = bool(value.get("over")), bool(value.get("ended")), int(value.get("operation", 0))
-    return FlushState(at, int(value["tries"]), count, over, ended, files, last)
+    return state
 
 
 def flush_lock(workspace: Workspace) -> AbstractContextManager[None]:
@@ -95,8 +89,7 @@ def flush_lock(workspace: Workspace) -> AbstractContextManager[None]:
 
 
 def mark_done(context: Context, session: str) -> FlushState | None:
-    """Note that a session's turn took place; what is remembered of it. Where that cannot be written, the session is asked once
-    more at worst."""
+    """Note that a session's turn took place, where that can be written; what is remembered of it."""
     key, workspace = session_key(session), context.workspace
     with contextlib.suppress(CannotWrite, Locked), flush_lock(workspace):
         states = load_states(workspace)
@@ -166,8 +159,7 @@ def check_flush(context: Context, session: str) -> FlushCheck:
 def _without_the_turn(
     workspace: Workspace, operations: Sequence[history.Recorded], last: int, file: ChangedFile
 ) -> bytes | None:
-    """The file as it was, with what Nacre itself has changed in it since operation `last`: what was admitted or forgotten
-    meanwhile stays so. None where history does not have it all, or where both changed the same lines."""
+    """The file as it was, with what Nacre changed in it since operation `last`; None where that is not known."""
     own: list[history.Change] = []
     for op in operations:
         for change, done in zip(op.changes, op.carried_out, strict=True):
@@ -201,7 +193,6 @@ def restore_files(context: Context, touched: Sequence[ChangedFile]) -> tuple[str
 
 
 def change_sentence(file: ChangedFile) -> str:
-    """The finding in words, with the remedy where there is one."""
     how = {
         EDITED: say("was edited", "被修改"),
         REMOVED: say("was removed", "被删除"),
@@ -238,19 +229,12 @@ class Flush:
 
 
 def flush_threshold(window: int, settings: FlushSettings) -> int:
-    """From how many tokens on the turn is due: the window without its reserve and the soft threshold.
-
-    A window that is hardly larger than these would be due from the first word on, or before it; there it is a fourth of the window.
-    """
+    """From how many tokens on the turn is due; in a small window a fourth of it."""
     return max(window - settings.reserve_tokens - settings.soft_threshold_tokens, window // LEAST)
 
 
 def decide_flush(tokens: int, limit: int, before: FlushState | None, compactions: int | None, now: dt.datetime) -> str:
-    """Whether a session with so many tokens is to be asked, by what is remembered of it.
-
-    Handing the prompts out counts, so that nobody is asked in a loop; but a turn that was neither answered nor looked at within ten
-    minutes may have died with its process, and is offered once more.
-    """
+    """Whether a session is to be asked; a turn that nobody reported on within ten minutes is offered once more."""
     if tokens < limit:
         return BELOW
     if before is None or _is_over(before, compactions):
@@ -381,18 +365,7 @@ _SENTENCE = re.compile(r"[。！？；]|[.!?;](?=\s)")
 
 
 @dataclass(frozen=True)
-class ParsedAnswer:
-    """An answer taken apart: what is to be written, and what there was no room for."""
-
-    lines: tuple[str, ...] = ()
-    over: tuple[str, ...] = ()
-    silent: bool = False
-
-
-@dataclass(frozen=True)
 class FlushAnswer:
-    """What became of an answer."""
-
     path: str
     written: tuple[Entry, ...] = ()
     already: int = 0  # lines that stand in the log
@@ -401,12 +374,8 @@ class FlushAnswer:
     silent: bool = False
 
 
-def parse_answer(text: str) -> ParsedAnswer:
-    """The lines of an answer: secrets redacted, headings and the signs of code left out, long ones folded.
-
-    `NO_REPLY` as the whole, the first or the last line is silence, and then only lines that carry a type are taken: an agent that
-    wrote some and closed with it meant both.
-    """
+def parse_answer(text: str) -> tuple[list[str], bool]:
+    """The lines of an answer, redacted and folded, and whether it is silence: then only lines with a type are taken."""
     if len(text) > MOST_CHARACTERS:
         raise BadInput(
             f"The answer has {len(text)} characters; one turn may write {MOST_LINES} lines of {LONGEST}. Nothing was written.",
@@ -423,8 +392,7 @@ def parse_answer(text: str) -> ParsedAnswer:
         says = not _NO_LINE.match(words) and any(sign.isalnum() for sign in words)
         if says and not _SILENT.fullmatch(line) and (_LABEL.match(words) or not silent):
             said[words] = None
-    lines = [part for words in said for part in _folded(words)]
-    return ParsedAnswer(tuple(lines[:MOST_LINES]), tuple(lines[MOST_LINES:]), silent)
+    return [part for words in said for part in _folded(words)], silent
 
 
 def _folded(words: str) -> list[str]:
@@ -453,18 +421,18 @@ def take_answer(context: Context, text: str, *, session: str, dry_run: bool = Fa
             'Nothing was written: capturing is paused; "nacre resume" ends that.',
             "未写入任何内容：记录已暂停；可用“nacre resume”恢复。",
         )
-    answer = parse_answer(text)
-    lines = list(answer.lines)
+    said, silent = parse_answer(text)
+    lines, over = said[:MOST_LINES], tuple(said[MOST_LINES:])
     stones = load_tombstones(workspace) if lines else None
     if stones:  # an agent does not know what its user had forgotten; what is in its context must not bring it back
         from nacre.capture.dedupe import are_forgotten
 
         lines = [line for line, gone in zip(lines, are_forgotten(stones, lines), strict=True) if not gone]
     path = workspace.relative(daily.log_path(workspace, clock.today()))
-    gone = len(answer.lines) - len(lines)
+    gone = len(said[:MOST_LINES]) - len(lines)
     if dry_run:
         shown = tuple(Entry(words, path, 0) for words in lines)
-        return FlushAnswer(path, shown, 0, gone, answer.over, answer.silent)
+        return FlushAnswer(path, shown, 0, gone, over, silent)
     written = daily.append_notes(workspace, clock, "flush", lines, by_agent=True, config=config) if lines else ()
     mark_done(context, session)
-    return FlushAnswer(path, written, len(lines) - len(written), gone, answer.over, answer.silent)
+    return FlushAnswer(path, written, len(lines) - len(written), gone, over, silent)

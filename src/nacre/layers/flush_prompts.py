@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from nacre.text.tokens import language_of
@@ -14,72 +12,28 @@ LONGEST = 500  # characters of one line
 REFERENCE = ("MEMORY.md", "SOUL.md", "TOOLS.md", "AGENTS.md", "IDENTITY.md", "USER.md")
 _DATE = "YYYY-MM-DD"
 
-# What makes a sentence say less than its words, or the opposite: where one of these stands, the rule is said again.
-_DOUBT = re.compile(
-    r"\b(?:unless|except|may|can|could|might|need not|needn't|no need|ignore|disregard|no longer|is not|isn't|are not|aren't)\b"
-    r"|(?:\bnot|\bnever|n't)\s+(?:append|read[- ]only)|除非|可以|不必|不用|无需|不一定|忽略|不再|不是|并非|例外"
-)
-_ENDS = re.compile(r"(?<=[.!?])\s+|[。！？；;]+|\n\s*\n|\n(?=\s*(?:[-*+]|\d{1,2}[.)])\s)")
-_DAY = r"memory/(?:yyyy-mm-dd|\d{4}-\d{2}-\d{2})\.md"
-_ONLY_HERE = re.compile(
-    rf"\b(?:only|solely|exclusively|nothing but|nowhere but)\b[^,:]{{0,40}}?{_DAY}|{_DAY}`?\"?,?\s+(?:only|alone|and nowhere else|and no other file)\b"
-    rf"|(?:只|仅|唯一)[^，,：:]{{0,12}}?{_DAY}|{_DAY}[^，,]{{0,6}}(?:是唯一|为唯一)"
-)
-_APPEND_ONLY = re.compile(
-    r"\bappend[- ]only\b|\bonly (?:ever )?append\b|\bappend\b[^,]{0,30}\bonly\b"
-    r"|(?=.*\b(?:append|add\w* (?:to|at) (?:the|its) end)\b).*(?:\bnot|\bnever|n't|without)\s+overwrit"
-    r"|(?:只|仅)[^，,]{0,8}?(?:追加|在末尾添加)|(?=.*(?:追加|末尾)).*(?:不|勿|禁止)[^，,]{0,3}?覆盖"
-)
-_READ_ONLY = re.compile(
-    r"\bread[- ]only\b|(?:\bnot|\bnever|n't)\s+(?:edit|modify|change|touch|write|overwrite|replace|alter)\b"
-    r"|只读|(?:不要|不得|不可|不能|不许|禁止|切勿|勿)(?:再)?(?:修改|改动|编辑|写|覆盖|更改|触碰)"
-)
-
 
 @dataclass(frozen=True)
 class Prompts:
-    """The two prompts of the turn."""
-
     system: str
     user: str
 
 
 def flush_prompts(path: str, language: str, *, system: str | None = None, user: str | None = None) -> Prompts:
-    """Ours, or the user's own with the safety rules that they lack. `path` is the day's log, relative to the workspace."""
-    rules = (*_SAFETY[language], _VARIANTS[language], _SECRETS[language], _SILENT[language])
-    ending = "\n\n" + "\n".join(f"- {one}" for one in rules)
-    return Prompts(
-        with_rules(system, path) if system and system.strip() else _filled(_SYSTEM[language] + ending, path),
-        with_rules(user, path) if user and user.strip() else _filled(_USER[language] + ending, path),
-    )
-
-
-def with_rules(prompt: str, path: str) -> str:
-    """A prompt of the user's own, for this day; each of the three safety rules that it does not plainly say is added."""
-    language = language_of(prompt)
-    told = [" ".join(one.split()).casefold() for one in _ENDS.split(prompt)]
-    missing = [text for text, says in zip(_SAFETY[language], _SAYS, strict=True) if not any(map(says, told))]
-    if SILENCE not in prompt:
-        missing.append(_SILENT[language])
-    added = "\n\n" + "\n".join(f"- {one}" for one in missing) if missing else ""
-    return _filled(prompt.rstrip() + added, path)
-
-
-def _filled(text: str, path: str) -> str:
+    """Ours, or the user's own with the safety rules. `path` is the day's log, relative to the workspace."""
     day = path.rpartition("/")[2].removesuffix(".md")
-    return text.replace("{path}", path).replace(_DATE, day)
 
+    def with_rules(own: str | None, ours: str) -> str:
+        if own and own.strip():
+            tongue = language_of(own)
+            rules, text = [*_SAFETY[tongue], _SILENT[tongue]], own.rstrip()
+        else:
+            rules, text = [*_SAFETY[language], _VARIANTS[language], _SECRETS[language], _SILENT[language]], ours
+        text += "\n\n" + "\n".join(f"- {rule}" for rule in rules)
+        return text.replace("{path}", path).replace(_DATE, day)
 
-def _plainly(pattern: re.Pattern[str]) -> Callable[[str], bool]:
-    return lambda sentence: bool(pattern.search(sentence)) and not _DOUBT.search(sentence)
+    return Prompts(with_rules(system, _SYSTEM[language]), with_rules(user, _USER[language]))
 
-
-def _protects(sentence: str) -> bool:
-    named = all(name.casefold() in sentence for name in REFERENCE[:4])
-    return named and bool(_READ_ONLY.search(sentence)) and not _DOUBT.search(sentence)
-
-
-_SAYS = (_plainly(_ONLY_HERE), _plainly(_APPEND_ONLY), _protects)
 
 _SYSTEM = {
     "en": (

@@ -8,6 +8,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,8 +38,7 @@ _A_DAY = 86400
 
 
 class CheckpointDate(NamedTuple):
-    """Times in seconds since 1970. `noted` is what to write down as `created`; `by_file` says that it must be: nothing but
-    the file time told it."""
+    """Times in seconds since 1970; `noted` is to be written down as `created`, and must be where `by_file`."""
 
     own: float
     first: float  # no recall of it can be older
@@ -47,14 +47,12 @@ class CheckpointDate(NamedTuple):
 
 
 def head_of(path: Path) -> str:
-    """The beginning of a file, in which its time is looked for."""
     with open(path, "rb", buffering=0) as file:
         return file.read(_HEAD).decode("utf-8", errors="replace")
 
 
 def date_checkpoint(head: str, name: str, created: object, modified: float, clock: Clock) -> CheckpointDate:
-    """The time of a checkpoint: by its frontmatter, the session line under its title, its name, the `created` of its counts, or
-    its file time. A time that has not come yet is not believed."""
+    """The time of a checkpoint, by its head, its name, the `created` of its counts or its file; never later than now."""
     now, made = clock.now().timestamp(), moment(created, clock)
 
     def exact(at: float | None) -> list[CheckpointDate]:
@@ -121,8 +119,6 @@ def _date_of(at: float, clock: Clock) -> str | None:
 
 
 class CountedRecall(NamedTuple):
-    """One recall of a checkpoint: the second, and the way it went."""
-
     at: int
     via: str
 
@@ -134,33 +130,31 @@ class CheckpointCounts:
     keys: tuple[str, ...] = ()
     entry: Mapping[str, Any] | None = None
     recalls: tuple[CountedRecall, ...] = ()
-    strange: bool = False  # the file holds something under its place that is no entry
 
 
 def gather_counts(
     context: Context, known: Sequence[Family], entries: Mapping[str, Any], recalls: Iterable[Recall]
 ) -> list[CheckpointCounts]:
     """For each family what belongs to it: by the place where one of its files lies, else by its name."""
-    by_place: dict[str, int] = {}
+    # All names in the form in which recalls are written: without what cannot be seen.
+    by_place = {clean(piece.place): number for number, family in enumerate(known) for piece in family.pieces}
     by_stem: dict[str, list[int]] = defaultdict(list)
     for number, family in enumerate(known):
-        for name in {family.stem, clean(family.stem)}:  # recalls are written without what cannot be seen
-            by_stem[name].append(number)
-        for piece in family.pieces:
-            by_place.setdefault(clean(piece.place), number)
-    by_place |= {piece.place: number for number, family in enumerate(known) for piece in family.pieces}
+        by_stem[clean(family.stem)].append(number)
     keys: list[list[str]] = [[] for _ in known]
     recalled: list[list[CountedRecall]] = [[] for _ in known]
 
     def family_of(place: str) -> list[int]:
         """Those that a place may belong to: the one that has a file there, else all of that name."""
+        place = clean(place)
         if place in by_place:
             return [by_place[place]]
         layer, _, name = place.partition("/")
         return by_stem.get(stem_of(name), []) if layer in TIERS and name.endswith(".md") else []
 
-    for key in sorted(entries, key=lambda key: key not in by_place):
-        if candidates := family_of(key):
+    for key in sorted(entries, key=lambda key: clean(key) not in by_place):
+        candidates = family_of(key) if isinstance(entries[key], dict) else []  # what is no entry stays as it is
+        if candidates:
             keys[min(candidates, key=lambda number: bool(keys[number]))].append(key)
     root = os.path.normpath(context.workspace.tiers(context.config.tiers.path))
     shown = clean(f"{context.workspace.relative(Path(root))}/")
@@ -170,25 +164,17 @@ def gather_counts(
         at = moment(recall.at, context.clock) if candidates else None
         if at is not None and at <= now:
             recalled[candidates[0]].append(CountedRecall(int(at), recall.via))
-    return [_counts(own, entries, tuple(times)) for own, times in zip(keys, recalled, strict=True)]
-
-
-def _counts(keys: list[str], entries: Mapping[str, Any], recalls: tuple[CountedRecall, ...]) -> CheckpointCounts:
-    if not all(isinstance(entries[key], dict) for key in keys):
-        return CheckpointCounts(recalls=recalls, strange=True)
-    entry = None
-    for key in keys:
-        entry = entries[key] if entry is None else refcount.merge_count(entry, entries[key])
-    return CheckpointCounts(tuple(keys), entry, recalls)
+    counts: list[CheckpointCounts] = []
+    for own, times in zip(keys, recalled, strict=True):
+        entry = reduce(refcount.merge_count, (entries[key] for key in own)) if own else None
+        counts.append(CheckpointCounts(tuple(own), entry, tuple(times)))
+    return counts
 
 
 def fold_recalls(
     entry: Mapping[str, Any], recalls: Sequence[CountedRecall], first: float, clock: Clock
 ) -> tuple[Count, bool]:
-    """The entry with the recalls that it did not know yet, and whether one of them still has to let the checkpoint rise.
-
-    Recalls from before the checkpoint was there were of another one by the same name.
-    """
+    """The entry with the recalls since `first` that it did not know, and whether one of them lets it rise."""
     own = [recall for recall in recalls if recall.at >= first - _A_DAY]
     after, added = refcount.with_recalls(entry, Counter(recall.at for recall in own), clock)
     waiting = {recall.at for recall in own if recall.via != ROTATED}
@@ -314,7 +300,6 @@ def local_time(at: float, clock: Clock) -> dt.datetime:
 
 
 def _when(at: float, clock: Clock) -> tuple[str, str]:
-    """A moment, and how long ago it was, in words."""
     seconds = int(clock.now().timestamp() - at)
     ago = say("a moment", "片刻")
     for length, english, chinese in ((86400, "d", "天"), (3600, "h", "小时"), (60, "min", "分钟")):

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from nacre.errors import BadInput, Locked, NacreError
 from nacre.i18n import say
@@ -50,9 +49,9 @@ from nacre.vault.checkpoints import (
     survey_checkpoints,
 )
 from nacre.vault.files import TIERS
-from nacre.vault.history import Operation, keep_contents, operation
+from nacre.vault.history import Operation, operation
 from nacre.vault.refcount import SUMMARY_OF, Counts
-from nacre.vault.writing import REDACT, Batch, changed_outside, guard_added, guarded
+from nacre.vault.writing import REDACT, Batch, changed_outside, guarded
 
 if TYPE_CHECKING:
     from nacre.brain.local.judge import Judge
@@ -83,35 +82,11 @@ class Transition:
 
     def counted(self, **more: Any) -> CountEntry:
         """Its counts when it has been moved. A new entry that says nothing is not written."""
-        if self.after is None or self.kept.strange:
+        if self.after is None:
             return self.family.lead.place, None
         entry = {**self.belongs.entry, **more}
         is_empty = self.kept.entry is None and entry == refcount.new_count(self.dated.noted)
         return self.after.lead.place, None if is_empty and not self.dated.by_file else entry
-
-
-class LayersSnapshot(NamedTuple):
-    """What a plan was made of: the files of the layers as the walk saw them, and the hashes of the counts and the recalls."""
-
-    checkpoints: tuple[Checkpoint, ...] = ()
-    counts: str | None = None
-    recalls: str | None = None
-
-
-def take_snapshot(context: Context, found: Iterable[Checkpoint] | None = None) -> LayersSnapshot:
-    """What a plan made now would be made of: as long as it is the same, so is the plan."""
-    workspace, config = context.workspace, context.config
-    found = list_checkpoints(workspace, config) if found is None else found
-    return LayersSnapshot(tuple(found), file_hash(workspace.refcount(config.tiers.path)), file_hash(workspace.recalls))
-
-
-def file_hash(path: Path) -> str | None:
-    """The hash of what a plan is made of; None where there is nothing, or nothing that can be read."""
-    try:
-        data = disk.read_bytes(path)
-    except NacreError:
-        return None  # who reads it for the plan says what is wrong
-    return None if data is None else disk.digest(data)
 
 
 @dataclass(frozen=True)
@@ -124,7 +99,6 @@ class OrganisePlan:
     finished: frozenset[str] = frozenset()  # entries whose checkpoints were deleted by a run that was cut short
     left: tuple[Problem, ...] = ()
     notes: tuple[Problem, ...] = ()
-    seen: LayersSnapshot = LayersSnapshot()
 
     @property
     def plan(self) -> Plan:
@@ -150,7 +124,6 @@ def plan(context: Context) -> OrganisePlan:
     workspace, clock, config = context.workspace, context.clock, context.config
     rules = LayerRules.of(config.tiers)
     found, problems = survey_checkpoints(workspace, config)
-    seen = take_snapshot(context, found)
     known = families(found)
     shown = workspace.relative(workspace.refcount(config.tiers.path))
     try:
@@ -161,7 +134,7 @@ def plan(context: Context) -> OrganisePlan:
             f"{error} 没有整理任何内容：无法得知哪些检查点被调用过。",
         )
         left = (*problems, Problem("unreadable counts", sentence, shown))
-        return OrganisePlan(families=tuple(known), left=left, seen=seen)
+        return OrganisePlan(families=tuple(known), left=left)
     recalls = refcount.read_recalls(workspace)
     turns: list[Transition] = []
     for family, kept in zip(known, gather_counts(context, known, counts.entries, recalls.recalls), strict=True):
@@ -169,14 +142,6 @@ def plan(context: Context) -> OrganisePlan:
             turns.append(_transition(context, family, kept, rules))
         except (NacreError, OSError) as error:
             problems.append(Problem("left alone", str(error), workspace.relative(family.lead.path)))
-            continue
-        if kept.strange:
-            place = family.lead.place
-            sentence = say(
-                f"What {shown} says of {place} is no entry; it stays as it is and its recalls are not counted.",
-                f"{shown} 中关于 {place} 的内容不是有效条目；保持原样，其调用次数不会计入。",
-            )
-            problems.append(Problem("strange entry", sentence, shown))
     # Entries of checkpoints that are gone, and whose time had come: their deletion was cut short before it was noted.
     stems, finished, now = {family.stem for family in known}, set(), clock.now().timestamp()
     for key, entry in counts.entries.items():
@@ -185,7 +150,7 @@ def plan(context: Context) -> OrganisePlan:
             mark = refcount.moment(entry.get(refcount.FORGOTTEN), clock)
             if mark is not None and now - mark >= rules.delete:
                 finished.add(key)
-    made = OrganisePlan(tuple(known), (), counts, frozenset(finished), tuple(problems), recalls.problems, seen)
+    made = OrganisePlan(tuple(known), (), counts, frozenset(finished), tuple(problems), recalls.problems)
     return _placed(context, made, turns)
 
 
@@ -207,7 +172,6 @@ def _transition(context: Context, family: Family, kept: CheckpointCounts, rules:
 
 
 def _text_mark(data: bytes) -> str:
-    """The beginning of the hash by which the text of a summary is known again."""
     return disk.digest(data)[:10]
 
 
@@ -279,102 +243,55 @@ def by_brain(brain: Callable[[], Judge | None]) -> Summarise:
     return summarise
 
 
-class Summaries:
-    """The summaries of checkpoints by the hash of the text they were made of, and why some could not be made.
+Summaries = dict[str, bytes | NacreError]  # by the hash of the text they were made of; or why one could not be made
 
-    They are made before the workspace is held, and used only where the text is still the same.
-    """
 
-    def __init__(self, context: Context, summarise: Summarise) -> None:
-        self.context = context
-        self._summarise = summarise
-        self._made: dict[str, bytes] = {}
-        self._staged: dict[tuple[Path, bytes], Path] = {}
-        self._refused: dict[str, NacreError] = {}
-
-    def prepare(self, made: OrganisePlan) -> OrganisePlan:
-        """Make those that a plan wants and bring them to disk, so that only their names are missing; the plan that fits them."""
-        for turn in made.turns:
-            if (data := self._text(turn)) is None or (known := disk.digest(data)) in self._made:
-                continue
-            try:
-                written = guarded(self._summarise(data.decode("utf-8-sig")), REDACT).rstrip("\n") + "\n"
-                self._made[known] = guard_added(b"", written.encode())
-            except UnicodeDecodeError:
-                self._refused[known] = BadInput("it is not valid UTF-8", "它不是有效的 UTF-8")
-            except NacreError as error:
-                self._refused[known] = error
-        made = self.fit(made)
-        workspace, config = self.context.workspace, self.context.config
-        root = workspace.tiers(config.tiers.path)
-        with contextlib.suppress(NacreError):  # who cannot write will hear it when it is done
-            keep_contents(workspace, config, self._made.values())
-            for turn in made.turns:
-                data = self._text(turn) if turn.family.summary is None else None
-                summary = self._made.get(disk.digest(data)) if data is not None else None
-                if summary and turn.after:
-                    place = root / place_of(GIST, turn.after.stem, summary=True)
-                    if disk.real(root) in disk.real(place).parents:
-                        self.staged(place, summary)
-        return made
-
-    def fit(self, made: OrganisePlan) -> OrganisePlan:
-        """The plan without the summaries that could not be made, which is told: their checkpoints stay warm."""
-        refused: dict[Family, NacreError] = {}
-        for turn in made.turns if self._refused else ():
-            if (data := self._text(turn)) is not None and (error := self._refused.get(disk.digest(data))):
-                refused[turn.family] = error
-        if not refused:
-            return made
-        left: list[Problem] = []
-        for family, error in refused.items():
-            shown = self.context.workspace.relative(family.lead.path)
-            sentence = say(
-                f"No summary of {shown} could be made, so it stays warm: {error}",
-                f"无法为 {shown} 生成摘要，因此保留在 warm：{error}",
-            )
-            left.append(Problem("left for the next run", sentence, shown))
-        turns = (_kept_warm(turn, refused) for turn in made.turns)
-        return _placed(self.context, replace(made, left=(*made.left, *left)), turns)
-
-    def of(self, original: Checkpoint, data: bytes) -> bytes:
-        """The summary of a text; `ChangedOutside` where none was made, because the text was another then."""
-        if (summary := self._made.get(disk.digest(data))) is None:
-            raise changed_outside(self.context.workspace.relative(original.path))
-        return summary
-
-    def staged(self, place: Path, summary: bytes) -> Path:
-        """Where the bytes of a summary lie until it gets its name."""
-        if (place, summary) not in self._staged:
-            self._staged[place, summary] = disk.stage(place, summary)
-        return self._staged[place, summary]
-
-    def clear(self) -> None:
-        """Leave nothing behind that did not get a name."""
-        for staged in self._staged.values():
-            with contextlib.suppress(OSError):
-                staged.unlink()
-
-    def _text(self, turn: Transition) -> bytes | None:
-        """What a summary is to be made of; None where none is wanted, or the file has changed since the plan was made."""
+def _summarised(
+    context: Context, made: OrganisePlan, summaries: Summaries, summarise: Summarise | None
+) -> tuple[OrganisePlan, bool]:
+    """The plan without summaries that cannot be made, after `summarise` made the others; whether some are still to be made."""
+    refused: dict[Family, NacreError] = {}
+    missing = False
+    for turn in made.turns:
+        data = None
         if turn.makes_summary and turn.family.original:
-            with contextlib.suppress(NacreError):
-                return checkpoint_bytes(self.context.workspace, turn.family.original)
-        return None
-
-
-def _kept_warm(turn: Transition, refused: Container[Family]) -> Transition:
-    if turn.family not in refused:
-        return turn
-    return replace(turn, belongs=replace(turn.belongs, layer=WARM), makes_summary=False)
+            with contextlib.suppress(NacreError):  # it has changed since the plan was made
+                data = checkpoint_bytes(context.workspace, turn.family.original)
+        if data is None:
+            continue
+        key = disk.digest(data)
+        if key not in summaries and summarise:
+            try:
+                text = guarded(summarise(data.decode("utf-8-sig")), REDACT)
+                summaries[key] = (text.rstrip("\n") + "\n").encode()
+            except UnicodeDecodeError:
+                summaries[key] = BadInput("it is not valid UTF-8", "它不是有效的 UTF-8")
+            except NacreError as error:
+                summaries[key] = error
+        if isinstance(summary := summaries.get(key), NacreError):
+            refused[turn.family] = summary
+        missing = missing or summary is None
+    if not refused:
+        return made, missing
+    left: list[Problem] = []
+    for family, reason in refused.items():
+        shown = context.workspace.relative(family.lead.path)
+        sentence = say(
+            f"No summary of {shown} could be made, so it stays warm: {reason}",
+            f"无法为 {shown} 生成摘要，因此保留在 warm：{reason}",
+        )
+        left.append(Problem("left for the next run", sentence, shown))
+    turns = [
+        replace(turn, belongs=replace(turn.belongs, layer=WARM), makes_summary=False)
+        if turn.family in refused
+        else turn
+        for turn in made.turns
+    ]
+    return _placed(context, replace(made, left=(*made.left, *left)), turns), missing
 
 
 def organise(context: Context, summarise: Summarise, *, dry_run: bool = False) -> OrganiseReport:
-    """Bring every checkpoint into the layer where it belongs. Doing it again changes nothing.
-
-    Plans and summarises while nobody has to wait, then holds the workspace for as long as it takes to move files. Where somebody
-    came between, what they did may change what belongs where: it is planned again, the last time while holding.
-    """
+    """Bring every checkpoint into the layer where it belongs; summaries are made before the workspace is held."""
     workspace, clock, config = context.workspace, context.clock, context.config
     left: tuple[Problem, ...] = ()
     if dry_run:
@@ -383,18 +300,14 @@ def organise(context: Context, summarise: Summarise, *, dry_run: bool = False) -
         going = {turn.family: turn.belongs.layer for turn in made.turns}
         layers = [going.get(family, family.layer) for family in made.families]
     else:
-        summaries = Summaries(context, summarise)
-        try:
-            for last in (*[False] * TRIES, True):
-                made = OrganisePlan() if last else summaries.prepare(plan(context))
-                with operation(workspace, clock, "organise", config) as op, layers_lock(workspace, config):
-                    if last:
-                        made = summaries.fit(plan(context))
-                    if last or made.seen == take_snapshot(context):
-                        left, entries = apply(op, made, summaries)
-                        break
-        finally:
-            summaries.clear()
+        summaries: Summaries = {}
+        for tries in range(TRIES):
+            _summarised(context, plan(context), summaries, summarise)
+            with operation(workspace, clock, "organise", config) as op, layers_lock(workspace, config):
+                made, missing = _summarised(context, plan(context), summaries, None)
+                if not missing or tries == TRIES - 1:  # else a text changed meanwhile
+                    left, entries = apply(op, made, summaries)
+                    break
         layers = [family.layer for family in families(list_checkpoints(workspace, config))]
     before, after = Counter(family.layer for family in made.families), Counter(layers)
     steps = made.plan.steps
@@ -416,11 +329,7 @@ def _recalls(entry: Mapping[str, Any]) -> int:
 
 
 def apply(op: Operation, made: OrganisePlan, summaries: Summaries) -> tuple[tuple[Problem, ...], dict[str, Any]]:
-    """Make the transitions, then note them in refcount.json. Returns what had to be left, and the counts as they are now.
-
-    The counts come last: a run that is cut short leaves the files where they lie and the recalls uncounted, and the next one
-    goes on from there.
-    """
+    """Make the transitions and then, so that a killed run can go on, write the counts; what was left, the counts."""
     batch = Batch(op)
     counted: dict[int, CountEntry] = {}
     rises = False
@@ -466,27 +375,24 @@ def _add_transition(batch: Batch, at: int, turn: Transition, summaries: Summarie
     renewed: dict[Checkpoint, str] = {}
     if turn.makes_summary and family.original:
         data = checkpoint_bytes(op.workspace, family.original)
-        written = summaries.of(family.original, data)
+        if not isinstance(written := summaries.get(disk.digest(data)), bytes):  # the text was another then
+            raise changed_outside(op.workspace.relative(family.original.path))
         more = {"summarized": True, SUMMARY_OF: _text_mark(data)}
-        if old := family.summary:
-            # Renewed where it lies, then moved: a run that is cut short in between sees by the hash which text it was made of.
-            batch.write(at, old.path, written, read=disk.digest(checkpoint_bytes(op.workspace, old)))
+        root = op.workspace.tiers(op.config.tiers.path)
+        old, read = family.summary, None
+        if old:  # renewed where it lies, then moved: a run that is cut short sees by the hash which text it was made of
+            read = disk.digest(checkpoint_bytes(op.workspace, old))
             renewed[old] = disk.digest(written)
-        else:
-            root = op.workspace.tiers(op.config.tiers.path)
-            op.place(place := root / place_of(GIST, turn.after.stem, summary=True))
-            batch.create(at, place, written, staged=summaries.staged(place, written))
+        place = old.path if old else root / place_of(GIST, turn.after.stem, summary=True)
+        op.place(place)
+        batch.write(at, place, written, read=read)
     for move in turn.moves:
         add_to_batch(batch, at, move, renewed.get(move.piece))
     return turn.counted(**more)
 
 
 def rotate_recalled(context: Context, recalled: Sequence[Checkpoint]) -> dict[str, str]:
-    """Bring back what was recalled: from warm or gist to hot, a forgotten one to warm, marked by its user. Where each file lay →
-    where it lies now; what cannot be moved stays, and can still be read.
-
-    The counts are written first: should the move be cut short, a forgotten checkpoint is marked and no longer dies.
-    """
+    """Bring what was recalled back to hot, a forgotten one to warm; where each file lay → where it lies."""
     workspace, clock, config = context.workspace, context.clock, context.config
     shown = workspace.relative
     places = {shown(checkpoint.path): shown(checkpoint.path) for checkpoint in recalled}
@@ -509,7 +415,7 @@ def rotate_recalled(context: Context, recalled: Sequence[Checkpoint]) -> dict[st
                 was_forgotten = family.layer == FORGOTTEN
                 after, own = finder.place(family, WARM if was_forgotten else HOT)
                 moves += own
-                if not kept.strange and (kept.entry is not None or was_forgotten):
+                if kept.entry is not None or was_forgotten:
                     lead, entry = family.lead, kept.entry or {}
                     dated = date_checkpoint(
                         head_of(lead.path), lead.name, entry.get("created"), lead.modified / 1e9, clock

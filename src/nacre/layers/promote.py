@@ -14,7 +14,7 @@ from nacre.errors import NacreError
 from nacre.guard.secrets import redact
 from nacre.i18n import say
 from nacre.layers.layer import fold_recalls, local_time
-from nacre.layers.organise import TRIES, LayersSnapshot, Transition, file_hash, plan, take_snapshot
+from nacre.layers.organise import TRIES, Transition, plan
 from nacre.model.context import Context
 from nacre.model.entry import Bullet
 from nacre.model.report import Problem, Step
@@ -27,7 +27,7 @@ from nacre.tidy.collect import IDENTITY, USER, LogLine, TidyContext
 from nacre.tidy.judge import make_candidates
 from nacre.tidy.run import action_word, plan_distil
 from nacre.vault import disk, longterm, refcount
-from nacre.vault.checkpoints import Family, checkpoint_bytes, layers_lock
+from nacre.vault.checkpoints import Checkpoint, Family, checkpoint_bytes, layers_lock, list_checkpoints
 from nacre.vault.discover import project_of
 from nacre.vault.entries import bullet_id
 from nacre.vault.history import Operation, operation
@@ -63,7 +63,7 @@ def _nominee(turn: Transition, context: Context) -> Nominee | None:
     kept, dated, clock = turn.kept, turn.dated, context.clock
     stored = dict(kept.entry or refcount.new_count(dated.noted))
     entry, _ = fold_recalls(stored, kept.recalls, dated.first, clock)
-    if kept.strange or entry.get("promoted"):
+    if entry.get("promoted"):
         return None
     now, moments = clock.now().timestamp(), refcount.moments(entry, clock)
     week, fortnight = (sum(now - days * _DAY < at <= now for at in moments) for days in (7, 14))
@@ -77,18 +77,13 @@ def _nominee(turn: Transition, context: Context) -> Nominee | None:
 
 
 def _rule(config: Config, week: int, fortnight: int, total: int, *, marked: bool) -> str | None:
-    """The first rule that is met, in words."""
     limits = config.promote
-    if week >= limits.week:
-        return say(
-            f"recalled {week} times in 7 days (promote.week = {limits.week})",
-            f"7 天内调用 {week} 次（promote.week = {limits.week}）",
-        )
-    if fortnight >= limits.fortnight:
-        return say(
-            f"recalled {fortnight} times in 14 days (promote.fortnight = {limits.fortnight})",
-            f"14 天内调用 {fortnight} 次（promote.fortnight = {limits.fortnight}）",
-        )
+    for count, days, name in ((week, 7, "week"), (fortnight, 14, "fortnight")):
+        if count >= (limit := getattr(limits, name)):
+            return say(
+                f"recalled {count} times in {days} days (promote.{name} = {limit})",
+                f"{days} 天内调用 {count} 次（promote.{name} = {limit}）",
+            )
     if total >= limits.total:
         return say(
             f"recalled {total} times in all (promote.total = {limits.total})",
@@ -99,8 +94,6 @@ def _rule(config: Config, week: int, fortnight: int, total: int, *, marked: bool
 
 @dataclass(frozen=True)
 class Lesson:
-    """A line that goes to a skill."""
-
     skill: str
     day: str
     text: str
@@ -178,8 +171,7 @@ def _log_line(room: TidyContext, day: str, bullet: Bullet, session: ParsedCheckp
 
 
 def promote(room: TidyContext, *, applying: bool) -> PromotePlan:
-    """Plan while nobody has to wait, then carry it out and write the report; where somebody came between, it is planned again,
-    the last time while holding the workspace."""
+    """Plan without holding the workspace, again where somebody came between, then carry it out and write the report."""
     for last in (*[False] * TRIES, True):
         read, made = _inputs(room), PromotePlan() if last else plan_promotion(room)
         with operation(room.workspace, room.clock, "promote", room.config) as op:
@@ -196,12 +188,13 @@ def promote(room: TidyContext, *, applying: bool) -> PromotePlan:
     return made
 
 
-def _inputs(room: TidyContext) -> tuple[LayersSnapshot, tuple[str | None, ...]]:
+def _inputs(room: TidyContext) -> tuple[list[Checkpoint], list[bytes | None]]:
     """What the plan is made of: the layers with their counts, and the files that say what was decided before."""
     here = room.workspace
     named = (here.ledger, here.trail, here.review, here.root / USER, here.root / IDENTITY, here.longterm)
-    files = (*named, *sorted(here.projects.glob("*/MEMORY.md")))
-    return take_snapshot(Context(here, room.config, room.clock)), tuple(map(file_hash, files))
+    counts = (here.recalls, here.refcount(room.config.tiers.path))
+    files = (*named, *counts, *sorted(here.projects.glob("*/MEMORY.md")))
+    return list_checkpoints(here, room.config), [disk.read_bytes(path) if path.is_file() else None for path in files]
 
 
 def _apply(room: TidyContext, op: Operation, made: PromotePlan) -> PromotePlan:

@@ -24,7 +24,6 @@ from nacre.vault.writing import REDACT, Batch, changed_outside, guarded, move_fi
 
 HOT, WARM, GIST, FORGOTTEN = TIERS
 _SUMMARY = ".gist.md"
-_LONGEST = 255  # bytes of a name, on every file system in use
 
 
 @dataclass(frozen=True)
@@ -98,7 +97,6 @@ def layers_lock(workspace: Workspace, config: Config, *, timeout: float = TIMEOU
 
 
 def list_checkpoints(workspace: Workspace, config: Config) -> list[Checkpoint]:
-    """Every checkpoint and summary of the layers, those of hot first."""
     return survey_checkpoints(workspace, config)[0]
 
 
@@ -152,7 +150,6 @@ def _markdown(folder: str) -> Iterator[tuple[str, str]]:
 
 
 def _checkpoint_at(layer: str, name: str, path: str) -> Checkpoint | str:
-    """The file, or why it is left alone."""
     if not can_be_named(name):  # neither history nor a terminal could name it
         return say("has a name that is no readable text; rename it", "的文件名不是可读文本；请重命名")
     try:
@@ -171,9 +168,7 @@ def _checkpoint_at(layer: str, name: str, path: str) -> Checkpoint | str:
 
 
 def _left_alone(workspace: Workspace, path: Path, reason: str) -> Problem:
-    shown = workspace.relative(path)
-    if not can_be_named(shown):
-        shown = "".join(sign if can_be_named(sign) else ascii(sign)[1:-1] for sign in shown)
+    shown = os.fsencode(workspace.relative(path)).decode("utf-8", "backslashreplace")
     return Problem(
         "left alone", say(f"{shown} {reason}; it stays where it is.", f"{shown} {reason}；保持原位。"), shown
     )
@@ -218,10 +213,7 @@ class LayerPlaces:
         self._changed: dict[Path, Path | None] = {}  # place → the file whose bytes will stand there
 
     def place(self, family: Family, layer: str, *, with_summary: bool = False) -> tuple[Family, tuple[FileMove, ...]]:
-        """The family as it lies in a layer, and the moves for that; under another number where its name is taken.
-
-        `with_summary` keeps a place for a summary that is still to be made.
-        """
+        """The family as it lies in a layer, numbered where its name is taken, and the moves for that."""
         kinds = {piece.is_summary for piece in family.pieces} | ({True} if with_summary else set())
         places = {summary: place_of(layer, family.stem, summary=summary) for summary in kinds}
         if not with_summary and all(piece.place == places[piece.is_summary] for piece in family.pieces):
@@ -233,9 +225,7 @@ class LayerPlaces:
                     f"{folder} 是链接，不是独立的层；请换成真正的文件夹。",
                 )
         for number in count(1):
-            stem = family.stem if number == 1 else _numbered(family.stem, number)
-            if any(len(os.fsencode(place.rpartition("/")[2])) > _LONGEST for place in places.values()) and number == 1:
-                continue
+            stem = family.stem if number == 1 else f"{family.stem}-{number}"
             if with_summary and self._standing(self.root / place_of(layer, stem, summary=True)) is not None:
                 continue
             moved = [self._moved(piece, layer, stem) for piece in family.pieces]
@@ -250,7 +240,6 @@ class LayerPlaces:
         return Family(stem, by_kind.get(False), by_kind.get(True)), tuple(moves)
 
     def clear(self, family: Family) -> None:
-        """The family will be gone."""
         self._changed |= dict.fromkeys((piece.path for piece in family.pieces), None)
 
     def _moved(self, piece: Checkpoint, layer: str, stem: str) -> Checkpoint:
@@ -271,13 +260,6 @@ class LayerPlaces:
             return standing.is_file() and not standing.is_symlink() and piece.path.read_bytes() == standing.read_bytes()
         except OSError:
             return False
-
-
-def _numbered(stem: str, number: int) -> str:
-    """The name with a number; its end is left out where it would be too long for a summary in any layer."""
-    folder, slash, name = stem.rpartition("/")
-    room = _LONGEST - len(f"-{number}{_SUMMARY}")
-    return f"{folder}{slash}{os.fsencode(name)[:room].decode('utf-8', 'ignore')}-{number}"
 
 
 def apply_move(op: Operation, move: FileMove) -> None:
@@ -301,7 +283,6 @@ def add_to_batch(batch: Batch, who: int, move: FileMove, read: str | None = None
 
 
 def checkpoint_bytes(workspace: Workspace, piece: Checkpoint) -> bytes:
-    """The bytes of a file that is still what the walk saw."""
     try:
         data, modified = disk.read_bytes(piece.path), piece.path.stat().st_mtime_ns
     except FileNotFoundError:  # it went between the two
@@ -312,10 +293,7 @@ def checkpoint_bytes(workspace: Workspace, piece: Checkpoint) -> bytes:
 
 
 def write_checkpoint(workspace: Workspace, clock: Clock, name: str, text: str, config: Config) -> tuple[Path, bool]:
-    """Write a checkpoint, or bring one of that name up to date; where it lies, and whether anything changed.
-
-    One that has sunk into a colder layer comes back to hot, unless there is nothing new and it is not about to go.
-    """
+    """Write a checkpoint to hot, or bring back and renew the one of that name; its path, and whether it changed."""
     path = workspace.tiers(config.tiers.path) / HOT / name
     data = (guarded(text, REDACT).rstrip("\n") + "\n").encode()
     with operation(workspace, clock, "checkpoint", config) as op, layers_lock(workspace, config):

@@ -10,7 +10,6 @@ from pathlib import Path
 from nacre.clock import Clock
 from nacre.config.settings import Config
 from nacre.errors import BadInput, CannotWrite
-from nacre.i18n import say
 from nacre.model.entry import TYPES, Entry
 from nacre.model.workspace import Workspace
 from nacre.text.blocks import HEADING, unclosed_fences
@@ -45,20 +44,17 @@ def append_note(
     by_agent: bool = False,
     config: Config | None = None,
 ) -> Entry:
-    """Write a line into today's log at once, stamped with a project or for all of them. What already stands there today, and is
-    given where this would be, is not written again; but what an agent noted is, when the person says it."""
+    """Write a line into today's log, unless it stands there already; an agent's note is none of the person's."""
     kind, words = checked_note(text, type)
     bullet = f"[{kind}] {words}" if kind else words
     now = clock.now()
     path = workspace.day(now.date())
     shown = workspace.relative(path)
     with operation(workspace, clock, "remember", config) as op:
-        doc = document(path, disk.read_bytes(path) or b"")
+        doc = _read(path)
         if line := _line_of(doc, bullet, project, of_agents=by_agent):
             return Entry(words, shown, line, kind, already=True, project=project)
-        heading = _note_heading(now, project, by_agent=by_agent)
-        lines = [f"- {bullet}"] if _last_heading(doc) == heading else [f"## {heading}", f"- {bullet}"]
-        (line,) = _write(op, path, now.date(), doc, lines, REFUSE)[-1:]
+        (line,) = _write_notes(op, path, now, doc, [bullet], project, REFUSE, by_agent=by_agent)
     return Entry(words, shown, line, kind, project=project)
 
 
@@ -72,66 +68,17 @@ def append_notes(
     by_agent: bool = False,
     config: Config | None = None,
 ) -> tuple[Entry, ...]:
-    """Write several lines into today's log, their secrets blacked out; those that stand there already are not written again."""
-    from nacre.guard.sanitise import one_line
-
+    """Write several lines into today's log, their secrets redacted; those that stand there already are not written again."""
     now = clock.now()
     path = log_path(workspace, now.date())
     with operation(workspace, clock, command, config) as op:
-        doc = document(path, disk.read_bytes(path) or b"")
-        safe = dict.fromkeys(guarded(one_line(bullet), REDACT).strip() for bullet in bullets)
+        doc = _read(path)
+        safe = dict.fromkeys(_safe(bullet, REDACT) for bullet in bullets)
         new = [bullet for bullet in safe if bullet and not _line_of(doc, bullet, project, of_agents=by_agent)]
         if not new:
             return ()
-        lines = [f"- {bullet}" for bullet in new]
-        if _last_heading(doc) != (heading := _note_heading(now, project, by_agent=by_agent)):
-            lines.insert(0, f"## {heading}")
-        numbers = _write(op, path, now.date(), doc, lines, REDACT)[-len(new) :]
-    shown = workspace.relative(path)
-    return tuple(_entry(bullet, shown, number) for bullet, number in zip(new, numbers, strict=True))
-
-
-def checked_note(text: str, type: str | None) -> tuple[str | None, str]:  # noqa: A002
-    """The type and the words of a note, on one line, or an error that says what is wrong with them."""
-    from nacre.guard.sanitise import one_line
-
-    if len(text) > 4 * LONGEST:  # nothing is read of what cannot be kept, whatever its spaces come to
-        raise _too_long(len(text))
-    words = _MARKER.sub("", guarded(one_line(guarded(text))).strip(), count=1)
-    kind = type.strip().strip("[]").upper() if type else None
-    if (match := _TYPE.match(words)) and kind in (None, match[1]):
-        kind, words = match[1], words[match.end() :]
-    if kind and kind not in TYPES:
-        raise BadInput(
-            say(
-                f'"{type}" is not a type; use one of {", ".join(TYPES)}.',
-                f"“{type}”不是有效类型；可用：{'、'.join(TYPES)}。",
-            )
-        )
-    if not words:
-        raise BadInput(say("There is nothing to remember: the text is empty.", "没有可记住的内容：文本为空。"))
-    if len(words) > LONGEST:
-        raise _too_long(len(words))
-    return kind, words
-
-
-def _too_long(size: int) -> BadInput:
-    return BadInput(
-        say(
-            f"The text has {size} characters; a note may have {LONGEST}. Say it in fewer words, or put it into a "
-            "file under memory/ and note where it lies.",
-            f"文本有 {size} 个字符；一条笔记最多 {LONGEST} 个。请精简，或将其存为 memory/ 下的文件并记下位置。",
-        )
-    )
-
-
-def log_path(workspace: Workspace, day: dt.date) -> Path:
-    """Where the log of a day lies: among the living ones, or where it was archived."""
-    path = workspace.day(day)
-    if path.exists():
-        return path
-    archived = sorted(workspace.archive.glob(f"*/{path.name}")) if workspace.archive.is_dir() else []
-    return archived[0] if archived else path
+        numbers = _write_notes(op, path, now, doc, new, project, REDACT, by_agent=by_agent)
+    return _entries(workspace, path, new, numbers)
 
 
 def append_section(
@@ -149,18 +96,86 @@ def append_section(
 
     day = day or clock.today()
     path = log_path(workspace, day)
-    safe = [guarded(one_line(bullet), on_secret).strip() for bullet in bullets]
-    lines = [f"## {one_line(heading).strip()}", *(f"- {bullet}" for bullet in safe)]
+    safe = [_safe(bullet, on_secret) for bullet in bullets]
     with operation(workspace, clock, "sync", config) as op:
-        doc = document(path, disk.read_bytes(path) or b"")
-        numbers = _write(op, path, day, doc, lines, on_secret)
-    shown = workspace.relative(path)
-    return tuple(_entry(bullet, shown, number) for bullet, number in zip(safe, numbers[1:], strict=True))
+        lines = [f"## {one_line(heading).strip()}", *(f"- {bullet}" for bullet in safe)]
+        numbers = _write(op, path, day, _read(path), lines, on_secret)
+    return _entries(workspace, path, safe, numbers[1:])
 
 
-def _entry(bullet: str, shown: str, line: int) -> Entry:
-    match = _TYPE.match(bullet)
-    return Entry(bullet[match.end() :] if match else bullet, shown, line, match[1] if match else None)
+def checked_note(text: str, type: str | None) -> tuple[str | None, str]:  # noqa: A002
+    """The type and the words of a note, on one line, or an error that says what is wrong with them."""
+    from nacre.guard.sanitise import one_line
+
+    size = len(text)
+    if size <= 4 * LONGEST:  # nothing is read of what cannot be kept, whatever its spaces come to
+        words = _MARKER.sub("", guarded(one_line(guarded(text))).strip(), count=1)
+        kind = type.strip().strip("[]").upper() if type else None
+        if (match := _TYPE.match(words)) and kind in (None, match[1]):
+            kind, words = match[1], words[match.end() :]
+        if kind and kind not in TYPES:
+            raise BadInput(
+                f'"{type}" is not a type; use one of {", ".join(TYPES)}.',
+                f"“{type}”不是有效类型；可用：{'、'.join(TYPES)}。",
+            )
+        if not words:
+            raise BadInput("There is nothing to remember: the text is empty.", "没有可记住的内容：文本为空。")
+        if len(words) <= LONGEST:
+            return kind, words
+        size = len(words)
+    raise BadInput(
+        f"The text has {size} characters; a note may have {LONGEST}. Say it in fewer words, or put it into a file under memory/ "
+        "and note where it lies.",
+        f"文本有 {size} 个字符；一条笔记最多 {LONGEST} 个。请精简，或将其存为 memory/ 下的文件并记下位置。",
+    )
+
+
+def log_path(workspace: Workspace, day: dt.date) -> Path:
+    """Where the log of a day lies: among the living ones, or where it was archived."""
+    path = workspace.day(day)
+    if path.exists():
+        return path
+    archived = sorted(workspace.archive.glob(f"*/{path.name}")) if workspace.archive.is_dir() else []
+    return archived[0] if archived else path
+
+
+def _read(path: Path) -> Document:
+    """A log that is not valid UTF-8 is read as far as it can be."""
+    return document(path, (disk.read_bytes(path) or b"").decode("utf-8", "replace").encode())
+
+
+def _safe(bullet: str, on_secret: OnSecret) -> str:
+    from nacre.guard.sanitise import one_line
+
+    return guarded(one_line(bullet), on_secret).strip()
+
+
+def _entries(workspace: Workspace, path: Path, bullets: Sequence[str], numbers: Sequence[int]) -> tuple[Entry, ...]:
+    entries: list[Entry] = []
+    for bullet, number in zip(bullets, numbers, strict=True):
+        label = _TYPE.match(bullet)
+        words, kind = (bullet[label.end() :], label[1]) if label else (bullet, None)
+        entries.append(Entry(words, workspace.relative(path), number, kind))
+    return tuple(entries)
+
+
+def _write_notes(
+    op: Operation,
+    path: Path,
+    now: dt.datetime,
+    doc: Document,
+    bullets: Sequence[str],
+    project: str,
+    on_secret: OnSecret,
+    *,
+    by_agent: bool,
+) -> list[int]:
+    """Append bullets under a heading of this minute; returns the number of each one's line."""
+    heading = f"{now:%H:%M} note" + " | agent" * by_agent + (f" | project:{project}" if project else "")
+    lines = [f"- {bullet}" for bullet in bullets]
+    if _last_heading(doc) != heading:
+        lines.insert(0, f"## {heading}")
+    return _write(op, path, now.date(), doc, lines, on_secret)[-len(bullets) :]
 
 
 def _write(
@@ -170,69 +185,40 @@ def _write(
     if len(doc.data) > LARGEST_LOG:
         size = LARGEST_LOG // 1_000_000
         raise CannotWrite(
-            say(
-                f"{path} is over {size} MB, and what is added would not be searched, so nothing was written. See what fills it, and "
-                "move that elsewhere.",
-                f"{path} 超过 {size} MB，新增内容将无法搜索，因此未写入。请检查其内容，并将其移到别处。",
-            )
+            f"{path} is over {size} MB, and what is added would not be searched, so nothing was written. See what fills it, and "
+            "move that elsewhere.",
+            f"{path} 超过 {size} MB，新增内容将无法搜索，因此未写入。请检查其内容，并将其移到别处。",
         )
     lead: list[str] = []
     if not doc.data.strip():
         lead = [f"# {day.isoformat()}", ""]
-    elif lines[0].startswith("#") and _last_line(doc.data).strip():
-        lead = [""]
+    elif lines[0].startswith("#") and not doc.data.endswith((b"\n\n", b"\n\r\n")):
+        lead = [""] if doc.bare[-1].strip() else []
     offset, length = append(op, path, "\n".join([*lead, *lines]) + "\n", on_secret=on_secret)
     with path.open("rb") as file:
-        before = file.read(offset)
-        data = file.read(length)
-    first = before.count(b"\n") + 1 + data.count(b"\n") - len(lines)
-    return [first + position for position in range(len(lines))]
-
-
-def _last_line(data: bytes) -> bytes:
-    return data.rstrip(b"\n").rpartition(b"\n")[2] if not data.endswith((b"\n\n", b"\n\r\n")) else b""
+        last = file.read(offset + length).count(b"\n")  # an agent may have written since the file was read
+    return [last - len(lines) + 1 + position for position in range(len(lines))]
 
 
 def _last_heading(doc: Document) -> str | None:
-    """The title of the heading under which a line added now would stand; none inside a code fence that is never closed.
-
-    A log that is not valid UTF-8 is read as far as it can be.
-    """
+    """The title of the heading under which a line added now would stand; none inside a code fence that is never closed."""
     if not any(sign in doc.data for sign in _INTRICATE):  # the usual log: no need to parse thousands of lines for one
         start = max(doc.data.rfind(b"\n#"), 0)
-        line = doc.data[start:].lstrip(b"\n").split(b"\n", 1)[0].decode("utf-8", "replace").strip()
+        line = doc.data[start:].lstrip(b"\n").split(b"\n", 1)[0].decode().strip()
         return line[3:].strip() if line.startswith("## ") else None
-    readable = _readable(doc)
-    headings = [block for block in readable.blocks if block.kind == HEADING]
-    if (
-        not headings
-        or headings[-1].level != 2
-        or headings[-1].start < max(unclosed_fences(list(readable.bare)), default=0)
-    ):
+    last = next((block for block in reversed(doc.blocks) if block.kind == HEADING), None)
+    if last is None or last.level != 2 or last.start < max(unclosed_fences(list(doc.bare)), default=0):
         return None
-    return headings[-1].text
+    return last.text
 
 
-def _note_heading(now: dt.datetime, project: str, *, by_agent: bool = False) -> str:
-    return f"{now:%H:%M} note" + " | agent" * by_agent + (f" | project:{project}" if project else "")
-
-
-def _line_of(doc: Document, bullet: str, project: str, *, of_agents: bool = True) -> int | None:
+def _line_of(doc: Document, bullet: str, project: str, *, of_agents: bool) -> int | None:
     """The line that says it, for all projects or for this one; not `of_agents`: outside what agents noted."""
     if bullet.encode() not in doc.data:
         return None
-    for item in _readable(doc).items:
+    for item in doc.items:
         stamp = stamp_of(item.section)
-        if stamp.group or stamp.project not in (None, project) or bullet not in (item.words, item.text.strip()):
-            continue
-        if of_agents or not stamp.by_agent:
+        is_ours = not stamp.group and stamp.project in (None, project) and (of_agents or not stamp.by_agent)
+        if is_ours and bullet in (item.words, item.text.strip()):
             return item.start
     return None
-
-
-def _readable(doc: Document) -> Document:
-    try:
-        doc.data.decode("utf-8")
-    except UnicodeDecodeError:
-        return document(doc.path, doc.data.decode("utf-8", "replace").encode())
-    return doc

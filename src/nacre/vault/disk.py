@@ -133,22 +133,12 @@ def write(path: Path, data: bytes, *, root: Path | None = None, mode: int | None
 def replace(path: Path, data: bytes, read: str | None, *, mode: int | None = None) -> bool:
     """Write as `write` does, if just before the rename the file still has the hash `read` (None: does not exist); else False."""
     with writing_to(path):
-        return put_staged(_stage(real(path), data, mode), path, read)
-
-
-def stage(path: Path, data: bytes) -> Path:
-    """Write the bytes of a file that is still to come to a temp file, so that only a rename is left for later (`put_staged`)."""
-    with writing_to(path):
-        return _stage(path, data, None)
-
-
-def put_staged(staged: Path, path: Path, read: str | None = None) -> bool:
-    """Rename a staged file to its name, if that still has the hash `read` (None: does not exist); else remove it."""
-    with writing_to(path), _removed_on_error(staged):
-        if hash_of(read_bytes(path)) != read:
-            staged.unlink()
-            return False
-        _rename_over(staged, real(path))
+        staged = _stage(real(path), data, mode)
+        with _removed_on_error(staged):
+            if hash_of(read_bytes(path)) != read:
+                staged.unlink()
+                return False
+            _rename_over(staged, real(path))
     return True
 
 

@@ -15,8 +15,7 @@ from nacre.model.workspace import Workspace
 from nacre.vault import disk, spool
 from nacre.vault.entries import line_digest
 
-KEPT = 20
-LARGEST = 4_000_000  # bytes; twenty packs and the words of one are far less
+KEPT = 20  # packs
 
 
 class Log(NamedTuple):
@@ -29,32 +28,22 @@ class Log(NamedTuple):
 
 def read_injected(workspace: Workspace) -> Log:
     """The log as far as it can be understood: it is a convenience, and never a reason to stop."""
-    path = workspace.given
-    try:
-        if path.stat().st_size > LARGEST:
-            return Log()
-        told = json.loads(disk.read_bytes(path) or b"{}")
-    except (OSError, NacreError, ValueError, RecursionError):
-        return Log()
-    packs = told.get("packs") if isinstance(told, dict) else None
+    stored = spool.read_json(str(workspace.given))
+    packs, text, silence = stored.get("packs"), stored.get("text"), stored.get("silence")
     if not isinstance(packs, list):
         return Log()
-    text, silence = told.get("text"), told.get("silence")
-    known = tuple(one for one in packs if _is_noted(one))
-    return Log(known, text if isinstance(text, str) else "", silence if _is_noted(silence) else None)
+    known = tuple(pack for pack in packs if _is_pack(pack))
+    return Log(known, text if isinstance(text, str) else "", silence if _is_pack(silence) else None)
+
+
+def _is_pack(value: object) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("scope"), str)
 
 
 def session_file(workspace: Workspace, session: str) -> tuple[str, str]:
     """The folder and the name of the file in which a session's hooks note, by digests, which lines they gave it."""
     name = hashlib.blake2b(session.encode("utf-8", "replace"), digest_size=12).hexdigest()
     return str(workspace.machine / "hooks"), f"{name}.json"
-
-
-def lines_given_to(workspace: Workspace, session: str, texts: Callable[[], Iterable[str]]) -> list[str]:
-    """Those lines of some texts that a session was given by its hooks."""
-    noted = spool.read_json(os.path.join(*session_file(workspace, session))).get("lines")
-    known = {one for one in noted if isinstance(one, str)} if isinstance(noted, list) else set()
-    return [line for text in texts() for line in text.splitlines() if line_digest(line) in known] if known else []
 
 
 MOST_LINES = 2000  # digests of a session; the oldest are forgotten first
@@ -102,16 +91,16 @@ def save_delivered(workspace: Workspace, session: str, delivered: Delivered, now
             spool.sweep(folder, older_than=OLDEST, most=MOST_SESSIONS, now=now)
 
 
-def _is_noted(one: object) -> bool:
-    return isinstance(one, dict) and isinstance(one.get("scope"), str)
+def lines_given_to(workspace: Workspace, session: str, texts: Callable[[], Iterable[str]]) -> list[str]:
+    """Those lines of some texts that a session was given by its hooks."""
+    known = set(load_delivered(workspace, session).lines)
+    return [line for text in texts() for line in text.splitlines() if line_digest(line) in known] if known else []
 
 
 def last_pack(workspace: Workspace, scope: str) -> tuple[Mapping[str, Any], str] | None:
     """The newest pack, with its words. A group is told of its own alone, and of those words only that it was given."""
     packs, text, _ = read_injected(workspace)
-    if scope == "main":
-        return (packs[-1], text) if packs else None
-    own = [one for one in packs if one["scope"] == scope]
+    own = [pack for pack in packs if scope in ("main", pack["scope"])]
     return (own[-1], text if own[-1] is packs[-1] else "") if own else None
 
 
@@ -134,22 +123,19 @@ def _write_log(workspace: Workspace, log: Log) -> None:
 def redact_injected(workspace: Workspace, held: Callable[[str], bool]) -> None:
     """Take out the words of the newest pack where they hold what is to be gone, and the words that prompts shared with memories."""
     log = read_injected(workspace)
-    holds = bool(log.text) and held(log.text)
-    bare = log._replace(packs=tuple(map(_without_terms, log.packs)), text="" if holds else log.text)
-    if bare != log:
-        disk.write(workspace.given, _log_bytes(bare), root=workspace.root)
+    packs: list[Mapping[str, Any]] = []
+    for pack in log.packs:
+        listed = pack.get("hits")
+        hits = [hit for hit in listed if isinstance(hit, dict)] if isinstance(listed, list) else []
+        bare = [{name: value for name, value in hit.items() if name != "terms"} for hit in hits]
+        packs.append({**pack, "hits": bare} if isinstance(listed, list) else pack)
+    redacted = log._replace(packs=tuple(packs), text="" if log.text and held(log.text) else log.text)
+    if redacted != log:
+        disk.write(workspace.given, _log_bytes(redacted), root=workspace.root)
     # What sessions know goes too, by whose digests a line could still be recognised.
     spool.sweep(str(workspace.machine / "hooks"), older_than=0, most=0, now=math.inf)
 
 
-def _without_terms(pack: Mapping[str, Any]) -> Mapping[str, Any]:
-    hits = pack.get("hits")
-    if not isinstance(hits, list):
-        return pack
-    bare = [{name: one for name, one in hit.items() if name != "terms"} for hit in hits if isinstance(hit, dict)]
-    return {**pack, "hits": bare}
-
-
 def _log_bytes(log: Log) -> bytes:
-    told = {"packs": log.packs, "text": log.text} | ({"silence": log.silence} if log.silence else {})
-    return json.dumps(told, ensure_ascii=False).encode("utf-8", "replace")
+    stored = {"packs": log.packs, "text": log.text} | ({"silence": log.silence} if log.silence else {})
+    return json.dumps(stored, ensure_ascii=False).encode("utf-8", "replace")

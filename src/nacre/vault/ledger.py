@@ -62,8 +62,6 @@ def as_json(record: Record) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Ledger:
-    """Every good line in order, and problems with the others."""
-
     records: tuple[Record, ...]
     problems: tuple[Problem, ...]
 
@@ -141,7 +139,6 @@ class EntryState:
 
     @property
     def file(self) -> str:
-        """The MEMORY.md that it stands in, relative to the workspace."""
         return self._last("file") or "MEMORY.md"
 
     @property
@@ -167,7 +164,6 @@ class EntryState:
 
     @property
     def into(self) -> str | None:
-        """The entry that a merged candidate went into."""
         return self._last("into")
 
     def _last(self, name: str) -> str | None:
@@ -175,7 +171,6 @@ class EntryState:
 
 
 def entry_states(records: Iterable[Record]) -> dict[str, EntryState]:
-    """What became of every entry and candidate, by its id."""
     by_id: dict[str, list[Record]] = {}
     for record in records:
         by_id.setdefault(record.id, []).append(record)

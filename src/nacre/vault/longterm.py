@@ -20,7 +20,6 @@ from nacre.vault.history import CREATE, Change, Operation, operation
 from nacre.vault.markdown import (
     Document,
     Item,
-    Section,
     add_bullet,
     add_section,
     document,
@@ -51,17 +50,6 @@ _FITTING = {  # headings that users give such sections themselves, best first
 
 
 @dataclass(frozen=True)
-class LongTerm:
-    """A MEMORY.md as read."""
-
-    document: Document
-    sections: tuple[Section, ...]
-    entries: tuple[Item, ...]
-    size: writing.Size
-    over: bool
-
-
-@dataclass(frozen=True)
 class Edit:
     """New bytes for a file that must still be what was read. `line` is where an added entry will stand."""
 
@@ -73,36 +61,21 @@ class Edit:
     line: int | None = None
 
 
-def template(settings: MemorySettings | None = None) -> str:
-    return _template(settings, "# Long-Term Memory", [])
-
-
-def project_template(
-    slug: str, place: str, repository: str | None = None, settings: MemorySettings | None = None
-) -> str:
-    """A project's MEMORY.md, which names its path and repository first."""
-    named = [f"> Project: {place}", *([f"> Repository: {repository}"] if repository else [])]
-    return _template(settings, f"# Long-Term Memory: {slug}", named)
-
-
-def _template(settings: MemorySettings | None, title: str, named: list[str]) -> str:
+def template(settings: MemorySettings | None = None, title: str = "", about: str = "") -> str:
     settings = settings or MemorySettings()
     size = f"{settings.max_bytes // 1024}KB" if settings.max_bytes % 1024 == 0 else f"{settings.max_bytes} bytes"
-    rules = [
-        "> Only write info here that you'd make mistakes without.",
-        "> Event logs stay in daily files.",
-        f"> Hard limit: {settings.max_lines} lines / {size}. Must compress before adding when over limit.",
-    ]
-    return "\n".join([title, "", *named, *rules, *(f"\n## {section}" for section in SECTIONS)]) + "\n"
+    head = f"""# Long-Term Memory{title}
+
+{about}> Only write info here that you'd make mistakes without.
+> Event logs stay in daily files.
+> Hard limit: {settings.max_lines} lines / {size}. Must compress before adding when over limit.
+"""
+    return head + "".join(f"\n## {section}\n" for section in SECTIONS)
 
 
-def read_longterm(path: Path, settings: MemorySettings | None = None) -> LongTerm | None:
-    """The file's sections and entries with their exact lines; None when there is no file."""
-    doc = open_document(path)
-    if doc is None:
-        return None
-    size = writing.size_of(doc.data)
-    return LongTerm(doc, doc.sections, doc.entries, size, size.over(settings or MemorySettings()))
+def project_template(slug: str, place: str, settings: MemorySettings | None = None) -> str:
+    """A project's MEMORY.md, which names its path first."""
+    return template(settings, f": {slug}", f"> Project: {place}\n")
 
 
 def section_for(doc: Document, type: str | None) -> str:  # noqa: A002 - the word users know
@@ -127,10 +100,7 @@ def plan_add(
     settings: MemorySettings | None = None,
     start: str | None = None,
 ) -> Edit:
-    """What adding an entry would do; touches nothing. What the file says already is not added again.
-
-    A missing file begins with `start`, by default the template. Raises `MemoryFull` and `SecretRefused`.
-    """
+    """What adding an entry would do; a missing file begins with `start`. Raises `MemoryFull` and `SecretRefused`."""
     from nacre.guard.sanitise import one_line
 
     settings = settings or MemorySettings()

@@ -20,10 +20,7 @@ _PLACEHOLDER = re.compile(r"\s*[_*]\(.*\)[_*]\s*")
 
 @dataclass(frozen=True)
 class Section:
-    """A heading with its own lines, up to the next heading of any depth. Line numbers count from 1, both included.
-
-    The lines before the first heading are a section of level 0 with no title.
-    """
+    """A heading with its lines up to the next heading, counted from 1; level 0: the lines before the first heading."""
 
     title: str
     level: int
@@ -46,7 +43,6 @@ class Item:
 
     @property
     def marks(self) -> dict[str, str]:
-        """What OpenClaw or Nacre noted of it in comments, by name."""
         return marks_in(self.text)
 
 
@@ -86,7 +82,6 @@ class Document:
 
     @cached_property
     def newline(self) -> str:
-        """How lines end here: as the first one does."""
         return "\r\n" if self.lines and self.lines[0].endswith("\r\n") else "\n"
 
     @cached_property
@@ -128,7 +123,6 @@ class Document:
         return tuple(item for item in self.items if item.words)
 
     def nested(self, item: Item) -> tuple[Item, ...]:
-        """The items directly inside an item."""
         inner = [_dedent(line, len(item.marker)) for line in self.bare[item.start : item.end]]
         return tuple(
             self._item(item.start + block.start - 1, item.start + block.end - 1, item.section, item.depth + 1)
@@ -155,7 +149,6 @@ def _small(path: Path, data: bytes) -> Document:
 
 
 def open_document(path: Path) -> Document | None:
-    """The file as it stands; None when it does not exist."""
     data = read_bytes(path)
     return None if data is None else document(path, data)
 
@@ -173,7 +166,6 @@ def replace_lines(doc: Document, start: int, end: int, new: Sequence[str]) -> by
 
 
 def delete_lines(doc: Document, start: int, end: int) -> bytes:
-    """Lines `start` to `end` taken out with their line ends."""
     return _splice(doc, start - 1, end, ())
 
 
@@ -244,10 +236,7 @@ def add_section(doc: Document, title: str, bullets: Sequence[str], level: int = 
 
 
 def set_field(doc: Document, name: str, value: str) -> bytes | None:
-    """The value of a `- **Name:** value` line replaced; None when there is no such line.
-
-    A hint such as `_(what should I call you?)_` that stood for the value, behind the name or below it, goes.
-    """
+    """The value of a `- **Name:** value` line replaced, or the `_(hint)_` that stands for it; None without one."""
     field = re.compile(
         rf"([ \t]*(?:[-*+][ \t]+)?(?:\*\*{re.escape(name)}[:：]\*\*|\*\*{re.escape(name)}\*\*[ \t]*[:：]|{re.escape(name)}[:：]))[ \t]*(.*)",
         re.IGNORECASE,

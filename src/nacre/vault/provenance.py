@@ -48,8 +48,6 @@ class Offered:
 
 @dataclass(frozen=True)
 class Provenance:
-    """Every good line of the file."""
-
     captured: tuple[Captured, ...] = ()
     pressed: tuple[Digested, ...] = ()
     offered: tuple[Offered, ...] = ()
@@ -73,7 +71,6 @@ def write_provenance(op: Operation, lines: Iterable[Captured | Digested | Offere
 
 
 def write_provenance_once(op: Operation, line: Captured) -> None:
-    """Append a line unless it stands there already."""
     if provenance_line(line).encode() not in (disk.read_bytes(op.workspace.trail) or b""):
         write_provenance(op, [line])
 
@@ -84,7 +81,6 @@ def undone_mark(entry: str) -> str:
 
 
 def provenance_line(line: Captured | Digested | Offered) -> str:
-    """How the file tells it."""
     if isinstance(line, Offered):
         return jsonl.dump_row({"day": line.day, "offered": line.bullets})
     if isinstance(line, Digested):

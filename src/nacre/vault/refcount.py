@@ -88,8 +88,6 @@ def was_read(workspace: Workspace, path: str, now: dt.datetime, within: dt.timed
 
 @dataclass(frozen=True)
 class Recalls:
-    """Every good line in order, and problems with the others."""
-
     recalls: tuple[Recall, ...]
     problems: tuple[Problem, ...]
 
@@ -148,10 +146,7 @@ def read_counts(workspace: Workspace, config: Config) -> Counts:
 
 
 def write_counts(op: Operation, counts: Counts, entries: Mapping[str, Any]) -> None:
-    """Put other entries in the place of those that were read; the file is left alone where they are the same.
-
-    Only what is new in it is guarded, string by string: how the file was laid out before does not make its words new ones.
-    """
+    """Replace the entries that were read; only strings that are new in the file are guarded."""
     if entries == counts.entries:
         return
     path = op.workspace.refcount(op.config.tiers.path)
@@ -210,12 +205,10 @@ def dump_counts(entries: Mapping[str, Any]) -> bytes:
 
 
 def new_count(created: int) -> Count:
-    """The entry of a checkpoint that was never recalled."""
     return {"total": 0, "7d": 0, "timestamps": [], **dict.fromkeys(FLAGS, False), "created": created}
 
 
 def complete_count(entry: Mapping[str, Any], created: int) -> Count:
-    """The entry with every field that it lacks."""
     listed = entry.get("timestamps")
     return {**new_count(created), "total": len(listed) if isinstance(listed, list) else 0, **entry}
 
@@ -240,17 +233,13 @@ def moment(value: object, clock: Clock) -> float | None:
 
 
 def moments(entry: Mapping[str, Any], clock: Clock) -> list[float]:
-    """When it was recalled, as far as that can be understood."""
     listed = entry.get("timestamps")
     times = (moment(value, clock) for value in listed) if isinstance(listed, list) else ()
     return [time for time in times if time is not None]
 
 
 def with_recalls(entry: Mapping[str, Any], seconds: Counter[int], clock: Clock) -> tuple[Count, list[int]]:
-    """The entry with every recall that it did not know, and which these were. The same again adds nothing.
-
-    `seconds` tells how many recalls each second had: two of the same second are two.
-    """
+    """The entry with every recall that it did not know (`seconds`: how many in each second), and which these were."""
     listed = entry.get("timestamps", [])
     if not isinstance(listed, list):
         return dict(entry), []  # somebody else's idea of a list: kept
@@ -262,7 +251,6 @@ def with_recalls(entry: Mapping[str, Any], seconds: Counter[int], clock: Clock) 
 
 
 def with_week(entry: Mapping[str, Any], now: float, clock: Clock) -> Count:
-    """The entry with its recalls of the last seven days counted anew."""
     return {**entry, "7d": sum(now - WEEK < time <= now for time in moments(entry, clock))}
 
 
@@ -292,7 +280,6 @@ def put_count(entries: dict[str, Any], key: str, entry: Any) -> None:
 
 
 def move_counts(entries: Mapping[str, Any], keys: Sequence[str], key: str, entry: Mapping[str, Any]) -> dict[str, Any]:
-    """The entries with one in the place of those under some keys."""
     after: dict[str, Any] = {}
     for known, value in entries.items():
         if known not in keys:

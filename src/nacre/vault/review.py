@@ -14,11 +14,10 @@ from nacre.model.workspace import Workspace
 from nacre.vault.disk import digest, read_bytes
 from nacre.vault.entries import without_comments, words_of
 from nacre.vault.history import Operation
-from nacre.vault.markdown import Document, document
+from nacre.vault.markdown import Item, document
 from nacre.vault.writing import REDACT, guarded, rewrite
 
-CLASH, DOUBT, FULL, ADOPTED, FADED = "clash", "doubt", "full", "adopted", "faded"
-KINDS = (CLASH, DOUBT, FULL, ADOPTED, FADED)
+CLASH, DOUBT, FULL, ADOPTED, FADED = KINDS = ("clash", "doubt", "full", "adopted", "faded")
 _OPENING, _CLOSING = "<!-- nacre:{", "} -->"
 _HEAD = """# Review
 
@@ -34,13 +33,11 @@ class Question:
     kind: str
     text: str
     why: str
-    about: Mapping[str, Any] = field(
-        default_factory=dict
-    )  # against, file, section, source, tests: what an answer needs
+    about: Mapping[str, Any] = field(default_factory=dict)  # against, file, section, source, tests: for an answer
 
     @property
     def said(self) -> tuple[str, str] | None:
-        """The line of the logs that it came from, by day and mark."""
+        """The line of the logs that it came from, by day and id."""
         source = self.about.get("source")
         if not isinstance(source, dict) or not source.get("bullet"):
             return None
@@ -52,39 +49,28 @@ def read_review(workspace: Workspace) -> list[Question]:
     try:
         data = read_bytes(workspace.review)
     except NacreError:
-        return []  # a folder or a pipe stands there: `change` says so when there is something to write
-    return _questions(_readable(workspace, data)) if data else []
-
-
-def _readable(workspace: Workspace, data: bytes) -> Document:
-    """The file line by line as it stands; bytes that are not UTF-8 are shown as such, and hide no question."""
-    return document(workspace.review, data.decode("utf-8", "replace").encode())
-
-
-def _questions(doc: Document) -> list[Question]:
-    found: list[Question] = []
-    for item in doc.items:
+        return []  # a folder or a pipe stands there: `change_review` says so when there is something to write
+    questions: list[Question] = []
+    for item in _items(workspace, data):
         about = _about(item.text)
         if isinstance(about.get("id"), str) and about.get("kind") in KINDS:
-            why = " ".join(line.strip(" -") for line in item.text.split("\n")[1:] if line.strip())
-            words = without_comments(item.text.split("\n")[0], _OPENING, _CLOSING, "").strip()
-            known = about.pop("id"), about.pop("kind")
-            found.append(Question(*known, words, why, about))
-    return found
+            first, *rest = item.text.split("\n")
+            why = " ".join(line.strip(" -") for line in rest if line.strip())
+            words = without_comments(first, _OPENING, _CLOSING, "").strip()
+            questions.append(Question(about.pop("id"), about.pop("kind"), words, why, about))
+    return questions
 
 
 def change_review(op: Operation, *, add: Sequence[Question] = (), drop: Iterable[str] = ()) -> None:
     """Put questions in and take answered ones out, by id; everything else in the file stays as it is."""
-    workspace = op.workspace
-    gone = set(drop)
+    workspace, gone = op.workspace, set(drop)
     if not add and not gone:
         return
     old = read_bytes(workspace.review)
-    doc = _readable(workspace, old or b"")
     lines = (old or b"").decode("utf-8", "surrogateescape").split("\n")
     lines = [line + "\n" for line in lines[:-1]] + lines[-1:]
     here: set[str] = set()
-    for item in reversed(doc.items):
+    for item in reversed(_items(workspace, old)):
         known = _about(item.text).get("id")
         if not isinstance(known, str):
             continue
@@ -93,15 +79,19 @@ def change_review(op: Operation, *, add: Sequence[Question] = (), drop: Iterable
         else:
             here.add(known)
     text = "".join(lines)
-    new = [item for item in dict.fromkeys(one.id for one in add) if item not in here]
-    by_id = {item.id: item for item in add}
+    new = {question.id: question for question in add if question.id not in here}
     if new:
         text = text or _HEAD
-        text += ("" if text.endswith("\n") else "\n") + ("" if text.rstrip().endswith("-->") or not text else "\n")
-        text += "".join(_written(by_id[one]) for one in new)
+        text += ("" if text.endswith("\n") else "\n") + ("" if text.rstrip().endswith("-->") else "\n")
+        text += "".join(map(_written, new.values()))
     data = text.encode("utf-8", "surrogateescape")
     if data != (old or b""):
         rewrite(op, workspace.review, data, read=None if old is None else digest(old))
+
+
+def _items(workspace: Workspace, data: bytes | None) -> tuple[Item, ...]:
+    """The list items of the file; bytes that are not UTF-8 hide no question."""
+    return document(workspace.review, (data or b"").decode("utf-8", "replace").encode()).items
 
 
 def _about(text: str) -> dict[str, Any]:
@@ -118,15 +108,14 @@ def _about(text: str) -> dict[str, Any]:
     return {}
 
 
-def _written(item: Question) -> str:
-    about = json.dumps({"id": item.id, "kind": item.kind, **item.about}, ensure_ascii=False, separators=(",", ":"))
-    about = about.replace("-->", "--\\u003e")
-    text, why = (words_of(one_line(guarded(words, REDACT))) for words in (item.text, item.why))
+def _written(question: Question) -> str:
+    values = {"id": question.id, "kind": question.kind, **question.about}
+    about = json.dumps(values, ensure_ascii=False, separators=(",", ":")).replace("-->", "--\\u003e")
+    text, why = (words_of(one_line(guarded(words, REDACT))) for words in (question.text, question.why))
     return f"- {text} <!-- nacre:{about} -->\n  - {why}\n"
 
 
 def kind_title(kind: str) -> str:
-    """What a kind of question is called."""
     return {
         CLASH: say("clash", "冲突"),
         DOUBT: say("doubt", "存疑"),

@@ -6,12 +6,11 @@ import re
 from collections.abc import Mapping
 
 from nacre.errors import BadInput
-from nacre.i18n import say
 from nacre.vault.markdown import Document
 
 TITLE = {"en": "## Memory", "zh": "## 记忆"}
 
-# How each deed is called where an agent has the tools, and where it has only the command line.
+# How each thing to do is called where an agent has the tools, and where it has only the command line.
 TOOLS: Mapping[str, str] = {
     "search": "`memory_search`",
     "get": "`memory_get`",
@@ -45,8 +44,8 @@ BOTH = {
     "zh": "如果有 `memory_search`、`memory_get`、`memory_write` 和 `memory_state` 这些工具，就用工具代替命令。",
 }
 HEADS = {
-    "en": {"reading": "Reading:", "writing": "Writing:", "working": "Working memory:"},
-    "zh": {"reading": "读取：", "writing": "写入：", "working": "工作记忆："},
+    "en": ("Reading:", "Writing:", "Working memory:"),
+    "zh": ("读取：", "写入：", "工作记忆："),
 }
 
 READING = {
@@ -117,35 +116,19 @@ ELSEWHERE = {
 }
 
 
-def reading_rules(language: str, names: Mapping[str, str] = TOOLS) -> list[str]:
-    """The rules of recall, a line each."""
-    return [one.format_map(names) for one in READING[language]]
-
-
-def writing_rules(language: str, names: Mapping[str, str] = TOOLS) -> list[str]:
-    """The rules of writing, a line each."""
-    return [one.format_map(names) for one in WRITING[language]]
-
-
-def working_rules(language: str, names: Mapping[str, str] = TOOLS) -> list[str]:
-    """What is told of working memory, a line each."""
-    return [one.format_map(names) for one in WORKING[language]]
-
-
-def rules_pointer(language: str, names: Mapping[str, str] = TOOLS) -> str:
+def rules_pointer(language: str) -> str:
     """The section for a prompt that holds the rules already, in AGENTS.md: they are not told twice."""
-    return f"{TITLE[language]}\n\n{ELSEWHERE[language].format_map(names)}\n"
+    return f"{TITLE[language]}\n\n{ELSEWHERE[language].format_map(TOOLS)}\n"
 
 
 def rules_section(language: str, names: Mapping[str, str], *, note: str = "", writes: bool = True) -> str:
     """The rules as Markdown, from their heading on, ending in a newline. Who may not write is not told how."""
-    parts = [("reading", reading_rules(language, names))]
-    if writes:
-        parts += [("writing", writing_rules(language, names)), ("working", working_rules(language, names))]
-    told = [TITLE[language], "", " ".join(one for one in (OPENING[language], note) if one)]
-    for head, lines in parts:
-        told += ["", HEADS[language][head], *(f"- {one}" for one in lines)]
-    return "\n".join(told) + "\n"
+    lines = [TITLE[language], "", f"{OPENING[language]} {note}".rstrip()]
+    parts: tuple[Mapping[str, tuple[str, ...]], ...] = (READING, WRITING, WORKING)
+    for head, rules in zip(HEADS[language], parts, strict=True):
+        if writes or rules is READING:
+            lines += ["", head, *(f"- {rule.format_map(names)}" for rule in rules[language])]
+    return "\n".join(lines) + "\n"
 
 
 # The rules that an agent finds in AGENTS.md: how to search memory and what to write into it.
@@ -155,55 +138,39 @@ BEGIN, END = "<!-- nacre:begin -->", "<!-- nacre:end -->"
 
 def rules_block(language: str = "en") -> str:
     """The rules between their markers, ending in a newline."""
-    if language not in ("en", "zh"):
+    if language not in TITLE:
         raise BadInput(
-            say(f'The rules exist in "en" and "zh", not in "{language}".', f"规则只有“en”和“zh”，没有“{language}”。")
+            f'The rules exist in "en" and "zh", not in "{language}".', f"规则只有“en”和“zh”，没有“{language}”。"
         )
     return f"{BEGIN}\n{rules_section(language, COMMANDS[language], note=BOTH[language])}{END}\n"
 
 
 def has_block(text: str) -> bool:
-    return _span(text) is not None
+    return _block(text) is not None
 
 
 def with_block(doc: Document, language: str = "en") -> bytes:
     """The file with our block up to date: replaced where it stands, else added at the end; no other byte changes."""
-    text = doc.text
-    found = _span(text)
-    if found and TITLE["zh"] in text[slice(*found)].splitlines():
-        language = "zh"  # the block that is there keeps its language, whatever locale the command runs in
-    elif found:
-        language = "en"
-    wanted = rules_block(language).replace("\n", doc.newline)
-    if found:
-        start, end = found
-        return (text[:start] + wanted.removesuffix(doc.newline) + text[end:]).encode()
-    if not text:
-        return wanted.encode()
-    gap = doc.newline if text.endswith("\n") else doc.newline * 2
-    if text.endswith(("\n\n", "\n\r\n")):
-        gap = ""
-    return (text + gap + wanted).encode()
+    text, block = doc.text, _block(doc.text)
+    if block:  # it keeps its language, whatever locale the command runs in
+        language = "zh" if TITLE["zh"] in block[0].splitlines() else "en"
+    new = rules_block(language).replace("\n", doc.newline)
+    if block:
+        return (text[: block.start()] + new.removesuffix(doc.newline) + text[block.end() :]).encode()
+    gap = "" if not text or text.endswith(("\n\n", "\n\r\n")) else doc.newline
+    return (text + (gap if text.endswith("\n") else gap * 2) + new).encode()
 
 
 def without_block(doc: Document) -> bytes:
     """The file without our block and the blank line before it."""
-    found = _span(doc.text)
-    if not found:
+    block = _block(doc.text)
+    if not block:
         return doc.data
-    start, end = found
-    head, rest = doc.text[:start], doc.text[end:]
-    rest = rest.removeprefix(doc.newline)
-    if head.endswith(doc.newline * 2):
-        head = head.removesuffix(doc.newline)
-    return (head + rest).encode()
+    head, rest = doc.text[: block.start()], doc.text[block.end() :].removeprefix(doc.newline)
+    return ((head.removesuffix(doc.newline) if head.endswith(doc.newline * 2) else head) + rest).encode()
 
 
-def _span(text: str) -> tuple[int, int] | None:
-    """Where the block stands: two markers on lines of their own around words that begin as ours do.
-
-    A marker that the user quotes, or one without its other half, is the user's text.
-    """
+def _block(text: str) -> re.Match[str] | None:
+    """The block between two markers on lines of their own, around words that begin as ours do."""
     titles = "|".join(map(re.escape, TITLE.values()))
-    found = re.search(rf"^{BEGIN}\r?\n(?:{titles})\r?\n(?:(?!{BEGIN})[^\n]*\n)*?{END}(?=\r?\n|\Z)", text, re.MULTILINE)
-    return found.span() if found else None
+    return re.search(rf"^{BEGIN}\r?\n(?:{titles})\r?\n(?:(?!{BEGIN})[^\n]*\n)*?{END}(?=\r?\n|\Z)", text, re.MULTILINE)

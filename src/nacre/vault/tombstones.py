@@ -52,8 +52,6 @@ class Tombstone:
 
 
 class Tombstones:
-    """Everything that was forgotten and not brought back since."""
-
     def __init__(self, stones: Iterable[Tombstone] = (), key: bytes | None = None) -> None:
         self.stones = tuple(stones)
         self._key = key
@@ -163,10 +161,7 @@ def new_tombstone(
 
 
 def lift_tombstones(op: Operation, text: str) -> tuple[str, ...]:
-    """Take away the tombstone of these very words, with those of the same thing in other words; their ids.
-
-    Who says a thing again wants it known. Words that only resemble it, or mention it, may be what replaces it.
-    """
+    """Take away the tombstone of these very words, with those of the same thing in other words; their ids."""
     stones = load_tombstones(op.workspace)
     met = next((stone for stone in stones.stones if stone.id == stones.known(text)), None)
     if met is None:
@@ -179,8 +174,6 @@ def lift_tombstones(op: Operation, text: str) -> tuple[str, ...]:
 
 
 def workspace_key(op: Operation) -> bytes:
-    """The key of the workspace, made when there is none. Losing it loses no memory: what was forgotten is then known by its
-    exact words alone."""
     if key := _read_key(op.workspace):
         return key
     made = secrets.token_bytes(_BYTES)

@@ -34,10 +34,7 @@ from nacre.vault.writing import expect, guarded, remove_file, rewrite, write_rec
 
 
 class Edit(NamedTuple):
-    """New bytes for a file that must still be what was read. What leaves it goes to today's log first.
-
-    `line` is what the change is about, as it stands in the file or stood there, but for secrets.
-    """
+    """New bytes for a file that must still be what was read; `log` leaves it, `line` is what the change is about."""
 
     path: Path
     read: str | None
@@ -53,8 +50,7 @@ class Edit(NamedTuple):
 
 
 def change(context: Context, action: str, *words: str, dry_run: bool = False) -> Edit:
-    """Plan a change and carry it out: one operation, undone as one. `action` is one of task, drop, decide, context, pending,
-    done, finish, blocker, clear."""
+    """Plan a change and carry it out as one operation; `action` is one of the keys of `_ACTIONS`."""
     command, make = _ACTIONS[action]
     working.writable(context.workspace)
     if dry_run:
@@ -84,7 +80,6 @@ class _Change:
         return working.dated(self.state, self.now.date())
 
     def task(self, text: str) -> Edit:
-        """Say what is being done now, instead of what stood there."""
         words = self._checked(text)
         line = as_text(words)
         if same(working.current_task(self.doc), words):
@@ -93,7 +88,6 @@ class _Change:
         return self._edit(doc, TASK, line, "set", say("new current task", "新的当前任务"))
 
     def drop(self) -> Edit:
-        """Let the current task go unfinished; today's log says so."""
         return self._end_task("drop", say("dropped", "已放弃"), "Dropped", "已放弃")
 
     def decide(self, text: str) -> Edit:
@@ -114,7 +108,6 @@ class _Change:
         return self._edit(doc, DECISIONS, line, "add", say("new decision", "新的决策"), log)
 
     def keep_value(self, key: str, value: str) -> Edit:
-        """Keep a value by its key; the value that it had gives way."""
         name, words = self._checked(key), self._checked(value)
         if ":" in name or "：" in name:
             raise BadInput(
@@ -146,7 +139,6 @@ class _Change:
         return self._edit(doc, CONTEXT, line, "set" if before else "add", say("key context", "关键上下文"), log)
 
     def pending(self, text: str) -> Edit:
-        """Write down what is still to be done."""
         words = self._checked(text)
         line = f"[ ] {as_text(words, first=False)}"
         count = len(_open(self.doc, PENDING))
@@ -157,7 +149,6 @@ class _Change:
         return self._add(PENDING, words, line, say("still to be done", "待办"), full)
 
     def blocker(self, text: str) -> Edit:
-        """Write down what stands in the way."""
         words = self._checked(text)
         count = len(_open(self.doc, BLOCKERS))
         full = BadInput(
@@ -167,7 +158,6 @@ class _Change:
         return self._add(BLOCKERS, words, as_text(words), say("stands in the way", "阻碍进展"), full)
 
     def done(self, which: str) -> Edit:
-        """Finish something pending, by its number or its words."""
         entry = _find(self.doc, PENDING, which)
         if not entry and not which.strip().isdecimal():
             path = self.context.workspace.day(self.now.date())
@@ -178,11 +168,9 @@ class _Change:
         return self._take_out(PENDING, entry, which, "finish", say("finished", "已完成"), "Done", "已完成")
 
     def finish(self) -> Edit:
-        """Finish the current task."""
         return self._end_task("finish", say("finished", "已完成"), "Done", "已完成")
 
     def clear(self, which: str) -> Edit:
-        """Take out a blocker that no longer stands in the way, by its number or its words."""
         entry, reason = _find(self.doc, BLOCKERS, which), say("no longer in the way", "已解除")
         return self._take_out(BLOCKERS, entry, which, "clear", reason, "No longer blocked", "阻塞已解除")
 
@@ -264,8 +252,7 @@ def _open(doc: Document, name: str) -> list[StateEntry]:
 
 
 def _find(doc: Document, name: str, which: str) -> StateEntry | None:
-    """The entry of that number, or with these words: all of them, or some that no other has. By its words one that is nested in
-    another is found too, and the words of such a one are not those of the other."""
+    """The open entry of that number or with these words, also a nested one; refused where several have them."""
     wanted = " ".join(which.split())
     entries = _open(doc, name)
     exactly = next((entry for entry in entries if same(entry.words, wanted)), None)
@@ -286,7 +273,6 @@ def _find(doc: Document, name: str, which: str) -> StateEntry | None:
 
 
 def _redacted(words: str) -> str:
-    """Words of the file without the secrets that somebody wrote into it."""
     from nacre.guard.secrets import redact
 
     return redact(words).text
@@ -336,7 +322,6 @@ class SnapshotPlan:
 
 
 def list_snapshots(workspace: Workspace) -> tuple[Snapshot, ...]:
-    """Every snapshot, newest first."""
     try:
         with os.scandir(workspace.archive) as files:
             names = [file.name for file in files if file.is_file(follow_symlinks=False)]
@@ -425,7 +410,6 @@ def _plan_restore(workspace: Workspace, name: str | None) -> SnapshotPlan:
 
 
 def _apply_snapshot(op: Operation, made: SnapshotPlan) -> SnapshotPlan:
-    """Write the copy, byte for byte what the user has or had, then let the oldest go."""
     if made.plan:
         op.place(made.target)
         write_recorded(op, made.target, expect(op.workspace, made.target, made.read), made.data)

@@ -84,10 +84,7 @@ def digest_lines(doc: Document) -> tuple[DigestLine, ...]:
 
 
 def add_lines(doc: Document, day: str, project: str | None, new: Sequence[str]) -> bytes:
-    """New lines in the section of their day, and there below the sub-heading of their project; both are made where missing.
-
-    Raises `BadInput` where the lines would become part of something else, such as a code fence that is never closed.
-    """
+    """New lines below the headings of their day and project; `BadInput` where they would not be text."""
     for after, added in _places(doc, day, project, new):
         for lines in (added, [*added, ""]):  # a blank line below keeps them from becoming part of what follows
             data = insert_lines(doc, after, lines)
@@ -190,7 +187,6 @@ def _heads(doc: Document) -> list[_Head]:
 
 
 def _project_above(heads: Sequence[_Head], line: int) -> str | None:
-    """The project that a line belongs to, by the headings above it."""
     return next((head.project for head in reversed(heads) if head.project and head.holds(line)), None)
 
 

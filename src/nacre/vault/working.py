@@ -76,10 +76,7 @@ class StateEntry(NamedTuple):
 
 
 class State(NamedTuple):
-    """Working memory as read (the hash of it; None: there is no file yet, and the document is the one that would be made).
-
-    `written` is the day on which the file was last changed.
-    """
+    """Working memory as read: its hash (None: a new file), and the day on which it was last changed."""
 
     document: Document
     read: str | None
@@ -118,7 +115,6 @@ def read_state(workspace: Workspace, clock: Clock) -> State:
 
 
 def template() -> bytes:
-    """A new file, in the language that Nacre speaks."""
     chinese = language() == "zh"
     return "".join([f"# {TITLE[chinese]}\n", *(f"## {names[chinese]}\n" for names in HEADINGS.values())]).encode()
 
@@ -142,7 +138,6 @@ def heading_for(doc: Document, name: str) -> str:
 
 
 def section_entries(doc: Document, name: str) -> tuple[StateEntry, ...]:
-    """The entries of a section, oldest first."""
     section = find_section(doc, name)
     if not section:
         return ()
@@ -151,8 +146,7 @@ def section_entries(doc: Document, name: str) -> tuple[StateEntry, ...]:
 
 
 def nested_entries(doc: Document, name: str) -> list[tuple[StateEntry, str]]:
-    """The entries of a section with those that are nested in them, each before its own, and what each says before its first
-    nested one."""
+    """The entries of a section at every depth, each with what it says before its first nested one."""
     outermost = {entry.start for entry in section_entries(doc, name)}
     todo = [_without_foreign(item) for item in doc.items if item.start in outermost][::-1]
     entries: list[tuple[StateEntry, str]] = []
@@ -201,7 +195,6 @@ def task_lines(doc: Document) -> tuple[int, ...]:
 
 
 def current_task(doc: Document) -> str:
-    """What is being done now; empty when nothing is."""
     first, *rest = [doc.bare[number - 1].strip() for number in task_lines(doc)] or [""]
     return " ".join([plain(first.removeprefix("- ")), *rest]).strip()
 
@@ -218,7 +211,6 @@ def day_mark(doc: Document) -> tuple[int, dt.date] | None:
 
 
 def as_plain(state: State) -> dict[str, Any]:
-    """Everything that the file says, as plain values."""
     doc = state.document
     mark = day_mark(doc)
     decisions = []
@@ -249,8 +241,7 @@ def section_body(doc: Document, title: str) -> str | None:
 
 
 def as_text(words: str, *, first: bool = True) -> str:
-    """The words as they are written: no sign at their beginning (where they come first on their line), and no comment, is taken
-    for Markdown. What looks as if it were written so already is written so once more, and `plain` gives back every word."""
+    """The words so written that nothing in them is taken for Markdown; `plain` gives them back."""
     safe = pattern(_WRITTEN_COMMENT).sub(r"&amp;\1lt;!--", words) if "&" in words else words
     safe = safe.replace("<!--", "&lt;!--")
     if not first:
@@ -297,10 +288,7 @@ def stuck(doc: Document, name: str) -> BadInput:
 
 
 def dated(state: State, today: dt.date, *, marked: bool = False) -> Document:
-    """The file with the date before every time of an earlier day, and the mark that says whose times have none.
-
-    A file of another tool has no mark: there the times are of the day when it was last written.
-    """
+    """The file with dates before the times of earlier days, and the mark that says of which day the other times are."""
     doc, mark = state.document, day_mark(state.document)
     if not mark and not marked:
         return doc
@@ -364,7 +352,6 @@ def hides_nothing(old: Document, new: Document, name: str) -> bool:
 
 
 def added(doc: Document, name: str, line: str) -> Document:
-    """The file with an entry at the end of a section, which is made where it is missing."""
     doc = with_section(doc, name)
     section = find_section(doc, name)
     if section is None:
@@ -388,7 +375,6 @@ def oldest(doc: Document, name: str, most: int) -> tuple[Document, list[StateEnt
 
 
 def with_task(doc: Document, line: str | None) -> Document:
-    """The file with this as its task, or none."""
     section, numbers = find_section(doc, TASK), task_lines(doc)
     is_last = max(numbers, default=0) == len(doc.lines)
     if section is None or (is_last and not unclosed_fences(list(doc.bare)).isdisjoint(numbers)):

@@ -259,15 +259,14 @@ def is_log(workspace: Workspace, path: Path) -> bool:
 
 @dataclass(frozen=True)
 class _Pending:
-    """A change that waits: `to` for a move, `data` for a write, neither for a removal. `staged` is where the data lie already;
-    the file `beside` must still have the hash given with it."""
+    """A change that waits: `to` for a move, `data` for a write, neither for a removal. The file `beside` must still have the hash
+    given with it."""
 
     who: int
     path: Path
     read: str | None
     to: Path | None = None
     data: bytes | None = None
-    staged: Path | None = None
     beside: tuple[Path, str] | None = None
 
     @property
@@ -291,10 +290,6 @@ class Batch:
     def write(self, who: int, path: Path, data: bytes, *, read: str | None) -> None:
         """Put new bytes into a file that is still what was read (hash; None: it must not exist)."""
         self._add(_Pending(who, path, read, data=data))
-
-    def create(self, who: int, path: Path, data: bytes, *, staged: Path) -> None:
-        """Let a file come into being of which the bytes, guarded, were staged beside it."""
-        self._add(_Pending(who, path, None, data=data, staged=staged))
 
     def move(self, who: int, path: Path, to: Path, *, read: str) -> None:
         """Move a file that is still what was read to a place where nothing stands."""
@@ -357,7 +352,7 @@ class Batch:
             _expect_free(op.workspace, pending.to)
             return pending, Change(shown, MOVE, read, read, to=op.workspace.relative(pending.to)), []
         if pending.data is not None:
-            data = pending.data if pending.staged else guard_added(before or b"", pending.data)
+            data = guard_added(before or b"", pending.data)
             change = Change(shown, CREATE if before is None else REWRITE, read, disk.digest(data))
             return replace(pending, data=data), change, [data] if before is None else [before, data]
         if pending.beside:
@@ -372,8 +367,7 @@ class Batch:
             _expect_free(workspace, pending.to)
             disk.rename(path, pending.to)
         elif pending.data is not None:
-            staged = pending.staged
-            if not (disk.put_staged(staged, path) if staged else disk.replace(path, pending.data, read)):
+            if not disk.replace(path, pending.data, read):
                 raise changed_outside(workspace.relative(path))
         else:
             expect(workspace, path, read)
