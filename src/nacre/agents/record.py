@@ -99,7 +99,6 @@ def save_connections(folder: Path, connections: Mapping[str, Connection]) -> Non
             for name, one in connections.items()
         }
         data = json.dumps({"version": 1, "connections": rows}, ensure_ascii=False, indent=1) + "\n"
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         disk.write(path, data.encode("utf-8", "surrogateescape"))
     elif path.exists():
         disk.remove(path)
@@ -116,7 +115,6 @@ def keep_copy(folder: Path, data: bytes) -> None:
     """Put a file's bytes away, readable by nobody else; they are found again by their hash."""
     place = folder / "backups" / disk.digest(data)
     if disk.read_bytes(place) != data:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         disk.write(place, data)
 
 
