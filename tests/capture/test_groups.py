@@ -10,11 +10,11 @@ from tests.capture.talks import Desk
 from nacre.brain.local.extract import extract
 from nacre.brain.local.judge import Judge
 from nacre.guard.secrets import redact_messages
-from nacre.sources.registry import sign_of
+from nacre.sources.registry import chat_hash
 
 OWNER, STRANGER = "+4915112345678", "+4917087654321"
 GROUP_ID = "120363041234567890@g.us"
-SIGN = sign_of(f"agent:main:whatsapp:group:{GROUP_ID}")
+SIGN = chat_hash(f"agent:main:whatsapp:group:{GROUP_ID}")
 
 
 def handed_over(words: str, sender: str, name: str, group: str | None = "Team Dinner") -> str:

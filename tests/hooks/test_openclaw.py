@@ -11,7 +11,7 @@ import pytest
 from nacre.errors import BadInput
 from nacre.hooks.answering import answer
 from nacre.memory import Memory
-from nacre.sources.registry import sign_of
+from nacre.sources.registry import chat_hash
 from nacre.vault import injected, spool
 from nacre.vault.rules import has_block, rules_block
 
@@ -32,7 +32,7 @@ def test_an_event_that_nobody_knows_has_no_answer(root: Path) -> None:
 def test_who_listens_is_told_by_the_key(root: Path) -> None:
     assert told(root, "scope", sessionKey="agent:main:main") == {"scope": "main"}
     assert told(root, "scope", sessionKey="agent:main:discord:channel:12") == {
-        "scope": f"group:group-{sign_of('discord:channel:12')}"
+        "scope": f"group:group-{chat_hash('discord:channel:12')}"
     }
     assert told(root, "scope", sessionKey="agent:main:subagent:12") == {"scope": None}
 

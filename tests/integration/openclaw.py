@@ -25,7 +25,7 @@ from tests.integration.npm import installed, programs
 from tests.integration.scratch import COMMAND_WITHIN, Checks, Scratch, scratch, until
 from tests.integration.stub import ANSWER, MODEL, Request, Stub, stub
 
-from nacre.sources.registry import sign_of
+from nacre.sources.registry import chat_hash
 
 PACKAGES = ("node@24", "openclaw@2026.9.6")
 SETTINGS = ".openclaw/openclaw.json"
@@ -39,7 +39,7 @@ LOG = f"""\
 - [PREF] Use pnpm, never npm, in the shop repository
 - [决策] 青梧平台的备份密钥存放在三楼的档案柜里
 
-## 15:00 session:71871d67 | 4 messages | group:group-{sign_of(GROUP)}
+## 15:00 session:71871d67 | 4 messages | group:group-{chat_hash(GROUP)}
 - The garden club meets at Rosa's on Friday
 """
 RULE = "The shop repository is released by Ada alone"  # in MEMORY.md, which OpenClaw itself puts before its model

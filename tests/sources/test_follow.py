@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +23,9 @@ def take(entry: dict[str, Any], at: dt.datetime | None, start: int, notes: Notes
 
 
 def made(path: Path, mark: Mark | None = None) -> Reading:
-    def session(notes: Notes) -> Session:
-        notes.facts["seen"] = True
-        return Session("s", "test", Kind.MAIN, None, tuple(notes.messages))
-
-    return follow(path, mark, None, take, session, time=time_field("at", "timestamp"))
+    reading, notes = follow(path, mark, None, take, time=time_field("at", "timestamp"))
+    notes.facts["seen"] = True
+    return replace(reading, session=Session("s", "test", Kind.MAIN, None, tuple(notes.messages)))
 
 
 def texts(reading: Reading) -> list[str]:

@@ -22,7 +22,7 @@ from nacre.errors import BadInput, BadSetting, NacreError, NotFound
 from nacre.i18n import say
 from nacre.model.context import Context
 from nacre.model.report import Step
-from nacre.sources.exports.which import export_at
+from nacre.sources.exports import export_at
 from nacre.text import json5
 from nacre.vault import disk
 from nacre.vault.discover import agent_workspaces, expand, openclaw_state

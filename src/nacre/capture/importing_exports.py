@@ -21,7 +21,7 @@ from nacre.model.entry import Bullet
 from nacre.model.report import Step
 from nacre.model.session import Message, Session
 from nacre.model.workspace import Workspace
-from nacre.sources.exports.which import export_at
+from nacre.sources.exports import export_at
 from nacre.sources.reading import Mark, Places, Reading, Source, Transcript, digest_of, resume_at
 from nacre.vault import daily
 from nacre.vault.history import DONE, PARTLY, UNDONE, load_blob, operation, read_history

@@ -33,7 +33,7 @@ def answer(memory: Memory, event: dict[str, Any]) -> dict[str, Any] | None:
 
 def _scope(memory: Memory, event: dict[str, Any]) -> dict[str, Any]:
     """Who listens in a session. Nobody where that cannot be told: the plugin then gives nothing."""
-    from nacre.sources.openclaw.listener import scope_of
+    from nacre.sources.openclaw_scope import scope_of
 
     return {"scope": scope_of(memory.places, _word(event, "sessionKey"))}
 
@@ -77,7 +77,7 @@ def _before_prompt_build(memory: Memory, event: dict[str, Any]) -> dict[str, Any
     OpenClaw keeps none of it in its transcript, so nothing counts as known from an earlier turn.
     """
     from nacre.hooks.answering import framed, note, notice, prompt_context, remember_delivered
-    from nacre.sources.openclaw.listener import is_incognito
+    from nacre.sources.openclaw_scope import is_incognito
 
     settings = memory.config.hooks
     if not settings.enabled or not memory.config.context.enabled or is_incognito(_word(event, "sessionKey")):
@@ -110,7 +110,7 @@ def _before_reset(memory: Memory, event: dict[str, Any]) -> dict[str, Any] | Non
 
 
 def _queue(memory: Memory, event: dict[str, Any], *, now: bool) -> dict[str, Any] | None:
-    from nacre.sources.openclaw.listener import database, is_incognito
+    from nacre.sources.openclaw_scope import database, is_incognito
 
     key = _word(event, "sessionKey")
     if is_incognito(key):

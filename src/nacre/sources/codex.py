@@ -10,8 +10,7 @@ import datetime as dt
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from nacre.model.session import Kind, Message, Session, Speaker
 from nacre.sources.reading import (
@@ -30,7 +29,7 @@ from nacre.sources.reading import (
 )
 
 AGENT = "codex"
-_NOT_TALK = frozenset(
+_NO_MESSAGE = frozenset(
     {"turn_context", "world_state", "compacted", "inter_agent_communication", "inter_agent_communication_metadata"}
     | {"token_usage_record"}
     | {"function_call", "function_call_output", "function_result", "reasoning", "state"}  # the last: older files
@@ -51,25 +50,14 @@ _ITEMS = frozenset(
     "local_shell_call other reasoning tool_call tool_result tool_search_call tool_search_output "
     "web_search_call".split()
 )
+_SPEAKERS = {"user": Speaker.OWNER, "assistant": Speaker.AGENT}
+_OTHER_ROLES = ("developer", "system", "tool")
 _TURN_ENDS = frozenset({"task_complete", "turn_complete", "turn_aborted"})
 _INJECTED = (
-    "<environment_context>",
-    "<user_instructions>",
-    "# AGENTS.md instructions",
-    "<INSTRUCTIONS>",
-    "<turn_aborted>",
-    "<user_shell_command>",
-    "<user_action>",
-    "<skill>",
-    "<hook_prompt",
-    "<subagent_notification>",
-    "<codex_internal_context",
-    "<goal_context>",
-    "<recommended_plugins>",
-    "<permissions instructions>",
-    "<collaboration_mode>",
-    "<model_switch>",
-    "<personality_spec>",
+    *("<environment_context>", "<user_instructions>", "# AGENTS.md instructions", "<INSTRUCTIONS>", "<turn_aborted>"),
+    *("<user_shell_command>", "<user_action>", "<skill>", "<hook_prompt", "<subagent_notification>", "<goal_context>"),
+    *("<codex_internal_context", "<recommended_plugins>", "<permissions instructions>", "<collaboration_mode>"),
+    *("<model_switch>", "<personality_spec>"),
 )
 _IDE = ("# Context from my IDE setup:", "# Files mentioned by the user:")
 _REQUEST = re.compile(r"^## My request(?: for [^\n:]{1,40})?:[ \t]*$", re.MULTILINE)
@@ -92,198 +80,170 @@ def find(places: Places) -> Iterator[Transcript]:
 def read(transcript: Transcript, mark: Mark | None, until: dt.datetime | None) -> Reading:
     """What was said after the mark and not after the moment."""
     take = _Taker()
-
-    def session(notes: Notes) -> Session:
-        take.settle(notes)
-        facts = notes.facts
-        kind = Kind.ISOLATED if facts.get("isolated") else Kind.MAIN
-        name = str(facts.get("id") or _id_of(transcript.path))
-        started, cwd = parse_time(facts.get("started")), str(facts.get("cwd", ""))
-        return Session(name, AGENT, kind, started, tuple(notes.messages), cwd=cwd)
-
-    when = time_field("timestamp", "created_at")
-    return follow(transcript.path, mark, until, take, session, uninteresting=_tool_output, time=when)
+    time = time_field("timestamp", "created_at")
+    reading, notes = follow(transcript.path, mark, until, take, skip=_is_tool_output, time=time)
+    take.settle(notes)
+    facts = notes.facts
+    kind = Kind.ISOLATED if facts.get("isolated") else Kind.MAIN
+    name = str(facts.get("id") or transcript.path.stem[-36:])  # the name of a file ends in a UUID
+    started, cwd = parse_time(facts.get("started")), str(facts.get("cwd", ""))
+    return replace(reading, session=Session(name, AGENT, kind, started, tuple(notes.messages), cwd=cwd))
 
 
-def _id_of(path: Path) -> str:
-    """The id in the name of a file: it ends in a UUID."""
-    return path.stem[-36:]
-
-
-def _tool_output(head: bytes) -> bool:
+def _is_tool_output(head: bytes) -> bool:
     return bool(_OUTPUT.search(head, 0, 400))
 
 
-class _Doubtful(NamedTuple):
-    """Words of an item, while it is not known whether an event tells them too."""
-
-    message: Message
-    digest: str
-
-
 class _Taker:
+    """Takes entries in; `pending` holds the message of an item while it is not known whether an event repeats it."""
+
     def __init__(self) -> None:
-        self.doubtful: dict[Speaker, _Doubtful] = {}
+        self.pending: dict[Speaker, Message] = {}
 
     def __call__(self, entry: dict[str, Any], at: dt.datetime | None, start: int, notes: Notes) -> bool:
         kind, payload = entry.get("type"), entry.get("payload")
         if kind == "session_meta" and isinstance(payload, dict):
-            _about(payload, at, notes)
+            _note_session(payload, at, notes.facts)
             return True
         if "payload" not in entry:
-            return self._older(entry, at, start, notes)
+            return _take_older(entry, at, start, notes)
         if not isinstance(payload, dict) or not at:
             return False
-        if _is_copy(at, notes):
+        if _is_copy(at, notes.facts):
             return True
-        if kind not in ("event_msg", "response_item"):
-            return kind in _NOT_TALK
         what = payload.get("type")
+        if kind not in ("event_msg", "response_item"):
+            return kind in _NO_MESSAGE
         if not isinstance(what, str):
             return False
         if kind == "event_msg":
-            return self._event(what, payload, at, start, notes)
+            return self._take_event(what, payload, at, start, notes)
         if what == "message":
-            return self._item(payload, at, start, notes)
+            role = payload.get("role")
+            if speaker := _SPEAKERS.get(as_text(role)):
+                text = _own_text(_joined(payload.get("content")), speaker)
+                if text and not notes.facts.get(f"events {speaker}"):
+                    self.settle(notes)
+                    self.pending[speaker] = Message(str(start), at, speaker, text)
+            return speaker is not None or role in _OTHER_ROLES
         if what in _ITEMS:
-            self.settle(notes)  # the agent is at work: nothing more will be told of the words before
+            self.settle(notes)  # the agent is at work: no event repeats the messages before
         return what in _ITEMS
 
     def settle(self, notes: Notes) -> None:
-        """Take the doubtful words: no event told them. If one follows in the next reading, it is known for an echo."""
-        for speaker, (message, known) in self.doubtful.items():
+        """Take the pending messages: no event repeated them. If one follows in the next reading, it is known for an echo."""
+        for speaker, message in self.pending.items():
             notes.messages.append(message)
-            notes.facts[f"echo {speaker}"] = known
-        self.doubtful.clear()
+            notes.facts[f"echo {speaker}"] = digest_of((message.text,))
+        self.pending.clear()
 
-    def _event(self, what: str, payload: dict[str, Any], at: dt.datetime, start: int, notes: Notes) -> bool:
+    def _take_event(self, what: str, payload: dict[str, Any], at: dt.datetime, start: int, notes: Notes) -> bool:
         if what == "user_message":
             if payload.get("kind") not in ("user_instructions", "environment_context"):
-                self._told(Speaker.OWNER, "event", payload.get("message"), at, start, notes)
+                self._add(Speaker.OWNER, "event", payload.get("message"), at, start, notes)
         elif what == "agent_message":
-            self._told(Speaker.AGENT, "event", payload.get("message"), at, start, notes)
+            self._add(Speaker.AGENT, "event", payload.get("message"), at, start, notes)
         elif what == "item_completed":
             item = payload.get("item")
             if not isinstance(item, dict):
                 return False
             speaker = {"UserMessage": Speaker.OWNER, "AgentMessage": Speaker.AGENT}.get(as_text(item.get("type")))
             if speaker:
-                self._told(speaker, "item", _text(item.get("content")), at, start, notes)
+                self._add(speaker, "item", _joined(item.get("content")), at, start, notes)
         elif what == "thread_rolled_back":
-            self._take_back(payload.get("num_turns"), notes)
+            # The user went back: what was said from the last so many prompts on is no longer part of the session.
+            self.settle(notes)
+            turns = payload.get("num_turns")
+            if isinstance(turns, int) and turns > 0:
+                prompts = [place for place, one in enumerate(notes.messages) if one.speaker is Speaker.OWNER]
+                notes.taken_back = notes.taken_back or turns > len(prompts)
+                del notes.messages[prompts[-turns] if turns <= len(prompts) else 0 :]
         elif what not in _EVENTS:
             return False
         elif what in _TURN_ENDS:
             self.settle(notes)
         return True
 
-    def _told(self, speaker: Speaker, channel: str, text: object, at: dt.datetime, start: int, notes: Notes) -> None:
-        words = _own(text, speaker) if isinstance(text, str) else ""
-        known, facts = digest_of((words,)), notes.facts
-        doubtful = self.doubtful.pop(speaker, None)
+    def _add(self, speaker: Speaker, channel: str, told: object, at: dt.datetime, start: int, notes: Notes) -> None:
+        text = _own_text(told, speaker) if isinstance(told, str) else ""
+        digest, facts = digest_of((text,)), notes.facts
+        pending = self.pending.pop(speaker, None)
         echo = facts.pop(f"echo {speaker}", None)
         facts[f"events {speaker}"] = True
-        # Newer files tell a message as an item that was completed; should one hold both kinds, the second is an echo.
-        twice = facts.get(f"last {speaker}") == ["item" if channel == "event" else "event", known]
-        facts[f"last {speaker}"] = None if twice else [channel, known]
-        if doubtful and doubtful.digest == known:
-            notes.messages.append(doubtful.message)
-        elif words and known != echo and not twice:
-            notes.messages.append(Message(str(start), at, speaker, words))
-
-    def _item(self, payload: dict[str, Any], at: dt.datetime, start: int, notes: Notes) -> bool:
-        role = payload.get("role")
-        if role in ("developer", "system", "tool"):
-            return True
-        if role not in ("user", "assistant"):
-            return False
-        speaker = Speaker.OWNER if role == "user" else Speaker.AGENT
-        words = _own(_text(payload.get("content")), speaker)
-        if words and not notes.facts.get(f"events {speaker}"):
-            self.settle(notes)
-            self.doubtful[speaker] = _Doubtful(Message(str(start), at, speaker, words), digest_of((words,)))
-        return True
-
-    def _older(self, entry: dict[str, Any], at: dt.datetime | None, start: int, notes: Notes) -> bool:
-        """An entry of a file of mid-2025 or before: the items alone, only the first of them with a time."""
-        kind, role = entry.get("type"), entry.get("role")
-        if kind is None and role is None:
-            if isinstance(entry.get("id"), str):
-                _about(entry, at, notes)
-            return "id" in entry or "record_type" in entry
-        if role is None or kind not in (None, "message"):
-            return kind in _NOT_TALK
-        if role in ("developer", "system", "tool"):
-            return True
-        if role not in ("user", "assistant") or not at:
-            return False
-        speaker = Speaker.OWNER if role == "user" else Speaker.AGENT
-        if words := _own(_text(entry.get("content", entry.get("message"))), speaker):
-            notes.messages.append(Message(str(start), at, speaker, words))
-        return True
-
-    def _take_back(self, turns: object, notes: Notes) -> None:
-        """The user went back: what was said from the last so many prompts on is no longer part of the talk."""
-        self.settle(notes)
-        prompts = [place for place, one in enumerate(notes.messages) if one.speaker is Speaker.OWNER]
-        if not isinstance(turns, int) or turns <= 0:
-            return
-        notes.taken_back = notes.taken_back or turns > len(prompts)
-        del notes.messages[prompts[-turns] if turns <= len(prompts) else 0 :]
+        # Newer files hold a message as an item that was completed; should one hold both kinds, the second is an echo.
+        twice = facts.get(f"last {speaker}") == ["item" if channel == "event" else "event", digest]
+        facts[f"last {speaker}"] = None if twice else [channel, digest]
+        if pending and pending.text == text:
+            notes.messages.append(pending)
+        elif text and digest != echo and not twice:
+            notes.messages.append(Message(str(start), at, speaker, text))
 
 
-def _about(told: dict[str, Any], at: dt.datetime | None, notes: Notes) -> None:
-    """What the first such entry tells of the session. Later ones stand in what a fork or a sub-agent copied."""
-    facts = notes.facts
+def _take_older(entry: dict[str, Any], at: dt.datetime | None, start: int, notes: Notes) -> bool:
+    """An entry of a file of mid-2025 or before: the items alone, only the first of them with a time."""
+    kind, role = entry.get("type"), entry.get("role")
+    if kind is None and role is None:
+        if isinstance(entry.get("id"), str):
+            _note_session(entry, at, notes.facts)
+        return "id" in entry or "record_type" in entry
+    if role is None or kind not in (None, "message"):
+        return kind in _NO_MESSAGE
+    speaker = _SPEAKERS.get(role)
+    if speaker is None or not at:
+        return role in _OTHER_ROLES
+    if text := _own_text(_joined(entry.get("content", entry.get("message"))), speaker):
+        notes.messages.append(Message(str(start), at, speaker, text))
+    return True
+
+
+def _note_session(about: dict[str, Any], at: dt.datetime | None, facts: dict[str, Any]) -> None:
+    """Note what the first such entry says of the session. Later ones stand in what a fork or a sub-agent copied."""
     if "id" in facts:
         return
-    source, started = told.get("source"), parse_time(told.get("timestamp")) or at
+    source, started = about.get("source"), parse_time(about.get("timestamp")) or at
     by_program = isinstance(source, dict) and bool({"subagent", "sub_agent", "internal"} & source.keys())
     # `codex exec` is somebody's own prompt; through `mcp` another agent is talking.
-    by_program = by_program or source in ("subagent", "mcp") or told.get("thread_source") == "subagent"
-    facts["id"] = told["id"] if isinstance(told.get("id"), str) else ""
-    facts["isolated"] = by_program or bool(told.get("parent_thread_id"))
-    if isinstance(cwd := told.get("cwd"), str):
+    by_program = by_program or source in ("subagent", "mcp") or about.get("thread_source") == "subagent"
+    facts["id"] = about["id"] if isinstance(about.get("id"), str) else ""
+    facts["isolated"] = by_program or bool(about.get("parent_thread_id"))
+    if isinstance(cwd := about.get("cwd"), str):
         facts["cwd"] = cwd
     if started:
         facts["started"] = started.isoformat()
     # Since 0.166 a fork names the entry of its parent where it branched off, and copies nothing.
-    if told.get("forked_from_id") and "forked_from_ordinal_exclusive" not in told and at:
+    if about.get("forked_from_id") and "forked_from_ordinal_exclusive" not in about and at:
         facts["copied until"] = max(at, started or at).isoformat()
 
 
-def _is_copy(at: dt.datetime, notes: Notes) -> bool:
+def _is_copy(at: dt.datetime, facts: dict[str, Any]) -> bool:
     """Whether an entry of a fork stands in the session it was forked from.
 
     A fork begins with what was said before, all of it stamped with the moment of the fork, or still with its own times.
     """
-    last = parse_time(notes.facts.get("copied until"))
+    last = parse_time(facts.get("copied until"))
     if last is None:
         return False
     if at > last + _BURST:
-        del notes.facts["copied until"]
+        del facts["copied until"]
         return False
-    notes.facts["copied until"] = max(at, last).isoformat()
+    facts["copied until"] = max(at, last).isoformat()
     return True
 
 
-def _text(content: object) -> str:
-    if isinstance(content, str):
-        return content
+def _joined(content: object) -> str:
+    """The text of a message without the parts that the program put in."""
     if not isinstance(content, list):
-        return ""
+        return as_text(content)
     parts = (block.get("text") for block in content if isinstance(block, dict))
     return "\n".join(part for part in parts if isinstance(part, str) and not part.lstrip().startswith(_INJECTED))
 
 
-def _own(text: str, speaker: Speaker) -> str:
+def _own_text(text: str, speaker: Speaker) -> str:
     """The speaker's own words in a text, without what the program or an editor put around them."""
     text = text.strip()
-    if speaker is not Speaker.OWNER:
-        return text
-    if text.startswith(_INJECTED):
+    if speaker is Speaker.OWNER and text.startswith(_INJECTED):
         return ""
-    if text.startswith(_IDE):
+    if speaker is Speaker.OWNER and text.startswith(_IDE):
         request = _REQUEST.search(text)
         return text[request.end() :].strip() if request else ""
     return text

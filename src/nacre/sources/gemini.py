@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +31,9 @@ from nacre.sources.reading import (
 )
 
 AGENT = "gemini"
-LARGEST = 64_000_000  # bytes of one JSON document, which has to be read whole; a larger one holds dumps, not talk
+LARGEST = 64_000_000  # bytes of one JSON document, which has to be read whole; a larger one holds dumps
 _SPEAKERS = {"user": Speaker.OWNER, "gemini": Speaker.AGENT, "model": Speaker.AGENT}
-_NOT_TALK = frozenset({"info", "error", "warning", "system"})
+_NO_MESSAGE = frozenset({"info", "error", "warning", "system"})
 _INJECTED = ("<session_context>", "<hook_context>", "<state_snapshot>", "This is the Gemini CLI. We are setting up")
 _SUMMARY = "<state_snapshot>"
 _COMMAND = re.compile(r"/[a-z][\w:-]*(?:\s|\Z)|\?\Z")
@@ -42,92 +43,79 @@ _RECENT = 16  # a message is written again only while it is among the last ones
 
 
 def find(places: Places) -> Iterator[Transcript]:
-    """The sessions of every project; sub-agents talk in folders below. A document that became lines is left behind."""
+    """The sessions of every project, and of sub-agents in folders below. A document that became lines is left behind."""
     root = places.root(AGENT, None, ".gemini") / "tmp"
-    files = sorted({*root.glob("*/chats/session-*.json*"), *root.glob("*/chats/*/*.jsonl")})
-    known = {path for path in files if path.suffix == ".jsonl"}
-    wanted = (
-        path for path in files if path in known or (_is_document(path) and path.with_suffix(".jsonl") not in known)
-    )
-    return list_files(AGENT, wanted)
+    files = {
+        *root.glob("*/chats/session-*.json"),
+        *root.glob("*/chats/session-*.jsonl"),
+        *root.glob("*/chats/*/*.jsonl"),
+    }
+    return list_files(AGENT, sorted(p for p in files if p.suffix == ".jsonl" or p.with_suffix(".jsonl") not in files))
 
 
 def read(transcript: Transcript, mark: Mark | None, until: dt.datetime | None) -> Reading:
     """What was said after the mark and not after the moment."""
-    if _is_document(transcript.path):
-        return _document(transcript.path, mark, until)
-
-    def session(notes: Notes) -> Session:
-        return _session(notes.facts, transcript.path, tuple(notes.messages))
-
-    return follow(transcript.path, mark, until, _Taker(), session, uninteresting=_tool_output)
+    path = transcript.path
+    if path.suffix == ".json":
+        return _read_document(path, mark, until)
+    reading, notes = follow(path, mark, until, _Taker(), skip=lambda head: bool(_TOOL_ANSWER.search(head, 0, 400)))
+    return replace(reading, session=_session(notes.facts, path, notes.messages))
 
 
-def _is_document(path: Path) -> bool:
-    return path.suffix == ".json"
-
-
-def _tool_output(head: bytes) -> bool:
-    return bool(_TOOL_ANSWER.search(head, 0, 400))
-
-
-def _session(facts: dict[str, Any], path: Path, messages: tuple[Message, ...]) -> Session:
-    if not facts.get("cwd") and (root := _project_root(path)):
-        facts["cwd"] = root
+def _session(facts: dict[str, Any], path: Path, messages: list[Message]) -> Session:
+    if not facts.get("cwd") and (folder := next((p.parent for p in path.parents if p.name == "chats"), None)):
+        # The program notes the folder of the project beside the chats; older versions do not.
+        root = folder / ".project_root"
+        if cwd := root.read_bytes()[:4096].decode("utf-8", errors="replace").strip() if root.is_file() else "":
+            facts["cwd"] = cwd
     isolated = facts.get("kind") == "subagent" or path.parent.parent.name == "chats"
-    return Session(
+    kind = Kind.ISOLATED if isolated else Kind.MAIN
+    name, started, cwd = (
         str(facts.get("sessionId") or path.stem),
-        AGENT,
-        Kind.ISOLATED if isolated else Kind.MAIN,
         parse_time(facts.get("startTime")),
-        messages,
-        cwd=str(facts.get("cwd", "")),
+        str(facts.get("cwd", "")),
     )
+    return Session(name, AGENT, kind, started, tuple(messages), cwd=cwd)
 
 
-def _project_root(path: Path) -> str:
-    """The folder of the project that a session's file lies under, as the program notes it beside the chats."""
-    folder = next((parent.parent for parent in path.parents if parent.name == "chats"), None)
-    try:
-        told = (folder / ".project_root").read_bytes() if folder else b""
-    except OSError:
-        return ""  # older versions write none
-    return told[:4096].decode("utf-8", errors="replace").strip()
-
-
-def _note(facts: dict[str, Any], told: dict[str, Any]) -> None:
-    """What a header or an update tells of the session itself."""
+def _note_session(facts: dict[str, Any], about: dict[str, Any]) -> None:
+    """Note what a header or an update says of the session itself."""
     for name in ("sessionId", "startTime", "kind"):
-        if isinstance(value := told.get(name), str):
+        if isinstance(value := about.get(name), str):
             facts[name] = value
-    if isinstance(value := told.get("start_time"), str):
+    if isinstance(value := about.get("start_time"), str):
         facts.setdefault("startTime", value)
-    folders = told.get("directories")
+    folders = about.get("directories")
     if isinstance(folders, list) and folders and isinstance(folders[0], str):
         facts.setdefault("cwd", folders[0])
 
 
 class _Taker:
     def __init__(self) -> None:
-        self.places: dict[str, int] = {}  # where in what was said each entry of this reading stands
+        self.places: dict[str, int] = {}  # for each entry of this reading, how many messages stood before it
 
     def __call__(self, entry: dict[str, Any], _at: dt.datetime | None, start: int, notes: Notes) -> bool:
         if isinstance(target := entry.get("$rewindTo"), str):
-            self._rewind(target, notes)
+            # A message and all after it are taken back; one that an earlier reading gave out means to read all again.
+            place = self.places.get(target)
+            notes.taken_back = notes.taken_back or place is None
+            if place is not None:
+                del notes.messages[place:]
+            self.places = {name: at for name, at in self.places.items() if place is not None and at < place}
             return True
         update = entry.get("$set")
         if not isinstance(update, dict) and "id" not in entry and isinstance(entry.get("sessionId"), str):
             update = entry  # the header
         if isinstance(update, dict):
-            _note(notes.facts, update)
-            if isinstance(told := update.get("messages"), list):
-                self._take_sent(told, notes)
+            _note_session(notes.facts, update)
+            if isinstance(sent := update.get("messages"), list):
+                self._take_sent(sent, notes)
             return True
         kind, name = entry.get("type"), entry.get("id")
-        if not isinstance(name, str) or (kind not in _NOT_TALK and kind not in _SPEAKERS):
+        if not isinstance(name, str) or (kind not in _NO_MESSAGE and kind not in _SPEAKERS):
             return False
         self.places.setdefault(name, len(notes.messages))
-        if kind in _NOT_TALK:
+        if kind in _NO_MESSAGE:
             return True
         message = _message(entry, str(start))
         if message:
@@ -140,81 +128,66 @@ class _Taker:
         if message.id in recent or not message.text:
             return
         facts["recent"] = [*recent, message.id][-_RECENT:]
-        facts["words"] = [*(facts.get("words") or []), _print(message)][-_RECENT:]
+        facts["words"] = [*(facts.get("words") or []), _digest(message)][-_RECENT:]
         facts["last"] = max(facts.get("last", ""), message.at.isoformat())
         self.places.setdefault(message.id, len(notes.messages))
         notes.messages.append(message)
 
-    def _take_sent(self, told: list[Any], notes: Notes) -> None:
+    def _take_sent(self, sent: list[Any], notes: Notes) -> None:
         """What the model is sent from now on: only what is younger than all that was taken before is new in it.
 
-        Where a summary stands in it, every message in it has a new id and a new time, and none is new.
+        Where a summary stands in it, every message in it has a new id and a new time, and none is new. A session that was
+        resumed is sent what was taken before under new ids and times: so much of its beginning is known by its words.
         """
         last = str(notes.facts.get("last", ""))
-        found = [one for one in told if isinstance(one, dict) and isinstance(one.get("id"), str)]
-        messages = [message for one in found if (message := _message(one, "")) is not None]
-        if any(_SUMMARY in _text(one.get("content")) for one in found):
+        entries = [entry for entry in sent if isinstance(entry, dict) and isinstance(entry.get("id"), str)]
+        messages = [message for entry in entries if (message := _message(entry, "")) is not None]
+        if any(_SUMMARY in _text(entry.get("content")) for entry in entries):
             notes.facts["last"] = max([last, *(message.at.isoformat() for message in messages)])
             return
-        for message in messages[_copies([_print(message) for message in messages], notes.facts.get("words") or []) :]:
+        taken = notes.facts.get("words") or []
+        digests = [_digest(message) for message in messages]
+        begin = next((place for place, digest in enumerate(digests) if digest in taken), 0)
+        while begin < len(digests) and digests[begin] in taken:
+            taken = taken[taken.index(digests[begin]) + 1 :]
+            begin += 1
+        for message in messages[begin:]:
             if message.at.isoformat() > last:
                 self._add(message, notes)
 
-    def _rewind(self, target: str, notes: Notes) -> None:
-        """Take back a message and all after it; one that an earlier reading gave out means to read all again."""
-        place = self.places.get(target)
-        if place is None:
-            notes.taken_back = True
-            self.places.clear()
-            return
-        del notes.messages[place:]
-        self.places = {name: at for name, at in self.places.items() if at < place}
 
-
-def _copies(prints: list[str], taken: list[str]) -> int:
-    """How many messages at the beginning repeat what was taken before. A session that was resumed is sent it under new ids and times."""
-    count = next((place for place, one in enumerate(prints) if one in taken), len(prints))
-    if count == len(prints):
-        return 0
-    rest = taken
-    while count < len(prints) and prints[count] in rest:
-        rest = rest[rest.index(prints[count]) + 1 :]
-        count += 1
-    return count
-
-
-def _print(message: Message) -> str:
+def _digest(message: Message) -> str:
     return digest_of((message.speaker, message.text))
 
 
-def _document(path: Path, mark: Mark | None, until: dt.datetime | None) -> Reading:
-    """One JSON document, rewritten whole as the talk goes on: the mark counts its messages."""
-    same = mark or Mark()
+def _read_document(path: Path, mark: Mark | None, until: dt.datetime | None) -> Reading:
+    """One JSON document, rewritten whole as the session goes on: the mark counts its messages."""
     with path.open("rb") as file:
         raw = file.read(LARGEST + 1)
-    told = parse_json(raw) if len(raw) <= LARGEST else None
-    if told is None:
-        return Reading(None, same, whole=False, unknown=1)  # half written, or no transcript at all
-    entries = next((told[name] for name in ("messages", "history") if isinstance(told.get(name), list)), None)
+    document = parse_json(raw) if len(raw) <= LARGEST else None
+    if document is None:
+        return Reading(None, mark or Mark(), whole=False, unknown=1)  # half written, or no transcript at all
+    entries = next((document[name] for name in ("messages", "history") if isinstance(document.get(name), list)), None)
     if entries is None:
-        return Reading(None, same, unknown=1)
+        return Reading(None, mark or Mark(), unknown=1)
     facts: dict[str, Any] = {}
-    _note(facts, told)
-    ids = [(as_text(one.get("id")) if isinstance(one, dict) else "") or str(place) for place, one in enumerate(entries)]
+    _note_session(facts, document)
+    entries = [entry if isinstance(entry, dict) else {} for entry in entries]
+    ids = [as_text(entry.get("id")) or str(place) for place, entry in enumerate(entries)]
     begin, rewritten = resume_at(ids, mark)
     messages: list[Message] = []
     unknown, end = 0, begin
     for name, entry in zip(ids[begin:], entries[begin:], strict=True):
-        message = _message(entry, name) if isinstance(entry, dict) else None
+        message = _message(entry, name)
         if message and until and message.at > until:
             break
         end += 1
         if message and message.text:
             messages.append(message)
-        elif not message and not (isinstance(entry, dict) and _kind(entry) in _NOT_TALK):
-            unknown += 1
-    session = _session(facts, path, tuple(messages))
-    return Reading(session, Mark(end, digest_of(ids[:end]), facts), end == len(ids), unknown, rewritten)
+        elif not message:
+            unknown += _kind(entry) not in _NO_MESSAGE
+    reached = Mark(end, digest_of(ids[:end]), facts)
+    return Reading(_session(facts, path, messages), reached, end == len(ids), unknown, rewritten)
 
 
 def _kind(entry: dict[str, Any]) -> str:

@@ -6,10 +6,9 @@ Both hold sessions, their messages, and the parts of each message, of which only
 from __future__ import annotations
 
 import datetime as dt
-import os
 import re
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -35,25 +34,26 @@ _SESSIONS = """
     SELECT s.id, s.time_updated, count(m.id), max(m.time_updated) FROM session s
     LEFT JOIN message m ON m.session_id = s.id GROUP BY s.id ORDER BY s.id
 """
-_MESSAGES = "SELECT id FROM message WHERE session_id = ? ORDER BY time_created, id"
+_MESSAGES = """
+    SELECT id, CASE WHEN length(data) < ? THEN data END FROM message WHERE session_id = ? ORDER BY time_created, id
+"""
 _PARTS = """
     SELECT data FROM part WHERE message_id = ? AND length(data) < ?
     AND CASE WHEN json_valid(data) THEN json_extract(data, '$.type') END = 'text' ORDER BY id
 """
 _SPEAKERS = {"user": Speaker.OWNER, "assistant": Speaker.AGENT}
 _ARGUMENT = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
-_OWN_AGENTS = frozenset({"compaction", "title", "summary"})  # those that write for the program, not for the user
+_OWN_AGENTS = ("compaction", "title", "summary")  # those that write for the program, not for the user
 _NEVER = dt.datetime.fromtimestamp(0, dt.UTC)
 _STALE = 600.0  # seconds: an answer that nobody went on with for so long was broken off
 
 
-class _Store(NamedTuple):
-    """Where one session lies: what it is, its messages, and the parts of each."""
+class _Stored(NamedTuple):
+    """A session as it lies in the database or the folder."""
 
     about: dict[str, Any]
-    ids: Sequence[str]
-    message: Callable[[str], dict[str, Any] | None]
-    parts: Callable[[str], Iterable[dict[str, Any]]]
+    messages: dict[str, dict[str, Any]]  # in order; empty where one cannot be understood
+    parts: Callable[[str], Iterable[dict[str, Any] | None]]  # of a message: there are many, and few are needed
     latest: float  # when anything here was last written
 
 
@@ -87,8 +87,7 @@ def _in_database(path: Path) -> Iterator[Transcript]:
 
 def _in_folder(storage: Path) -> Iterator[Transcript]:
     for path in sorted(storage.glob("session/*/*.json")):
-        told = _json(path)
-        name = told.get("id") if told else None
+        name = _load(path).get("id")
         if not isinstance(name, str) or not _is_name(name):
             continue
         try:
@@ -101,145 +100,120 @@ def _in_folder(storage: Path) -> Iterator[Transcript]:
 def read(transcript: Transcript, mark: Mark | None, until: dt.datetime | None) -> Reading:
     """What was said after the mark and not after the moment. A busy database is asked again the next time."""
     if transcript.path.suffix == ".json":
-        return _reading(_folder_store(transcript.path), mark, until)
+        return _read_stored(_from_folder(transcript.path), mark, until)
     name = str(transcript.facts.get("session") or transcript.key.rpartition("#")[2])
     try:
         with open_readonly(transcript.path) as connection:
-            return _reading(_database_store(connection, name, last_written(transcript.path)), mark, until)
+            return _read_stored(_from_database(connection, name, last_written(transcript.path)), mark, until)
     except sqlite3.Error:
         return Reading(None, mark or Mark(), whole=False)
 
 
-def _database_store(connection: sqlite3.Connection, name: str, latest: float) -> _Store | None:
+def _from_database(connection: sqlite3.Connection, name: str, latest: float) -> _Stored | None:
     cursor = connection.execute("SELECT * FROM session WHERE id = ?", (name,))
     row = cursor.fetchone()
     if row is None:
         return None
-    told = dict(zip((column[0] for column in cursor.description), row, strict=True))
-    revert = _object(told.get("revert"))
+    session = dict(zip((column[0] for column in cursor.description), row, strict=True))
     about = {
         "id": name,
-        "parentID": told.get("parent_id"),
-        "directory": told.get("directory"),
-        "created": told.get("time_created"),
-        "reverted": revert.get("messageID") if revert else None,
+        "parentID": session.get("parent_id"),
+        "directory": session.get("directory"),
+        "time": {"created": session.get("time_created")},
+        "revert": _parsed(session.get("revert")),
     }
+    messages = {str(one): _parsed(data) for one, data in connection.execute(_MESSAGES, (LONGEST, name))}
 
-    def message(one: str) -> dict[str, Any] | None:
-        found = connection.execute(
-            "SELECT data FROM message WHERE id = ? AND length(data) < ?", (one, LONGEST)
-        ).fetchone()
-        return _object(found[0]) if found else None
+    def parts(message: str) -> list[dict[str, Any]]:
+        return [_parsed(data) for (data,) in connection.execute(_PARTS, (message, LONGEST))]
 
-    def parts(one: str) -> Iterator[dict[str, Any]]:
-        rows = connection.execute(_PARTS, (one, LONGEST)).fetchall()
-        return (part for (data,) in rows if (part := _object(data)))
-
-    ids = [str(one) for (one,) in connection.execute(_MESSAGES, (name,))]
-    return _Store(about, ids, message, parts, latest)
+    return _Stored(about, messages, parts, latest)
 
 
-def _folder_store(path: Path) -> _Store | None:
-    about = _json(path)
-    name = about.get("id") if about else None
-    if about is None or not isinstance(name, str) or not _is_name(name):
+def _from_folder(path: Path) -> _Stored | None:
+    about = _load(path)
+    name = about.get("id")
+    if not isinstance(name, str) or not _is_name(name):
         return None
     storage = path.parent.parent.parent
-    found: dict[str, tuple[dt.datetime, Path]] = {}
-    for file in _files(storage / "message" / name):
-        message = _json(file) or {}
-        found[as_text(message.get("id")) or file.stem] = (_created(message) or _NEVER, file)
-    ids = sorted(found, key=lambda one: (found[one][0], one))
-    time, revert = about.get("time"), about.get("revert")
-    created = time.get("created") if isinstance(time, dict) else None
-    reverted = revert.get("messageID") if isinstance(revert, dict) else None
-    loose: dict[str, list[dict[str, Any]]] = {}
-    for file in _files(storage / "part"):  # the oldest layout: all parts in one folder
-        if (part := _json(file)) and as_text(part.get("messageID")) in found:
-            loose.setdefault(str(part["messageID"]), []).append(part)
+    loaded = {
+        as_text(one.get("id")) or file.stem: one for file in _files(storage / "message" / name) for one in [_load(file)]
+    }
+    messages = {one: loaded[one] for one in sorted(loaded, key=lambda one: (_created(loaded[one]) or _NEVER, one))}
+    loose = [_load(file) for file in _files(storage / "part")]  # the oldest layout: all parts in one folder
 
-    def parts(one: str) -> Iterable[dict[str, Any]]:
-        inside = [part for file in _files(storage / "part" / one) if (part := _json(file))] if _is_name(one) else []
-        return [*inside, *loose.get(one, ())]
+    def parts(message: str) -> list[dict[str, Any]]:
+        inside = [_load(file) for file in _files(storage / "part" / message)] if _is_name(message) else []
+        return [*inside, *(part for part in loose if part.get("messageID") == message)]
 
-    told = {**about, "created": created, "reverted": reverted}
-    return _Store(told, ids, lambda one: _json(found[one][1]), parts, path.stat().st_mtime)
+    return _Stored(about, messages, parts, path.stat().st_mtime)
 
 
-def _reading(store: _Store | None, mark: Mark | None, until: dt.datetime | None) -> Reading:
-    if store is None:
+def _read_stored(stored: _Stored | None, mark: Mark | None, until: dt.datetime | None) -> Reading:
+    if stored is None:
         return Reading(None, Mark(), rewritten=bool(mark and mark.offset))
-    ids = list(store.ids)
-    if (reverted := store.about.get("reverted")) in ids:
+    about, ids = stored.about, list(stored.messages)
+    if (reverted := _inside(about, "revert").get("messageID")) in ids:
         ids = ids[: ids.index(reverted)]  # the user went back to before that message
     begin, rewritten = resume_at(ids, mark)
     facts: dict[str, Any] = dict(mark.facts) if mark and begin else {}
     messages: list[Message] = []
     unknown, end = 0, begin
     for name in ids[begin:]:
-        told = store.message(name)
-        speaker, at = _SPEAKERS.get(as_text(told.get("role"))) if told else None, _created(told or {})
-        if told is None or speaker is None or at is None:
+        message = stored.messages[name]
+        speaker, at = _SPEAKERS.get(as_text(message.get("role"))), _created(message)
+        if speaker is None or at is None:
             unknown, end = unknown + 1, end + 1
             continue
-        if (until and at > until) or (name == ids[-1] and _is_unfinished(told, at, store.latest)):
+        if (until and at > until) or (name == ids[-1] and _is_unfinished(message, at, stored.latest)):
             break
         end += 1
-        if _is_summary(told):
+        if speaker is Speaker.AGENT and (
+            message.get("summary") is True or any(message.get(key) in _OWN_AGENTS for key in ("mode", "agent"))
+        ):
             facts["compacted"] = True
-        elif words := _words(store.parts(name), speaker):
-            known = digest_of((words,))
+        elif text := _text(stored.parts(name), speaker):
+            digest = digest_of((text,))
             # After a summary the program sends the last prompt once more, as if the user had.
-            again = speaker is Speaker.OWNER and facts.pop("compacted", False) and facts.get("last") == known
+            again = speaker is Speaker.OWNER and facts.pop("compacted", False) and facts.get("last") == digest
             if not again:
-                messages.append(Message(name, at, speaker, words))
+                messages.append(Message(name, at, speaker, text))
             if speaker is Speaker.OWNER:
-                facts["last"] = known
-    if isinstance(folder := store.about.get("directory"), str):
+                facts["last"] = digest
+    if isinstance(folder := about.get("directory"), str):
         facts["cwd"] = folder
-    session = Session(
-        str(store.about["id"]),
-        AGENT,
-        Kind.ISOLATED if store.about.get("parentID") else Kind.MAIN,
-        parse_time(store.about.get("created")),
-        tuple(messages),
-        cwd=str(facts.get("cwd", "")),
-    )
+    kind = Kind.ISOLATED if about.get("parentID") else Kind.MAIN
+    started, cwd = _created(about), str(facts.get("cwd", ""))
+    session = Session(str(about["id"]), AGENT, kind, started, tuple(messages), cwd=cwd)
     return Reading(session, Mark(end, digest_of(ids[:end]), facts), end == len(ids), unknown, rewritten)
 
 
-def _words(parts: Iterable[dict[str, Any]], speaker: Speaker) -> str:
+def _text(parts: Iterable[dict[str, Any] | None], speaker: Speaker) -> str:
     """What was typed or said: no tools, no thoughts, no files, nothing that the program put in."""
     texts = (
         part.get("text")
         for part in parts
-        if part.get("type") == "text" and not part.get("synthetic") and not part.get("ignored")
+        if part and part.get("type") == "text" and not part.get("synthetic") and not part.get("ignored")
     )
-    words = "\n".join(text.strip() for text in texts if isinstance(text, str) and text.strip())
+    text = "\n".join(text.strip() for text in texts if isinstance(text, str) and text.strip())
     # `opencode run "…"` stores an argument with spaces in quotation marks, those inside it escaped.
-    if speaker is Speaker.OWNER and " " in words and (quoted := _ARGUMENT.fullmatch(words)):
-        words = quoted[1].replace('\\"', '"').strip()
-    return words
+    if speaker is Speaker.OWNER and " " in text and (quoted := _ARGUMENT.fullmatch(text)):
+        text = quoted[1].replace('\\"', '"').strip()
+    return text
 
 
-def _is_summary(told: dict[str, Any]) -> bool:
-    if told.get("role") != "assistant":
-        return False
-    return told.get("summary") is True or any(told.get(key) in tuple(_OWN_AGENTS) for key in ("mode", "agent"))
-
-
-def _is_unfinished(told: dict[str, Any], at: dt.datetime, latest: float) -> bool:
+def _is_unfinished(message: dict[str, Any], at: dt.datetime, latest: float) -> bool:
     """Whether an answer is still being written: it says when it is done, and its store was written to just now."""
-    time = told.get("time")
-    done = isinstance(time, dict) and time.get("completed")
-    if told.get("role") != "assistant" or done or told.get("finish") or told.get("error"):
-        return False
-    return latest - at.timestamp() < _STALE
+    done = _inside(message, "time").get("completed") or message.get("finish") or message.get("error")
+    return message.get("role") == "assistant" and not done and latest - at.timestamp() < _STALE
 
 
-def _created(told: dict[str, Any]) -> dt.datetime | None:
-    time = told.get("time")
-    return parse_time(time.get("created")) if isinstance(time, dict) else None
+def _created(stored: dict[str, Any]) -> dt.datetime | None:
+    return parse_time(_inside(stored, "time").get("created"))
+
+
+def _inside(holder: dict[str, Any], key: str) -> dict[str, Any]:
+    return value if isinstance(value := holder.get(key), dict) else {}
 
 
 def _is_name(name: str) -> bool:
@@ -248,27 +222,19 @@ def _is_name(name: str) -> bool:
 
 
 def _files(folder: Path) -> list[Path]:
-    try:
-        return sorted(
-            Path(entry.path) for entry in os.scandir(folder) if entry.name.endswith(".json") and entry.is_file()
-        )
-    except (OSError, ValueError):
-        return []  # a message without parts has no folder
+    return sorted(path for path in folder.glob("*.json") if path.is_file())
 
 
-def _json(path: Path) -> dict[str, Any] | None:
+def _load(path: Path) -> dict[str, Any]:
     try:
         with path.open("rb") as file:
-            raw = file.read(LONGEST)
+            return _parsed(file.read(LONGEST))
     except OSError:
-        return None  # vanished meanwhile
-    return parse_json(raw)
+        return {}  # vanished meanwhile
 
 
-def _object(data: object) -> dict[str, Any] | None:
-    if isinstance(data, str):
-        return parse_json(data.encode("utf-8", errors="replace"))
-    return parse_json(data) if isinstance(data, bytes) else None
+def _parsed(data: object) -> dict[str, Any]:
+    return (parse_json(data) if isinstance(data, str | bytes) else None) or {}
 
 
 SOURCE = Source(AGENT, find, read)

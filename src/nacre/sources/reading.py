@@ -7,12 +7,11 @@ import hashlib
 import json
 import os
 import sqlite3
-import stat
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 from nacre.model.session import Message, Session
 
@@ -59,7 +58,7 @@ class Mark:
 class Reading:
     """What stood in a transcript after a mark and not after a moment."""
 
-    session: Session | None  # None where there is nothing that could be a talk
+    session: Session | None  # None where nothing in it could be a session
     mark: Mark
     whole: bool = True  # False when entries younger than the moment asked for, or a torn last line, remain
     unknown: int = 0  # entries that were passed over because nothing is known of their form
@@ -97,112 +96,37 @@ def as_text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-def list_files(agent: str, paths: Iterator[Path]) -> Iterator[Transcript]:
+def list_files(agent: str, paths: Iterable[Path]) -> Iterator[Transcript]:
     """Files as transcripts; those that vanish meanwhile are passed over."""
     for path in paths:
         try:
             about = path.stat()
         except OSError:
             continue
-        if not (stat.S_ISREG(about.st_mode) or stat.S_ISDIR(about.st_mode)):
-            continue  # a pipe or a device would keep us waiting for ever
         yield Transcript(agent, path, str(path), (about.st_size, about.st_mtime_ns), about.st_mtime)
 
 
-# Reading a JSONL file that grows: from where it was left, one line in memory at a time, never past a torn last line.
-
-LONGEST = 32_000_000  # bytes of one line; a longer one is a dump, not talk
-_EDGE = 512  # bytes at the beginning and before the mark that the fingerprint covers
-_BLOCK = 1 << 20
-
-Uninteresting = Callable[[bytes], bool]
-
-
-class Line(NamedTuple):
-    """One whole line: what it holds (None: no JSON object; empty: nothing of interest), and where the next begins."""
-
-    entry: dict[str, Any] | None
-    start: int
-    end: int
-
-
-def still_there(path: Path, mark: Mark | None) -> bool:
-    """Whether the part that was read before is unchanged; a file cut shorter or written anew is read from its start."""
-    if mark is None or mark.offset == 0:
-        return True
-    with path.open("rb") as file:
-        return fingerprint(file, mark.offset) == mark.fingerprint
-
-
-def fingerprint(file: IO[bytes], offset: int) -> str:
-    """A short digest of a file's first bytes and of the last ones before an offset; empty when it is shorter than that."""
-    if offset == 0:
-        return ""
-    file.seek(0, 2)
-    if file.tell() < offset:
-        return ""
-    file.seek(0)
-    head = file.read(min(_EDGE, offset))
-    file.seek(max(0, offset - _EDGE))
-    tail = file.read(min(_EDGE, offset))
-    return hashlib.blake2b(head + b"\0" + tail, digest_size=8).hexdigest()
-
-
-def read_lines(file: IO[bytes], offset: int, uninteresting: Uninteresting | None = None) -> Iterator[Line]:
-    """The whole lines from an offset on. A last line without its end is left for the next time.
-
-    `uninteresting` looks at the first bytes of a line and says that it need not be parsed (tool output of megabytes).
-    """
-    file.seek(offset)
-    start = offset
-    while True:
-        raw = file.readline(LONGEST)
-        if not raw:
-            return
-        if not raw.endswith(b"\n"):
-            if len(raw) < LONGEST:
-                return
-            end = _skip_line(file, start + len(raw))
-            if end is None:
-                return
-            yield Line(None, start, end)
-            start = end
-            continue
-        end = start + len(raw)
-        passed_over = not raw.strip() or (uninteresting is not None and uninteresting(raw[:2048]))
-        yield Line({} if passed_over else parse_json(raw), start, end)
-        start = end
-
-
-def parse_json(raw: bytes) -> dict[str, Any] | None:
-    """The object on a line; None when it is something else, or nothing at all."""
+def parse_json(raw: str | bytes) -> dict[str, Any] | None:
+    """The JSON object in a text; None when it is something else, or nothing at all."""
+    data = raw.encode("utf-8", errors="replace") if isinstance(raw, str) else raw
     try:
-        value = json.loads(raw.decode("utf-8", errors="replace"))
-        if b"\\ud" in raw or b"\\uD" in raw:  # half of a character, cut off by a tool, could never be written again
+        value = json.loads(data.decode("utf-8", errors="replace"))
+        if b"\\ud" in data or b"\\uD" in data:  # half of a character, cut off by a tool, could never be written again
             value = json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", errors="replace"))
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
 
 
-def _skip_line(file: IO[bytes], offset: int) -> int | None:
-    """Where the line after an over-long one begins; None when that has no end yet."""
-    while block := file.read(_BLOCK):
-        found = block.find(b"\n")
-        if found >= 0:
-            end = offset + found + 1
-            file.seek(end)
-            return end
-        offset += len(block)
-    return None
+# Following a JSONL file that grows: from where it was left, one line in memory at a time, never past a torn last line.
 
-
-# Following a transcript of lines: from its mark to a moment, entry by entry.
+LONGEST = 32_000_000  # bytes of one line; a longer one is a dump, not a message
+_EDGE = 512  # bytes at the beginning and before the mark that the fingerprint covers
 
 
 @dataclass
 class Notes:
-    """What is gathered on the way: facts about the session (plain JSON, kept in the mark) and what was said."""
+    """What is gathered on the way: facts about the session (plain JSON, kept in the mark) and its messages."""
 
     facts: dict[str, Any] = field(default_factory=dict)
     messages: list[Message] = field(default_factory=list)
@@ -217,13 +141,13 @@ When = Callable[[dict[str, Any], Notes], dt.datetime | None]
 
 
 def time_field(*fields: str) -> When:
-    """The time in the first field that tells one, else that of the entry before: words are not lost for want of it."""
+    """The time in the first field that holds one, else that of the entry before: messages are not lost for want of it."""
 
     def when(entry: dict[str, Any], notes: Notes) -> dt.datetime | None:
         for name in fields:
-            if found := parse_time(entry.get(name)):
-                notes.facts["at"] = found.isoformat()
-                return found
+            if at := parse_time(entry.get(name)):
+                notes.facts["at"] = at.isoformat()
+                return at
         return parse_time(notes.facts.get("at"))
 
     return when
@@ -234,42 +158,57 @@ def follow(
     mark: Mark | None,
     until: dt.datetime | None,
     take: Take,
-    session: Callable[[Notes], Session | None],
     *,
-    uninteresting: Uninteresting | None = None,
-    time: str | When = "timestamp",
-) -> Reading:
-    """Read the entries after the mark and not after the moment, and make a session of them."""
-    rewritten = not still_there(path, mark)
-    begin = Mark() if mark is None or rewritten else mark
-    notes = Notes(dict(begin.facts))
-    unknown, offset, whole = 0, begin.offset, True
+    skip: Callable[[bytes], bool] = lambda _: False,
+    time: When = lambda entry, _: parse_time(entry.get("timestamp")),
+) -> tuple[Reading, Notes]:
+    """Read the entries after the mark and not after the moment. The facts noted are those of the mark, also when added to later.
+
+    `skip` looks at the first bytes of a line and says that it need not be parsed (tool output of megabytes).
+    """
     with path.open("rb") as file:
-        for line in read_lines(file, begin.offset, uninteresting):
-            if line.entry is None:
+        before = mark or Mark()
+        rewritten = before.offset > 0 and _fingerprint(file, before.offset) != before.fingerprint
+        begin = Mark() if rewritten else before
+        notes = Notes(dict(begin.facts))
+        unknown, offset, whole = 0, begin.offset, True
+        file.seek(offset)
+        while (raw := file.readline(LONGEST)) and not (notes.taken_back and begin.offset):
+            end = offset + len(raw)
+            if not raw.endswith(b"\n"):
+                while raw and not raw.endswith(b"\n") and len(raw) == LONGEST:  # pass over an overlong line
+                    raw = file.readline(LONGEST)
+                    end += len(raw)
+                if not raw.endswith(b"\n"):
+                    break
                 unknown += 1
-            elif line.entry:
-                at = parse_time(line.entry.get(time)) if isinstance(time, str) else time(line.entry, notes)
+            elif raw.strip() and not skip(raw[:2048]):
+                entry = parse_json(raw)
+                at = time(entry, notes) if entry else None
                 if until and at and at > until:
                     whole = False
                     break
-                unknown += not (_has_a_form(line.entry) and take(line.entry, at, line.start, notes))
-            offset = line.end
-            if notes.taken_back and begin.offset:
-                break
+                # What says its kind must be a word: no reader need ask before it looks a kind up.
+                has_kind = entry and all(isinstance(entry.get(name), str | None) for name in ("type", "role"))
+                unknown += entry is None or (bool(entry) and not (has_kind and take(entry, at, offset, notes)))
+            offset = end
         file.seek(0, 2)
         whole = whole and offset >= file.tell()
-        unchanged = fingerprint(file, offset)
+        reached = Mark(offset, _fingerprint(file, offset), notes.facts)
     if notes.taken_back and begin.offset:
-        again = follow(path, None, until, take, session, uninteresting=uninteresting, time=time)
-        return replace(again, rewritten=True)
-    said = session(notes)  # before the mark: it may still note a fact
-    return Reading(said, Mark(offset, unchanged, notes.facts), whole, unknown, rewritten)
+        again, notes = follow(path, None, until, take, skip=skip, time=time)
+        return replace(again, rewritten=True), notes
+    return Reading(None, reached, whole, unknown, rewritten), notes
 
 
-def _has_a_form(entry: dict[str, Any]) -> bool:
-    """Whether what says its kind is a word at all: no reader need ask before it looks a kind up."""
-    return all(isinstance(entry.get(name), str | None) for name in ("type", "role"))
+def _fingerprint(file: IO[bytes], offset: int) -> str:
+    """A short digest of a file's first bytes and of the last ones before an offset; empty when it is shorter than that."""
+    if offset == 0 or file.seek(0, 2) < offset:
+        return ""
+    file.seek(0)
+    head = file.read(min(_EDGE, offset))
+    file.seek(max(0, offset - _EDGE))
+    return hashlib.blake2b(head + b"\0" + file.read(min(_EDGE, offset)), digest_size=8).hexdigest()
 
 
 # Transcripts that are lists, not files that grow: how many of their entries were read, and whether those still stand.

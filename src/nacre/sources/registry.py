@@ -23,16 +23,16 @@ _AGENT = re.compile(r"\Aagent:[^:]*:")
 _WITHIN = re.compile(r":(?:topic|thread):.*\Z", re.DOTALL)  # of one chat: the same people read it
 
 
-def sign_of(key: str) -> str:
-    """A few signs for the chat of a session's key: the same for every agent and topic in it, and not its id."""
+def chat_hash(key: str) -> str:
+    """A short hash for the chat of a session's key: the same for every agent and topic in it, and not its id."""
     chat = _WITHIN.sub("", _AGENT.sub("", key))
     return hashlib.blake2b(chat.encode("utf-8", "replace"), digest_size=3).hexdigest() if chat else ""
 
 
-def group_stamp(group: str, sign: str) -> str:
+def group_stamp(group: str, chat: str) -> str:
     """What stands after `group:`. The name is for people: its members choose it, and two groups may have the same."""
     name = slug_of(redact(group or GROUP).text)
-    return f"{name}-{sign}" if sign else name
+    return f"{name}-{chat}" if chat else name
 
 
 # Whose a talk is: where each agent keeps its talks, which workspace takes them, which project they belong to.
@@ -86,8 +86,7 @@ def listed_as(session: Session, project: str) -> str:
     return redact(project).text or "direct"
 
 
-# Every agent whose transcripts Nacre can read.
-
+# A module, and which of its sources where it has two.
 MODULES = ("openclaw.classic", "openclaw.database", "claude", "codex", "cursor.cli", "cursor.ide", "gemini", "opencode")
 
 
@@ -95,7 +94,8 @@ def sources() -> tuple[Source, ...]:
     """The sources, in the order in which they are asked. Importing them all costs little: they hold only functions."""
     found: list[Source] = []
     for name in MODULES:
-        source = importlib.import_module(f"nacre.sources.{name}").SOURCE
+        module, _, which = name.partition(".")
+        source = getattr(importlib.import_module(f"nacre.sources.{module}"), which.upper() or "SOURCE")
         assert isinstance(source, Source)
         found.append(source)
     return tuple(found)

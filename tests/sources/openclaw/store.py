@@ -12,8 +12,8 @@ from typing import Any
 
 from tests.sources.steps import NOON, as_kept, stamp
 
-from nacre.sources.openclaw.database import SOURCE
-from nacre.sources.openclaw.payload import zstandard
+from nacre.sources.openclaw import DATABASE as SOURCE
+from nacre.sources.openclaw import zstandard
 from nacre.sources.reading import Places, Reading, Transcript
 
 zstd = zstandard()

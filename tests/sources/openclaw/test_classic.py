@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.sources.steps import NOON, cut, in_steps, lines, read, said, stamp, write
 
 from nacre.model.session import Kind
-from nacre.sources.openclaw.classic import SOURCE
+from nacre.sources.openclaw import CLASSIC as SOURCE
 from nacre.sources.reading import Places, Transcript
 
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from tests.sources.steps import said
 
-from nacre.sources.openclaw import cold
-from nacre.sources.openclaw.database import SOURCE
+from nacre.sources.openclaw import DATABASE as SOURCE
 from nacre.sources.reading import Transcript
 
 from .store import Store, agent, head, put_aside, user, zstd
@@ -71,7 +70,3 @@ def test_a_damaged_file_is_said_to_be_so(store: Store, aside: Path) -> None:
     aside.unlink()
     with pytest.raises(OSError):
         SOURCE.read(one, None, None)
-
-
-def test_a_file_knows_its_database(store: Store, aside: Path) -> None:
-    assert cold.database_of(aside) == store.path

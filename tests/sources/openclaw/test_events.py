@@ -10,7 +10,7 @@ import pytest
 from tests.sources.steps import NOON, stamp
 
 from nacre.model.session import Kind, Message, Session, Speaker
-from nacre.sources.openclaw.events import Taker, kind_of_key, owner_ids, session_of
+from nacre.sources.openclaw import Taker, kind_of_key, owner_ids, session_of
 from nacre.sources.reading import Notes, parse_time
 
 OWNER = {"senderIsOwner": True}

@@ -15,7 +15,7 @@ import pytest
 from tests.sources.steps import as_kept, said
 
 from nacre.model.session import Kind, Session, Speaker
-from nacre.sources.openclaw.database import SOURCE
+from nacre.sources.openclaw import DATABASE as SOURCE
 from nacre.sources.reading import Places, Reading, Transcript
 
 REAL = Path(__file__).parent / "data" / "openclaw-agent-2026.9.6.sqlite"

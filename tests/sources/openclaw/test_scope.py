@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from nacre.capture.sections import session_heading
-from nacre.sources.openclaw.listener import database, scope_of
+from nacre.sources.openclaw_scope import database, scope_of
 from nacre.sources.reading import Places
-from nacre.sources.registry import sign_of
+from nacre.sources.registry import chat_hash
 
 from .store import Store, agent, head, says, user
 
@@ -25,7 +25,7 @@ from .store import Store, agent, head, says, user
         ("agent:main:cron:nightly", None),
         ("agent:main:telegram:group:-100", "group:group-5fb96b"),
         ("agent:main:telegram:group:-100:topic:7", "group:group-5fb96b"),
-        ("agent:main:slack:channel:c012", f"group:group-{sign_of('slack:channel:c012')}"),
+        ("agent:main:slack:channel:c012", f"group:group-{chat_hash('slack:channel:c012')}"),
         ("agent:main:subagent:0f2e", None),
         ("agent:main:acp:0f2e", None),
         ("", None),
@@ -114,7 +114,7 @@ def test_a_direct_chat_is_nobodys_while_its_database_cannot_be_read(store: Store
 def test_a_direct_key_whose_session_is_shared_is_a_group(store: Store) -> None:
     store.session("s1", "agent:main:main", chat_type="group")
     store.node("agent:main:main", current_session_id="s1")
-    assert scope_of(store.places, "agent:main:main") == f"group:group-{sign_of('main')}"
+    assert scope_of(store.places, "agent:main:main") == f"group:group-{chat_hash('main')}"
 
 
 def test_a_sub_agent_hears_what_the_session_hears_that_made_it(store: Store) -> None:

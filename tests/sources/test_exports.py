@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.sources.steps import NOON, stamp, write
 
-from nacre.sources.exports import archive, chatgpt, claude_ai
-from nacre.sources.exports.which import export_at
+from nacre.sources import exports
+from nacre.sources.exports import export_at
 
 START = NOON.timestamp()
 
@@ -66,7 +66,7 @@ def talk(path: Path) -> list[list[tuple[str, str]]]:
 
 def test_the_branch_that_was_shown_last_is_read(tmp_path: Path) -> None:
     path = write(tmp_path / "conversations.json", json.dumps([CHATGPT]).encode())
-    (session,) = chatgpt.conversations(path)
+    (session,) = export_at(path) or iter(())
     assert (session.id, session.agent, session.started) == ("c1", "chatgpt", NOON)
     assert [(message.id, message.text) for message in session.messages] == [("a", "use tabs"), ("b", "done")]
 
@@ -97,7 +97,7 @@ def test_what_was_said_aloud_counts_and_citations_do_not(tmp_path: Path) -> None
         tmp_path / "conversations.json",
         json.dumps([tree(node("a", None, "user", [], 5, content=spoken), found)]).encode(),
     )
-    (session,) = chatgpt.conversations(path)
+    (session,) = export_at(path) or iter(())
     assert [message.text for message in session.messages] == ["hello", "It is so."]
     assert session.messages[0].at == session.messages[1].at
 
@@ -123,7 +123,7 @@ def test_claude_conversations_are_read_without_tools_and_files(tmp_path: Path) -
         ],
     }
     path = write(tmp_path / "conversations.json", json.dumps([told]).encode())
-    (session,) = claude_ai.conversations(path)
+    (session,) = export_at(path) or iter(())
     assert (session.id, session.agent, session.started) == ("k1", "claude-ai", NOON)
     assert [(one.speaker.value, one.text) for one in session.messages] == [
         ("owner", "use tabs"),
@@ -182,8 +182,8 @@ def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
 
 
 def test_a_conversation_longer_than_any_talk_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archive, "LONGEST", 4000)
-    monkeypatch.setattr(archive, "_BLOCK", 512)
+    monkeypatch.setattr(exports, "LONGEST", 4000)
+    monkeypatch.setattr(exports, "_BLOCK", 512)
     data = json.dumps([CLAUDE, {**CLAUDE, "dump": 'x"\\{' * 9000}, CLAUDE]).encode()
     assert len(talk(write(tmp_path / "conversations.json", data))) == 2
 
@@ -208,6 +208,6 @@ def test_every_object_of_an_array_is_found_however_it_is_cut(
         def read(self, _amount: int | None = -1, /) -> bytes:
             return super().read(size)
 
-    raw = archive._objects(Small(data[1:]), b" ")
+    raw = exports._objects(Small(data[1:]), b" ")
     found = [json.loads(one.decode("utf-8", "surrogatepass")) for one in raw]
     assert found == [value for value in values if isinstance(value, dict | list)]

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from tests.sources.steps import NOON, cut, in_steps, lines, read, said, write
 
 from nacre.model.session import Kind
-from nacre.sources.cursor.cli import SOURCE
-from nacre.sources.cursor.words import sent_at
+from nacre.sources.cursor import CLI as SOURCE
+from nacre.sources.cursor import sent_at
 from nacre.sources.reading import Places
 
 

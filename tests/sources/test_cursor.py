@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.sources.steps import NOON, as_kept, said, stamp, write
 
 from nacre.model.session import Kind
-from nacre.sources.cursor.ide import SOURCE
+from nacre.sources.cursor import IDE as SOURCE
 from nacre.sources.reading import Places, Reading, Transcript
 
 START = int(NOON.timestamp() * 1000)

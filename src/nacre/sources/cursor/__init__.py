@@ -1,1 +1,0 @@
-"""Cursor, both of its stores: the database of the IDE, and the transcripts that agents write next to it."""

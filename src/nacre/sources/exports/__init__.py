@@ -1,1 +1,0 @@
-"""What people download of their chats from a service: read once by `nacre import`, so none of these is in the registry."""
