@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from nacre.guard.finding import Finding, Findings, holds_any, pattern
+from nacre.guard.finding import Finding, Findings, Rule, apply_rules, pattern, rule_rows
 from nacre.guard.names import NAME, TAIL, Promise, promise, tail_allows
 from nacre.guard.values import (
     DESCRIBING,
@@ -26,21 +26,12 @@ from nacre.guard.values import (
     only_a_token,
 )
 
-QUOTES = {
-    '"': '"',
-    "'": "'",
-    "`": "`",
-    "“": "”",
-    "「": "」",
-    "‘": "’",
-    "『": "』",
-    '\\"': '\\"',
-    "\\'": "\\'",
-    "&quot;": "&quot;",
-    "&#39;": "&#39;",
-    "**": "**",
+QUOTES = {pair[0]: pair[1] for pair in ('""', "''", "``", "“”", "「」", "‘’", "『』")} | {
+    quote: quote for quote in ('\\"', "\\'", "&quot;", "&#39;", "**")
 }
 OPENING = frozenset(opening[0] for opening in QUOTES)
+# The keys that software is sold with.
+GROUPS = r"^[A-Z0-9]{4,6}(?:-[A-Z0-9]{4,6}){2,}$"
 CLOSED = r"(?:\\?[\"'`\])]|&quot;|\*{1,3}|~~|[.…]{2,40}){0,2}"
 # A sentence may say for whom ("password for the router is ..."), a note where ("password (staging): ...").
 WHOM = (
@@ -81,20 +72,22 @@ def assignments(line: str, lower: str, offset: int) -> Findings:
         if not tail_allows(core, extra):
             continue
         place = match.end() + len(extra)
-        link = pattern(LINK).match(lower, place)
-        loose = None if link else pattern(LOOSE).match(lower, place)
-        found = link or loose
-        if not found or lower.startswith("[redacted", found.end()) or (strength := promise(match, line)) is None:
+        link, loose = pattern(LINK).match(lower, place), pattern(LOOSE).match(lower, place)
+        first = link or loose
+        if not first or lower.startswith("[redacted", first.end()) or (strength := promise(match, line)) is None:
             continue
         span = None
         if link:
             if link["foreign"] and strength is Promise.PASSWORD:
                 strength = Promise.FOREIGN
-            span = value_span(line, link.end(), core, strength, spoken=bool(link["verb"]))
+            span = _value_span(line, link.end(), core, strength, spoken=bool(link["verb"]))
             if not span and strength is Promise.KEY and (link["verb"] or link["mark"] in {"是", "为"}):
-                span = _spoken_key(line, link.end())
-            loose = None if span else pattern(LOOSE).match(lower, place)
-        if loose and strength is not Promise.KEY:
+                # In "the key is x" only what mixes capital letters, small ones, digits or marks as no name of a column does.
+                begin, end, value = _quoted(line, link.end()) or _bare(line, link.end())
+                mixed = only_a_password(value) and classes(value) >= 3 and sum(map(str.isdigit, value)) >= 2
+                if mixed and len(value) >= 8 and "_" not in value and "/" not in value and can_be_token(value):
+                    span = begin, end
+        if loose and not span and strength is not Promise.KEY:
             span = _loose_span(line, loose, core, extra, strength)
         if span:
             reached = span[1]
@@ -114,32 +107,26 @@ def kind_of(core: str, strength: Promise) -> str:
     return {"cookie": "session cookie", "session": "session id"}.get(lower, KINDS[strength])
 
 
-def value_span(line: str, place: int, core: str, strength: Promise, *, spoken: bool) -> tuple[int, int] | None:
+def _value_span(line: str, place: int, core: str, strength: Promise, *, spoken: bool) -> tuple[int, int] | None:
     """Where the value stands, if what follows the name can be one."""
     if wrapped := pattern(OBJECT_THEN).match(line, place):
         place = wrapped.end()
-    if typed := pattern(TYPE_THEN).match(line, place):
-        place = typed.end()
-    elif fallback := pattern(FALLBACK).match(line, place):
-        place = fallback.end()
+    if before := pattern(TYPE_THEN).match(line, place) or pattern(FALLBACK).match(line, place):
+        place = before.end()
     if line[place : place + 1] in {"b", "r", "f", "u"} and line[place + 1 : place + 2] in {'"', "'"}:
         place += 1
     if quoted := _quoted(line, place):
         begin, end, value = quoted
         if link := pattern(r"[bru]?[\"']?\s{0,2}(?:or|\|\||\?\?)\s{0,2}(?=[\"'])").match(line, end + 1):
-            return value_span(line, link.end(), core, strength, spoken=spoken)
+            return _value_span(line, link.end(), core, strength, spoken=spoken)
         return (begin, end) if accepts(value, core, strength, quoted=True) else None
     in_query = bool(pattern(r"[?&][\w.-]{0,40}$").search(line[max(0, place - 60) : max(0, place - 1)]))
-    value = bare_value(line, place, in_query=in_query)
-    end = place + len(value)
+    place, end, value = _bare(line, place, in_query=in_query)
     if not accepts(value, core, strength, quoted=False, in_query=in_query):
         return None
-    if (
-        is_identifier(value)
-        and strength is not Promise.TOKEN
-        and not _plain_word_is_a_password(line, place, end, core, strength, spoken=spoken)
-    ):
-        return None
+    if is_identifier(value) and strength is not Promise.TOKEN:
+        alone = strength is Promise.PASSWORD and _plain_word_is_a_password(line, place, end, core, spoken=spoken)
+        return (place, end) if alone else None
     return place, end
 
 
@@ -151,42 +138,25 @@ def _loose_span(line: str, link: re.Match[str], core: str, extra: str, strength:
     if quoted := _quoted(line, begin):
         begin, end, value = quoted
     else:
-        value = bare_value(line[begin : begin + 120], 0, in_query=False).rstrip(")")
+        value = _bare(line[begin : begin + 120], 0)[2].rstrip(")")
         end = begin + len(value)
+    name = core.lower()
     if is_placeholder(value) or pattern(r"^[A-Za-z_-]{2,20}[:=]").match(value):
         return None
     if strength is Promise.TOKEN:
-        groups = pattern(r"^[A-Z0-9]{4,6}(?:-[A-Z0-9]{4,6}){2,}$").match(value)
-        fits = (random_groups(value) if groups else only_a_token(value)) or _is_seed(core, value) or is_one_case(value)
-        return (begin, end) if fits and core.lower() not in {"otp", "jwt", "sk", "pat"} else None
+        # What an authenticator is set up with.
+        seed = name in {"secret", "totp", "otp"} and pattern(r"^(?=.*[2-7])[A-Z2-7]{16,64}$").match(value)
+        made = random_groups(value) if pattern(GROUPS).match(value) else only_a_token(value)
+        return (
+            (begin, end) if (made or seed or is_one_case(value)) and name not in {"otp", "jwt", "sk", "pat"} else None
+        )
     if not only_a_password(value) or not can_be_password(value, quoted=True) or is_named_so(value):
         return None
-    # "pass" is also a verb, a ticket and a road: alone it says little.
-    if core.lower() in {"passes", "passcodes"}:
-        return None
-    if core.lower() in {"pass", "pw", "clave"} and not extra and not _is_mixed(value):
+    # "pass" is also a verb, a ticket and a road: alone it takes what is too mixed for the number of a flight or a model.
+    mixed = classes(value) >= 3 or pattern(r"[a-z]{3}\d{2}|\d[a-z]{3}|[a-z]\d[a-z]").search(value)
+    if name in {"passes", "passcodes"} or (name in {"pass", "pw", "clave"} and not extra and not mixed):
         return None
     return begin, end
-
-
-def _spoken_key(line: str, place: int) -> tuple[int, int] | None:
-    """In "the key is x" only what mixes capital letters, small ones, digits or marks as no name of a column does."""
-    begin, end, value = _quoted(line, place) or (place, 0, bare_value(line, place, in_query=False))
-    end = end or begin + len(value)
-    mixed = only_a_password(value) and classes(value) >= 3 and sum(map(str.isdigit, value)) >= 2
-    if len(value) < 8 or not mixed or "_" in value or "/" in value or not can_be_token(value):
-        return None
-    return (begin, end)
-
-
-def _is_seed(core: str, value: str) -> bool:
-    """What an authenticator is set up with."""
-    return core.lower() in {"secret", "totp", "otp"} and bool(pattern(r"^(?=.*[2-7])[A-Z2-7]{16,64}$").match(value))
-
-
-def _is_mixed(value: str) -> bool:
-    """Too mixed for the number of a flight or a model."""
-    return classes(value) >= 3 or bool(pattern(r"[a-z]{3}\d{2}|\d[a-z]{3}|[a-z]\d[a-z]").search(value))
 
 
 def _quoted(line: str, place: int) -> tuple[int, int, str] | None:
@@ -219,54 +189,41 @@ def _closing(line: str, closing: str, begin: int) -> int:
     end = line.find(closing, begin, begin + 4000)
     while end > 0 and len(closing) == 1 and line[end - 1] == "\\" and line[end - 2 : end - 1] != "\\":
         end = line.find(closing, end + 1, begin + 4000)
-    return end if end >= 0 else begin + len(bare_value(line, begin, in_query=False))
+    return end if end >= 0 else _bare(line, begin)[1]
 
 
-def bare_value(line: str, place: int, *, in_query: bool) -> str:
-    """An unquoted value: to the next space, without what closes or separates it."""
+def _bare(line: str, place: int, *, in_query: bool = False) -> tuple[int, int, str]:
+    """Begin, end and text of an unquoted value: to the next space, without what closes or separates it."""
     match = pattern(BARE).match(line, place)
-    if not match:
-        return ""
-    value = match.group()
+    value = match.group() if match else ""
     if value.count("=") > 4 or value.count(":") > 6:
-        return ""
+        value = ""
     cut = r"</|<br|&lt;/?\w|;$|,$|[,;/](?=[A-Za-z_가-힣一-鿿 -]{1,24}[:=](?:[^=\s]|$)(?<!=$))|,(?=\w+/)|&(?=[A-Za-z_]\w{0,30}=)|~~|\*\*|\|$|[，。；！？]"
-    if in_query:
-        cut += "|&|#"
-    if found := pattern(cut).search(value):
-        value = value[: found.start()]
+    value = pattern(cut + "|&|#" if in_query else cut).split(value, maxsplit=1)[0]
     value = pattern(r"[.,;:?。]+$").sub("", value)
     for opening, closing in ("()", "[]", "{}"):
         while value.endswith(closing) and value.count(closing) > value.count(opening):
             value = value[:-1].rstrip(",;")
-    return value.removesuffix("\\n").removesuffix("\\")
+    value = value.removesuffix("\\n").removesuffix("\\")
+    return place, place + len(value), value
 
 
 def accepts(value: str, core: str, strength: Promise, *, quoted: bool, in_query: bool = False) -> bool:
     """Whether the value is what its name promises."""
+    name = core.lower()
     if strength is Promise.FOREIGN:
         return only_a_password(value) and can_be_password(value, quoted=quoted)
     if strength is Promise.PASSWORD:
-        if core.lower() in {"pass", "passes"} and value.isdigit():
-            return False
-        return can_be_password(value, quoted=quoted)
+        return not (name in {"pass", "passes"} and value.isdigit()) and can_be_password(value, quoted=quoted)
     if strength is Promise.TOKEN:
-        if pattern(r"^[A-Z0-9]{4,6}(?:-[A-Z0-9]{4,6}){2,}$").match(value):
-            return random_groups(value)
-        return can_be_token(value)
-    if core.lower() == "auth" and is_basic(value):
+        return random_groups(value) if pattern(GROUPS).match(value) else can_be_token(value)
+    if name == "auth" and is_basic(value):
         return True
     if not can_be_token(value, least=16) or is_reference(value):
         return False
-    if is_random(value):
-        return True
     # KEY of a settings file may be hexadecimal; "key" in a sentence or a log may be anything's.
-    told = core.lower() not in {"key", "keys", "session", "signature", "sig"} or core in {"KEY", "KEYS"} or in_query
-    return told and (_is_long_hex(value) or is_uuid(value))
-
-
-def _is_long_hex(value: str) -> bool:
-    return is_hex(value) and entropy(value[:200]) > 3
+    told = name not in {"key", "keys", "session", "signature", "sig"} or core in {"KEY", "KEYS"} or in_query
+    return is_random(value) or (told and ((is_hex(value) and entropy(value[:200]) > 3) or is_uuid(value)))
 
 
 def random_groups(value: str) -> bool:
@@ -274,10 +231,10 @@ def random_groups(value: str) -> bool:
     return len(set(letters)) >= 10 and not letters.isalpha() and not is_placeholder(value)
 
 
-def _plain_word_is_a_password(line: str, place: int, end: int, core: str, strength: Promise, *, spoken: bool) -> bool:
+def _plain_word_is_a_password(line: str, place: int, end: int, core: str, *, spoken: bool) -> bool:
     """A bare word after "password" is the password itself only where no variable and no description can stand."""
     value = line[place:end]
-    if strength is not Promise.PASSWORD or value.lower() in NOT_A_SECRET:
+    if value.lower() in NOT_A_SECRET:
         return False
     if (
         classes(value) >= 2
@@ -290,72 +247,18 @@ def _plain_word_is_a_password(line: str, place: int, end: int, core: str, streng
     if len(core) < 5 and not (core.isupper() and line[place - 1] == "="):
         return False
     at_end = pattern(r"[.!。]?\s*(?:$|[,;。,](?:\s|$))|[\"')\]]{1,3}$").match(line, end)
+    plain = len(value) >= 5 and value.islower() and not pattern(DESCRIBING).match(value)
     if spoken:
-        return bool(at_end) and value.islower() and len(value) >= 5 and not pattern(DESCRIBING).match(value)
-    if place > 80:
-        return False
+        return bool(at_end) and plain
     # NAME=word of a shell or settings file, "name: word" of a note.
-    name_first = pattern(r"^[\s\-*>#+\d.]*(?:export |set |ENV |let )?[\w .\-\"']{0,40}[:=]\s{0,2}$").match(line[:place])
-    if not (name_first and at_end):
-        return False
-    return line[place - 1] == "=" or (len(value) >= 5 and value.islower() and not pattern(DESCRIBING).match(value))
+    named = r"^[\s\-*>#+\d.]*(?:export |set |ENV |let )?[\w .\-\"']{0,40}[:=]\s{0,2}$"
+    return bool(place <= 80 and at_end and pattern(named).match(line[:place])) and (line[place - 1] == "=" or plain)
 
 
 # Secrets on command lines and in SQL statements.
 
 QUOTED = r"(?:\\?\"([^\"\\]{1,200})\\?\"|\\?'([^'\\]{1,200})\\?'|([^\s\"'`;|&<>\\)]{1,300}))"
-# Kind, what must be in the line, the expression; the value is whichever of its groups took part.
-FLAGS: tuple[tuple[str, str, str], ...] = (
-    ("password", "-", r"(?<![\w-])--?(?:[a-z0-9]{1,20}[-_]){0,3}(?:password|passwd|passphrase|passwort|pass|pwd|storepass|keypass)(?:[ =]{1,2}|:)" + QUOTED),
-    ("token", "-", r"(?<![\w-])--?(?:[a-z0-9]{1,20}[-_]){0,3}(?:token|secret|api[-_]?key|access[-_]?key|secret[-_]?key|auth[-_]?key|oauth2-bearer|bearer|key|authtoken)[ =]{1,2}" + QUOTED),
-    ("password", "requirepass", r"\brequirepass\s+" + QUOTED),
-    ("password", "rootpw", r"\brootpw\s+" + QUOTED),
-    ("password", ":password ", r":password\s+" + QUOTED),
-    ("password", "mysql", r"\bmysql\w*\s(?:[^|;\n]{0,120}?\s)?-p" + QUOTED),
-    ("password", "maria", r"\bmariadb\w*\s(?:[^|;\n]{0,120}?\s)?-p" + QUOTED),
-    ("password", "sshpass", r"\bsshpass\s+-p\s?" + QUOTED),
-    ("password", " login", r"\b(?:docker|podman|az|oc|skopeo|helm registry|buildah|nerdctl)\s+login\b[^|;\n]{0,120}?\s-p[ =]" + QUOTED),
-    ("password", "redis-cli", r"\bredis-cli\b[^|;\n]{0,120}?\s-a\s" + QUOTED),
-    ("password", "sqlcmd", r"\b(?:sqlcmd|bcp|isql)\b[^|;\n]{0,160}?\s-P\s?" + QUOTED),
-    ("password", "zip ", r"\b(?:un)?zip\s[^|;\n]{0,80}?-P\s?" + QUOTED),
-    ("password", "7z", r"\b7za?\s[^|;\n]{0,80}?\s-p" + QUOTED),
-    ("password", "ldap", r"\bldap\w+\s[^|;\n]{0,160}?\s-w\s" + QUOTED),
-    ("password", "mongo", r"\bmongo(?:sh|dump|restore|export|import)?\s[^|;\n]{0,160}?\s-p\s?" + QUOTED),
-    ("password", "plink", r"\b(?:plink|pscp|psftp)\b[^|;\n]{0,120}?\s-pw\s" + QUOTED),
-    ("password", "pass:", r"-pass(?:in|out)?\s+[\"']?pass:" + QUOTED),
-    ("password", "htpasswd", r"\bhtpasswd\s+-\w*b\w*\s+\S{1,120}\s+\S{1,60}\s+" + QUOTED),
-    ("password", "chpasswd", r"\becho\s+(?:-e\s+)?[\"']?[\w.-]{1,40}:([^\s\"'|]{3,100})[\"']?\s*\|\s*(?:sudo\s+)?chpasswd"),
-    ("password", "securestring", r"convertto-securestring\s+(?:-string\s+)?" + QUOTED),
-    ("password", "sudo -s", r"\becho\s+[\"']?([^\s\"'|]{3,100})[\"']?\s*\|\s*sudo\s+-S"),
-    ("password", "net use", r"\bnet\s+use\b[^|\n]{0,120}?/user:\S{1,60}\s+([^\s/]{3,100})"),
-    ("password", "smb", r"\bsmb\w+\s[^|;\n]{0,120}?-U\s?[\"']?[\w\\.-]{1,60}%([^\s\"']{3,100})"),
-    ("password", "docker login", r"\becho\s+(?:-n\s+)?[\"']?([^\s\"'|]{3,100})[\"']?\s*\|\s*(?:sudo\s+)?docker\s+login"),
-    ("password", "--stdin", r"\becho\s+(?:-n\s+)?[\"']?([^\s\"'|]{3,100})[\"']?\s*\|\s*(?:sudo\s+)?passwd\s+--stdin"),
-    ("password", "--password-stdin", r"\becho\s+(?:-n\s+)?[\"']?([^\s\"'|]{3,100})[\"']?\s*\|\s*[^|\n]{1,120}--password-stdin"),
-    ("password", "openssl", r"\bopenssl\s+enc\b[^|;\n]{0,160}?\s-k\s" + QUOTED),
-    ("password", "rar ", r"\b(?:un)?rar\s[^|;\n]{0,80}?\s-h?p" + QUOTED),
-    ("password", "net user", r"\bnet\s+user\s+[\"']?[\w.-]{1,60}[\"']?\s+([^\s/*\"']{3,100})"),
-    ("password", "/p:", r"(?:^|\s)/p:" + QUOTED),
-    ("password", "impacket", r"\bimpacket\S*\s[^|;\n]{0,80}?[\w.\\/-]{1,60}:([^\s\"'@]{3,100})@"),
-    ("password", "ssh-keygen", r"\bssh-keygen\b[^|;\n]{0,160}?\s-[NP]\s+(?:\"([^\"\\]{4,200})\"|'([^'\\]{4,200})'|([^\s\"'-]{4,200}))"),
-    ("password", "mysqladmin", r"\bmysqladmin\s[^|;\n]{0,120}?\bpassword\s+" + QUOTED),
-    ("password", "http ", r"\bhttps?\s[^|;\n]{0,120}?(?:-a|--auth)[ =][\"']?[^\s:\"']{1,60}:([^\s\"']{3,100})"),
-    ("password", "security add", r"\bsecurity\s+add-\w+-password\b[^|;\n]{0,160}?\s-w\s" + QUOTED),
-    ("password", "psexec", r"\bpsexec\S*\s[^|;\n]{0,160}?\s-p\s" + QUOTED),
-    ("password", "snmp", r"\bsnmp\w+\s[^|;\n]{0,200}?\s-A\s" + QUOTED),
-    ("password", "snmp", r"\bsnmp\w+\s[^|;\n]{0,200}?\s-X\s" + QUOTED),
-    ("password", "nmcli", r"\bnmcli\b[^|;\n]{0,160}?\bpassword\s+" + QUOTED),
-    ("password", "send ", r"\bsend\s+(?:--\s+)?\"([^\s\"\\]{4,100})\\[rn]\""),
-    ("token", "wandb login", r"\bwandb\s+login\s+(?:--relogin\s+)?([0-9a-f]{40})\b"),
-    ("token", "vault login", r"\bvault\s+login\s+(?:-no-print\s+)?([A-Za-z0-9.]{20,})"),
-    ("token", "configure set", r"\bconfigure\s+set\s+\S{0,60}?(?:secret|token|key)\S{0,30}\s+([A-Za-z0-9+/=_-]{16,})"),
-    ("token", "config set", r"\bconfig\s+set\s+\S{0,80}?(?:secret|token|_?auth|key|password)\S{0,30}[ =]+([A-Za-z0-9+/=_.-]{12,})"),
-    ("password", "mount ", r"\bmount\b[^|;\n]{0,200}?password=([^\s,\"']{3,100})"),
-)  # fmt: skip
 PGPASS = r"(?<!\S)[\w.*-]{1,80}:(?:\d{2,5}|\*):[\w.*-]{1,60}:[\w.@*-]{1,60}:(?!/)([^\s:]{4,100})$"
-PLAIN_COMMANDS = ("net use", "mount", "pass", "impacket", "login", "configure set", "config set", "send ")
-# Their case tells nothing; that of -p and -P does.
-CASELESS = frozenset({"-", "securestring", "net use", "net user", "mount "})
 CURL = r"(?<!\S)(?:-u|--user|--proxy-user|-U)[ =]?[\"']?([^\s:\"'/]{1,80}):([^\s\"']{3,200})"
 IDENTIFIED = (
     r"\bidentified\s+(?:with\s+[\"'`]?\w{1,60}[\"'`]?\s+)?(?:by|as|using)\s+(?:password\s+)?(?:values\s+)?" + QUOTED
@@ -368,65 +271,49 @@ SQL_WORDS = frozenset(
 )
 
 
+LOGINS = (
+    Rule("password", "", PGPASS, lambda value: not is_placeholder(value)),
+    Rule("password", "", CURL, lambda value: not is_placeholder(value)),
+)
+
+
 def commands(line: str, lower: str, offset: int) -> Findings:
     """Statements and long flags are read in lower case, short flags as written; values are taken from the line itself."""
     if line.count(":") >= 4 and len(line) < 400:
-        entry = pattern(PGPASS).search(line)
-        if entry and not is_placeholder(entry[1]):
-            yield Finding("password", offset + entry.start(1), offset + entry.end(1))
-    if "-" in line or "|" in line or "/p:" in lower or holds_any(lower, PLAIN_COMMANDS):
-        for kind, part, expression in FLAGS:
-            if part in lower:
-                for match in pattern(expression).finditer(lower if part in CASELESS else line):
-                    group = match.lastindex or 1
-                    value = line[match.start(group) : match.end(group)]
-                    # "the --password option" is no command.
-                    named = is_identifier(value) and line[match.start(group) - 1] == " " and part == "-"
-                    if _fits(kind, value) and not named:
-                        yield Finding(kind, offset + match.start(group), offset + match.end(group))
-        if "curl" in lower or "wget" in lower or "http " in lower:
-            for match in pattern(CURL).finditer(line):
-                if not is_placeholder(match[2]):
-                    yield Finding("password", offset + match.start(2), offset + match.end(2))
+        yield from apply_rules(LOGINS[:1], line, offset=offset)
+    if "curl" in lower or "wget" in lower or "http " in lower:
+        yield from apply_rules(LOGINS[1:], line, offset=offset)
+    for section in ("flag", "any-case", "command"):
+        searched = line if section == "command" else lower
+        for kind, hint, expression in rule_rows(section):
+            for match in pattern(expression.replace("VALUE", QUOTED)).finditer(searched) if hint in lower else ():
+                begin, end = match.span(match.lastindex or 1)
+                value = line[begin:end]
+                fits = can_be_token(value) if kind == "token" else can_be_password(value, quoted=False)
+                # "the --password option" is no command.
+                named = section == "flag" and is_identifier(value) and line[begin - 1] == " "
+                if fits and not named and not value.startswith("-"):
+                    yield Finding(kind, offset + begin, offset + end)
     if "insert into" in lower:
         yield from _inserted(line, lower, offset)
-    if "identified" in lower or "password" in lower:
-        certain = pattern(STATEMENT).search(lower) is not None
-        if "identified" in lower:
-            yield from _statement(line, lower, IDENTIFIED, offset, certain=certain)
-        if certain:
-            yield from _statement(line, lower, IN_STATEMENT, offset, certain=certain)
+    certain = ("password" in lower or "identified" in lower) and pattern(STATEMENT).search(lower) is not None
+    for expression in ((IDENTIFIED,) if "identified" in lower else ()) + ((IN_STATEMENT,) if certain else ()):
+        for match in pattern(expression).finditer(lower):
+            group = match.lastindex or 1
+            value = line[match.start(group) : match.end(group)].rstrip(",")
+            # Outside a certain statement a bare word is only a word.
+            bare = not certain and group == match.re.groups and is_identifier(value)
+            if not bare and value.lower() not in SQL_WORDS and not is_placeholder(value) and len(value) >= 3:
+                yield Finding("password", offset + match.start(group), offset + match.start(group) + len(value))
 
 
 def _inserted(line: str, lower: str, offset: int) -> Findings:
     """The value in the place of a password's column."""
     for match in pattern(INSERTED).finditer(lower):
-        columns = match["columns"].split(",")
-        cells = list(pattern(r"'[^']*'|\"[^\"]*\"|[^,]+").finditer(line, *match.span("values")))
-        for name, cell in zip(columns, cells, strict=False):
-            value = cell.group().strip(" '\"")
-            if (
-                pattern(r"pass|pwd|secret|token").search(name)
-                and can_be_password(value, quoted=False)
-                and not is_identifier(value)
-            ):
-                start = cell.start() + cell.group().index(value)
-                yield Finding("password", offset + start, offset + start + len(value))
-
-
-def _fits(kind: str, value: str) -> bool:
-    if value.startswith("-"):
-        return False
-    return can_be_token(value) if kind == "token" else can_be_password(value, quoted=False)
-
-
-def _statement(line: str, lower: str, expression: str, offset: int, *, certain: bool) -> Findings:
-    """Passwords in a statement; outside a certain one a bare word is only a word."""
-    for match in pattern(expression).finditer(lower):
-        group = match.lastindex or 1
-        value = line[match.start(group) : match.end(group)].rstrip(",")
-        if not certain and group == match.re.groups and is_identifier(value):
-            continue
-        if value.lower() in SQL_WORDS or is_placeholder(value) or len(value) < 3:
-            continue
-        yield Finding("password", offset + match.start(group), offset + match.start(group) + len(value))
+        cells = pattern(r"'[^']*'|\"[^\"]*\"|[^,]+").finditer(line, *match.span("values"))
+        for name, cell in zip(match["columns"].split(","), cells, strict=False):
+            value = cell[0].strip(" '\"")
+            secret = pattern(r"pass|pwd|secret|token").search(name) and not is_identifier(value)
+            if secret and can_be_password(value, quoted=False):
+                start = offset + cell.start() + cell[0].index(value)
+                yield Finding("password", start, start + len(value))

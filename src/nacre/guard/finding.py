@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from operator import itemgetter
+from pathlib import Path
+from typing import NamedTuple
 
 
 @dataclass(frozen=True)
@@ -39,16 +42,32 @@ LONG_RUN = r"(?<![A-Za-z0-9_])[A-Za-z0-9_-]{15,}"  # in which whatever a machine
 MARK = r"\[redacted: [a-z0-9 -]{1,40}\]"
 
 
-def mark(kind: str) -> str:
-    return f"[redacted: {kind}]"
+@cache
+def rule_rows(section: str) -> tuple[tuple[str, str, str], ...]:
+    """The rows of a section of the rules that are kept as data."""
+    lines = Path(__file__).with_name("rules.tsv").read_text(encoding="utf-8").splitlines()
+    rows = (line.split("\t") for line in lines if not line.startswith("#"))
+    return tuple((kind, hint, expression) for name, kind, hint, expression in rows if name == section)
 
 
-def holds_any(text: str, words: tuple[str, ...]) -> bool:
-    """A plain loop: for the few dozen short words we look for it beats one large expression."""
-    for word in words:  # noqa: SIM110 - a generator costs more than the search
-        if word in text:
-            return True
-    return False
+class Rule(NamedTuple):
+    """What to look for in a text, or in one line of it, if it holds the hint; the last group of the expression is the secret."""
+
+    kind: str
+    hint: str
+    expression: str
+    accepts: Callable[[str], bool] = lambda _: True
+
+
+def apply_rules(rules: Iterable[Rule], text: str, searched: str | None = None, offset: int = 0) -> Findings:
+    """What the rules find in a text, or in its lower-cased form of the same length, which starts at an offset of a larger one."""
+    searched = text if searched is None else searched
+    for kind, hint, expression, accepts in rules:
+        if hint in searched:
+            for match in pattern(expression).finditer(searched):
+                begin, end = match.span(match.lastindex or 0)
+                if accepts(text[begin:end]):
+                    yield Finding(kind, offset + begin, offset + end)
 
 
 @cache
@@ -81,66 +100,40 @@ def merged(text: str, findings: list[Finding]) -> list[Finding]:
     if not findings:
         return []
     marks = [match.span() for match in pattern(MARK).finditer(text)] if "[redacted: " in text else []
-    pieces = [piece for finding in findings for piece in _outside(text, finding, marks)]
+    pieces: list[Finding] = []
+    for finding in findings:
+        start = finding.start
+        for at in range(bisect_right(marks, start, key=itemgetter(1)), len(marks)):
+            begin, end = marks[at]
+            if begin >= finding.end:
+                break
+            if _has_value(text[start:begin]):
+                pieces.append(Finding(finding.kind, start, begin))
+            start = end
+        if start == finding.start or _has_value(text[start : finding.end]):
+            pieces.append(Finding(finding.kind, start, finding.end))
     return joined(pieces + _repeated(text, pieces, marks))
 
 
 def joined(findings: list[Finding]) -> list[Finding]:
     """In order and apart from each other; the most telling kind names what overlapped."""
     apart: list[Finding] = []
-    for finding in sorted(findings, key=lambda one: (one.start, one.end)):
+    for finding in sorted(findings, key=lambda finding: (finding.start, finding.end)):
         last = apart[-1] if apart else None
         if last and finding.start < last.end:
-            kind = last.kind if _telling(last) <= _telling(finding) else finding.kind
+            kind = min(last.kind, finding.kind, key=_rank)
             apart[-1] = Finding(kind, last.start, max(last.end, finding.end))
         else:
             apart.append(finding)
     return apart
 
 
-def marked(text: str, findings: list[Finding]) -> tuple[str, Callable[[int], int], Spans]:
-    """The text with marks, the way back from a place in it to the place in the original, and where the marks stand."""
-    parts: list[str] = []
-    kept: list[tuple[int, int]] = []
-    marks: Spans = []
-    place = length = 0
-    for finding in findings:
-        kept.append((length, place))
-        parts += (text[place : finding.start], mark(finding.kind))
-        length += finding.start - place + len(parts[-1])
-        marks.append((length - len(parts[-1]), length))
-        place = finding.end
-    kept.append((length, place))
-    parts.append(text[place:])
-
-    def origin(at: int) -> int:
-        begin, original = kept[bisect_right(kept, at, key=lambda one: one[0]) - 1]
-        return original + at - begin
-
-    return "".join(parts), origin, marks
-
-
-def _telling(finding: Finding) -> int:
+def _rank(kind: str) -> int:
     """A block swallows all, a vendor's name says more than "password", and that more than "key"."""
-    if finding.kind == "private key":
-        return -1
-    return PLAIN_KINDS.index(finding.kind) + 1 if finding.kind in PLAIN_KINDS else 0
+    return -1 if kind == "private key" else PLAIN_KINDS.index(kind) + 1 if kind in PLAIN_KINDS else 0
 
 
-def _outside(text: str, finding: Finding, marks: Spans) -> Findings:
-    start = finding.start
-    for at in range(bisect_right(marks, start, key=lambda one: one[1]), len(marks)):
-        begin, end = marks[at]
-        if begin >= finding.end:
-            break
-        if _holds_something(text[start:begin]):
-            yield Finding(finding.kind, start, begin)
-        start = end
-    if start == finding.start or _holds_something(text[start : finding.end]):
-        yield Finding(finding.kind, start, finding.end)
-
-
-def _holds_something(piece: str) -> bool:
+def _has_value(piece: str) -> bool:
     return sum(map(str.isalnum, piece)) >= 4
 
 
@@ -152,7 +145,9 @@ def _repeated(text: str, findings: list[Finding], marks: Spans) -> list[Finding]
         place = text.find(value)
         while place >= 0:
             end = place + len(value)
-            if _stands_alone(text, value, place, end) and not _in_a_mark(place, end, marks):
+            before_mark = bisect_left(marks, end, key=itemgetter(0)) - 1
+            in_a_mark = before_mark >= 0 and marks[before_mark][1] > place
+            if not in_a_mark and _stands_alone(text, value, place, end):
                 more.append(Finding(kinds[value], place, end))
             place = text.find(value, end)
     return more
@@ -171,8 +166,3 @@ def _stands_alone(text: str, value: str, place: int, end: int) -> bool:
 def _letter(char: str) -> bool:
     """A letter or digit of a script that sets words apart by spaces."""
     return char.isalnum() and char < "\u2e80"
-
-
-def _in_a_mark(place: int, end: int, marks: Spans) -> bool:
-    at = bisect_left(marks, end, key=lambda one: one[0]) - 1
-    return at >= 0 and marks[at][1] > place

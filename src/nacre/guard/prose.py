@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from nacre.guard.finding import Finding, Findings, any_of, holds_any, pattern
+from nacre.guard.finding import Finding, Findings, any_of, pattern
 from nacre.guard.labels import CODE_LABELS
 from nacre.guard.names import LATIN_CODE_HINTS, ends_clause, latin_codes
 from nacre.guard.values import (
@@ -85,7 +85,7 @@ def english(line: str, lower: str, offset: int) -> Findings:
     for match in pattern(AUTHENTICATOR).finditer(line):
         if pattern("[2-7]").search(match[1]) and not is_made_up(match[1]):
             yield Finding("one-time code seed", offset + match.start(1), offset + match.end(1))
-    if digits and holds_any(lower, LATIN_CODE_HINTS):
+    if digits and any_of(LATIN_CODE_HINTS).search(lower):
         yield from latin_codes(lower, offset)
     if "/" in line or ":" in line or "|" in line or " password " in lower or digits:
         yield from _logins(line, lower, offset)

@@ -6,6 +6,7 @@ import re
 import unicodedata
 from bisect import bisect_right
 from dataclasses import dataclass
+from itertools import accumulate
 
 from nacre.guard.finding import pattern
 
@@ -44,22 +45,15 @@ def one_line(text: str) -> str:
 
 def _joiner(match: re.Match[str]) -> str:
     """One joiner where it joins: between the parts of an emoji, or inside a word of a script that needs it."""
-    text, kind = match.string, match.group()[0]
-    before = text[match.start() - 1] if match.start() else ""
-    after = text[match.end() : match.end() + 1]
-    if not before:
-        return ""
-    if _needs_joiners(before):
-        return kind
-    return kind if kind == ZWJ and _is_emoji(before) and _is_emoji(after) else ""
+    joiner, before = match[0][0], match.string[max(0, match.start() - 1) : match.start()]
+    after = match.string[match.end() : match.end() + 1]
+    if before and unicodedata.name(before, "").startswith(JOINING_SCRIPTS):
+        return joiner
+    return joiner if joiner == ZWJ and _is_emoji(before) and _is_emoji(after) else ""
 
 
 def _is_emoji(char: str) -> bool:
     return bool(char) and (unicodedata.category(char) in {"So", "Sk"} or char == "\ufe0f" or char >= "\U0001f000")
-
-
-def _needs_joiners(char: str) -> bool:
-    return unicodedata.name(char, "").startswith(JOINING_SCRIPTS)
 
 
 # A text as the eye reads it: wide, styled and look-alike letters made plain, nothing invisible, every place known.
@@ -88,68 +82,48 @@ MIXED = f"(?P<word>[A-Za-z{FOREIGN}]+)"
 
 @dataclass(frozen=True)
 class Folded:
-    """The plain text, and for each stretch of it where it began and ended in the original."""
+    """The plain text, where each stretch of it begins, and where that began and ended in the original."""
 
     text: str
     begins: tuple[int, ...] = ()
     stretches: tuple[tuple[int, int], ...] = ()
 
     def original(self, start: int, end: int) -> tuple[int, int]:
+        """The place of a span in the original; a stretch of another length is taken whole."""
         if not self.begins:
             return start, end
-        first = bisect_right(self.begins, start) - 1
-        last = bisect_right(self.begins, end - 1) - 1
-        return self._place(first, start, "start"), self._place(last, end, "end")
-
-    def _place(self, stretch: int, at: int, side: str) -> int:
-        begin, stop = self.stretches[stretch]
-        length = (self.begins[stretch + 1] if stretch + 1 < len(self.begins) else len(self.text)) - self.begins[stretch]
-        if length == stop - begin:
-            return begin + at - self.begins[stretch]
-        return begin if side == "start" else stop
+        first, last = bisect_right(self.begins, start) - 1, bisect_right(self.begins, end - 1) - 1
+        (begin, stop), (last_begin, last_stop) = self.stretches[first], self.stretches[last]
+        if self.begins[first + 1] - self.begins[first] == stop - begin:
+            begin += start - self.begins[first]
+        if self.begins[last + 1] - self.begins[last] == last_stop - last_begin:
+            last_stop = last_begin + end - self.begins[last]
+        return begin, last_stop
 
 
 def fold(text: str) -> Folded:
     """The same text for whoever reads it, and a plain one for whoever searches it."""
-    if text.isascii():
+    if text.isascii() or not pattern(f"[{INVISIBLE}{SPACES}{WIDE}{STYLED}{FOREIGN}\u0300-\u036f]").search(text):
         return Folded(text)
-    if not pattern(f"[{INVISIBLE}{SPACES}{WIDE}{STYLED}{FOREIGN}\u0300-\u036f]").search(text):
-        return Folded(text)
-    expression = FOLDED
-    if pattern(f"[A-Za-z][{FOREIGN}]|[{FOREIGN}][A-Za-z]").search(text):
-        expression = f"{FOLDED}|{MIXED}"
-    elif not pattern(FOLDED).search(text):
-        return Folded(text)
-    parts: list[str] = []
-    begins: list[int] = []
-    stretches: list[tuple[int, int]] = []
-    place = length = 0
-
-    def add(part: str, begin: int, end: int) -> None:
-        nonlocal length
-        if part:
-            parts.append(part)
-            begins.append(length)
-            stretches.append((begin, end))
-            length += len(part)
-
-    for match in pattern(expression).finditer(text):
+    mixed = pattern(f"[A-Za-z][{FOREIGN}]|[{FOREIGN}][A-Za-z]").search(text)
+    pieces: list[tuple[str, int, int]] = []
+    place = 0
+    for match in pattern(f"{FOLDED}|{MIXED}" if mixed else FOLDED).finditer(text):
         plain = _plain(match)
         if plain != match.group():
-            add(text[place : match.start()], place, match.start())
-            add(plain, *match.span())
+            pieces += [(text[place : match.start()], place, match.start()), (plain, *match.span())]
             place = match.end()
-    add(text[place:], place, len(text))
-    return Folded("".join(parts), tuple(begins), tuple(stretches))
+    pieces = [piece for piece in (*pieces, (text[place:], place, len(text))) if piece[0]]
+    begins = tuple(accumulate((len(plain) for plain, _, _ in pieces), initial=0))
+    return Folded("".join(plain for plain, _, _ in pieces), begins, tuple((begin, end) for _, begin, end in pieces))
 
 
 def _plain(match: re.Match[str]) -> str:
-    found = match.group()
     if match.lastgroup == "invisible":
         return ""
     if match.lastgroup == "space":
         return " "
     if match.lastgroup == "word":
         # A word of one script is what it is; only letters that hide among others are taken for what they look like.
-        return found.translate(LOOK_ALIKES) if pattern("[A-Za-z]").search(found) else found
-    return unicodedata.normalize("NFKC", found)
+        return match[0].translate(LOOK_ALIKES) if pattern("[A-Za-z]").search(match[0]) else match[0]
+    return unicodedata.normalize("NFKC", match[0])

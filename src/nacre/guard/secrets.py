@@ -8,23 +8,10 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import accumulate
 
 from nacre.errors import SecretRefused
-from nacre.guard.finding import (
-    LONG_RUN,
-    MARK,
-    Finding,
-    Findings,
-    Redaction,
-    Spans,
-    any_of,
-    joined,
-    lowered,
-    mark,
-    marked,
-    merged,
-    pattern,
-)
+from nacre.guard.finding import LONG_RUN, MARK, Finding, Findings, Redaction, any_of, joined, lowered, merged, pattern
 from nacre.guard.names import HINTS, SCRIPT_HINTS, other_scripts
 from nacre.guard.prose import USED, awaits, english
 from nacre.guard.sanitise import clean, fold, one_line
@@ -49,21 +36,12 @@ def scan(text: str) -> Findings:
         # The kind that a mark names announces nothing.
         text = pattern(MARK).sub(lambda match: "[redacted" + "·" * (len(match.group()) - 10) + "]", text)
     # Everything a machine makes is a long run of letters and digits; ordinary sentences have none.
-    if pattern(LONG_RUN).search(text):
-        from nacre.guard.tokens import blocks, signed_tokens, tokens, webhooks
+    long_run = pattern(LONG_RUN).search(text)
+    if long_run or "PRIVATE KEY" in text or "://" in text or "jdbc:" in text:
+        from nacre.guard.tokens import blocks, logins, tokens
 
         yield from blocks(text)
-        if "eyJ" in text:
-            yield from signed_tokens(text)
-        yield from tokens(text)
-        yield from webhooks(text)
-    elif "PRIVATE KEY" in text:
-        from nacre.guard.tokens import blocks
-
-        yield from blocks(text)
-    if "://" in text or "jdbc:" in text:
-        from nacre.guard.tokens import logins
-
+        yield from tokens(text) if long_run else ()
         yield from logins(text)
     if "</" in text:
         from nacre.guard.labels import elements
@@ -74,15 +52,13 @@ def scan(text: str) -> Findings:
 
         yield from numbers(text)
     lower = lowered(text)
-    named = set(_begins(lower, HINTS))
-    spoken = set(_begins(lower, SPOKEN_HINTS))
-    foreign = set() if text.isascii() else set(_begins(text, SCRIPT_HINTS))
-    if not (named or spoken or foreign):
-        return
-    yield from _in_lines(text, lower, named, spoken, foreign)
+    named, spoken = set(_lines_with(HINTS, lower)), set(_lines_with(SPOKEN_HINTS, lower))
+    foreign = set() if text.isascii() else set(_lines_with(SCRIPT_HINTS, text))
+    if named or spoken or foreign:
+        yield from _scan_lines(text, lower, named, spoken, foreign)
 
 
-def _in_lines(text: str, lower: str, named: set[int], spoken: set[int], foreign: set[int]) -> Findings:
+def _scan_lines(text: str, lower: str, named: set[int], spoken: set[int], foreign: set[int]) -> Findings:
     """What stands in the lines that begin at these places, or follows from them."""
     from nacre.guard.assignments import assignments, commands
     from nacre.guard.labels import following, login_pairs, pairs, tables
@@ -90,9 +66,7 @@ def _in_lines(text: str, lower: str, named: set[int], spoken: set[int], foreign:
     from nacre.guard.tokens import headers
 
     lines = text.split("\n")
-    offsets = [0]
-    for line in lines:
-        offsets.append(offsets[-1] + len(line) + 1)
+    offsets = list(accumulate((len(line) + 1 for line in lines), initial=0))
     for offset in sorted(named | spoken | foreign):
         at = bisect_right(offsets, offset) - 1
         line, low = lines[at], lower[offset : offset + len(lines[at])]
@@ -130,7 +104,7 @@ def _pieces(lower: str) -> Iterator[tuple[int, int]]:
     yield begin, end
 
 
-def _begins(text: str, hints: tuple[str, ...]) -> Iterator[int]:
+def _lines_with(hints: tuple[str, ...], text: str) -> Iterator[int]:
     """Where each line begins that holds one of the words."""
     place = 0
     search = any_of(hints).search
@@ -149,18 +123,37 @@ REACH = 6_000
 
 def redact(text: str) -> Redaction:
     """The text with every secret replaced by its kind; what was marked before stays as it is."""
-    found = list(_findings_in(text))
-    while found:
-        plain, origin, marks = marked(text, found)
+    findings = list(_findings_in(text))
+    while findings:
+        parts: list[str] = []
+        kept: list[
+            tuple[int, int]
+        ] = []  # where each part that is not a mark begins in the new text, and in the original
+        marks: list[tuple[int, int]] = []
+        place = length = 0
+        for finding in findings:
+            kept.append((length, place))
+            begin = length + finding.start - place
+            length = begin + len(mark := _mark(finding.kind))
+            marks.append((begin, length))
+            parts += (text[place : finding.start], mark)
+            place = finding.end
+        kept.append((length, place))
+        plain = "".join((*parts, text[place:]))
+
+        def original(at: int, kept: list[tuple[int, int]] = kept) -> int:
+            begin, place = kept[bisect_right(kept, at, key=lambda pair: pair[0]) - 1]
+            return place + at - begin
+
         # A mark may bring two parts of a line together: look again around each until nothing new shows.
         again = [
-            Finding(one.kind, origin(begin + one.start), origin(begin + one.end))
+            Finding(finding.kind, original(begin + finding.start), original(begin + finding.end))
             for begin, end in _around(plain, marks)
-            for one in _findings_in(plain[begin:end])
+            for finding in _findings_in(plain[begin:end])
         ]
         if not again:
-            return Redaction(plain, tuple(found))
-        found = joined(found + again)
+            return Redaction(plain, tuple(findings))
+        findings = joined(findings + again)
     return Redaction(text, ())
 
 
@@ -176,64 +169,43 @@ def refuse_secrets(text: str) -> None:
         )
 
 
+@lru_cache(maxsize=4096)
 def storable_name(name: str) -> str:
-    """A name as it may be kept where it must be known again: itself, or its hash where it holds a secret."""
-    return name if _is_clean(name) else hash_name(name)
+    """A name as it may be kept where it must be known again: itself, or its hash where it holds a secret or is no text."""
+    return name if redact(clean(name)).text == name else hash_name(name)
 
 
 def hash_name(name: str) -> str:
     return "#" + hashlib.blake2b(name.encode("utf-8", errors="replace"), digest_size=12).hexdigest()
 
 
-@lru_cache(maxsize=4096)
-def _is_clean(text: str) -> bool:
-    """Whether a text can be written and holds no secret; the name of a file may be no text at all."""
-    return redact(clean(text)).text == text
+def _mark(kind: str) -> str:
+    return f"[redacted: {kind}]"
 
 
 def _findings_in(text: str) -> Findings:
     """Secrets in the text as the eye reads it, at their places in the text as it is."""
     folded = fold(text)
-    for one in merged(folded.text, list(scan(folded.text))):
-        yield Finding(one.kind, *folded.original(one.start, one.end))
+    for finding in merged(folded.text, list(scan(folded.text))):
+        yield Finding(finding.kind, *folded.original(finding.start, finding.end))
 
 
-def _around(text: str, marks: Spans) -> Iterator[tuple[int, int]]:
+def _around(text: str, marks: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     """Stretches of whole lines about the marks; a line that is longer than the reach is cut at a space."""
-    begin = end = -1
+    stretches: list[tuple[int, int]] = []
     for start, stop in marks:
-        first, last = _back(text, start), _forth(text, stop)
-        if first <= end:
-            end = last
-        else:
-            if end >= 0:
-                yield begin, end
-            begin, end = first, last
-    if end >= 0:
-        yield begin, end
+        begin, end = max(0, start - REACH), min(stop + REACH, len(text))
+        if begin:
+            begin = next((at + 1 for cut in "\n " if (at := text.find(cut, begin, start)) >= 0), begin)
+        if end < len(text):
+            end = next((at for cut in "\n " if (at := text.rfind(cut, stop, end)) >= 0), end)
+        if stretches and begin <= stretches[-1][1]:
+            begin, _ = stretches.pop()
+        stretches.append((begin, end))
+    return iter(stretches)
 
 
-def _back(text: str, place: int) -> int:
-    limit = place - REACH
-    if limit <= 0:
-        return 0
-    for cut in ("\n", " "):
-        if (found := text.find(cut, limit, place)) >= 0:
-            return found + 1
-    return limit
-
-
-def _forth(text: str, place: int) -> int:
-    limit = place + REACH
-    if limit >= len(text):
-        return len(text)
-    for cut in ("\n", " "):
-        if (found := text.rfind(cut, place, limit)) >= 0:
-            return found
-    return limit
-
-
-# The messages of a talk without their secrets: what one of them gives away is a secret in all the others too.
+# The messages of a session without their secrets: what one of them gives away is a secret in all the others too.
 
 _CONTEXT = 300  # characters of an earlier message that are read with the next one
 _AGO = 3  # messages that may lie between a question and its answer
@@ -244,44 +216,31 @@ def redact_messages(messages: Sequence[Message]) -> list[Message]:
     """Whole messages at a time, because a key over several lines is found only while its lines stand together."""
     texts = [clean(message.text) for message in messages]
     values: dict[str, str] = {}
-    found: list[tuple[Finding, ...]] = []
+    redacted: list[str] = []
     for place, text in enumerate(texts):
         own = redact(text).findings
-        head = _question_before(texts[max(0, place - _AGO) : place])
-        asked = redact(head + text).findings if head else ()
-        late = tuple(
-            Finding(one.kind, one.start - len(head), one.end - len(head)) for one in asked if one.start >= len(head)
-        )
-        found.append(own if _covers(own, late) else late)
-        for one in (*own, *late):
-            value = text[one.start : one.end].strip()
+        # The end of the last message that asks for a secret or announces one, else of the last.
+        tails = [earlier[-_CONTEXT:] + "\n" for earlier in reversed(texts[max(0, place - _AGO) : place]) if earlier]
+        head = next((tail for tail in tails if awaits(tail)), tails[0] if tails else "")
+        late = [
+            Finding(finding.kind, finding.start - len(head), finding.end - len(head))
+            for finding in (redact(head + text).findings if head else ())
+            if finding.start >= len(head)
+        ]
+        covered = all(any(one.start <= other.start and other.end <= one.end for one in own) for other in late)
+        for finding in (*own, *late):
+            value = text[finding.start : finding.end].strip()
             if len(value) >= _SHORTEST and "\n" not in value:
-                values[value] = one.kind
-    return [
-        replace(message, text=_without_values(text, findings, values))
-        for message, text, findings in zip(messages, texts, found, strict=True)
-    ]
-
-
-def _question_before(earlier: Sequence[str]) -> str:
-    """The end of the last message that asks for a secret or announces one, else of the last."""
-    tails = [text[-_CONTEXT:] + "\n" for text in reversed(earlier) if text]
-    return next((tail for tail in tails if awaits(tail)), tails[0] if tails else "")
-
-
-def _covers(own: Sequence[Finding], late: Sequence[Finding]) -> bool:
-    """Whether a message by itself gives away all that it does after the one before."""
-    return all(any(one.start <= other.start and other.end <= one.end for one in own) for other in late)
-
-
-def _without_values(text: str, findings: Sequence[Finding], values: dict[str, str]) -> str:
-    for one in sorted(findings, key=lambda one: -one.start):
-        text = text[: one.start] + mark(one.kind) + text[one.end :]
-    text = redact(text).text
-    for value, kind in sorted(values.items(), key=lambda item: -len(item[0])):
-        if value in text:
-            text = text.replace(value, mark(kind))
-    return text
+                values[value] = finding.kind
+        for finding in sorted(own if covered else late, key=lambda finding: -finding.start):
+            text = text[: finding.start] + _mark(finding.kind) + text[finding.end :]  # noqa: PLW2901
+        redacted.append(redact(text).text)
+    longest_first = sorted(values.items(), key=lambda item: -len(item[0]))
+    for place in range(len(redacted)):
+        for value, kind in longest_first:
+            if value in redacted[place]:
+                redacted[place] = redacted[place].replace(value, _mark(kind))
+    return [replace(message, text=text) for message, text in zip(messages, redacted, strict=True)]
 
 
 # Lines of a file as they may be shown: without secrets and what the eye cannot see, each still known by its number.
@@ -301,9 +260,9 @@ def safe_lines(lines: Sequence[tuple[int, str]]) -> list[tuple[int, str]]:
     plain = "\n".join("" if number in ours else visible(text) for number, text in lines)
     redacted = redact(plain)
     hidden: set[int] = set()  # lines whose place a mark in the line before them took
-    for one in redacted.findings:
-        first = plain.count("\n", 0, one.start) + 1
-        hidden.update(range(first, first + plain.count("\n", one.start, one.end)))
+    for finding in redacted.findings:
+        first = plain.count("\n", 0, finding.start) + 1
+        hidden.update(range(first, first + plain.count("\n", finding.start, finding.end)))
     kept = [line for at, line in enumerate(lines) if at not in hidden]
     texts = redacted.text.split("\n")
     return [(number, ours.get(number, new)) for (number, _), new in zip(kept, texts, strict=False)]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from functools import cache
 
-from nacre.guard.finding import LONG_RUN, Finding, Findings, pattern
+from nacre.guard.finding import LONG_RUN, Finding, Findings, Rule, apply_rules, pattern, rule_rows
 from nacre.guard.values import (
     changes,
     classes,
@@ -18,7 +19,6 @@ from nacre.guard.values import (
     is_random,
     is_uuid,
 )
-from nacre.guard.vendors import PREFIXED, SHAPED
 
 # Ids that programs print all day: they look like keys and open nothing.
 KNOWN_IDS = frozenset(
@@ -35,21 +35,18 @@ LONGEST = 5_000
 
 
 @cache
-def _table() -> tuple[frozenset[str], dict[str, list[tuple[str, str, str]]], tuple[tuple[str, str, str], ...]]:
+def _beginnings() -> tuple[dict[str, list[tuple[str, str, str]]], list[tuple[str, str, str]]]:
     """The plain beginnings by their first two characters, and those with a dot or slash that cut a run in two."""
     plain: dict[str, list[tuple[str, str, str]]] = {}
     cut: list[tuple[str, str, str]] = []
-    for kind, prefixes, rest in PREFIXED:
+    for kind, prefixes, rest in rule_rows("token"):
         for prefix in prefixes.split():
-            row = (kind, prefix, rest)
             # Where the rest may hold a slash or a plus sign, a run may end early.
-            if pattern(r"^[A-Za-z0-9_-]{2,}$").match(prefix) and "+/" not in rest:
-                plain.setdefault(prefix[:2], []).append(row)
-            else:
-                cut.append(row)
+            whole = pattern(r"^[A-Za-z0-9_-]{2,}$").match(prefix) and "+/" not in rest
+            (plain.setdefault(prefix[:2], []) if whole else cut).append((kind, prefix, rest))
     for rows in plain.values():
         rows.sort(key=lambda row: -len(row[1]))
-    return frozenset(plain), plain, tuple(cut)
+    return plain, cut
 
 
 def tokens(text: str) -> Findings:
@@ -57,82 +54,66 @@ def tokens(text: str) -> Findings:
     seed = pattern(r"^\s{0,8}([A-Z2-7]{16}|[A-Z2-7]{26}|[A-Z2-7]{32}|[A-Z2-7]{52})\s*$").match(text)
     if seed and len(pattern("[2-7]").findall(seed[1])) >= 2 and not is_made_up(seed[1]):
         yield Finding("one-time code seed", *seed.span(1))
-    starts, plain, cut = _table()
+    yield from apply_rules([JSON_WEB_TOKEN], text)
+    beginnings, cut = _beginnings()
     public = _public_blocks(text)
-    for match in pattern(LONG_RUN).finditer(text):
-        start, end = match.span()
-        if public and any(begin <= start < stop for begin, stop in public):
+    for run in pattern(LONG_RUN).finditer(text):
+        start, end = run.span()
+        if any(begin <= start < stop for begin, stop in public):
             continue
-        places = [start]
         before = text[start - 1] if start else ""
-        if before == "\\" and text[start] in "nrt":
-            places.append(start + 1)
-        elif before == "%":
-            places.append(start + 2)
+        places = [
+            start,
+            *([start + 1] if before == "\\" and text[start] in "nrt" else [start + 2] if before == "%" else []),
+        ]
         # In names of files and folders a token follows other words.
         places += [at for at in range(start + 1, min(start + 60, end)) if text[at - 1] in "-_" and text[at].isalpha()]
-        found = False
-        for place in places:
-            if text[place : place + 2] in starts:
-                for kind, prefix, rest in plain[text[place : place + 2]]:
-                    if text.startswith(prefix, place) and (one := _match(kind, prefix, rest, text, place)):
-                        yield one
-                        found = True
-                        break
-            if found:
-                break
-        if not found and (one := _unknown(text, start, end)):
-            yield one
-    for kind, prefix, rest in cut:
-        place = text.find(prefix)
+        known = (_token_at(text, place, row) for place in places for row in beginnings.get(text[place : place + 2], ()))
+        if finding := next(filter(None, known), None) or _unknown(text, start, end):
+            yield finding
+    for row in cut:
+        place = text.find(row[1])
         while place >= 0:
-            one = None if place and text[place - 1].isalnum() else _match(kind, prefix, rest, text, place)
-            if one:
-                yield one
-            place = text.find(prefix, one.end if one else place + len(prefix))
-    if pattern(r"(?:AK|AS)IA[A-Z0-9]{16}").search(text):
-        yield from _aws_secrets(text)
-    for kind, sign, shape in SHAPED:
+            finding = None if place and text[place - 1].isalnum() else _token_at(text, place, row)
+            if finding:
+                yield finding
+            place = text.find(row[1], finding.end if finding else place + len(row[1]))
+    if pattern(r"(?:AK|AS)IA[A-Z0-9]{16}").search(text):  # the secret has no form of its own, and stands with its id
+        yield from apply_rules([AWS_SECRET], text)
+    for kind, sign, shape in rule_rows("shape"):
         if pattern(sign).search(text):
             for match in pattern(r"(?<![A-Za-z0-9_/+-])(?:" + shape + r")(?![A-Za-z0-9_-])").finditer(text):
-                if not is_made_up(match.group()) and not _even_start(match.group()):
+                even = len(set(match[0][:20])) < 4 and not match[0].startswith("AAAA")
+                if not even and not is_made_up(match[0]):
                     yield Finding(kind, *match.span())
-
-
-def _aws_secrets(text: str) -> Findings:
-    """Forty characters of base64, told by the id that stands with them."""
-    for match in pattern(r"(?<![A-Za-z0-9+/=_.-])[A-Za-z0-9+/]{40}(?![A-Za-z0-9+/=_.-])").finditer(text):
-        value = match.group()
-        if classes(value) >= 3 and changes(value) >= 0.4 and not is_made_up(value):
-            yield Finding("aws secret", *match.span())
+    yield from apply_rules(ADDRESSES + tuple(Rule(*row, _is_address_key) for row in rule_rows("address")), text)
 
 
 def _public_blocks(text: str) -> list[tuple[int, int]]:
     """Certificates and public keys: as random as private ones, and made to be shown."""
-    found: list[tuple[int, int]] = []
+    blocks: list[tuple[int, int]] = []
     place = text.find("-----BEGIN ")
-    while 0 <= place < len(text) and len(found) < 200:
+    while place >= 0 and len(blocks) < 200:
         end = text.find("-----END ", place)
         if end < 0:
             break
         begin = text.rfind("-----BEGIN ", place, end)
         if pattern("-----BEGIN (?![A-Z ]*PRIVATE)[A-Z0-9 ]{3,40}-----").match(text, begin):
-            found.append((begin, end))
+            blocks.append((begin, end))
         place = text.find("-----BEGIN ", end)
-    return found
+    return blocks
 
 
-def _even_start(value: str) -> bool:
-    return len(set(value[:20])) < 4 and not value.startswith("AAAA")
-
-
-def _match(kind: str, prefix: str, rest: str, text: str, place: int) -> Finding | None:
+def _token_at(text: str, place: int, row: tuple[str, str, str]) -> Finding | None:
+    kind, prefix, rest = row
+    if not text.startswith(prefix, place):
+        return None
     match = pattern(rf"(?:{rest})(?![A-Za-z0-9])").match(text, place + len(prefix), place + LONGEST)
-    if not match or is_made_up(match.group()):
+    if not match or is_made_up(match[0]):
         return None
     end = match.end()
     # A token at the end of a sentence keeps its full stop out of the mark.
-    while end > place and text[end - 1] in ".-" and end - place > 20:
+    while text[end - 1] in ".-" and end - place > 20:
         end -= 1
     return Finding(kind, place, end)
 
@@ -142,155 +123,93 @@ def _unknown(text: str, start: int, end: int) -> Finding | None:
     value = text[start:end]
     if not 20 <= len(value) <= 300 or is_uuid(value) or is_made_up(value):
         return None
-    if (
-        value.startswith(PUBLISHABLE)
-        or pattern(r"[_-]").split(value.lower(), maxsplit=1)[0] in KNOWN_IDS
-        or pattern("^AAAA[A-Z]..?(?:NzaC1|VjZHNh)").match(value)
+    if value.startswith(PUBLISHABLE) or pattern(r"[_-]").split(value.lower(), maxsplit=1)[0] in KNOWN_IDS:
+        return None
+    if pattern("^AAAA[A-Z]..?(?:NzaC1|VjZHNh)").match(value) or _is_inside(
+        text[max(0, start - 12) : start], text[end : end + 2]
     ):
         return None
-    before = text[max(0, start - 12) : start]
-    after = text[end : end + 2]
-    if _inside_something(before, after):
-        return None
-    if match := pattern(r"^([A-Za-z]{2,12}(?:[_-][a-z0-9]{1,8}){0,2})[_-]([A-Za-z0-9]{20,}|[A-Za-z0-9_-]{24,})$").match(
-        value
-    ):
+    vendor = r"^([A-Za-z]{2,12}(?:[_-][a-z0-9]{1,8}){0,2})[_-]([A-Za-z0-9]{20,}|[A-Za-z0-9_-]{24,})$"
+    if match := pattern(vendor).match(value):
         name, body = match.groups()
-        if is_made_up(body):
-            return None
-        if is_random(body) or (is_hex(body) and len(body) >= 32 and "_" in value and name.islower()):
-            return Finding("access token", start, end)
-        return None
-    # Padding belongs to the value.
-    stop = end + len(text[end : end + 2]) - len(text[end : end + 2].lstrip("="))
-    if len(value) >= 24 and "-" not in value and "_" not in value and is_random(value):
-        return Finding("key", start, stop)
-    return (
-        Finding("key", start, stop)
-        if len(value) >= 32 and is_random(value) and value.count("-") + value.count("_") <= 4
-        else None
-    )
+        hexadecimal = is_hex(body) and len(body) >= 32 and "_" in value and name.islower()
+        return (
+            Finding("access token", start, end) if not is_made_up(body) and (is_random(body) or hexadecimal) else None
+        )
+    joints = value.count("-") + value.count("_")
+    if (len(value) >= 32 and joints <= 4) or (len(value) >= 24 and not joints):
+        padding = len(text[end : end + 2]) - len(text[end : end + 2].lstrip("="))  # belongs to the value
+        return Finding("key", start, end + padding) if is_random(value) else None
+    return None
 
 
-def _inside_something(before: str, after: str) -> bool:
+def _is_inside(before: str, after: str) -> bool:
     """Part of an address, a path, a checksum or a larger block of base64."""
-    last = before[-1:]
-    if (
-        (last and last in "/+.@#~\\&?%")
-        or after[:1] in {"/", "+", "(", "@"}
-        or (after[:1] == "." and after[1:2].isalnum())
-    ):
+    last, first = before[-1:], after[:1]
+    if (last and last in "/+.@#~\\&?%") or first in {"/", "+", "(", "@"} or (first == "." and after[1:2].isalnum()):
         return True
-    return bool(
-        pattern(
-            r"(?i)(?:sha\d*|md5|base64|integrity|hash|etag|digest|checksum|id|ref|commit|boundary|nonce|h1)[\"']?\s?[-:=,]+\s?[\"'<]?$"
-        ).search(before)
-    )
+    label = r"(?i)(?:sha\d*|md5|base64|integrity|hash|etag|digest|checksum|id|ref|commit|boundary|nonce|h1)[\"']?\s?[-:=,]+\s?[\"'<]?$"
+    return bool(pattern(label).search(before))
 
 
 # Secrets in addresses: passwords before the host, webhooks whose path is the key, signatures in the query.
 
 DATABASES = "postgres postgresql mysql mariadb mongodb redis rediss amqp amqps mssql sqlserver oracle clickhouse cassandra jdbc".split()
 
-# Kind, a part that must be in the text, the expression whose first group is the secret.
-WEBHOOKS: tuple[tuple[str, str, str], ...] = (
-    ("slack webhook", "hooks.slack.com", r"hooks\.slack\.com/(?:services|workflows|triggers)/([A-Za-z0-9_/+-]{20,})"),
-    ("discord webhook", "/api/webhooks/", r"discord(?:app)?\.com/api/webhooks/(\d{10,}/[A-Za-z0-9_-]{30,})"),
-    ("teams webhook", ".webhook.office.com", r"webhook\.office\.com/(webhookb2/[A-Za-z0-9@/_-]{40,})"),
-    ("webhook", "logic.azure.com", r"logic\.azure\.com[^\s\"'<>]{0,300}[?&]sig=([A-Za-z0-9%_-]{20,})"),
-    (
-        "feishu webhook",
-        "/open-apis/bot/",
-        r"(?:feishu\.cn|larksuite\.com)/open-apis/bot/(?:v2/)?hook/([A-Za-z0-9-]{16,})",
-    ),
-    ("dingtalk webhook", "oapi.dingtalk.com", r"dingtalk\.com/robot/send\?[^\s\"']{0,80}?access_token=([0-9a-f]{32,})"),
-    (
-        "wechat webhook",
-        "qyapi.weixin.qq.com",
-        r"weixin\.qq\.com/cgi-bin/webhook/send\?[^\s\"']{0,40}?key=([0-9a-f-]{30,})",
-    ),
-    ("zapier webhook", "hooks.zapier.com", r"hooks\.zapier\.com/hooks/catch/(\d{4,}/[A-Za-z0-9]{5,})"),
-    ("ifttt key", "maker.ifttt.com", r"maker\.ifttt\.com/trigger/[^\s/]{1,60}/(?:json/)?with/key/([A-Za-z0-9_-]{16,})"),
-    ("telegram token", "api.telegram.org", r"api\.telegram\.org/(?:file/)?bot(\d{6,12}:[A-Za-z0-9_-]{30,})"),
-    ("sentry dsn", "ingest", r"https://([0-9a-f]{32}(?::[0-9a-f]{32})?)@[\w.-]{0,60}ingest"),
-    (
-        "google chat webhook",
-        "chat.googleapis.com",
-        r"chat\.googleapis\.com/v1/spaces/[^\s\"']{1,200}?[?&]token=([A-Za-z0-9%_-]{20,})",
-    ),
-    ("pipedream webhook", ".m.pipedream.net", r"(?<![\w.-])([a-z0-9]{20,})\.m\.pipedream\.net"),
-    ("infura key", "infura.io/", r"infura\.io/(?:ws/)?v3/([0-9a-f]{32})"),
-    ("alchemy key", "alchemy.com/v2/", r"alchemy\.com/v2/([A-Za-z0-9_-]{28,})"),
-    ("rpc key", ".quiknode.pro/", r"quiknode\.pro/([0-9a-f]{32,})"),
-    ("rpc key", "rpc.ankr.com/", r"rpc\.ankr\.com/\w{1,30}/([0-9a-f]{40,})"),
-    ("make webhook", ".make.com/", r"hook\.\w{2,4}\d?\.make\.com/([a-z0-9]{24,})"),
-    ("mattermost webhook", "/hooks/", r"https?://[\w.-]{3,80}/hooks/([a-z0-9]{26})(?![\w-])"),
-    ("n8n webhook", "/webhook/", r"https?://[\w.-]{3,80}/webhook/([0-9a-f]{8}-[0-9a-f-]{27})"),
-    ("rocket chat webhook", "/hooks/", r"https?://[\w.-]{3,80}/hooks/([A-Za-z0-9]{17,24}/[A-Za-z0-9]{40,})"),
-    ("healthcheck key", "hc-ping.com/", r"hc-ping\.com/([0-9a-f]{8}-[0-9a-f-]{27}|[A-Za-z0-9_-]{22})"),
-    ("pushplus key", "pushplus.plus/", r"pushplus\.plus/send\?token=([0-9a-f]{32})"),
-    ("calendar address", "calendar.google.com/", r"calendar/ical/[^\s/]{3,120}/private-([0-9a-f]{32})"),
-    ("bark key", "api.day.app/", r"api\.day\.app/([A-Za-z0-9]{20,})"),
-    ("serverchan key", ".ftqq.com/", r"(?:sctapi|sc)\.ftqq\.com/([A-Za-z0-9]{20,})"),
+
+def _is_real(value: str) -> bool:
+    return not is_placeholder(value)
+
+
+def _is_address_key(value: str) -> bool:
+    """Not made up; a path of plain words joined by hyphens is a document's invention."""
+    return not is_made_up(value) and len(pattern(r"(?<![A-Za-z])[a-z]{2,}(?![A-Za-z0-9])").findall(value)) < 5
+
+
+SIGNATURE = r"[?&, ](?:X-Amz-)?(?:Signature|Security-Token)=([A-Za-z0-9%+/=_-]{24,})"
+# The second part of a JSON web token is JSON too in a signed one, anything in an encrypted one.
+JWT = r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}\.(?:eyJ[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]*)?|(?:[A-Za-z0-9_-]*\.){2,3}[A-Za-z0-9_-]+)"
+PROXY = r"(?<![A-Za-z0-9])(?:trojan|vless|ssr?|hysteria2?|hy2|tuic|anytls)://([A-Za-z0-9+/=_:%.~-]{8,300})@(?=[\w\[])"
+JSON_WEB_TOKEN = Rule("jwt", "eyJ", JWT, lambda value: not pattern(r"(?i)your|xxxx").search(value))
+ADDRESSES = (
+    Rule("azure signature", "sig=", r"[?&;]sig=([A-Za-z0-9%+/_-]{24,}(?:={0,2}))", _is_real),
+    Rule("key", "appid=", r"[?&]appid=([0-9a-f]{32})\b"),
+    Rule("signature", "Signature=", SIGNATURE),
+    Rule("signature", "Credential=", SIGNATURE),
 )
-
-
-def webhooks(text: str) -> Findings:
-    """Addresses whose path or query is the secret."""
-    for kind, part, expression in WEBHOOKS:
-        if part in text:
-            for match in pattern(expression).finditer(text):
-                if not is_made_up(match[1]) and not _spells_words(match[1]):
-                    yield Finding(kind, *match.span(1))
-    if "sig=" in text:
-        for match in pattern(r"[?&;]sig=([A-Za-z0-9%+/_-]{24,}(?:={0,2}))").finditer(text):
-            if not is_placeholder(match[1]):
-                yield Finding("azure signature", *match.span(1))
-    if "appid=" in text:
-        for match in pattern(r"[?&]appid=([0-9a-f]{32})\b").finditer(text):
-            yield Finding("key", *match.span(1))
-    if "Signature=" in text or "Credential=" in text:
-        for match in pattern(r"[?&, ](?:X-Amz-)?(?:Signature|Security-Token)=([A-Za-z0-9%+/=_-]{24,})").finditer(text):
-            yield Finding("signature", *match.span(1))
-
-
-def _spells_words(value: str) -> bool:
-    """A path of plain words joined by hyphens is a document's invention."""
-    return len(pattern(r"(?<![A-Za-z])[a-z]{2,}(?![A-Za-z0-9])").findall(value)) >= 5
+AWS_SECRET = Rule(
+    "aws secret",
+    "",
+    r"(?<![A-Za-z0-9+/=_.-])[A-Za-z0-9+/]{40}(?![A-Za-z0-9+/=_.-])",
+    lambda value: classes(value) >= 3 and changes(value) >= 0.4 and not is_made_up(value),
+)
+LOGINS = (
+    Rule(
+        "access token",
+        "://",
+        r"(?<![A-Za-z0-9+.-])https?://([A-Za-z0-9_-]{20,200})@[\w.-]+",
+        lambda value: _is_real(value) and bool(pattern(r"\d").search(value)),
+    ),
+    Rule("password", "://", PROXY, _is_real),
+    Rule("connection string", "jdbc:oracle", r"jdbc:oracle:\w{2,6}:[\w$#-]{1,40}/([^\s@\"']{1,80})@", _is_real),
+)
 
 
 def logins(text: str) -> Findings:
     """Passwords and tokens before the host."""
     # The user's name cannot hold a colon and the password no slash, so each address is read once.
-    login = r"://([^\s:/@\"'<>\\]{0,120}):([^\s/\"'<>`\\]{1,200})@(?=[\w\[$%{-])"
-    for match in pattern(login).finditer(text):
+    for match in pattern(r"://([^\s:/@\"'<>\\]{0,120}):([^\s/\"'<>`\\]{1,200})@(?=[\w\[$%{-])").finditer(text):
         scheme = pattern(r"(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]{1,30}$").search(
             text, max(0, match.start() - 32), match.start()
         )
-        if not scheme:
-            continue
-        if match[2].lower() in {"password", "pass", "passwd", "pwd", "pw", "secret", "token"} or is_placeholder(
-            match[2]
+        if (
+            scheme
+            and _is_real(match[2])
+            and match[2].lower() not in {"password", "pass", "passwd", "pwd", "pw", "secret", "token"}
         ):
-            continue
-        if match[1].lower() in {"user", "username"} and match[2].lower() in {"pass", "password"}:
-            continue
-        name = scheme.group().lower().split("+")[0]
-        yield Finding("connection string" if name in DATABASES else "password", *match.span(2))
-    if "://" in text and "@" in text:
-        alone = r"(?<![A-Za-z0-9+.-])https?://([A-Za-z0-9_-]{20,200})@[\w.-]+"
-        for match in pattern(alone).finditer(text):
-            if not is_placeholder(match[1]) and pattern(r"\d").search(match[1]):
-                yield Finding("access token", *match.span(1))
-    if "://" in text and "@" in text:
-        proxy = r"(?<![A-Za-z0-9])(?:trojan|vless|ssr?|hysteria2?|hy2|tuic|anytls)://([A-Za-z0-9+/=_:%.~-]{8,300})@(?=[\w\[])"
-        for match in pattern(proxy).finditer(text):
-            if not is_placeholder(match[1]):
-                yield Finding("password", *match.span(1))
-    if "jdbc:oracle" in text:
-        for match in pattern(r"jdbc:oracle:\w{2,6}:[\w$#-]{1,40}/([^\s@\"']{1,80})@").finditer(text):
-            if not is_placeholder(match[1]):
-                yield Finding("connection string", *match.span(1))
+            database = scheme[0].lower().split("+")[0] in DATABASES
+            yield Finding("connection string" if database else "password", *match.span(2))
+    yield from apply_rules(LOGINS, text)
 
 
 # Private keys and other secrets that stand in blocks, also when the block was cut off.
@@ -309,38 +228,53 @@ BODY_LINE = (
 LINE_END = r"(?:\r?\n|(?:\\{1,4}[rn]){1,2}|$)"
 
 
+BLOCKS = (
+    Rule(
+        "private key",
+        "PuTTY-User-Key-File",
+        r"Private-Lines: ?\d+((?:\r?\n[A-Za-z0-9+/=]+){1,200}(?:\r?\nPrivate-MAC: ?[0-9a-f]+)?)",
+    ),
+    Rule("private key", '"kty"', r"\"(?:d|p|q|dp|dq|qi|k)\"\s{0,4}:\s{0,4}\"([A-Za-z0-9_=-]{16,})\""),
+)
+
+
 def blocks(text: str) -> Findings:
+    """Private keys: between their lines, as much of them as is left, and bare or encoded in base64."""
     if "PRIVATE KEY" in text:
-        yield from _armoured(text)
-    if "PuTTY-User-Key-File" in text:
-        lines = pattern(r"Private-Lines: ?\d+((?:\r?\n[A-Za-z0-9+/=]+){1,200})(?:\r?\nPrivate-MAC: ?[0-9a-f]+)?")
-        for match in lines.finditer(text):
-            yield Finding("private key", match.start(1), match.end())
+        yield from _between_lines(text)
+        yield from _before_last_line(text)
+    yield from apply_rules(BLOCKS, text)
     if "MI" in text or "MHcCAQEE" in text or "MC4CAQ" in text:
         for match in pattern(BARE).finditer(text):
-            yield Finding("private key", match.start(), max(match.end(), _end_of_lines(text, match.end())))
-    if '"kty"' in text:
-        yield from _web_keys(text)
+            first = pattern(LINE_END).match(text, match.end())
+            yield Finding(
+                "private key", match.start(), _end_of_lines(text, match.end(), first.end() if first else len(text))
+            )
     yield from _encoded(text)
 
 
-def _armoured(text: str) -> Findings:
+def _between_lines(text: str) -> Findings:
     place = 0
     while begin := pattern(BEGIN).search(text, place):
-        following = pattern(BEGIN).search(text, begin.end())
-        end = pattern(END).search(text, begin.end(), following.start() if following else len(text))
-        closed = end and end.start() - begin.end() < 40_000
-        place = end.end() if end and closed else _end_of_body(text, begin.end())
-        body = pattern(r"[A-Za-z0-9+/]{16,}").search(text, begin.end(), place)
+        after = begin.end()
+        following = pattern(BEGIN).search(text, after)
+        end = pattern(END).search(text, after, following.start() if following else len(text))
+        if end and end.start() - after < 40_000:
+            place = end.end()
+        elif first := pattern(r"[\"'`,;+ \t]{0,6}" + LINE_END).match(text, after):
+            place = _end_of_lines(text, after, first.end())
+        else:
+            one_line = pattern(r"[ \t]{0,4}[A-Za-z0-9+/=]{16,}").match(text, after)
+            place = one_line.end() if one_line else after
+        body = pattern(r"[A-Za-z0-9+/]{16,}").search(text, after, place)
         # An encrypted key without its body says nothing; a plain one is marked even so, for the rest may follow.
         # A sentence that goes on behind the line only speaks of it.
-        spoken = pattern(r"[\"'`]? [a-z]{2,} [a-z]").match(text, begin.end())
+        spoken = pattern(r"[\"'`]? [a-z]{2,} [a-z]").match(text, after)
         if body or ("ENCRYPTED" not in begin["what"] and not spoken):
             yield Finding("private key", begin.start(), place)
-    yield from _ends(text)
 
 
-def _ends(text: str) -> Findings:
+def _before_last_line(text: str) -> Findings:
     """The rest of a key whose first line was cut off."""
     for end in pattern(END).finditer(text):
         start = reached = end.start()
@@ -357,32 +291,13 @@ def _ends(text: str) -> Findings:
             yield Finding("private key", begin.end() if begin else reached, end.end())
 
 
-def _end_of_body(text: str, place: int) -> int:
-    """How far a key without its last line reaches."""
-    first = pattern(r"[\"'`,;+ \t]{0,6}" + LINE_END).match(text, place)
-    if not first:
-        one_line = pattern(r"[ \t]{0,4}[A-Za-z0-9+/=]{16,}").match(text, place)
-        return one_line.end() if one_line else place
-    return _end_of_lines(text, place, first.end())
-
-
-def _end_of_lines(text: str, place: int, here: int | None = None) -> int:
-    """Where the lines of base64 end that follow a place."""
-    reached = place
-    if here is None:
-        first = pattern(LINE_END).match(text, place)
-        here = first.end() if first else len(text)
-    whole = pattern(BODY_LINE + LINE_END)
-    while here < len(text) and (line := whole.match(text, here)) and line.end() > here:
+def _end_of_lines(text: str, place: int, here: int) -> int:
+    """Where the lines of base64 end that follow a place, from another on."""
+    while here < len(text) and (line := pattern(BODY_LINE + LINE_END).match(text, here)) and line.end() > here:
         here = line.end()
-        if line.group().strip():
-            reached = line.start() + len(line.group().rstrip())
-    return reached
-
-
-def _web_keys(text: str) -> Findings:
-    for match in pattern(r"\"(?:d|p|q|dp|dq|qi|k)\"\s{0,4}:\s{0,4}\"([A-Za-z0-9_=-]{16,})\"").finditer(text):
-        yield Finding("private key", *match.span(1))
+        if line[0].strip():
+            place = line.start() + len(line[0].rstrip())
+    return place
 
 
 def _encoded(text: str) -> Findings:
@@ -390,20 +305,19 @@ def _encoded(text: str) -> Findings:
     if not pattern(r"eyJ|ewog|ewoJ|Wwog|W3si|[MNO][DTjz][A-Za-z][wxyz0-5]").search(text):
         return
     run = r"(?<![A-Za-z0-9+/=_-])(?:eyJ|ewo|Wwo|W3si|[MNO][DTjz][A-Za-z][wxyz0-5])[A-Za-z0-9+/]{28,20000}={0,2}(?![A-Za-z0-9+/_.-])"
+    names = r'"kty".{0,400}"d"|"d".{0,400}"kty"|private_key|"(?:password|secret|auth)"'
     for match in pattern(run).finditer(text):
         try:
-            plain = base64.b64decode(match.group()[: len(match.group()) // 4 * 4])
+            plain = base64.b64decode(match[0][: len(match[0]) // 4 * 4]).decode("latin-1")
         except (binascii.Error, ValueError):
             continue
-        if pattern(r'"kty".{0,400}"d"|"d".{0,400}"kty"|private_key|"(?:password|secret|auth)"', 16).search(
-            plain.decode("latin-1")
-        ):
-            yield Finding("private key" if b"k" in plain[:200] and b"kty" in plain else "credentials", *match.span())
-        elif pattern(r"^\d{10,12}:[^\x20-\x7e]*").match(plain.decode("latin-1")) and len(match.group()) == 44:
+        if pattern(names, re.DOTALL).search(plain):
+            yield Finding("private key" if "k" in plain[:200] and "kty" in plain else "credentials", *match.span())
+        elif pattern(r"^\d{10,12}:[^\x20-\x7e]*").match(plain) and len(match[0]) == 44:
             yield Finding("atlassian token", *match.span())
 
 
-# Secrets that HTTP carries: Authorization, cookies, and tokens of three signed parts.
+# Secrets that HTTP carries: Authorization and cookies.
 
 SESSION_COOKIES = (
     r"(?:[\w.-]{0,30}(?:sess(?:ion)?(?:[_-]?id)?|sid|auth|token|jwt|csrf|xsrf|remember|sso|identity|credential)[\w.-]{0,20}|"
@@ -411,46 +325,37 @@ SESSION_COOKIES = (
 )
 
 
-def signed_tokens(text: str) -> Findings:
-    """JSON web tokens: the second part is JSON too in a signed one, anything in an encrypted one."""
-    signed = r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}\.(?:eyJ[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]*)?|(?:[A-Za-z0-9_-]*\.){2,3}[A-Za-z0-9_-]+)"
-    for match in pattern(signed).finditer(text):
-        if not pattern(r"(?i)your|xxxx").search(match.group()):
-            yield Finding("jwt", *match.span())
+SCHEME = r"\b(bearer|basic|digest|ntlm|negotiate|token|apikey|key|hmac|aws4-hmac-sha256)\s{1,3}[\"']?([a-z0-9._~+/%:=-]{8,4000})"
+UNKNOWN_SCHEME = Rule(
+    "authorization",
+    "authorization",
+    r"\bauthorization[\"']?\s{0,2}[:=]\s{0,2}[\"']?[a-z][\w-]{2,30}\s{1,3}([a-z0-9._~+/%:=-]{16,4000})",
+    lambda value: bool(pattern(r"\d").search(value)) and _is_real(value) and not is_path(value),
+)
 
 
 def headers(line: str, lower: str, offset: int) -> Findings:
     """What Authorization and Cookie carry in one line."""
     if "auth" in lower or "bearer" in lower or "basic" in lower:
-        yield from _authorization(line, lower, offset)
+        yield from apply_rules([UNKNOWN_SCHEME], line, lower, offset)
+        for match in pattern(SCHEME).finditer(lower):
+            value = line[match.start(2) : match.end(2)].rstrip(".:")
+            named = "authorization" in lower[max(0, match.start() - 30) : match.start()]
+            has_digit = pattern(r"\d").search(value)
+            kind = ""
+            if is_placeholder(value) or is_identifier(value) or is_path(value):
+                continue
+            if named and len(value) >= 8 and has_digit:
+                kind = "authorization"
+            elif match[1] == "bearer" and len(value) >= 12 and has_digit and not is_made_up(value):
+                kind = "bearer token"
+            elif match[1] == "basic" and len(value) >= 8 and (value.endswith("=") or is_random(value)):
+                kind = "authorization"
+            if kind:
+                yield Finding(kind, offset + match.start(2), offset + match.start(2) + len(value))
     if "cookie" in lower:
-        yield from _cookies(line, offset)
-
-
-def _authorization(line: str, lower: str, offset: int) -> Findings:
-    unknown = r"\bauthorization[\"']?\s{0,2}[:=]\s{0,2}[\"']?[a-z][\w-]{2,30}\s{1,3}([a-z0-9._~+/%:=-]{16,4000})"
-    for match in pattern(unknown).finditer(lower):
-        value = line[match.start(1) : match.end(1)]
-        if pattern(r"\d").search(value) and not is_placeholder(value) and not is_path(value):
-            yield Finding("authorization", offset + match.start(1), offset + match.end(1))
-    scheme = r"\b(bearer|basic|digest|ntlm|negotiate|token|apikey|key|hmac|aws4-hmac-sha256)\s{1,3}[\"']?([a-z0-9._~+/%:=-]{8,4000})"
-    for match in pattern(scheme).finditer(lower):
-        value = line[match.start(2) : match.end(2)].rstrip(".:")
-        named = "authorization" in lower[max(0, match.start() - 30) : match.start()]
-        word, start = match[1], offset + match.start(2)
-        if is_placeholder(value) or is_identifier(value) or is_path(value):
-            continue
-        if named and len(value) >= 8 and pattern(r"\d").search(value):
-            yield Finding("authorization", start, start + len(value))
-        elif word == "bearer" and len(value) >= 12 and pattern(r"\d").search(value) and not is_made_up(value):
-            yield Finding("bearer token", start, start + len(value))
-        elif word == "basic" and len(value) >= 8 and (value.endswith("=") or is_random(value)):
-            yield Finding("authorization", start, start + len(value))
-
-
-def _cookies(line: str, offset: int) -> Findings:
-    for header in pattern(r"(?i)(?:set-)?cookie[\"']?\s{0,3}[:=,]\s{0,3}[\"']?([^\n\"']{8,8000})").finditer(line):
         pair = pattern(rf"(?i)(?<![\w.-]){SESSION_COOKIES}=([^\s;,\"']{{8,4000}})")
-        for match in pair.finditer(line, header.start(1), header.end(1)):
-            if not is_placeholder(match[1]) and not is_identifier(match[1]):
-                yield Finding("session cookie", offset + match.start(1), offset + match.end(1))
+        for header in pattern(r"(?i)(?:set-)?cookie[\"']?\s{0,3}[:=,]\s{0,3}[\"']?([^\n\"']{8,8000})").finditer(line):
+            for match in pair.finditer(line, header.start(1), header.end(1)):
+                if _is_real(match[1]) and not is_identifier(match[1]):
+                    yield Finding("session cookie", offset + match.start(1), offset + match.end(1))
