@@ -54,7 +54,7 @@ SKIPPED = frozenset({
     "nacre.guard.finding.pattern",  # takes expressions
     "nacre.vault.spool",  # take places on disk
     # On the way of others that are tried.
-    "nacre.guard.wishes", "nacre.guard.wishes_chinese", "nacre.guard.wishes_other", "nacre.guard.secrets", "nacre.capture.importing_files",
+    "nacre.guard.secrets", "nacre.capture.importing_files",
     "nacre.guard.privacy.asks_for_privacy", "nacre.guard.privacy.tells_nothing_else", "nacre.guard.privacy.means_what_was_said", "nacre.guard.secrets.refuse_secrets",
 })  # fmt: skip
 SMALL, LARGE = 2_000, 8_000  # characters

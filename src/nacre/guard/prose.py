@@ -1,12 +1,12 @@
-"""Secrets told in sentences: codes and PINs, logins, in passing, and as the answer to a question."""
+"""Secrets told in sentences: codes and PINs, logins, in passing, as the answer to a question, and in other languages."""
 
 from __future__ import annotations
 
 import re
 
-from nacre.guard.finding import Finding, Findings, any_of, pattern
-from nacre.guard.labels import CODE_LABELS
-from nacre.guard.names import LATIN_CODE_HINTS, ends_clause, latin_codes
+from nacre.guard.assignments import GROUPS
+from nacre.guard.finding import Finding, Findings, Rule, any_of, apply_rules, pattern
+from nacre.guard.labels import CODE_LABELS, KOREAN_NAME, SCRIPT_NAME
 from nacre.guard.values import (
     DESCRIBING,
     FUNCTION_WORDS,
@@ -75,107 +75,95 @@ NAMED_AFTER = r"(?<!\S)[\"'`(]?(?P<value>[^\s\"'`()]{4,100})[\"'`]?\s(?:(?:(?:is
 WORDS = r"\bpass ?phrase\b[^\n:=]{0,30}?\s{0,2}(?:is|:|=)\s{0,3}[\"'`]?((?:[a-z0-9]{2,12}[ -]){3,9}[a-z0-9]{2,12})[\"'`.]{0,2}\s*$"
 SEED = r"(?:\b(?:seed|recovery|mnemonic|backup|wallet)\s?(?:phrase|words|seed|mnemonic)?|助记词|助記詞)\s{0,2}(?:is|are|:|=|是|为)\s{0,2}[\"'`]?((?:[a-z]{3,8}[ ,]{1,2}){11,23}[a-z]{3,8})"
 ANSWER = r"\b(?:answer to (?:my|the|your|our) (?:security|secret) question|security answer)\b[^\n:=]{0,30}?\s?(?:is|:|=)\s{0,2}[\"'`]?(?P<value>[^\s\"'`]{4,60})"
+ORDINARY_CODE = (
+    r"(?i)(?:status|error|exit|zip|postal|post|area|country|currency|response|return|http|source|promo|product|discount|gpio|project|order|item|sku|stock|tariff|customs|bank|sort|branch|cost|coupon|voucher|referral|color|colour|course|tax|"
+    r"dial|part|batch|customer|vendor|store|ticket|invoice|bar|qr|region|airport|department|category|reason|event)\s?$"
+)
+LATIN_CODE_HINTS = ("código", "codigo", "codice", "code de ", "code d'", "votre code", "ton code", "ihr code", "dein code", "scode", "lcode", "kennwort", "passwort", "weryfik", "verificatie")  # fmt: skip
+NUMBER = (
+    r"(?P<value>\d{3}[- ]\d{3}|\d{4,8})(?![\d.]\d|\s?(?:%|€|euros?|zeichen|caract|linhas|zeilen|lignes|líneas|righe))\b"
+)
+LATIN_CODES = (
+    r"\b(?:(?:bestätigungs|sicherheits|verifizierungs|einmal|anmelde|freischalt|zugangs)-?(?:code|kennwort|passwort)|ihr code|dein code|"
+    r"(?:votre |ton |le )?code (?:de |d')(?:vérification|sécurité|confirmation|accès|connexion)|votre code|ton code|"
+    r"(?:tu|su|el|seu|teu|o seu)? ?c[óo]digo (?:de )?(?:verifica[cç][iã][óo]n?|verificação|seguridad|segurança|acceso|acesso|confirma\w+)|(?:tu|su|seu|teu) c[óo]digo|"
+    r"(?:il tuo |il )?codice (?:di |d')(?:verifica|sicurezza|accesso|conferma)|il tuo codice|verificatiecode|weryfikacyjny)"
+    r"(?:\s[\w@.-]{1,20}){0,2}?\s{0,2}(?:ist|lautet|est|es|é|è|is|:)?\s{0,2}[:\"'`*]{0,3}\s?" + NUMBER
+)
+
+
+def _is_passphrase(value: str) -> bool:
+    """Words that no sentence would put in a row."""
+    words = pattern(r"[ -]").split(value)
+    return not FUNCTION_WORDS.intersection(words) and not pattern(DESCRIBING).match(words[0])
+
+
+SEED_RULE = Rule(
+    "one-time code seed",
+    "",
+    AUTHENTICATOR,
+    lambda value: bool(pattern("[2-7]").search(value)) and not is_made_up(value),
+)
+LATIN_RULE = Rule("one-time code", "", LATIN_CODES)
+PHRASES = (Rule("passphrase", "phrase", WORDS, _is_passphrase), Rule("seed phrase", "", SEED))
 
 
 def english(line: str, lower: str, offset: int) -> Findings:
     """What a sentence gives away; expressions run over the lower-cased line, values are taken from the line itself."""
     digits = pattern(r"\d").search(line) is not None
-    if (digits and any_of(CODE_HINTS).search(lower)) or "app" in lower:
-        yield from _codes(lower, offset)
-    for match in pattern(AUTHENTICATOR).finditer(line):
-        if pattern("[2-7]").search(match[1]) and not is_made_up(match[1]):
-            yield Finding("one-time code seed", offset + match.start(1), offset + match.end(1))
+    yield from apply_rules([SEED_RULE], line, offset=offset)
+    for kind, expression in CODES if (digits and any_of(CODE_HINTS).search(lower)) or "app" in lower else ():
+        for match in pattern(expression).finditer(lower):
+            # A status, error or postal code is no secret.
+            if not pattern(ORDINARY_CODE).search(lower[max(0, match.start() - 20) : match.start()]):
+                begin, end = match.span(match.lastindex or 1)
+                yield Finding(kind, offset + begin, offset + end)
     if digits and any_of(LATIN_CODE_HINTS).search(lower):
-        yield from latin_codes(lower, offset)
+        yield from apply_rules([LATIN_RULE], lower, offset=offset)
     if "/" in line or ":" in line or "|" in line or " password " in lower or digits:
         yield from _logins(line, lower, offset)
-    if digits and ("pass" in lower or "pw" in lower or "answer" in lower):
-        yield from _passwords(line, lower, offset, (FROM_TO, NAMED_AFTER, ANSWER))
-    if digits and ("crypt" in lower or "protect" in lower or "lock" in lower or "open" in lower):
-        yield from _passwords(line, lower, offset, (ENCRYPTED_WITH,), least=3)
-    if "phrase" in lower:
-        yield from _passphrase(lower, offset)
-    if "seed" in lower or "recovery" in lower or "mnemonic" in lower or "wallet" in lower or "助" in line:
-        for match in pattern(SEED).finditer(lower):
-            yield Finding("seed phrase", offset + match.start(1), offset + match.end(1))
-
-
-def _codes(lower: str, offset: int) -> Findings:
-    for kind, expression in CODES:
-        for match in pattern(expression).finditer(lower):
-            group = match.lastindex or 1
-            if not _ordinary_code(lower, match.start()):
-                yield Finding(kind, offset + match.start(group), offset + match.end(group))
-
-
-def _ordinary_code(line: str, start: int) -> bool:
-    """A status, error or postal code is no secret."""
-    return bool(
-        pattern(
-            r"(?i)(?:status|error|exit|zip|postal|post|area|country|currency|response|return|http|source|promo|product|discount|gpio|project|order|item|sku|stock|tariff|customs|bank|sort|branch|cost|coupon|voucher|referral|color|colour|course|tax|"
-            r"dial|part|batch|customer|vendor|store|ticket|invoice|bar|qr|region|airport|department|category|reason|event)\s?$"
-        ).search(line[max(0, start - 20) : start])
-    )
-
-
-def _passwords(line: str, lower: str, offset: int, expressions: tuple[str, ...], *, least: int = 2) -> Findings:
-    for expression in expressions:
+    named = digits and ("pass" in lower or "pw" in lower or "answer" in lower)
+    for expression in ((FROM_TO, NAMED_AFTER, ANSWER) if named else ()) + ((ENCRYPTED_WITH,) if digits else ()):
         for match in pattern(expression).finditer(lower):
             value = line[match.start("value") : match.end("value")].rstrip(".,;:?)")
-            if only_a_password(value) and can_be_password(value, quoted=False) and classes(value) >= least:
+            mixed = classes(value) >= (3 if expression is ENCRYPTED_WITH else 2)
+            if mixed and only_a_password(value) and can_be_password(value, quoted=False):
                 yield Finding("password", offset + match.start("value"), offset + match.start("value") + len(value))
-
-
-def _passphrase(lower: str, offset: int) -> Findings:
-    """Four words or more that no sentence would put in a row."""
-    if match := pattern(WORDS).search(lower):
-        words = pattern(r"[ -]").split(match[1])
-        if not FUNCTION_WORDS.intersection(words) and not any(pattern(DESCRIBING).match(word) for word in words[:1]):
-            yield Finding("passphrase", offset + match.start(1), offset + match.end(1))
+    if "phrase" in lower or pattern("seed|recovery|mnemonic|wallet|助").search(lower):
+        yield from apply_rules(PHRASES, lower, offset=offset)
 
 
 def _logins(line: str, lower: str, offset: int) -> Findings:
-    for match in pattern(LOGIN).finditer(lower):
-        value = line[match.start("value") : match.end("value")].rstrip(".,;:?!)")
-        end = match.start("value") + len(value)
-        loose = match["between"].strip() in {"", "and", "with", "using"}
-        told = (
-            _is_plainly(value) and match["user"] not in NOT_A_SECRET
-            if loose
-            else _is_login(match["user"], value, line, end)
-        )
-        if told and not is_placeholder(value):
-            yield Finding("password", offset + match.start("value"), offset + end)
-    told = "log" in lower or "cred" in lower or "account" in lower or "sign" in lower
-    for match in pattern(PAIR).finditer(lower) if "/" in line or ":" in line else ():
-        value = line[match.start("value") : match.end("value")].rstrip(".,;:?!)")
-        plain = told or (match["between"] == " / " and classes(value) >= 3 and not is_named_so(value))
-        if plain and only_a_password(value) and not is_placeholder(value) and "@" not in value:
-            yield Finding("password", offset + match.start("value"), offset + match.start("value") + len(value))
-
-
-def _is_plainly(value: str) -> bool:
-    return (
-        only_a_password(value)
-        and classes(value) >= 3
-        and len(value) <= 40
-        and "/" not in value
-        and not is_named_so(value)
-    )
+    """A password beside the name of its user."""
+    announced = "log" in lower or "cred" in lower or "account" in lower or "sign" in lower
+    for expression in (LOGIN, PAIR) if "/" in line or ":" in line else (LOGIN,):
+        for match in pattern(expression).finditer(lower):
+            start = match.start("value")
+            value = line[start : match.end("value")].rstrip(".,;:?!)")
+            mixed = classes(value) >= 3 and not is_named_so(value)
+            if is_placeholder(value):
+                continue
+            if expression is PAIR:
+                told = announced or (match["between"] == " / " and mixed)
+                told = told and only_a_password(value) and "@" not in value
+            elif match["between"].strip() in {"", "and", "with", "using"}:
+                told = only_a_password(value) and mixed and len(value) <= 40 and "/" not in value
+                told = told and match["user"] not in NOT_A_SECRET
+            else:
+                told = _is_login(match["user"], value, line, start + len(value))
+            if told:
+                yield Finding("password", offset + start, offset + start + len(value))
 
 
 def _is_login(user: str, value: str, line: str, end: int) -> bool:
     if user in NOT_A_SECRET - {"user"} or value.startswith(("/", "(")) or len(value) < 3:
         return False
-    known = (
-        user in USERS
-        and (not value.isalpha() or ends_clause(line, end))
-        and not value.lower().startswith(("http", "user", "admin/"))
-    )
-    if value.isdigit() and not known:
-        return False
+    address = value.lower().startswith(("http", "user", "admin/"))
+    known = user in USERS and (not value.isalpha() or _ends_clause(line, end)) and not address
     if known and value.lower() not in NOT_A_SECRET | USERS - {"admin"}:
         return True
+    if value.isdigit() and not known:
+        return False
     return classes(value) >= 3 and len(value) >= 6 and "/" not in value and "@" not in value
 
 
@@ -204,18 +192,20 @@ def apposition(line: str, lower: str, offset: int) -> Findings:
     for match in pattern(APPOSED_NAME + BETWEEN + APPOSED_VALUE).finditer(lower):
         start = match.start("value")
         value = line[start : match.end("value")].rstrip(".:?")
+        sort = _sort_of(match)
         # "for Windows11, Office365, and Teams" counts up.
         counts = pattern(r",\s(?:and|or)\s").match(lower, match.end()) and pattern(r"^[A-Za-z]+\d{1,3}$").match(value)
-        if not counts and stands_out(sort_of(match), value):
-            yield Finding(KINDS[sort_of(match)], offset + start, offset + start + len(value))
+        if not counts and _stands_out(sort, value):
+            yield Finding(KINDS[sort], offset + start, offset + start + len(value))
 
 
-def sort_of(match: re.Match[str]) -> str:
-    """Password, number or token: which name of a secret was found."""
-    return next(name for name, text in match.groupdict().items() if text).removeprefix("chinese_")
+def _sort_of(match: re.Match[str]) -> str:
+    """Password, number or token: which name of a secret was found; a code is a number."""
+    name = next(name for name, text in match.groupdict().items() if text).removeprefix("chinese_")
+    return "number" if name == "code" else name
 
 
-def stands_out(sort: str, value: str) -> bool:
+def _stands_out(sort: str, value: str) -> bool:
     """Whether a value among other words can be nothing but a secret of this sort."""
     if value.isdigit():
         return sort != "token" and 4 <= len(value) <= 8 and not pattern(r"^(?:19|20)\d\d$").match(value)
@@ -270,33 +260,23 @@ def answers(text: str, lower: str, begin: int, end: int) -> Findings:
     reached = 0
     for match in pattern(ASKED_NAME).finditer(lower, begin, end):
         place = _announced(match, lower)
-        if place is None or place < reached:
-            continue
-        reached = place
-        if found := _answer(text, place, _sort(match)):
-            yield found
-
-
-def _sort(match: re.Match[str]) -> str:
-    return "number" if match["code"] or match["chinese_code"] else sort_of(match)
+        if place is not None and place >= reached:
+            reached = place
+            if answer := _answer(text, place, _sort_of(match)):
+                yield answer
 
 
 def _announced(match: re.Match[str], lower: str) -> int | None:
     """Where the answer begins if the name stands in a sentence that asks for it or announces it."""
     stop = pattern(_END).search(lower, match.end(), match.end() + _REST)
     place = stop.start() if stop else min(len(lower), match.end() + _REST)
-    if not stop and place < len(lower):
-        return None
     rest = lower[match.end() : place]
-    if "[redacted" in rest or not pattern(_ITSELF).match(rest):  # the sentence told it itself
-        return None
+    if (not stop and place < len(lower)) or "[redacted" in rest or not pattern(_ITSELF).match(rest):
+        return None  # the sentence goes on, told it itself, or speaks of something else
     head = lower[max(0, match.start() - _BEFORE) : match.start()]
     head = head[max(head.rfind(mark) for mark in ".!?。！？\n") + 1 :]
-    asked = stop is not None and stop.group() in "?？"
-    announced = pattern(_ANNOUNCES).match(rest)
-    if announced or asked or pattern(_ASKS).search(head) or pattern(_ASKS).search(rest):
-        return place
-    return None
+    asked = (stop and stop[0] in "?？") or pattern(_ANNOUNCES).match(rest)
+    return place if asked or pattern(_ASKS).search(head) or pattern(_ASKS).search(rest) else None
 
 
 def _answer(text: str, place: int, sort: str) -> Finding | None:
@@ -304,52 +284,118 @@ def _answer(text: str, place: int, sort: str) -> Finding | None:
     window = text[place : place + _AFTER].partition("\n\n")[0]
     first = pattern(r"[?？.。!！:：\s]*" + _LEAD, re.IGNORECASE).match(window)
     here = first.end() if first else 0
-    for expression in (_SEED, _SPACED) if sort != "password" else ():
+    for kind, expression in (("one-time code seed", _SEED), ("one-time code", _SPACED)) if sort != "password" else ():
         if match := pattern(expression).match(window, here):
-            return Finding(
-                "one-time code" if expression is _SPACED else "one-time code seed",
-                place + match.start("value"),
-                place + match.end("value"),
-            )
-    value = pattern(_VALUE).match(window, here)
-    if value:
-        told = value["value"].rstrip(".,;:?!)\"'`*")
-        if _is_told(told, sort, window[here + len(told) :]):
-            return Finding(KINDS[sort], place + here, place + here + len(told))
-    if marked := pattern(r"[:：]\s{0,2}[\"'`*“「]{0,2}" + _VALUE).search(window, 1):
-        told = marked["value"].rstrip(".,;:?!)\"'`*")
-        if (sort == "token" or not is_identifier(told)) and _is_told(told, sort, window[marked.end() :]):
-            return Finding(KINDS[sort], place + marked.start("value"), place + marked.start("value") + len(told))
-    for word in pattern(_VALUE).finditer(window, here):
-        told = word["value"].strip("\"'`*(").rstrip(".,;:?!)")
-        if not told.isdigit() and len(told) >= 8 and stands_out(sort, told) and classes(told) >= 3:
-            at = window.index(told, word.start())
-            return Finding(KINDS[sort], place + at, place + at + len(told))
+            return Finding(kind, place + match.start("value"), place + match.end("value"))
+    if match := pattern(_VALUE).match(window, here):
+        value = match["value"].rstrip(".,;:?!)\"'`*")
+        if _can_answer(value, sort, window[here + len(value) :]):
+            return Finding(KINDS[sort], place + here, place + here + len(value))
+    if match := pattern(r"[:：]\s{0,2}[\"'`*“「]{0,2}" + _VALUE).search(window, 1):
+        value, start = match["value"].rstrip(".,;:?!)\"'`*"), place + match.start("value")
+        if (sort == "token" or not is_identifier(value)) and _can_answer(value, sort, window[match.end() :]):
+            return Finding(KINDS[sort], start, start + len(value))
+    for match in pattern(_VALUE).finditer(window, here):
+        value = match["value"].strip("\"'`*(").rstrip(".,;:?!)")
+        if not value.isdigit() and len(value) >= 8 and _stands_out(sort, value) and classes(value) >= 3:
+            start = place + window.index(value, match.start())
+            return Finding(KINDS[sort], start, start + len(value))
     return None
 
 
-def _is_told(value: str, sort: str, after: str) -> bool:
+def _can_answer(value: str, sort: str, after: str) -> bool:
     """Whether a value that is the answer itself can be the secret."""
     if value.isdigit():
         return sort != "token" and 4 <= len(value) <= 10
     if sort == "token":
         alone = not after.strip(" .!\n") and len(value) >= 12 and value in (value.lower(), value.upper())
         letters = value.isalpha() and len(set(value)) > 8 and 3 * sum(c in "aeiouAEIOU" for c in value) < len(value)
-        return (
-            can_be_token(value)
-            or (alone and letters)
-            or bool(pattern(r"^[A-Z0-9]{4,6}(?:-[A-Z0-9]{4,6}){2,}$").match(value))
-        )
+        return can_be_token(value) or (alone and letters) or bool(pattern(GROUPS).match(value))
     if value.lower() in NOT_A_SECRET | _ACKNOWLEDGES or not can_be_password(value, quoted=True):
         return False
     if is_identifier(value):
         ends = pattern(r"[.!。\"'`*)]{0,3}\s*(?:$|[,，\n])").match(after)
-        return (
-            sort == "password"
-            and bool(ends)
-            and value.islower()
-            and len(value) >= 5
-            and not pattern(DESCRIBING).match(value)
-        )
+        plain = value.islower() and len(value) >= 5 and not pattern(DESCRIBING).match(value)
+        return sort == "password" and bool(ends) and plain
     # "I'll", "v2.4" and "2026-05-08" are answers too, and no passwords.
     return not pattern(r"^[A-Za-z]+['’][a-z]+$|^v?\d+(?:[.:/-]\d+)+\w*$").match(value)
+
+
+# Secrets told in Chinese, Japanese, Korean and Russian.
+
+SCRIPT_HINTS = (
+    "密", "口令", "令牌", "证码", "證碼", "校验码", "动态码", "授权码", "暗号", "暗証", "凭证", "激活码", "提取码", "提取碼", "访问码", "金鑰", "私钥", "私鑰", "钥",
+    "パス", "コード", "認証", "비밀", "비번", "암호", "패스워드", "인증", "парол", "Парол", "ПАРОЛ", "код", "Код", "通關",
+)  # fmt: skip
+FILLER = r"现在|目前|暂时|统一|默认|初始|已经|已|都|就|还|也|先|被|给你|给他|帮我|我|你|您|串|如下|现|目前的"
+SCRIPT_LINK = (
+    r"(?:[(（\[][^)）\]\n]{0,12}[)）\]])?[”」』\"'`*]{0,3}"
+    rf"(?:\s{{0,2}}(?:{FILLER})){{0,3}}"
+    r"(?:\s(?:от|для|к|на|в|у)\s\S{1,20}(?:\s\S{1,20})?(?=\s))?\s{0,2}"
+    r"(?P<link>[:：=]|=>|->|→|➡|👉|⇒|►|[-–—]{1,2}(?=\s)|是|为|為|改成|改为|改為|设成|设为|设置为|設為|设置成|换成|变成|重置为|重置成|更新为|用的是|用|叫|填|输入|は|が|を|теперь)?"
+    r"(?:了|的是)?[:：]?[*_~]{0,3}\s{0,3}"
+    r"[“「『‘\"'`*【\[]{0,2}"
+)  # fmt: skip
+ALGORITHMS = r"(?i)^(?:md5|sha-?\d*|bcrypt|scrypt|argon2\w*|aes[-\d\w]*|rsa[-\d]*|base64|hash|token|jwt|oauth2?|api|https?|json|redis|mysql|vault|kms|sm[234]|des|null|none|string|admin-only|1password|bitwarden)$"
+SCRIPT_CODE_FIRST = (
+    r"(?<![\d.])(\d{4,8})\s{0,2}(?:是|为|[(（【])(?:您|你|我)?的?[^\s,。，]{0,10}(?:验证码|校验码|动态码|驗證碼)"
+    r"|(?<![\d.])(\d{4,8})\s?(?:が|は)[^\s。]{0,12}(?:認証コード|確認コード)"
+)  # fmt: skip
+# Taken as sentences and notes have it, with a space before the value.
+KOREAN = rf"(?:{KOREAN_NAME})[\"'`*]{{0,3}}\s?(?:[:=]|는|은|이|가|를|을)\s?[*`\"']{{0,3}}(?<=[\s\"'`])(?P<value>[!-~]{{4,100}})"
+
+
+def other_scripts(line: str, offset: int) -> Findings:
+    """What follows the name of a secret in another script."""
+    for match in pattern(KOREAN).finditer(line):
+        value = _cut(match["value"])
+        if can_be_password(value, quoted=True) and only_a_password(value):
+            yield Finding("password", offset + match.start("value"), offset + match.start("value") + len(value))
+    for match in pattern(SCRIPT_NAME).finditer(line):
+        link = pattern(SCRIPT_LINK).match(line, match.end())
+        assert link is not None
+        start = link.end()
+        bare = pattern(r"[!-~]{4,200}").match(line, start)
+        value = _cut(bare.group()) if bare else ""
+        if (len(value) < 4 and not match["code"]) or pattern(ALGORITHMS).match(value):
+            continue
+        pair = pattern(r"^[\w.@+-]{2,40}/(?=\S{4,})").match(value) if match["password"] else None
+        if pair and pattern("[账帐賬帳][号户號戶]|用户").search(line[: match.start()]):
+            start, value = start + pair.end(), value[pair.end() :]
+        if length := _length(match, link["link"], line, start, value):
+            kind = "one-time code" if match["code"] else "password" if match["password"] else "key"
+            yield Finding(kind, offset + start, offset + start + length)
+    yield from apply_rules([Rule("one-time code", "", SCRIPT_CODE_FIRST)], line, offset=offset)
+
+
+def _cut(value: str) -> str:
+    return pattern(r"[,;](?=\s|$|[A-Za-z_]+[:=])|\|").split(value, maxsplit=1)[0].rstrip(".,;:?)]}\"'`*~")
+
+
+def _length(name: re.Match[str], link: str | None, line: str, start: int, value: str) -> int:
+    """How much of what follows the name is the secret; nothing if it cannot be one."""
+    fits: object
+    if name["code"]:
+        if digits := pattern(r"\d{3}[- ]\d{3}(?!\d)|\d(?: \d){3,7}(?!\d)|\d{4,8}(?![\d.])").match(line, start):
+            return len(digits.group())
+        fits = link and pattern(r"^(?=.*\d)[A-Za-z0-9]{4,8}$").match(value)
+    elif name["token"]:
+        fits = can_be_token(value) and (link or len(value) >= 16)
+    elif name.group() in {"提取码", "提取碼", "访问码"}:
+        fits = link and pattern(r"^[A-Za-z0-9]{4,8}$").match(value)
+    elif not can_be_password(value, quoted=True):
+        fits = False
+    elif not link and "\u0400" <= line[name.start()] < "\u0500":
+        # Russian sets words apart by spaces, so the name of a thing may follow where a value would.
+        fits = only_a_password(value)
+    else:
+        ends = _ends_clause(line, start + len(value))
+        number = value.isdigit() and (link or (len(value) in {6, 8} and ends))
+        # Bitwarden, WeChat: a word with a capital letter.
+        mixed = classes(value) >= 2 and not pattern(r"^[A-Z]?[a-z]+(?:[A-Z][a-z]+)*$").match(value)
+        fits = mixed or number or (link and link not in {"用", "为", "は", "が", "を", "-", "–", "—"} and ends)
+    return len(value) if fits else 0
+
+
+def _ends_clause(line: str, end: int) -> bool:
+    return bool(pattern(r"[”」』\"'`*)）]{0,2}\s*(?:$|[，。；！、,.;!\n|])").match(line, end))

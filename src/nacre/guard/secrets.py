@@ -11,10 +11,13 @@ from functools import lru_cache
 from itertools import accumulate
 
 from nacre.errors import SecretRefused
+from nacre.guard.assignments import HINTS, assignments, commands
 from nacre.guard.finding import LONG_RUN, MARK, Finding, Findings, Redaction, any_of, joined, lowered, merged, pattern
-from nacre.guard.names import HINTS, SCRIPT_HINTS, other_scripts
-from nacre.guard.prose import USED, awaits, english
+from nacre.guard.labels import elements, following, pairs, tables
+from nacre.guard.prose import SCRIPT_HINTS, USED, answers, apposition, awaits, english, other_scripts
 from nacre.guard.sanitise import clean, fold, one_line
+from nacre.guard.tokens import blocks, headers, logins, tokens
+from nacre.guard.values import numbers
 from nacre.i18n import say
 from nacre.model.session import Message
 
@@ -31,25 +34,19 @@ BEFORE, AFTER = 300, 1_300
 
 
 def scan(text: str) -> Findings:
-    """Every secret in a folded text; findings may overlap. What an ordinary sentence does not need is not even loaded."""
+    """Every secret in a folded text; findings may overlap."""
     if "[redacted: " in text:
         # The kind that a mark names announces nothing.
         text = pattern(MARK).sub(lambda match: "[redacted" + "·" * (len(match.group()) - 10) + "]", text)
     # Everything a machine makes is a long run of letters and digits; ordinary sentences have none.
     long_run = pattern(LONG_RUN).search(text)
     if long_run or "PRIVATE KEY" in text or "://" in text or "jdbc:" in text:
-        from nacre.guard.tokens import blocks, logins, tokens
-
         yield from blocks(text)
         yield from tokens(text) if long_run else ()
         yield from logins(text)
     if "</" in text:
-        from nacre.guard.labels import elements
-
         yield from elements(text)
     if pattern(r"\d(?:[ .-]?\d){2}").search(text):
-        from nacre.guard.values import numbers
-
         yield from numbers(text)
     lower = lowered(text)
     named, spoken = set(_lines_with(HINTS, lower)), set(_lines_with(SPOKEN_HINTS, lower))
@@ -60,11 +57,6 @@ def scan(text: str) -> Findings:
 
 def _scan_lines(text: str, lower: str, named: set[int], spoken: set[int], foreign: set[int]) -> Findings:
     """What stands in the lines that begin at these places, or follows from them."""
-    from nacre.guard.assignments import assignments, commands
-    from nacre.guard.labels import following, login_pairs, pairs, tables
-    from nacre.guard.prose import answers, apposition
-    from nacre.guard.tokens import headers
-
     lines = text.split("\n")
     offsets = list(accumulate((len(line) + 1 for line in lines), initial=0))
     for offset in sorted(named | spoken | foreign):
@@ -79,7 +71,6 @@ def _scan_lines(text: str, lower: str, named: set[int], spoken: set[int], foreig
                 piece = (line[begin:end], low[begin:end], offset + begin)
                 yield from commands(*piece)
                 yield from english(*piece)
-                yield from login_pairs(*piece)
         yield from apposition(line, low, offset)
         yield from answers(text, lower, offset, offset + len(line))
         if offset in foreign:

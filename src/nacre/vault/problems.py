@@ -136,7 +136,7 @@ def _rules() -> list[str]:
     rules: list[str] = []
     for folder in (*guard.__path__, os.path.dirname(__file__)):
         with contextlib.suppress(OSError), os.scandir(folder) as entries:
-            files = [entry.stat() for entry in entries if entry.name.endswith(".py")]
+            files = [entry.stat() for entry in entries if entry.name.endswith((".py", ".tsv"))]
             rules.append(f"{len(files)} {sum(one.st_size for one in files)} {max(one.st_mtime_ns for one in files)}")
     return rules
 
