@@ -41,10 +41,10 @@ def blocks(lines: list[str], *, strict: bool = False) -> list[Block]:
 
     With `strict` a fence that is never closed goes on to the end of the file, as in CommonMark.
     """
-    found: list[Block] = []
+    result: list[Block] = []
     at, count = 0, len(lines)
     if front := _frontmatter_end(lines):
-        found.append(Block(FRONT, 1, front))
+        result.append(Block(FRONT, 1, front))
         at = front
     paragraph = -1  # where the open paragraph began
     quoted = False  # whether it is a quote
@@ -54,7 +54,7 @@ def blocks(lines: list[str], *, strict: bool = False) -> list[Block]:
     def close(end: int) -> None:
         nonlocal paragraph
         if paragraph >= 0:
-            found.append(Block(TEXT, paragraph + 1, end))
+            result.append(Block(TEXT, paragraph + 1, end))
             paragraph = -1
 
     while at < count:
@@ -64,59 +64,56 @@ def blocks(lines: list[str], *, strict: bool = False) -> list[Block]:
             close(at)
             at += 1
             continue
-        indent = _indent(line)
-        first = bare[0]
-        if indent >= 4 and paragraph < 0:
-            end = _indented_end(lines, at)
-            found.append(Block(CODE, at + 1, end))
-            at = end
+        first, block = bare[0], None
+        inside_text = paragraph >= 0 and not quoted
+        if _indent(line) >= 4:
+            if paragraph < 0:
+                end = at + 1
+                for position in range(at + 1, count):
+                    if lines[position].strip():
+                        if _indent(lines[position]) < 4:
+                            break
+                        end = position + 1
+                block = Block(CODE, at + 1, end)
+        elif first in "`~" and (fence := _opening_fence(line)):
+            block = Block(CODE, at + 1, _fence_end(lines, at + 1, fence, below=below))
+        elif first == "#" and (heading := _HEADING.match(line)):
+            rest = line[heading.end() :].strip()
+            title = rest.rstrip("#")
+            title = title.rstrip() if not title or title[-1] in " \t" else rest  # without marks at its end
+            block = Block(HEADING, at + 1, at + 1, len(heading[1]), title)
+        elif bare.startswith("<!--"):
+            # One that is never closed hides only its own line.
+            ends = (position + 1 for position in range(at, count) if "-->" in lines[position])
+            end = next(ends, at + 1) if comments else at + 1
+            comments = "-->" in lines[end - 1]
+            block = Block(TEXT, at + 1, end)
+        elif inside_text and first in "=-" and _SETEXT.match(line):
+            title = " ".join(part.strip() for part in lines[paragraph:at])
+            block = Block(HEADING, paragraph + 1, at + 1, 1 if first == "=" else 2, title)
+            if len(title) > _LONGEST_TITLE:
+                block = Block(TEXT, paragraph + 1, at + 1)
+            paragraph = -1
+        elif first in "-*_" and _RULE.match(line):
+            close(at)
+            at += 1
             continue
-        if indent < 4:
-            if first in "`~" and (fence := _opening_fence(line)):
-                close(at)
-                end = _fence_end(lines, at + 1, fence, below=below)
-                found.append(Block(CODE, at + 1, end))
-                at = end
-                continue
-            if first == "#" and (heading := _HEADING.match(line)):
-                close(at)
-                found.append(Block(HEADING, at + 1, at + 1, len(heading[1]), _title(line[heading.end() :])))
-                at += 1
-                continue
-            if bare.startswith("<!--"):
-                close(at)
-                end = _comment_end(lines, at) if comments else at + 1
-                comments = "-->" in lines[end - 1]
-                found.append(Block(TEXT, at + 1, end))
-                at = end
-                continue
-            if paragraph >= 0 and first in "=-" and not quoted and _SETEXT.match(line):
-                title = " ".join(part.strip() for part in lines[paragraph:at])
-                if len(title) <= _LONGEST_TITLE:
-                    found.append(Block(HEADING, paragraph + 1, at + 1, 1 if first == "=" else 2, title))
-                    paragraph = -1
-                else:
-                    close(at + 1)
-                at += 1
-                continue
-            if first in "-*_" and _RULE.match(line):
-                close(at)
-                at += 1
-                continue
-            inside_text = paragraph >= 0 and not quoted
-            if (first in "-*+" or first.isdigit()) and (item := _ITEM.match(line)) and _may_start(item, inside_text):
-                close(at)
-                end = _item_end(lines, at, item)
-                found.append(Block(ITEM, at + 1, end))
-                at = end
-                continue
-            if first == ">" and not quoted:
-                close(at)
+        elif (first in "-*+" or first.isdigit()) and (item := _ITEM.match(line)):
+            # Inside a paragraph only a filled bullet, or a number one, begins a list.
+            if not inside_text or (item[4] and (not item[2][0].isdigit() or item[2][:-1] == "1")):
+                block = Block(ITEM, at + 1, _item_end(lines, at, item))
+        elif first == ">" and not quoted:
+            close(at)
+        if block:
+            close(at)
+            result.append(block)
+            at = block.end
+            continue
         if paragraph < 0:
             paragraph, quoted = at, first == ">"
         at += 1
     close(count)
-    return found
+    return result
 
 
 def _frontmatter_end(lines: list[str]) -> int:
@@ -136,13 +133,6 @@ def _frontmatter_end(lines: list[str]) -> int:
             if not named:
                 return 0
     return 0
-
-
-def _title(rest: str) -> str:
-    """What follows the marks of a heading, without marks at its end."""
-    rest = rest.strip()
-    bare = rest.rstrip("#")
-    return bare.rstrip() if bare != rest and (not bare or bare[-1] in " \t") else rest
 
 
 def _indent(line: str) -> int:
@@ -205,53 +195,26 @@ def _is_closed(lines: list[str], at: int, fence: str, below: list[_Below]) -> bo
 
 
 def _counted(lines: list[str]) -> list[_Below]:
-    found: list[_Below] = []
+    counted: list[_Below] = []
     now = _Below(0, {})
     for line in reversed(lines):
         bare = line[_CONTAINERS.match(line).end() :].rstrip()  # type: ignore[union-attr]  # it matches the empty string too
         if bare.startswith(("```", "~~~")) and (fence := _opening_fence(bare)):
             longest = max(len(fence), now.longest.get(fence[0], 0)) if bare == fence else now.longest.get(fence[0], 0)
             now = _Below(now.fences + 1, {**now.longest, fence[0]: longest})
-        found.append(now)
-    return found[::-1]
+        counted.append(now)
+    return counted[::-1]
 
 
 def unclosed_fences(lines: list[str]) -> set[int]:
     """The lines at which a fence begins that is never closed."""
-    fences = (
-        (block, fence)
-        for block in blocks(lines)
-        if block.kind == CODE
-        and (first := lines[block.start - 1])
-        and _indent(first) < 4
-        and (fence := _opening_fence(first))
-    )
-    return {
-        block.start for block, fence in fences if block.end == block.start or not _closes(lines[block.end - 1], fence)
-    }
-
-
-def _comment_end(lines: list[str], at: int) -> int:
-    for position in range(at, len(lines)):
-        if "-->" in lines[position]:
-            return position + 1
-    return at + 1  # never closed: only this line is not believed
-
-
-def _indented_end(lines: list[str], at: int) -> int:
-    end = at + 1
-    for position in range(at + 1, len(lines)):
-        if not lines[position].strip():
-            continue
-        if _indent(lines[position]) < 4:
-            break
-        end = position + 1
-    return end
-
-
-def _may_start(item: re.Match[str], inside_text: bool) -> bool:
-    """Inside a paragraph only a filled bullet, or a number one, begins a list."""
-    return not inside_text or (bool(item[4]) and (not item[2][0].isdigit() or item[2][:-1] == "1"))
+    unclosed: set[int] = set()
+    for block in blocks(lines):
+        line = lines[block.start - 1]
+        fence = _opening_fence(line) if block.kind == CODE and _indent(line) < 4 else None
+        if fence and (block.end == block.start or not _closes(lines[block.end - 1], fence)):
+            unclosed.add(block.start)
+    return unclosed
 
 
 def _item_end(lines: list[str], at: int, item: re.Match[str]) -> int:

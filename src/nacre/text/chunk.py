@@ -43,83 +43,65 @@ class _Piece(NamedTuple):
 def chunks(lines: list[str], *, size: int = 400, overlap: int = 80, every_item: bool = False) -> list[Chunk]:
     """The chunks of a file. In logs and MEMORY.md (`every_item`) even the shortest item is an entry of its own."""
     size = max(size, _SMALLEST)
-    found: list[Chunk] = []
+    result: list[Chunk] = []
     path: list[tuple[int, str]] = []
-    waiting: list[_Piece] = []
+    held: list[_Piece] = []  # paragraphs, or short items that wait for neighbours
+    small = False  # which of the two
     lone_heading: Block | None = None
 
     def titles() -> tuple[str, ...]:
         return tuple(title for _, title in path if title)
 
+    def add(pieces: list[_Piece]) -> None:
+        result.extend(Chunk(*part, titles()) for part in _pack(pieces, lines, size, overlap))
+
+    def add_title(heading: Block, above: tuple[str, ...]) -> None:
+        result.extend(Chunk(heading.start, heading.end, text, above) for text in passages(heading.text, size))
+
     def flush() -> None:
-        nonlocal waiting
-        found.extend(Chunk(*part, titles()) for part in _pack(waiting, lines, size, overlap))
-        waiting = []
+        if held and small:
+            result.append(Chunk(held[0].start, held[-1].end, "\n".join(piece.text for piece in held), titles()))
+        else:
+            add(held)
+        held.clear()
 
-    def leave_heading() -> None:
-        nonlocal lone_heading
-        # In a log or MEMORY.md a section without entries says nothing; elsewhere a bare title may be the whole note.
-        if lone_heading and lone_heading.text and not every_item:
-            keep_title(lone_heading, titles()[:-1])
-        lone_heading = None
-
-    def keep_title(heading: Block, above: tuple[str, ...]) -> None:
-        found.extend(Chunk(heading.start, heading.end, text, above) for text in passages(heading.text, size))
-
-    small: list[_Piece] = []  # short items waiting for neighbours
-
-    def flush_small() -> None:
-        nonlocal small
-        if small:
-            found.append(Chunk(small[0].start, small[-1].end, "\n".join(p.text for p in small), titles()))
-        small = []
-
-    for block in blocks(lines):
-        if block.kind == FRONT:
-            continue
-        if block.kind == HEADING:
+    # In a log or MEMORY.md a section without entries says nothing; elsewhere a bare title may be the whole note.
+    for block in (*blocks(lines), None):
+        if block is None or block.kind == HEADING:
             flush()
-            flush_small()
-            if lone_heading and block.level <= lone_heading.level:
-                leave_heading()
+            ends = lone_heading and (block is None or block.level <= lone_heading.level)
+            if ends and lone_heading and lone_heading.text and not every_item:
+                add_title(lone_heading, titles()[:-1])
+            if block is None:
+                break
             while path and path[-1][0] >= block.level:
                 path.pop()
-            if len(block.text) > _LONGEST_TITLE:  # not all of it stands above its chunks
-                keep_title(block, titles())
-                path.append((block.level, block.text[:_LONGEST_TITLE]))
-                lone_heading = None
-                continue
-            path.append((block.level, block.text))
             lone_heading = block
+            if len(block.text) > _LONGEST_TITLE:  # not all of it stands above its chunks
+                add_title(block, titles())
+                lone_heading = None
+            path.append((block.level, block.text[:_LONGEST_TITLE]))
+            continue
+        if block.kind == FRONT:
             continue
         lone_heading = None
         text = "\n".join(lines[block.start - 1 : block.end])
         piece = _Piece(block.start, block.end, text, tokens_estimate(text))
-        if block.kind != ITEM:
-            flush_small()
-            labelled = _labelled(block, lines) if every_item and block.kind == TEXT else []
-            if labelled:
+        is_small = block.kind == ITEM and not every_item and piece.size < _SMALL_ITEM
+        labelled = _labelled(block, lines) if every_item and block.kind == TEXT else []
+        if small != is_small or block.kind == ITEM or labelled:
+            near = is_small and small and held and held[-1].end + 1 >= piece.start
+            if not (near and sum(p.size for p in held) + piece.size <= _SMALL_GROUP):
                 flush()
-                for part in labelled:
-                    found.extend(Chunk(*packed, titles()) for packed in _pack([part], lines, size, overlap))
-            else:
-                waiting.append(piece)
-            continue
-        flush()
-        if every_item or piece.size >= _SMALL_ITEM:
-            flush_small()
-            if piece.size <= size:
-                found.append(Chunk(piece.start, piece.end, text, titles()))
-            else:
-                found.extend(Chunk(*part, titles()) for part in _pack([piece], lines, size, overlap))
+        small = is_small
+        if is_small or (block.kind != ITEM and not labelled):
+            held.append(piece)
+        elif piece.size <= size and not labelled:
+            result.append(Chunk(piece.start, piece.end, text, titles()))
         else:
-            if small and (small[-1].end + 1 < piece.start or sum(p.size for p in small) + piece.size > _SMALL_GROUP):
-                flush_small()
-            small.append(piece)
-    flush()
-    flush_small()
-    leave_heading()
-    return found
+            for part in labelled or [piece]:
+                add([part])
+    return result
 
 
 def stretches(lines: list[str], *, size: int = 400, overlap: int = 80) -> list[Chunk]:
@@ -142,28 +124,22 @@ def passages(chunk: str, limit: int = PASSAGE_TOKENS) -> list[str]:
     """The parts of a chunk that are embedded one by one, cut between sentences."""
     if tokens_estimate(chunk) <= limit:
         return [chunk]
-    parts: list[str] = []
-    current, held = "", 0
+    parts = [""]
+    held = 0
     for sentence in _sentences(chunk, limit):
         cost = tokens_estimate(sentence)
-        if current and held + cost > limit:
-            if current.strip():
-                parts.append(current.strip())
-            current, held = "", 0
-        current += sentence
+        if parts[-1] and held + cost > limit:
+            parts.append("")
+            held = 0
+        parts[-1] += sentence
         held += cost
-    if current.strip():
-        parts.append(current.strip())
-    return parts
+    return [part.strip() for part in parts if part.strip()]
 
 
 def _sentences(text: str, limit: int) -> Iterator[str]:
     """Lines and sentences with their ends, each at most `limit` tokens long."""
     for line in text.splitlines(keepends=True):
-        if tokens_estimate(line) <= limit:
-            yield line
-            continue
-        for sentence in _SENTENCE_END.split(line):
+        for sentence in [line] if tokens_estimate(line) <= limit else _SENTENCE_END.split(line):
             yield from _slices(sentence, limit)
 
 
@@ -185,30 +161,28 @@ def _slices(text: str, limit: int) -> Iterator[str]:
 
 def _pack(pieces: list[_Piece], lines: list[str], size: int, overlap: int) -> Iterator[tuple[int, int, str]]:
     """Pieces packed into chunks of at most `size` tokens; a piece too large is cut into lines, a line into sentences."""
-    units = _with_gaps([unit for piece in pieces for unit in _units(piece, size)], lines)
     held: list[_Piece] = []
-    total = 0
+    total = last = 0
     fresh = False  # whether `held` has more than what the chunk before already had
-    for unit in units:
+    for unit in (unit for piece in pieces for unit in _units(piece, size)):
+        # What stands before it in no block counts too: rules, and blank lines where there are many.
+        gap = lines[last : unit.start - 1] if last else []
+        if len(gap) > 1 or (gap and gap[0]):
+            unit = unit._replace(size=unit.size + (sum(map(len, gap)) + len(gap)) // 4)  # noqa: PLW2901
+        last = unit.end
         if held and total + unit.size > size:
             if fresh:
                 yield held[0].start, held[-1].end, _joined(held, lines)
-            held, total = _tail(held, min(overlap, size - unit.size))
             fresh = False
+            budget = min(overlap, size - unit.size)
+            while held and sum(piece.size for piece in held) > budget:
+                held.pop(0)
+            total = sum(piece.size for piece in held)
         held.append(unit)
         total += unit.size
         fresh = True
     if held and fresh:
         yield held[0].start, held[-1].end, _joined(held, lines)
-
-
-def _with_gaps(units: list[_Piece], lines: list[str]) -> list[_Piece]:
-    """Units whose size counts what stands before them in no block: rules, and blank lines where there are many."""
-    for at in range(1, len(units)):
-        gap = lines[units[at - 1].end : units[at].start - 1]
-        if len(gap) > 1 or (gap and gap[0]):
-            units[at] = units[at]._replace(size=units[at].size + (sum(map(len, gap)) + len(gap)) // 4)
-    return units
 
 
 def _joined(units: list[_Piece], lines: list[str]) -> str:
@@ -220,17 +194,6 @@ def _joined(units: list[_Piece], lines: list[str]) -> str:
         between = lines[before.end : unit.start - 1]  # blank lines and rules, which belong to no block
         text += ("\n".join(["", *between, ""]) if unit.start > before.end else "") + unit.text
     return text
-
-
-def _tail(units: list[_Piece], budget: int) -> tuple[list[_Piece], int]:
-    kept: list[_Piece] = []
-    total = 0
-    for unit in reversed(units):
-        if total + unit.size > budget:
-            break
-        kept.insert(0, unit)
-        total += unit.size
-    return kept, total
 
 
 def _units(piece: _Piece, size: int) -> Iterator[_Piece]:

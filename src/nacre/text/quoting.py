@@ -25,15 +25,13 @@ class Part(NamedTuple):
 
 
 # Marks within a line or over several: comments, elements on one line, chat templates.
-_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+_COMMENT = re.compile(r"(?s)<!--.*?(?:-->|\Z)")
 _ELEMENT = re.compile(r"<([a-zA-Z][\w-]{0,30})(?:\s[^<>\n]{0,500})?>[^\n]{0,2000}?</\1>")
 _OPENS = re.compile(r"\s*<([a-zA-Z][\w-]{0,30})(?:\s[^<>]{0,500})?>")
 _TEMPLATE = re.compile(
-    r"<\|(?:im_start|system|user|assistant)\|>|\[INST\]|<<SYS>>|\A\s*#{1,4}\s*(?:Instruction|System)\b", re.IGNORECASE
+    r"(?i)<\|(?:im_start|system|user|assistant)\|>|\[INST\]|<<SYS>>|\A\s*#{1,4}\s*(?:Instruction|System)\b"
 )
-_TEMPLATE_END = re.compile(
-    r"<\|(?:im_end|end\w*)\|>|\[/INST\]|<</SYS>>|\A\s*#{1,4}\s*(?:Response|Output)\b", re.IGNORECASE
-)
+_TEMPLATE_END = re.compile(r"(?i)<\|(?:im_end|end\w*)\|>|\[/INST\]|<</SYS>>|\A\s*#{1,4}\s*(?:Response|Output)\b")
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})")
 _BLOCK_QUOTE = re.compile(r"\s*>|\s*\|.*\|\s*\Z")
 _MENTION = re.compile(r"\A(?:@[\w.-]+[\s,，:：]*)+")
@@ -54,53 +52,45 @@ _CHANGED = re.compile(r"[+-](?![ \t])\S| {1,4}\S")
 _YAML = re.compile(r"(?m)^[a-z][\w-]{0,40}:[ \t]*\n(?:[ \t]+(?:-|\w).*\n?)+[a-z][\w-]{0,40}:")
 _INDENTED = re.compile(r"(?: {4,}|\t)\S")
 _HEADER = re.compile(
-    r"\s*\**(?:from|to|cc|bcc|subject|date|sent|reply-to|发件人|收件人|主题|抄送|发送时间|日期)\**\s*[:：]\s*\S",
-    re.IGNORECASE,
+    r"(?i)\s*\**(?:from|to|cc|bcc|subject|date|sent|reply-to|发件人|收件人|主题|抄送|发送时间|日期)\**\s*[:：]\s*\S"
 )
 _ENVELOPE = re.compile(
-    r"\s*-{2,}\s*(?:Forwarded|Original) message|\s*On .{4,80} wrote:\s*\Z|\s*Begin forwarded message|-+\s*(?:转发|原始)邮件|\s*BEGIN:V",
-    re.IGNORECASE,
+    r"(?i)\s*-{2,}\s*(?:Forwarded|Original) message|\s*On .{4,80} wrote:\s*\Z|\s*Begin forwarded message|-+\s*(?:转发|原始)邮件|\s*BEGIN:V"
 )
 _SPEAKER = re.compile(
     r"\s*(?:\[?\d{1,2}:\d{2}(?::\d{2})?(?: ?[ap]m)?\]?[ ,-]*)?<?(?P<who>(?:Speaker \d|[A-Z][\w'’.-]{1,20}(?: [A-Z][\w'’.-]{1,20})?|[\u4e00-\u9fff]{2,4}|[QA]\d?))>?\s*[:：]\s*\S"
 )
 _STAMPED = re.compile(r"\s*\[?\d{1,2}:\d{2}(?::\d{2})?(?: ?[ap]m)?\]?[ ,-]+<?[\w\u4e00-\u9fff]")
 _ROLES = frozenset("user assistant system human ai bot speaker q a 用户 助手 系统 客服".split())
-_RECORD = re.compile(  # what minutes call their lines
-    r"\s*\**(?:minutes|present|attendees|agenda|action items?|next meeting|apologies|会议纪要|参会|出席|议题|下次会议)\**\s*[:：,，]",
-    re.IGNORECASE,
+_RECORD = re.compile(
+    r"(?i)\s*\**(?:minutes|present|attendees|agenda|action items?|next meeting|apologies|会议纪要|参会|出席|议题|下次会议)\**\s*[:：,，]"
 )
 _PAGE = re.compile(
-    r"accept (?:all )?cookies|subscribe to|read more|all rights reserved|privacy policy|terms of (?:service|use)|unsubscribe|©"
-    r"|\bclick here\b|sign up (?:now|for)|apply now|related (?:articles|posts)|minutes? read\b|阅读(?:原文|更多)|版权所有|点击关注|(?:#[\w\u4e00-\u9fff]+\s*){2,}\Z",
-    re.IGNORECASE,
+    r"(?i)accept (?:all )?cookies|subscribe to|read more|all rights reserved|privacy policy|terms of (?:service|use)|unsubscribe|©"
+    r"|\bclick here\b|sign up (?:now|for)|apply now|related (?:articles|posts)|minutes? read\b|阅读(?:原文|更多)|版权所有|点击关注|(?:#[\w\u4e00-\u9fff]+\s*){2,}\Z"
 )
-_CHAPTER = re.compile(  # headings of documentation
-    r"\s*#{1,4}\s*(?:installation|usage|getting started|quick ?start|licen[sc]e|contributing|table of contents|troubleshooting|安装|使用方法|用法|快速开始|许可证?|贡献)\s*\Z",
-    re.IGNORECASE,
+_CHAPTER = re.compile(
+    r"(?i)\s*#{1,4}\s*(?:installation|usage|getting started|quick ?start|licen[sc]e|contributing|table of contents|troubleshooting|安装|使用方法|用法|快速开始|许可证?|贡献)\s*\Z"
 )
 _SENDER = re.compile(
     r"\s*(?:[A-Z][\w'’.-]+(?: [A-Z][\w'’.-]+)?|[\u4e00-\u9fff]{2,4})[ \t,]{1,4}\d{1,2}:\d{2}(?: ?[AP]M)?\s*\Z"
 )
 _BADGE = re.compile(r"\s*\[?!\[[^\]]*\]\(")
 _CLAUSE = re.compile(
-    r"\s*(?:(?:section|article|clause) \d|§ ?\d|第[一二三四五六七八九十\d]+条|\d{1,2}\. [A-Z]\w+\. )", re.IGNORECASE
+    r"(?i)\s*(?:(?:section|article|clause) \d|§ ?\d|第[一二三四五六七八九十\d]+条|\d{1,2}\. [A-Z]\w+\. )"
 )
 _VERSION = re.compile(r"\s*#*\s*\[?v?\d+\.\d+(?:\.\d+)?\]?(?: .{0,30})?\Z")
-_GREETING = re.compile(r"\s*(?:dear|hello|hi|hey|good (?:morning|day))\b[^.!?\n]{0,40}[,!:]\s*\Z", re.IGNORECASE)
+_GREETING = re.compile(r"(?i)\s*(?:dear|hello|hi|hey|good (?:morning|day))\b[^.!?\n]{0,40}[,!:]\s*\Z")
 _TO_MANY = re.compile(
-    r"\s*(?:dear|hello|hi|hey)\b[^.!?,\n]{0,20}\b(?:all|team|everyone|everybody|colleagues|friends?|customers?|folks|members)\b[,!:]\s*\Z|\s*(?:各位|尊敬的|亲爱的)[^。！？\n]{0,12}[:：]",
-    re.IGNORECASE,
+    r"(?i)\s*(?:dear|hello|hi|hey)\b[^.!?,\n]{0,20}\b(?:all|team|everyone|everybody|colleagues|friends?|customers?|folks|members)\b[,!:]\s*\Z|\s*(?:各位|尊敬的|亲爱的)[^。！？\n]{0,12}[:：]"
 )
 _SIGN_OFF = re.compile(
-    r"\s*(?:(?:(?:best|kind|warm|many) )?(?:regards|wishes|greetings)|best|cheers|sincerely|yours\b.{0,20}|many thanks|thanks|此致|祝好|顺颂.{0,6}|敬上|谢谢)[,，.!！]?\s*\Z",
-    re.IGNORECASE,
+    r"(?i)\s*(?:(?:(?:best|kind|warm|many) )?(?:regards|wishes|greetings)|best|cheers|sincerely|yours\b.{0,20}|many thanks|thanks|此致|祝好|顺颂.{0,6}|敬上|谢谢)[,，.!！]?\s*\Z"
 )
 _TO_MACHINES = re.compile(
-    r"\b(?:AI|LLM|language model)s?\b[^.\n]{0,30}\b(?:must|should|reading|read this|remember)\b|\bassistants? reading\b|\b(?:AI )?assistants?\b[:,]? (?:must|your user|the user)"
+    r"(?i)\b(?:AI|LLM|language model)s?\b[^.\n]{0,30}\b(?:must|should|reading|read this|remember)\b|\bassistants? reading\b|\b(?:AI )?assistants?\b[:,]? (?:must|your user|the user)"
     r"|\bignore (?:all |any |the )?(?:previous|prior|above|earlier)\b|\b(?:remember|note|store|record) that the user\b|\bthe user (?:always|prefers|likes|wants|has asked|agreed)\b|system prompt"
-    r"|忽略(?:以上|之前|前面|上述)|(?:记住|记录)[^，。]{0,4}用户(?:喜欢|偏好|想要|要求|总是)|(?:AI|人工智能|大模型)[^，。]{0,10}(?:必须|应当|应该|请记住)",
-    re.IGNORECASE,
+    r"|忽略(?:以上|之前|前面|上述)|(?:记住|记录)[^，。]{0,4}用户(?:喜欢|偏好|想要|要求|总是)|(?:AI|人工智能|大模型)[^，。]{0,10}(?:必须|应当|应该|请记住)"
 )
 
 # What people write that others read: a line that names one of these and ends in a colon, or brings one along, is followed by it.
@@ -115,44 +105,39 @@ _A_TEXT_CHINESE = (
     rf"(?:这|那|的|某|条|收到|看到|群里)[^，。：:\n]{{0,8}}{_TEXTS_CHINESE}|{_TEXTS_CHINESE}(?:内容|原文|如下|里|上|中)"
 )
 _BRINGS = re.compile(
-    rf"\b(?:here(?:'s| is| are)|this is|pasted?|below is|forwarded|(?:got|found|see|look at) (?:this|these))\b(?: [\w'’.-]+){{0,5}}? {_TEXTS}\b"
+    rf"(?i)\b(?:here(?:'s| is| are)|this is|pasted?|below is|forwarded|(?:got|found|see|look at) (?:this|these))\b(?: [\w'’.-]+){{0,5}}? {_TEXTS}\b"
     rf"|(?:{_A_TEXT})[^.!?\n]{{0,60}}:\s*\Z|\bhere(?:'s| is) what (?:they|he|she|it|somebody)\b|\bwhat I got\b|\A\W*from (?:slack|teams|discord|reddit|twitter|x|linkedin|whatsapp|telegram|the (?:web|internet|channel))\b"
     rf"|(?<!I )(?<!we )\b(?:sent|forwarded|gave|showed|posted|shared) (?:me|us|this|these)\b|\bfound (?:this )?in\b.{{0,40}}:\s*\Z"
-    rf"|(?:{_A_TEXT_CHINESE})[^。！？\n]{{0,14}}[:：]\s*\Z|(?:如下|下面(?:是|这)|以下是|贴(?:给你|一下|过来)|转发)[^。！？\n]{{0,24}}[:：]?\s*\Z|(?<!我)(?:发了这|发了一|发来|转来|发给我|转给我)",
-    re.IGNORECASE,
+    rf"|(?:{_A_TEXT_CHINESE})[^。！？\n]{{0,14}}[:：]\s*\Z|(?:如下|下面(?:是|这)|以下是|贴(?:给你|一下|过来)|转发)[^。！？\n]{{0,24}}[:：]?\s*\Z|(?<!我)(?:发了这|发了一|发来|转来|发给我|转给我)"
 )
 # Asking for something to be done to a text, or about "this": it stands beside the question.
 _WORK_ON = re.compile(
-    r"\b(?:summari[sz]e|proofread|translate|shorten|paraphrase|rephrase|reword|polish|tl;?dr|convert to|(?:turn|make|sort|put) (?:it|them|this|these)\b[\w ]{0,30}\b(?:into|by|in|sound)|clean up this"
+    r"(?i)\b(?:summari[sz]e|proofread|translate|shorten|paraphrase|rephrase|reword|polish|tl;?dr|convert to|(?:turn|make|sort|put) (?:it|them|this|these)\b[\w ]{0,30}\b(?:into|by|in|sound)|clean up this"
     r"|(?<!for )feedback on|what(?:'s| is) your (?:opinion|take|view)|what do you (?:think|make)|do you agree)\b"
-    r"|\A\W*(?:(?:please|pls|can you|could you) )*(?:correct|grade|answer|reply to|respond to)\b|翻译|翻成|译成|润色|总结|概括|缩写|校对|改写|压缩到|提炼|精简|整理成|怎么看|什么意思|有没有问题",
-    re.IGNORECASE,
+    r"|\A\W*(?:(?:please|pls|can you|could you) )*(?:correct|grade|answer|reply to|respond to)\b|翻译|翻成|译成|润色|总结|概括|缩写|校对|改写|压缩到|提炼|精简|整理成|怎么看|什么意思|有没有问题"
 )
 _DEICTIC = re.compile(
-    r"\b(?:this|these|here|below|the following)\b(?! (?:repo\w*|project|week|month|year|time|morning|afternoon|evening|branch|session|machine|server|folder|app|service"
+    r"(?i)\b(?:this|these|here|below|the following)\b(?! (?:repo\w*|project|week|month|year|time|morning|afternoon|evening|branch|session|machine|server|folder|app|service"
     r"|feature|bug|release|sprint|quarter|team|company|job|task|way|module|function|test|build|point|moment|one|rule|convention)\b)"
     r"|\b(?:they|he|she|somebody|someone)\b (?:wants?|wrote|says?|said|means?|changed?|asks?)|\A(?:review|explain|thoughts|anything)\b"
-    r"|(?:这|以下|下面|如下)(?!个(?:项目|仓库|分支|月|周|功能|版本)|次|样|边|里|周|几天|两天)",
-    re.IGNORECASE,
+    r"|(?:这|以下|下面|如下)(?!个(?:项目|仓库|分支|月|周|功能|版本)|次|样|边|里|周|几天|两天)"
 )
 _ASKS = re.compile(
-    r"[?？:：]\s*\Z|\A\W*(?:lol |hey |ok |please |pls |can you |could you )*(?:look|read|check|see|explain|review|make|turn|sort|put|give|compare|fix|edit|describe|rate|judge|comment|what|which|who|why|how|is|are|does)\b"
-    r"|\bplease\s*\Z|看看|看下|看一下|帮我|解释|怎么样|靠谱",
-    re.IGNORECASE,
+    r"(?i)[?？:：]\s*\Z|\A\W*(?:lol |hey |ok |please |pls |can you |could you )*(?:look|read|check|see|explain|review|make|turn|sort|put|give|compare|fix|edit|describe|rate|judge|comment|what|which|who|why|how|is|are|does)\b"
+    r"|\bplease\s*\Z|看看|看下|看一下|帮我|解释|怎么样|靠谱"
 )
 # Announcing what one has to say oneself.
 _OWN_LIST = re.compile(
-    r"\b(?:rules?|conventions?|preferences?|principles|requirements|things|points|steps|tasks|to-?dos?|remember|keep in mind|from now on|decisions?|how we|we|our|take|keep only)\b"
-    r"|规矩|规则|约定|要求|几点|几条|事项|偏好|习惯|以后|我们|只记|只取|记一条",
-    re.IGNORECASE,
+    r"(?i)\b(?:rules?|conventions?|preferences?|principles|requirements|things|points|steps|tasks|to-?dos?|remember|keep in mind|from now on|decisions?|how we|we|our|take|keep only)\b"
+    r"|规矩|规则|约定|要求|几点|几条|事项|偏好|习惯|以后|我们|只记|只取|记一条"
 )
+_LETTER = 3  # lines from the greeting to the good wishes
 _URL = re.compile(r"https?://")
 # A paragraph behind a pasted text in which the speaker takes the word again.
 _REMARK = re.compile(
-    rf"[?？]\s*\Z|\b(?:can|could|would|will) you\b|\A\W*(?:please|pls)\b|\b(?:from|of|on|about|in|with) (?:this|that|it)\b|\b(?:this|that|the) {_TEXTS}\b|\bthe above\b"
+    rf"(?i)[?？]\s*\Z|\b(?:can|could|would|will) you\b|\A\W*(?:please|pls)\b|\b(?:from|of|on|about|in|with) (?:this|that|it)\b|\b(?:this|that|the) {_TEXTS}\b|\bthe above\b"
     r"|\b(?:for|as for) (?:us|me)\b|\bin our case\b|\bmy (?:rule|take|view|decision|answer|opinion)\b"
-    r"|帮我|你(?:觉得|看|同意|怎么)|这(?:封|篇|段|条|份)|上面|以上|我的(?:规矩|意见|看法|决定)|我们这(?:边|里)|只记|只取",
-    re.IGNORECASE,
+    r"|帮我|你(?:觉得|看|同意|怎么)|这(?:封|篇|段|条|份)|上面|以上|我的(?:规矩|意见|看法|决定)|我们这(?:边|里)|只记|只取"
 )
 
 
@@ -162,17 +147,20 @@ def parts(text: str, *, typed: bool = True) -> list[Part]:
     text = _MENTION.sub("", _COMMENT.sub("\n", text.strip()))
     lines = [_ELEMENT.sub(" ", line) for line in text.splitlines()]
     quoted = _set_apart(lines)
-    if sum(len(line) for line, was in zip(lines, quoted, strict=True) if not was) > LONGEST:
-        _mark_middle(lines, quoted, *(_LEAD_IN, _LEAD_IN) if typed else (LONGEST // 2, LONGEST // 4))
+    own = [at for at, was in enumerate(quoted) if not was]
+    total = sum(len(lines[at]) for at in own)
+    if total > LONGEST:  # all lines but the first and the last are pasted
+        head, tail = (_LEAD_IN, _LEAD_IN) if typed else (LONGEST // 2, LONGEST // 4)
+        for at, reached in zip(own, accumulate(len(lines[at]) for at in own), strict=True):
+            quoted[at] = reached > head and total - reached + len(lines[at]) > tail
     if typed:
         _mark_documents(lines, quoted)
         _mark_announced(lines, quoted)
     marked = list(zip(lines, quoted, strict=True))
     if typed:
         marked = [one for line, was in marked for one in ([(line, was)] if was else _in_line(line))]
-    return [
-        Part("\n".join(line for line, _ in run), is_quoted) for is_quoted, run in groupby(marked, lambda one: one[1])
-    ]
+    runs = groupby(marked, lambda one: one[1])
+    return [Part("\n".join(line for line, _ in run), is_quoted) for is_quoted, run in runs]
 
 
 def own_words(text: str, *, typed: bool = True) -> str:
@@ -183,20 +171,17 @@ def own_words(text: str, *, typed: bool = True) -> str:
 def _in_line(line: str) -> Iterator[tuple[str, bool]]:
     """A line, cut where it goes on with what it says that another says: "it says: always X. Never Y." The sentence that says so
     stays, as the report that it is, and so does a remark behind it."""
-    colons = islice(_COLON.finditer(line), 5)
-    colon = next((found for found in colons if _reporting(line[: found.end()])), None)
-    if colon is None:
-        yield line, False
-        return
-    said = _QUOTATION.match(line, colon.end())
-    stop = _STOP.search(line, said.end() if said else colon.end())
-    end = said.end() if said else stop.end() if stop else len(line)
+    colons = (match.end() for match in islice(_COLON.finditer(line), 5))
+    colon = next((end for end in colons if _reporting(line[:end])), None)
+    said = _QUOTATION.match(line, colon) if colon else None
+    stop = said or (_STOP.search(line, colon) if colon else None)
+    end = stop.end() if stop else len(line)
     yield line[:end], False
     rest = line[end:].strip()
     if said:
         yield rest, False
         return
-    for sentence in filter(None, (one.strip() for one in _STOP.split(rest))):
+    for sentence in filter(None, (part.strip() for part in _STOP.split(rest))):
         yield sentence, not (_REMARK.search(sentence) or rest[rest.find(sentence) + len(sentence) :][:1] in "?？")
 
 
@@ -204,11 +189,12 @@ def _set_apart(lines: Sequence[str]) -> list[bool]:
     """Which lines are fenced, block-quoted, tables, markup, code, logs, or speak to machines."""
     quoted = [bool(_BLOCK_QUOTE.match(line) or _TO_MACHINES.search(line)) for line in lines]
     until: re.Pattern[str] | None = None
-    closing = {
-        found[1].lower(): at
+    ends = (
+        (match[1].lower(), at)
         for at, line in enumerate(lines)
-        for found in re.finditer(r"</([a-zA-Z][\w-]{0,30})>", line)
-    }
+        for match in re.finditer(r"</([a-zA-Z][\w-]{0,30})>", line)
+    )
+    closing = dict(ends)
     for at, line in enumerate(lines):
         if until is not None:
             quoted[at] = True
@@ -218,22 +204,14 @@ def _set_apart(lines: Sequence[str]) -> list[bool]:
         elif _TEMPLATE.search(line):
             quoted[at], until = True, None if _TEMPLATE_END.search(line) else _TEMPLATE_END
         elif (opens := _OPENS.match(line)) and closing.get(opens[1].lower(), -1) > at:
-            quoted[at], until = True, re.compile(rf"</{re.escape(opens[1])}>", re.IGNORECASE)
-    indented = [bool(_INDENTED.match(line)) for line in lines]
+            quoted[at], until = True, re.compile(rf"(?i)</{re.escape(opens[1])}>")
     for at in range(1, len(lines)):
-        if indented[at] and (indented[at - 1] or _CODE.match(lines[at - 1])):
+        before = lines[at - 1]
+        if _INDENTED.match(lines[at]) and (_INDENTED.match(before) or _CODE.match(before)):
             quoted[at] = quoted[at - 1] = True
-    if sum(bool(_LOG.match(line)) for line in lines) >= 3:  # a lone odd line may be talk; several are a log
-        quoted = [was or bool(_LOG.match(line)) for was, line in zip(quoted, lines, strict=True)]
-    return quoted
-
-
-def _mark_middle(lines: Sequence[str], quoted: list[bool], head: int, tail: int) -> None:
-    """Mark all lines but the first and the last, as many as have so many characters."""
-    own = [at for at, was in enumerate(quoted) if not was]
-    before = dict(zip(own, accumulate(len(lines[at]) for at in own), strict=True))
-    for at in own:
-        quoted[at] = before[at] > head and before[own[-1]] - before[at] + len(lines[at]) > tail
+    logged = [bool(_LOG.match(line)) for line in lines]
+    # A lone odd line may be a message; several are a log.
+    return [was or log for was, log in zip(quoted, logged, strict=True)] if sum(logged) >= 3 else quoted
 
 
 def _mark_documents(lines: Sequence[str], quoted: list[bool]) -> None:
@@ -241,73 +219,57 @@ def _mark_documents(lines: Sequence[str], quoted: list[bool]) -> None:
     if (begin := _document(lines, quoted)) is not None:
         _quote_from(begin, lines, quoted)
     for first, last in _paragraphs(lines, quoted):
-        block = range(first, last)
-        own = [lines[at] for at in block]
-        if any(map(_OUTPUT.match, own)):
-            begin = next(at for at in block if _OUTPUT.match(lines[at]))
-            quoted[begin:last] = [True] * (last - begin)
-        if sum(bool(_CODE.match(line)) for line in own) >= 2:
-            begin = next(at for at in block if _CODE.match(lines[at]))
-            quoted[begin:last] = [True] * (last - begin)
-        if yaml := _YAML.search(paragraph := "\n".join(own)):
-            begin = first + paragraph.count("\n", 0, yaml.start())
-            quoted[begin:last] = [True] * (last - begin)
-        for at in _chat(lines, block):
-            quoted[at] = True
+        own = lines[first:last]
+        yaml = _YAML.search("\n".join(own))
+        named = {
+            at: match["who"].rstrip("0123456789 ").lower()
+            for at, line in enumerate(own)
+            if (match := _SPEAKER.match(line))
+        }
+        stamped = sum(bool(_STAMPED.match(own[at])) for at in named)
+        names = set(named.values())
+        chat = (
+            stamped >= 2 or (len(named) >= 3 and len(named) > len(names) > 1) or (len(named) >= 2 and names <= _ROLES)
+        )
+        code = [at for at, line in enumerate(own) if _CODE.match(line)]
+        begins = [at for at, line in enumerate(own) if _OUTPUT.match(line)][:1]
+        begins += code[:1] if len(code) >= 2 else []
+        begins += [yaml.string.count("\n", 0, yaml.start())] if yaml else []
+        begins += [min(named)] if chat else []  # people other than the speaker talk with each other
+        if begins:
+            quoted[first + min(begins) : last] = [True] * (last - first - min(begins))
     if any(map(_DIFF.match, lines)):
         for at, line in enumerate(lines):
             quoted[at] |= bool(_DIFF.match(line) or _CHANGED.match(line) or line.startswith("Date:"))
 
 
-def _chat(lines: Sequence[str], block: range) -> list[int]:
-    """The lines of a paragraph in which people other than the speaker talk with each other."""
-    named = {at: found["who"].rstrip("0123456789 ").lower() for at in block if (found := _SPEAKER.match(lines[at]))}
-    stamped = [at for at in named if _STAMPED.match(lines[at])]
-    again = len(named) > len(set(named.values())) > 1
-    if len(stamped) >= 2 or (len(named) >= 3 and again) or (len(named) >= 2 and set(named.values()) <= _ROLES):
-        return list(range(min(named), block.stop))
-    return []
-
-
 def _document(lines: Sequence[str], quoted: Sequence[bool]) -> int | None:
     """Where a mail, a page, a manual, minutes or terms begin that the message holds."""
     free = [at for at, was in enumerate(quoted) if not was and lines[at].strip()]
-    if envelope := next((at for at in free if _ENVELOPE.match(lines[at])), None):
+    if (envelope := next((at for at in free if _ENVELOPE.match(lines[at])), None)) is not None:
         return envelope
-    if free and _ENVELOPE.match(lines[free[0]]):
-        return free[0]
     for pattern, count in ((_HEADER, 2), (_CHAPTER, 1), (_BADGE, 1), (_CLAUSE, 2), (_RECORD, 2), (_SENDER, 2)):
         met = [at for at in free if pattern.match(lines[at])]
         if len(met) >= count:
             titles = [at for at in free if at <= met[0] and lines[at].startswith("# ")]
             return (titles or met)[0]
-    if (page := next((at for at in free if _PAGE.search(lines[at])), None)) is not None and len(free) >= 4:
-        return _behind_lead_in(lines, quoted, page)
+    page = next((at for at in free if _PAGE.search(lines[at])), None)
+    if page is not None and len(free) >= 4:  # it begins behind a short first paragraph that asks, else with the message
+        (first, last), *others = _paragraphs(lines, quoted)
+        return others[0][0] if others and last <= page and _asks(" ".join(lines[first:last])) else first
     greeting = next((at for at in free if _GREETING.match(lines[at]) or _TO_MANY.match(lines[at])), None)
-    if greeting is not None and (_TO_MANY.match(lines[greeting]) or _is_signed(lines[greeting:])):
-        return greeting
+    if greeting is not None:
+        # A letter of some lines ends with good wishes and a name; a short message that greets and signs is its writer's own.
+        said = [line.strip() for line in lines[greeting:] if line.strip()]
+        signed = (
+            at
+            for at, (wishes, name) in enumerate(pairwise(said))
+            if _SIGN_OFF.match(wishes) and len(name) <= 40 and name[-1] not in ".?!。"
+        )
+        if _TO_MANY.match(lines[greeting]) or next(signed, 0) >= _LETTER:
+            return greeting
     version = next((at for at in free if _VERSION.match(lines[at])), None)
-    return version if version is not None and len([at for at in free if at > version]) >= 2 else None
-
-
-_LETTER = 3  # lines from the greeting to the good wishes
-
-
-def _is_signed(lines: Sequence[str]) -> bool:
-    """Whether a letter of some lines ends with good wishes and a name; a short message that greets and signs is its writer's own."""
-    said = [line.strip() for line in lines if line.strip()]
-    signed = (
-        at
-        for at, (one, name) in enumerate(pairwise(said))
-        if _SIGN_OFF.match(one) and len(name) <= 40 and name[-1] not in ".?!。"
-    )
-    return next(signed, 0) >= _LETTER
-
-
-def _behind_lead_in(lines: Sequence[str], quoted: Sequence[bool], at: int) -> int:
-    """The beginning of a page that one of its lines gives away: behind a short first paragraph that asks, else all of it."""
-    first, *others = _paragraphs(lines, quoted)
-    return others[0][0] if others and first[1] <= at and _asks(" ".join(lines[first[0] : first[1]])) else first[0]
+    return version if version is not None and sum(at > version for at in free) >= 2 else None
 
 
 def _mark_announced(lines: Sequence[str], quoted: list[bool]) -> None:
@@ -321,9 +283,10 @@ def _mark_announced(lines: Sequence[str], quoted: list[bool]) -> None:
         if number + 1 == len(blocks) or blocks[number + 1][0] != last + 1:
             continue
         begin = blocks[number + 1][0]
-        if announcing is not None or (_WORK_ON.search(text) and _asks(text)):
-            return _quote_from(begin, lines, quoted)
-        if number == 0 and _asks(text) and _is_passage("\n".join(lines[begin:])):
+        following = "\n".join(lines[begin:])
+        # More than the sentence by which one goes on after a question.
+        passage = number == 0 and _width(following) >= 60 and len(_STOP.split(following.strip())) > 1
+        if announcing is not None or ((passage or _WORK_ON.search(text)) and _asks(text)):
             return _quote_from(begin, lines, quoted)
     closing = " ".join(lines[slice(*blocks[-1])]) if len(blocks) > 1 else ""
     if (
@@ -349,11 +312,6 @@ def _asks(paragraph: str) -> bool:
     return bool(_WORK_ON.search(paragraph) or (_DEICTIC.search(paragraph) and _ASKS.search(paragraph)))
 
 
-def _is_passage(text: str) -> bool:
-    """Whether a text is more than the sentence by which one goes on after a question."""
-    return _width(text) >= 60 and len(_STOP.split(text.strip())) > 1
-
-
 def _width(text: str) -> int:
     return sum(2 if character > "\u2e80" else 1 for character in text)
 
@@ -361,62 +319,51 @@ def _width(text: str) -> int:
 def _quote_from(begin: int, lines: Sequence[str], quoted: list[bool]) -> None:
     """Mark everything from a line on but a closing remark; where what follows is set apart already, that is all there is."""
     following = next((at for at in range(begin, len(lines)) if lines[at].strip()), None)
-    if following is None or (quoted[following] and following >= begin and _set_apart_block(lines[following])):
+    if following is None or _width(" ".join(lines[begin:])) < _LEAST:
         return
-    if _width(" ".join(lines[begin:])) < _LEAST:
+    if quoted[following] and any(mark.match(lines[following]) for mark in (_BLOCK_QUOTE, _FENCE, _OPENS)):
         return
     blocks = [block for block in _paragraphs(lines, quoted) if block[1] > begin]
     end = len(lines)
-    if len(blocks) > 1 or (blocks and blocks[0][0] > begin):
+    if blocks:
         first, last = blocks[-1]
         closing = " ".join(lines[first:last]).strip()
         if first > begin and len(closing) <= _LEAD_IN and _REMARK.search(closing) and not _PAGE.search(closing):
             end = first
-    if (
-        end == len(lines) and blocks and blocks[-1][1] - blocks[-1][0] > 1
-    ):  # a last line of its own may be the remark, too
-        last_line = blocks[-1][1] - 1
-        if last_line > begin and _REMARK.search(lines[last_line]) and len(lines[last_line]) <= _LEAD_IN:
-            end = last_line
+        elif (
+            last - first > 1
+            and last - 1 > begin
+            and _REMARK.search(lines[last - 1])
+            and len(lines[last - 1]) <= _LEAD_IN
+        ):
+            end = last - 1  # a last line of its own may be the remark, too
     quoted[begin:end] = [True] * (end - begin)
-
-
-def _set_apart_block(line: str) -> bool:
-    return bool(_BLOCK_QUOTE.match(line) or _FENCE.match(line) or _OPENS.match(line))
 
 
 def _paragraphs(lines: Sequence[str], quoted: Sequence[bool]) -> Iterator[tuple[int, int]]:
     """First line and end of each run of own lines between blank or quoted ones."""
-    start: int | None = None
-    for at in range(len(lines) + 1):
-        inside = at < len(lines) and not quoted[at] and bool(lines[at].strip())
-        if inside and start is None:
-            start = at
-        elif not inside and start is not None:
-            yield start, at
-            start = None
+    inside = [not was and bool(line.strip()) for line, was in zip(lines, quoted, strict=True)]
+    for is_inside, run in groupby(range(len(lines)), inside.__getitem__):
+        if is_inside:
+            places = list(run)
+            yield places[0], places[-1] + 1
 
 
 # Reported speech
 
-_TEXT_NOUN = re.compile(rf"\b{_TEXTS}\b|{_TEXTS_CHINESE}", re.IGNORECASE)
+_TEXT_NOUN = re.compile(rf"(?i)\b{_TEXTS}\b|{_TEXTS_CHINESE}")
 _SAYS = re.compile(
-    r"(?<![\w'’.#()/-])(?P<who>[\w'’.#()/-]{1,40})(?: (?:also|just|always|once|even|still|clearly|now|used to|has|have|had|is|was))*"
-    r" (?:says?|said|states?|stated|writes?|wrote|claims?|claimed|insists?|insisted|told (?:me|us)|tells (?:me|us)|commented|replied|answered|announced)\b(?! \w+ (?:it|them)\b)",
-    re.IGNORECASE,
+    r"(?i)(?<![\w'’.#()/-])(?P<who>[\w'’.#()/-]{1,40})(?: (?:also|just|always|once|even|still|clearly|now|used to|has|have|had|is|was))*"
+    r" (?:says?|said|states?|stated|writes?|wrote|claims?|claimed|insists?|insisted|told (?:me|us)|tells (?:me|us)|commented|replied|answered|announced)\b(?! \w+ (?:it|them)\b)"
 )
 _WANTS = re.compile(
-    r"\b(?:the|this|that|their|its) (?:[\w-]+ ){0,2}?(?:readme|docs?|documentation|wiki|manual|handbook|guide|runbook|pages?|web ?site|article|tutorial|ticket|contributing|issue|paper)(?:\.\w+)?"
-    r" (?:also )?(?:wants?|requires?|recommends?|suggests?|advises?|mentions?|explains?|asks?|demands?|tells?)\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:the|this|that|their|its) (?:[\w-]+ ){0,2}?(?:readme|docs?|documentation|wiki|manual|handbook|guide|runbook|pages?|web ?site|article|tutorial|ticket|contributing|issue|paper)(?:\.\w+)?"
+    r" (?:also )?(?:wants?|requires?|recommends?|suggests?|advises?|mentions?|explains?|asks?|demands?|tells?)\b"
 )
-_ACCORDING = re.compile(
-    r"\baccording to (?!(?:me|us|our|my)\b)|\bapparently\b|\bsupposedly\b|\ballegedly\b", re.IGNORECASE
-)
+_ACCORDING = re.compile(r"(?i)\baccording to (?!(?:me|us|our|my)\b)|\bapparently\b|\bsupposedly\b|\ballegedly\b")
 _LABELLED = re.compile(
-    rf"(?:{_A_TEXT})[^.!?,:：\n]{{0,50}}[:：](?=\s|\Z|[\"“«])|(?:{_A_TEXT_CHINESE})[^。！？\n]{{0,14}}[:：]|(?:下面|以下)是[^。！？\n]{{0,24}}[:：]"
-    r"|\b(?:I|we)(?:'m| am| just)? (?:get|got|getting|see|saw|read|found|received)\b[^.!?:\n]{0,40}:(?=\s)|(?:收到|看到|读到|弹出|提示)[^。！？\n]{0,10}[:：]",
-    re.IGNORECASE,
+    rf"(?i)(?:{_A_TEXT})[^.!?,:：\n]{{0,50}}[:：](?=\s|\Z|[\"“«])|(?:{_A_TEXT_CHINESE})[^。！？\n]{{0,14}}[:：]|(?:下面|以下)是[^。！？\n]{{0,24}}[:：]"
+    r"|\b(?:I|we)(?:'m| am| just)? (?:get|got|getting|see|saw|read|found|received)\b[^.!?:\n]{0,40}:(?=\s)|(?:收到|看到|读到|弹出|提示)[^。！？\n]{0,10}[:：]"
 )
 # Before these verbs: the speaker, or no one.
 _FIRST = frozenset(
@@ -427,8 +374,7 @@ _CHINESE = re.compile(
     r"|(?:网上|人家|别人|老板|同事|客户|领导|运维|[他她])们?[^，。我]{0,4}说|(?<![我们你咱是如该以理来话再先么])说\s*[:：]|(?:写道|写着|表示|回答的?|回复的?|发来的|声称)\s*[:：]"
 )
 _TURNS = re.compile(
-    r"[,;.–—-]?\s*\b(?:but|however|so|yet|still)\b,?\s+(?=(?:for (?:us|me),? )?(?:we|we're|we've|I|I'm|our|my|let's|us|please|here)\b)|(?:但是?|不过|然而|所以|可是)[，,]?(?=我|咱|请|这里)",
-    re.IGNORECASE,
+    r"(?i)[,;.–—-]?\s*\b(?:but|however|so|yet|still)\b,?\s+(?=(?:for (?:us|me),? )?(?:we|we're|we've|I|I'm|our|my|let's|us|please|here)\b)|(?:但是?|不过|然而|所以|可是)[，,]?(?=我|咱|请|这里)"
 )
 _QUOTATION = re.compile(
     r"\"([^\"\n]{1,2000})\"|“([^”\n]{1,2000})”|「([^」\n]{1,2000})」|«([^»\n]{1,2000})»|„([^“”\n]{1,2000})[“”]"
@@ -437,15 +383,14 @@ _CODE_SPAN = re.compile(r"`[^`\n]{1,500}`")
 _COLON = re.compile(r"[:：]\s*(?=\S)")
 _STOP = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\s[–—-]\s|\n+")
 _DEMANDS = re.compile(
-    r"\b(?:always|never|must|mustn't|should|shall|shouldn't|have to|has to|need(?:s|ed)? to|make sure|ensure|do not|don't|from now on|prefers?|recommend\w*|required?|mandatory|remember"
+    r"(?i)\b(?:always|never|must|mustn't|should|shall|shouldn't|have to|has to|need(?:s|ed)? to|make sure|ensure|do not|don't|from now on|prefers?|recommend\w*|required?|mandatory|remember"
     r"|only|every(?:body|one)?|all|no longer|any more|forever|not allowed|forbidden|by default|best practice|want(?:s|ed)?)\b"
     r"|\A\W*(?:use|run|install|set|add|avoid|keep|call|send|store|put|write|enable|disable|switch|approve|trust|save)\b"
-    r"|必须|务必|一律|总是|始终|永远|从不|从来|不要|不得|不许|禁止|严禁|应该|应当|须|请|建议|推荐|以后|今后|统一|只能|只用|只从|记住|牢记|别|偏好|喜欢|所有|每(?:次|天|周|个)",
-    re.IGNORECASE,
+    r"|必须|务必|一律|总是|始终|永远|从不|从来|不要|不得|不许|禁止|严禁|应该|应当|须|请|建议|推荐|以后|今后|统一|只能|只用|只从|记住|牢记|别|偏好|喜欢|所有|每(?:次|天|周|个)"
 )
 
 
-AGENT = re.compile(r"\A(?:Agent|Assistant|助手|代理)\s*[：:]\s*", re.IGNORECASE)
+AGENT = re.compile(r"(?i)\A(?:Agent|Assistant|助手|代理)\s*[：:]\s*")
 OUTCOME = re.compile(r"(?<!\s)\s+(?:→|->|=>)\s+")
 
 
@@ -455,16 +400,20 @@ def demands(text: str) -> bool:
 
 
 def reports(sentence: str) -> bool:
-    """Whether a sentence tells what somebody else, or a text, says."""
-    return _reporting(sentence) or _is_quotation(sentence)
+    """Whether a sentence tells what somebody else, or a text, says, or demands something in quotation marks alone."""
+    if _reporting(sentence):
+        return True
+    quotes = (text for match in _QUOTATION.finditer(sentence) for text in match.groups() if text)
+    long = (text for text in quotes if len(text.split()) >= 5 or sum(char > "\u2e80" for char in text) >= 8)
+    return any(map(demands, long)) and not demands(_QUOTATION.sub(" ", sentence))
 
 
 def is_rule_of_others(line: str, *, by_agent: bool = False) -> bool:
     """Whether a line of a log says how something is to be done without its being the owner's word: an agent's, or a report."""
     said, *outcomes = OUTCOME.split(AGENT.sub("", line))
     by_agent = by_agent or AGENT.match(line) is not None
-    found = [(one, by_agent) for one in sentences(said)] + [(one, True) for text in outcomes for one in sentences(text)]
-    others = [agents or not own_part(one) for one, agents in found if demands(one) or (agents and reports(one))]
+    told = [(one, by_agent) for one in sentences(said)] + [(one, True) for text in outcomes for one in sentences(text)]
+    others = [agents or not own_part(one) for one, agents in told if demands(one) or (agents and reports(one))]
     return bool(others) and all(others)
 
 
@@ -485,20 +434,10 @@ def _reporting(sentence: str) -> bool:
     sentence = _CODE_SPAN.sub("`", sentence)
     if _ACCORDING.search(sentence) or _WANTS.search(sentence) or _CHINESE.search(sentence):
         return True
-    if any(found["who"].lower() not in _FIRST for found in _SAYS.finditer(sentence)):
+    if any(match["who"].lower() not in _FIRST for match in _SAYS.finditer(sentence)):
         return True
     lead, colon, rest = sentence.replace("：", ":").partition(":")
     if colon and rest.strip() and _WORK_ON.search(lead) and not demands(lead):
         return True  # "translate to German: I never …"
     labelled = _LABELLED.search(sentence)
     return labelled is not None and not _OWN_LIST.search(sentence[: labelled.end()])
-
-
-def _is_quotation(sentence: str) -> bool:
-    """Whether what a sentence demands stands in quotation marks alone."""
-    inner = [text for found in _QUOTATION.finditer(sentence) for text in found.groups() if text and _is_sentence(text)]
-    return bool(inner) and any(map(demands, inner)) and not demands(_QUOTATION.sub(" ", sentence))
-
-
-def _is_sentence(text: str) -> bool:
-    return len(text.split()) >= 5 or sum(character > "\u2e80" for character in text) >= 8

@@ -3,39 +3,33 @@
 from __future__ import annotations
 
 import re
-from functools import cache
+from collections.abc import Iterator
 
 _FENCE = re.compile(r"(?ms)^[ \t]*(```|~~~).*?(?:^[ \t]*\1[^\n]*$|\Z)")
 _LINE = re.compile(r"\n+")
 _MARKER = re.compile(r"\A\s*(?:[-*+•·]|\d{1,2}[.)、]|[（(]\d{1,2}[)）])\s+")
 _ABBREVIATION = re.compile(
-    r"(?:\b(?:e\.g|i\.e|etc|vs|mr|mrs|ms|dr|prof|approx|no|fig|st|jr|sr|inc|ltd|co|dept|est|min|max|resp|cf|a\.m|p\.m)"
-    r"|\b[A-Za-z]|\d)\.\Z",
-    re.IGNORECASE,
+    r"(?i)(?:\b(?:e\.g|i\.e|etc|vs|mr|mrs|ms|dr|prof|approx|no|fig|st|jr|sr|inc|ltd|co|dept|est|min|max|resp|cf|a\.m|p\.m)"
+    r"|\b[A-Za-z]|\d)\.\Z"
 )
 _LONGEST_ABBREVIATION = 12  # characters, with what stands before it
 _OPEN, _CLOSE = "([{（【「『“《", ")]}）】」』”》"
 
 
-@cache
-def _end() -> re.Pattern[str]:
-    return re.compile(
-        r"[。！？；…]+[”’」』）)】》\"']*|(?<![.!?])[.!?]+[\"'”’)\]]*(?=\s|\Z|[\u4e00-\u9fff])|;(?=[\s\u4e00-\u9fff])"
-    )
+_END = re.compile(
+    r"[。！？；…]+[”’」』）)】》\"']*|(?<![.!?])[.!?]+[\"'”’)\]]*(?=\s|\Z|[\u4e00-\u9fff])|;(?=[\s\u4e00-\u9fff])"
+)
 
 
 def sentences(text: str) -> list[str]:
     """The sentences of a message, in order; code blocks are left out. Lines end sentences too."""
-    found: list[str] = []
-    for line in _LINE.split(_FENCE.sub("\n", text)):
-        found += _of_line(_MARKER.sub("", line.strip()))
-    return found
+    lines = (_MARKER.sub("", line.strip()) for line in _LINE.split(_FENCE.sub("\n", text)))
+    return [sentence for line in lines for sentence in _of_line(line) if any(map(str.isalnum, sentence))]
 
 
-def _of_line(line: str) -> list[str]:
-    found: list[str] = []
+def _of_line(line: str) -> Iterator[str]:
     start = seen = ticks = depth = 0
-    for match in _end().finditer(line):
+    for match in _END.finditer(line):
         end = match.end()
         part = line[seen:end]  # what is new since the last stop: each character is counted once
         seen = end
@@ -43,12 +37,10 @@ def _of_line(line: str) -> list[str]:
         depth += sum(map(part.count, _OPEN)) - sum(map(part.count, _CLOSE))
         # While a backtick or a bracket is open, the stop belongs to what is inside.
         inside = ticks % 2 == 1 or (depth > 0 and end - start < 300)
-        if inside or (match[0] == "." and _ends_an_abbreviation(line, start, end)):
-            continue
-        found.append(line[start:end].strip())
-        start, ticks, depth = end, 0, 0
-    found.append(line[start:].strip())
-    return [one for one in found if any(character.isalnum() for character in one)]
+        if not inside and not (match[0] == "." and _ends_an_abbreviation(line, start, end)):
+            yield line[start:end].strip()
+            start, ticks, depth = end, 0, 0
+    yield line[start:].strip()
 
 
 def _ends_an_abbreviation(line: str, start: int, end: int) -> bool:

@@ -23,7 +23,7 @@ LABELS = (
 _LABEL = re.compile(r"\[([A-Z]{4,6}|决策|发现|偏好|任务|Decision|Discovery|Preference|Task)\]\s*")
 _PROJECT = re.compile(r"project:\s*([^\s|*][^|]*)")
 _TAG = re.compile(r"(?:^|(?<=\s))#([^\W\d_][\w/-]*)")
-_TAG_LINE = re.compile(r"^(?:Tags|标签)[:\uff1a][ \t]*(.+)$", re.MULTILINE | re.IGNORECASE)
+_TAG_LINE = re.compile(r"(?im)^(?:Tags|标签)[:\uff1a][ \t]*(.+)$")
 _MARKER = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s+(?:\[[ xX]\]\s+)?")
 
 

@@ -12,14 +12,12 @@ from typing import Any
 CJK = "\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
 
 
-@cache
-def _cjk() -> re.Pattern[str]:
-    return re.compile(f"[{CJK}]")
+_CJK = re.compile(f"[{CJK}]")
 
 
 def cjk_count(text: str) -> int:
     """How many characters are Han, kana or hangul."""
-    return 0 if text.isascii() else len(_cjk().findall(text))
+    return 0 if text.isascii() else len(_CJK.findall(text))
 
 
 def language_of(text: str) -> str:
@@ -56,20 +54,9 @@ STOP_HAN = frozenset(
 )
 
 
-@cache
-def _runs() -> re.Pattern[str]:
-    # A number with inner separators stays together (2026-02-10, v3.11.7); an apostrophe joins a word (don't, l'eau).
-    return re.compile(rf"[{CJK}]+|[vV]?\d+(?:[.:,/-]\d+)+|[^\W{CJK}]+(?:['’][^\W\d_{CJK}]+)?")
-
-
-@cache
-def _camel() -> re.Pattern[str]:
-    return re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\dA-Za-z_]+")
-
-
-@cache
-def _separators() -> re.Pattern[str]:
-    return re.compile(r"[.:,/-]")
+# A number with inner separators stays together (2026-02-10, v3.11.7); an apostrophe joins a word (don't, l'eau).
+_RUN = re.compile(rf"[{CJK}]+|[vV]?\d+(?:[.:,/-]\d+)+|[^\W{CJK}]+(?:['’][^\W\d_{CJK}]+)?")
+_CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\dA-Za-z_]+")
 
 
 @cache
@@ -95,7 +82,7 @@ def _word(run: str) -> tuple[str, ...]:
     lower = _fold(bare)
     if lower.isalpha() and (bare.islower() or bare.isupper() or bare.istitle() or not bare.isascii()):
         return (_stem(lower[:_LONGEST]),)
-    parts = [_stem(_fold(part)[:_LONGEST]) for part in _camel().findall(bare)]
+    parts = [_stem(_fold(part)[:_LONGEST]) for part in _CAMEL.findall(bare)]
     whole = lower.strip("_").replace("'", "")[:_LONGEST]
     if len(parts) < 2 or len(parts) > _MOST_PARTS:
         return (_stem(whole),) if whole else ()
@@ -104,7 +91,7 @@ def _word(run: str) -> tuple[str, ...]:
 
 def _number(run: str) -> list[str]:
     """A version, date or time whole and in parts; a longer chain of numbers is a table row, of which the parts are enough."""
-    parts = [part[:_LONGEST] for part in _separators().split(run.lstrip("vV"))]
+    parts = [part[:_LONGEST] for part in re.split(r"[.:,/-]", run.lstrip("vV"))]
     return ["_".join(parts)[:_LONGEST], *parts] if len(parts) <= _MOST_PARTS else parts
 
 
@@ -120,24 +107,16 @@ def tokens(text: str) -> list[str]:
     """The search tokens of a text, in order, with repeats."""
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text)
-    found: list[str] = []
-    for run in _runs().findall(text):
-        first = run[0]
-        if first < "\u3005" or not _is_cjk(first):
-            if run[-1].isdigit() and not run.isalnum() and "_" not in run:
-                found += _number(run)
-            else:
-                found += _word(run if len(run) <= _BLOB else run[:_BLOB])
+    result: list[str] = []
+    for run in _RUN.findall(text):
+        if run[0] >= "\u3005" and _CJK.match(run):
+            result += run
+            result += [run[i : i + 2] for i in range(len(run) - 1)]
+        elif run[-1].isdigit() and not run.isalnum() and "_" not in run:
+            result += _number(run)
         else:
-            found += run
-            found += [run[i : i + 2] for i in range(len(run) - 1)]
-    return found
-
-
-@lru_cache(maxsize=16384)
-def _is_cjk(character: str) -> bool:
-
-    return bool(cjk_count(character))
+            result += _word(run if len(run) <= _BLOB else run[:_BLOB])
+    return result
 
 
 def query_tokens(text: str) -> list[str]:
