@@ -181,13 +181,6 @@ def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
         export_at(tmp_path / "gone.json")
 
 
-def test_a_conversation_longer_than_any_talk_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exports, "LONGEST", 4000)
-    monkeypatch.setattr(exports, "_BLOCK", 512)
-    data = json.dumps([CLAUDE, {**CLAUDE, "dump": 'x"\\{' * 9000}, CLAUDE]).encode()
-    assert len(talk(write(tmp_path / "conversations.json", data))) == 2
-
-
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),

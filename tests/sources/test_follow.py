@@ -11,7 +11,6 @@ import pytest
 from tests.sources.steps import NOON, line, lines, stamp, write
 
 from nacre.model.session import Kind, Message, Session, Speaker
-from nacre.sources import reading as line_module
 from nacre.sources.reading import Mark, Notes, Reading, follow, parse_time, time_field
 
 
@@ -53,16 +52,6 @@ def test_a_time_is_carried_to_entries_without_one(tmp_path: Path) -> None:
 
 def test_a_fact_that_is_noted_last_is_in_the_mark(tmp_path: Path) -> None:
     assert made(write(tmp_path / "x.jsonl", line({"text": "a"}))).mark.facts["seen"]
-
-
-def test_a_line_longer_than_any_talk_is_passed_over_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(line_module, "LONGEST", 1000)
-    path = write(tmp_path / "x.jsonl", lines({"text": "a"}, {"text": "x" * 5000}, {"text": "b"}))
-    reading = made(path)
-    assert texts(reading) == ["a", "b"]
-    assert reading.unknown == 1
-    write(path, line({"text": "a"}) + b"x" * 5000)
-    assert not made(path).whole
 
 
 def test_blank_lines_do_not_keep_a_transcript_open(tmp_path: Path) -> None:

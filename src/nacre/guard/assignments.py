@@ -5,26 +5,8 @@ from __future__ import annotations
 import re
 from enum import IntEnum
 
+from nacre.guard import values
 from nacre.guard.finding import Finding, Findings, Rule, apply_rules, pattern, rule_rows
-from nacre.guard.values import (
-    DESCRIBING,
-    NOT_A_SECRET,
-    can_be_password,
-    can_be_token,
-    classes,
-    entropy,
-    is_basic,
-    is_hex,
-    is_identifier,
-    is_named_so,
-    is_one_case,
-    is_placeholder,
-    is_random,
-    is_reference,
-    is_uuid,
-    only_a_password,
-    only_a_token,
-)
 
 
 class Promise(IntEnum):
@@ -186,8 +168,8 @@ FALLBACK = r"[\w.]{0,40}(?:getenv|environ\.get|environ|env|ENV|fetch|get)\b[^\"'
 KINDS = {Promise.PASSWORD: "password", Promise.FOREIGN: "password", Promise.TOKEN: "secret", Promise.KEY: "key"}
 
 
-def assignments(line: str, lower: str, offset: int) -> Findings:
-    """Every named secret in one line; `offset` is where the line begins in the text."""
+def assignments(line: str, lower: str) -> Findings:
+    """Every named secret in one line."""
     reached = 0
     for match in pattern(NAME).finditer(lower):
         if match.start() < reached:
@@ -211,14 +193,16 @@ def assignments(line: str, lower: str, offset: int) -> Findings:
             if not span and strength is Promise.KEY and (link["verb"] or link["mark"] in {"是", "为"}):
                 # In "the key is x" only what mixes capital letters, small ones, digits or marks as no name of a column does.
                 begin, end, value = _quoted(line, link.end()) or _bare(line, link.end())
-                mixed = only_a_password(value) and classes(value) >= 3 and sum(map(str.isdigit, value)) >= 2
-                if mixed and len(value) >= 8 and "_" not in value and "/" not in value and can_be_token(value):
+                mixed = (
+                    values.only_a_password(value) and values.classes(value) >= 3 and sum(map(str.isdigit, value)) >= 2
+                )
+                if mixed and len(value) >= 8 and "_" not in value and "/" not in value and values.can_be_token(value):
                     span = begin, end
         if loose and not span and strength is not Promise.KEY:
             span = _loose_span(line, loose, core, extra, strength)
         if span:
             reached = span[1]
-            yield Finding(kind_of(core, strength), offset + span[0], offset + span[1])
+            yield Finding(kind_of(core, strength), span[0], span[1])
 
 
 def kind_of(core: str, strength: Promise) -> str:
@@ -251,7 +235,7 @@ def _value_span(line: str, place: int, core: str, strength: Promise, *, spoken: 
     place, end, value = _bare(line, place, in_query=in_query)
     if not accepts(value, core, strength, quoted=False, in_query=in_query):
         return None
-    if is_identifier(value) and strength is not Promise.TOKEN:
+    if values.is_identifier(value) and strength is not Promise.TOKEN:
         alone = strength is Promise.PASSWORD and _plain_word_is_a_password(line, place, end, core, spoken=spoken)
         return (place, end) if alone else None
     return place, end
@@ -268,19 +252,21 @@ def _loose_span(line: str, link: re.Match[str], core: str, extra: str, strength:
         value = _bare(line[begin : begin + 120], 0)[2].rstrip(")")
         end = begin + len(value)
     name = core.lower()
-    if is_placeholder(value) or pattern(r"^[A-Za-z_-]{2,20}[:=]").match(value):
+    if values.is_placeholder(value) or pattern(r"^[A-Za-z_-]{2,20}[:=]").match(value):
         return None
     if strength is Promise.TOKEN:
         # What an authenticator is set up with.
         seed = name in {"secret", "totp", "otp"} and pattern(r"^(?=.*[2-7])[A-Z2-7]{16,64}$").match(value)
-        made = random_groups(value) if pattern(GROUPS).match(value) else only_a_token(value)
+        made = random_groups(value) if pattern(GROUPS).match(value) else values.only_a_token(value)
         return (
-            (begin, end) if (made or seed or is_one_case(value)) and name not in {"otp", "jwt", "sk", "pat"} else None
+            (begin, end)
+            if (made or seed or values.is_one_case(value)) and name not in {"otp", "jwt", "sk", "pat"}
+            else None
         )
-    if not only_a_password(value) or not can_be_password(value, quoted=True) or is_named_so(value):
+    if not values.only_a_password(value) or not values.can_be_password(value, quoted=True) or values.is_named_so(value):
         return None
     # "pass" is also a verb, a ticket and a road: alone it takes what is too mixed for the number of a flight or a model.
-    mixed = classes(value) >= 3 or pattern(r"[a-z]{3}\d{2}|\d[a-z]{3}|[a-z]\d[a-z]").search(value)
+    mixed = values.classes(value) >= 3 or pattern(r"[a-z]{3}\d{2}|\d[a-z]{3}|[a-z]\d[a-z]").search(value)
     if name in {"passes", "passcodes"} or (name in {"pass", "pw", "clave"} and not extra and not mixed):
         return None
     return begin, end
@@ -291,7 +277,7 @@ def _quoted(line: str, place: int) -> tuple[int, int, str] | None:
     if (
         line[place : place + 1] == "{"
         and (braced := pattern(r"\{([^{}\s]{4,100})\}(?=;|$)").match(line, place))
-        and only_a_password(braced[1])
+        and values.only_a_password(braced[1])
     ):
         return braced.start(1), braced.end(1), braced[1]
     if line[place : place + 1] not in OPENING:
@@ -339,32 +325,34 @@ def accepts(value: str, core: str, strength: Promise, *, quoted: bool, in_query:
     """Whether the value is what its name promises."""
     name = core.lower()
     if strength is Promise.FOREIGN:
-        return only_a_password(value) and can_be_password(value, quoted=quoted)
+        return values.only_a_password(value) and values.can_be_password(value, quoted=quoted)
     if strength is Promise.PASSWORD:
-        return not (name in {"pass", "passes"} and value.isdigit()) and can_be_password(value, quoted=quoted)
+        return not (name in {"pass", "passes"} and value.isdigit()) and values.can_be_password(value, quoted=quoted)
     if strength is Promise.TOKEN:
-        return random_groups(value) if pattern(GROUPS).match(value) else can_be_token(value)
-    if name == "auth" and is_basic(value):
+        return random_groups(value) if pattern(GROUPS).match(value) else values.can_be_token(value)
+    if name == "auth" and values.is_basic(value):
         return True
-    if not can_be_token(value, least=16) or is_reference(value):
+    if not values.can_be_token(value, least=16) or values.is_reference(value):
         return False
     # KEY of a settings file may be hexadecimal; "key" in a sentence or a log may be anything's.
-    told = name not in {"key", "keys", "session", "signature", "sig"} or core in {"KEY", "KEYS"} or in_query
-    return is_random(value) or (told and ((is_hex(value) and entropy(value[:200]) > 3) or is_uuid(value)))
+    specific = name not in {"key", "keys", "session", "signature", "sig"} or core in {"KEY", "KEYS"} or in_query
+    return values.is_random(value) or (
+        specific and ((values.is_hex(value) and values.entropy(value[:200]) > 3) or values.is_uuid(value))
+    )
 
 
 def random_groups(value: str) -> bool:
     letters = value.replace("-", "")
-    return len(set(letters)) >= 10 and not letters.isalpha() and not is_placeholder(value)
+    return len(set(letters)) >= 10 and not letters.isalpha() and not values.is_placeholder(value)
 
 
 def _plain_word_is_a_password(line: str, place: int, end: int, core: str, *, spoken: bool) -> bool:
     """A bare word after "password" is the password itself only where no variable and no description can stand."""
     value = line[place:end]
-    if value.lower() in NOT_A_SECRET:
+    if value.lower() in values.NOT_A_SECRET:
         return False
     if (
-        classes(value) >= 2
+        values.classes(value) >= 2
         and pattern(r"[a-z][A-Z]|[A-Z]{2}[a-z]").search(value)
         and line[place - 1] in ":="
         and not spoken
@@ -374,7 +362,7 @@ def _plain_word_is_a_password(line: str, place: int, end: int, core: str, *, spo
     if len(core) < 5 and not (core.isupper() and line[place - 1] == "="):
         return False
     at_end = pattern(r"[.!。]?\s*(?:$|[,;。,](?:\s|$))|[\"')\]]{1,3}$").match(line, end)
-    plain = len(value) >= 5 and value.islower() and not pattern(DESCRIBING).match(value)
+    plain = len(value) >= 5 and value.islower() and not pattern(values.DESCRIBING).match(value)
     if spoken:
         return bool(at_end) and plain
     # NAME=word of a shell or settings file, "name: word" of a note.
@@ -403,50 +391,55 @@ LOGIN_PAIR = (
     r"[\"'][^\"'\n]{1,60}[\"']\s{0,2},\s{0,2}[bru]?[\"'](?P<quoted>[^\"'\n]{4,100})[\"']"
 )
 LOGINS = (
-    Rule("password", "", PGPASS, lambda value: not is_placeholder(value)),
-    Rule("password", "", CURL, lambda value: not is_placeholder(value)),
-    Rule("password", ",", LOGIN_PAIR, lambda value: only_a_password(value) and can_be_password(value, quoted=True)),
+    Rule("password", "", PGPASS, lambda value: not values.is_placeholder(value)),
+    Rule("password", "", CURL, lambda value: not values.is_placeholder(value)),
+    Rule(
+        "password",
+        ",",
+        LOGIN_PAIR,
+        lambda value: values.only_a_password(value) and values.can_be_password(value, quoted=True),
+    ),
 )
 
 
-def commands(line: str, lower: str, offset: int) -> Findings:
+def commands(line: str, lower: str) -> Findings:
     """Statements and long flags are read in lower case, short flags as written; values are taken from the line itself."""
     if line.count(":") >= 4 and len(line) < 400:
-        yield from apply_rules(LOGINS[:1], line, offset=offset)
+        yield from apply_rules(LOGINS[:1], line)
     if "curl" in lower or "wget" in lower or "http " in lower:
-        yield from apply_rules(LOGINS[1:2], line, offset=offset)
-    yield from apply_rules(LOGINS[2:], line, offset=offset)
+        yield from apply_rules(LOGINS[1:2], line)
+    yield from apply_rules(LOGINS[2:], line)
     for section in ("flag", "any-case", "command"):
         searched = line if section == "command" else lower
         for kind, hint, expression in rule_rows(section):
             for match in pattern(expression.replace("VALUE", QUOTED)).finditer(searched) if hint in lower else ():
                 begin, end = match.span(match.lastindex or 1)
                 value = line[begin:end]
-                fits = can_be_token(value) if kind == "token" else can_be_password(value, quoted=False)
+                fits = values.can_be_token(value) if kind == "token" else values.can_be_password(value, quoted=False)
                 # "the --password option" is no command.
-                named = section == "flag" and is_identifier(value) and line[begin - 1] == " "
+                named = section == "flag" and values.is_identifier(value) and line[begin - 1] == " "
                 if fits and not named and not value.startswith("-"):
-                    yield Finding(kind, offset + begin, offset + end)
+                    yield Finding(kind, begin, end)
     if "insert into" in lower:
-        yield from _inserted(line, lower, offset)
+        yield from _inserted(line, lower)
     certain = ("password" in lower or "identified" in lower) and pattern(STATEMENT).search(lower) is not None
     for expression in ((IDENTIFIED,) if "identified" in lower else ()) + ((IN_STATEMENT,) if certain else ()):
         for match in pattern(expression).finditer(lower):
             group = match.lastindex or 1
             value = line[match.start(group) : match.end(group)].rstrip(",")
             # Outside a certain statement a bare word is only a word.
-            bare = not certain and group == match.re.groups and is_identifier(value)
-            if not bare and value.lower() not in SQL_WORDS and not is_placeholder(value) and len(value) >= 3:
-                yield Finding("password", offset + match.start(group), offset + match.start(group) + len(value))
+            bare = not certain and group == match.re.groups and values.is_identifier(value)
+            if not bare and value.lower() not in SQL_WORDS and not values.is_placeholder(value) and len(value) >= 3:
+                yield Finding("password", match.start(group), match.start(group) + len(value))
 
 
-def _inserted(line: str, lower: str, offset: int) -> Findings:
+def _inserted(line: str, lower: str) -> Findings:
     """The value in the place of a password's column."""
     for match in pattern(INSERTED).finditer(lower):
         cells = pattern(r"'[^']*'|\"[^\"]*\"|[^,]+").finditer(line, *match.span("values"))
         for name, cell in zip(match["columns"].split(","), cells, strict=False):
             value = cell[0].strip(" '\"")
-            secret = pattern(r"pass|pwd|secret|token").search(name) and not is_identifier(value)
-            if secret and can_be_password(value, quoted=False):
-                start = offset + cell.start() + cell[0].index(value)
+            secret = pattern(r"pass|pwd|secret|token").search(name) and not values.is_identifier(value)
+            if secret and values.can_be_password(value, quoted=False):
+                start = cell.start() + cell[0].index(value)
                 yield Finding("password", start, start + len(value))

@@ -46,8 +46,8 @@ MARK = r"\[redacted: [a-z0-9 -]{1,40}\]"
 def rule_rows(section: str) -> tuple[tuple[str, str, str], ...]:
     """The rows of a section of the rules that are kept as data."""
     lines = Path(__file__).with_name("rules.tsv").read_text(encoding="utf-8").splitlines()
-    rows = (line.split("\t") for line in lines if not line.startswith("#"))
-    return tuple((kind, hint, expression) for name, kind, hint, expression in rows if name == section)
+    rows = (line.split("\t") for line in lines if line.startswith(f"{section}\t"))
+    return tuple((kind, *pair) for _, kind, *rest in rows for pair in zip(rest[::2], rest[1::2], strict=True))
 
 
 class Rule(NamedTuple):
@@ -59,15 +59,15 @@ class Rule(NamedTuple):
     accepts: Callable[[str], bool] = lambda _: True
 
 
-def apply_rules(rules: Iterable[Rule], text: str, searched: str | None = None, offset: int = 0) -> Findings:
-    """What the rules find in a text, or in its lower-cased form of the same length, which starts at an offset of a larger one."""
+def apply_rules(rules: Iterable[Rule], text: str, searched: str | None = None) -> Findings:
+    """What the rules find in a text, or in its lower-cased form of the same length."""
     searched = text if searched is None else searched
     for kind, hint, expression, accepts in rules:
         if hint in searched:
             for match in pattern(expression).finditer(searched):
                 begin, end = match.span(match.lastindex or 0)
                 if accepts(text[begin:end]):
-                    yield Finding(kind, offset + begin, offset + end)
+                    yield Finding(kind, begin, end)
 
 
 @cache

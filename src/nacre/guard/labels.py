@@ -34,24 +34,24 @@ class Label:
 
 def _label(text: str) -> Label | None:
     """The last name of a secret in the text; none when it speaks of something else."""
-    found = None
+    label = None
     lower = text.lower() if len(text.lower()) == len(text) else text
     for match in pattern(NAME).finditer(lower):
         core = text[match.start() : match.end()]
         tail = pattern(TAIL).match(text, match.end())
         extra = tail.group().rstrip("-_") if tail else ""
         if tail_allows(core, extra) and (strength := promise(match, text)) is not None:
-            found = Label(kind_of(core, strength), strength, core, match.start(), match.end() + len(extra))
+            label = Label(kind_of(core, strength), strength, core, match.start(), match.end() + len(extra))
     for match in pattern(CODE_LABELS).finditer(lower):
-        found = Label("one-time code", Promise.TOKEN, match.group(), *match.span())
+        label = Label("one-time code", Promise.TOKEN, match.group(), *match.span())
     if not text.isascii():
         for match in pattern(KOREAN_NAME).finditer(text):
-            found = Label("password", Promise.FOREIGN, match.group(), *match.span())
+            label = Label("password", Promise.FOREIGN, match.group(), *match.span())
         for match in pattern(SCRIPT_NAME).finditer(text):
             kind = "one-time code" if match["code"] else "password" if match["password"] else "key"
             strength = Promise.TOKEN if match["token"] else Promise.FOREIGN
-            found = Label(kind, strength, match.group(), *match.span())
-    return found
+            label = Label(kind, strength, match.group(), *match.span())
+    return label
 
 
 def _stands_for(label: Label, value: str) -> bool:

@@ -27,16 +27,16 @@ def forbids_things(text: str) -> bool:
     if language_of(text) == "zh":
         asked = filter(None, map(pattern(_ZH_ASKED).search, pattern(_ZH_CLAUSE).findall(text)))
         return not any(_requests_zh(text)) and any(
-            _has(_ZH_THING, found.string)
-            or _has(_ZH_PERHAPS, found.string)
-            or not _has(_ZH_ONLY_WORDS, found["object"])
-            for found in asked
-            if not _has(_ZH_TALK, found["object"])
+            _has(_ZH_THING, match.string)
+            or _has(_ZH_PERHAPS, match.string)
+            or not _has(_ZH_ONLY_WORDS, match["object"])
+            for match in asked
+            if not _has(_ZH_TALK, match["object"])
         )
     return not any(_requests_en(text)) and any(
-        not found["none"] or _has(_EN_THING, sentence)
+        not match["none"] or _has(_EN_THING, sentence)
         for sentence in pattern(_EN_SENTENCE).findall(text)
-        for found in pattern(_EN_ASKED).finditer(sentence)
+        for match in pattern(_EN_ASKED).finditer(sentence)
     )
 
 
@@ -344,7 +344,7 @@ _ZH_TALK = (
     r"今[天晚][^，。]{0,6}(?:说|聊|讲)|(?:聊|说|讲|谈)的|病情|病历|体检|薪资|工资|体重|怀孕|离婚|感情|信仰"
 )
 _ZH_MEMORY = r"记忆|笔记|备忘|小本|本子|日记|画像|档案|任何(?:地方|记录|痕迹|备份)|哪里|长期记|你的(?:日志|记录|库|文件)|一个字|摘要"
-# Either the agent's or a program's: a thing unless the talk or somebody's affairs are meant.
+# Either the agent's or a program's: a thing unless the session or somebody's affairs are meant.
 _ZH_PERHAPS = r"更新日志|日志|总结|周报|日报|纪要|记录|摘要|档|复盘|用户|客户|照片|[A-Za-z]{2,}"
 _ZH_THING = (
     r"更新日志|日志|文件|请求|响应|返回|接口|内存|缓存|数据|字段|[张个]表|旧表|列名|索引|代码|仓库|分支|提交|配置|函数|变量|常量|字符串|浮点|构造|类里|模块|组件|模板|控制器|状态|视图|页面|登录页|表单|按钮|浏览器|前端|后端|客户端|服务(?!员)|服务器|进程|线程|循环|队列|会话|令牌|密钥|磁盘|分区|目录|"
@@ -408,11 +408,15 @@ def _is_asked_zh(match: re.Match[str], sentence: str, at: int) -> bool:
         return True
     if _has(_ZH_PERHAPS, about):
         return _has(r"^(?:任何)?(?:记录|痕迹)", meant)
-    told = _has(_ZH_TALK, sentence[:at])
+    personal_before = _has(_ZH_TALK, sentence[:at])
     if verb[0] in "记記":
-        return told or not _is_a_thing_zh(sentence[:at], personal=False)
-    # Without an object it is told by what stands around it: "不用存档，git 里都有".
-    return filler and not _is_a_thing_zh(sentence, personal=told) and (told or not _has(_ZH_PROGRAM, sentence))
+        return personal_before or not _is_a_thing_zh(sentence[:at], personal=False)
+    # Without an object it is clear from what stands around it: "不用存档，git 里都有".
+    return (
+        filler
+        and not _is_a_thing_zh(sentence, personal=personal_before)
+        and (personal_before or not _has(_ZH_PROGRAM, sentence))
+    )
 
 
 def _is_a_thing_zh(words: str, *, personal: bool) -> bool:

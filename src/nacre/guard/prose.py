@@ -4,25 +4,10 @@ from __future__ import annotations
 
 import re
 
+from nacre.guard import values
 from nacre.guard.assignments import GROUPS
 from nacre.guard.finding import Finding, Findings, Rule, any_of, apply_rules, pattern
 from nacre.guard.labels import CODE_LABELS, KOREAN_NAME, SCRIPT_NAME
-from nacre.guard.values import (
-    DESCRIBING,
-    FUNCTION_WORDS,
-    NOT_A_SECRET,
-    can_be_password,
-    can_be_token,
-    classes,
-    is_identifier,
-    is_made_up,
-    is_named_so,
-    is_one_case,
-    is_placeholder,
-    is_slug,
-    only_a_password,
-    only_a_token,
-)
 
 DIGITS = r"(\d{3}[- ]\d{3}|\d{4,10})"
 CODE_NAME = (
@@ -95,76 +80,76 @@ LATIN_CODES = (
 def _is_passphrase(value: str) -> bool:
     """Words that no sentence would put in a row."""
     words = pattern(r"[ -]").split(value)
-    return not FUNCTION_WORDS.intersection(words) and not pattern(DESCRIBING).match(words[0])
+    return not values.FUNCTION_WORDS.intersection(words) and not pattern(values.DESCRIBING).match(words[0])
 
 
 SEED_RULE = Rule(
     "one-time code seed",
     "",
     AUTHENTICATOR,
-    lambda value: bool(pattern("[2-7]").search(value)) and not is_made_up(value),
+    lambda value: bool(pattern("[2-7]").search(value)) and not values.is_made_up(value),
 )
 LATIN_RULE = Rule("one-time code", "", LATIN_CODES)
 PHRASES = (Rule("passphrase", "phrase", WORDS, _is_passphrase), Rule("seed phrase", "", SEED))
 
 
-def english(line: str, lower: str, offset: int) -> Findings:
+def english(line: str, lower: str) -> Findings:
     """What a sentence gives away; expressions run over the lower-cased line, values are taken from the line itself."""
     digits = pattern(r"\d").search(line) is not None
-    yield from apply_rules([SEED_RULE], line, offset=offset)
+    yield from apply_rules([SEED_RULE], line)
     for kind, expression in CODES if (digits and any_of(CODE_HINTS).search(lower)) or "app" in lower else ():
         for match in pattern(expression).finditer(lower):
             # A status, error or postal code is no secret.
             if not pattern(ORDINARY_CODE).search(lower[max(0, match.start() - 20) : match.start()]):
                 begin, end = match.span(match.lastindex or 1)
-                yield Finding(kind, offset + begin, offset + end)
+                yield Finding(kind, begin, end)
     if digits and any_of(LATIN_CODE_HINTS).search(lower):
-        yield from apply_rules([LATIN_RULE], lower, offset=offset)
+        yield from apply_rules([LATIN_RULE], lower)
     if "/" in line or ":" in line or "|" in line or " password " in lower or digits:
-        yield from _logins(line, lower, offset)
+        yield from _logins(line, lower)
     named = digits and ("pass" in lower or "pw" in lower or "answer" in lower)
     for expression in ((FROM_TO, NAMED_AFTER, ANSWER) if named else ()) + ((ENCRYPTED_WITH,) if digits else ()):
         for match in pattern(expression).finditer(lower):
             value = line[match.start("value") : match.end("value")].rstrip(".,;:?)")
-            mixed = classes(value) >= (3 if expression is ENCRYPTED_WITH else 2)
-            if mixed and only_a_password(value) and can_be_password(value, quoted=False):
-                yield Finding("password", offset + match.start("value"), offset + match.start("value") + len(value))
+            mixed = values.classes(value) >= (3 if expression is ENCRYPTED_WITH else 2)
+            if mixed and values.only_a_password(value) and values.can_be_password(value, quoted=False):
+                yield Finding("password", match.start("value"), match.start("value") + len(value))
     if "phrase" in lower or pattern("seed|recovery|mnemonic|wallet|助").search(lower):
-        yield from apply_rules(PHRASES, lower, offset=offset)
+        yield from apply_rules(PHRASES, lower)
 
 
-def _logins(line: str, lower: str, offset: int) -> Findings:
+def _logins(line: str, lower: str) -> Findings:
     """A password beside the name of its user."""
     announced = "log" in lower or "cred" in lower or "account" in lower or "sign" in lower
     for expression in (LOGIN, PAIR) if "/" in line or ":" in line else (LOGIN,):
         for match in pattern(expression).finditer(lower):
             start = match.start("value")
             value = line[start : match.end("value")].rstrip(".,;:?!)")
-            mixed = classes(value) >= 3 and not is_named_so(value)
-            if is_placeholder(value):
+            mixed = values.classes(value) >= 3 and not values.is_named_so(value)
+            if values.is_placeholder(value):
                 continue
             if expression is PAIR:
-                told = announced or (match["between"] == " / " and mixed)
-                told = told and only_a_password(value) and "@" not in value
+                is_secret = announced or (match["between"] == " / " and mixed)
+                is_secret = is_secret and values.only_a_password(value) and "@" not in value
             elif match["between"].strip() in {"", "and", "with", "using"}:
-                told = only_a_password(value) and mixed and len(value) <= 40 and "/" not in value
-                told = told and match["user"] not in NOT_A_SECRET
+                is_secret = values.only_a_password(value) and mixed and len(value) <= 40 and "/" not in value
+                is_secret = is_secret and match["user"] not in values.NOT_A_SECRET
             else:
-                told = _is_login(match["user"], value, line, start + len(value))
-            if told:
-                yield Finding("password", offset + start, offset + start + len(value))
+                is_secret = _is_login(match["user"], value, line, start + len(value))
+            if is_secret:
+                yield Finding("password", start, start + len(value))
 
 
 def _is_login(user: str, value: str, line: str, end: int) -> bool:
-    if user in NOT_A_SECRET - {"user"} or value.startswith(("/", "(")) or len(value) < 3:
+    if user in values.NOT_A_SECRET - {"user"} or value.startswith(("/", "(")) or len(value) < 3:
         return False
     address = value.lower().startswith(("http", "user", "admin/"))
-    known = user in USERS and (not value.isalpha() or _ends_clause(line, end)) and not address
-    if known and value.lower() not in NOT_A_SECRET | USERS - {"admin"}:
+    is_user = user in USERS and (not value.isalpha() or _ends_clause(line, end)) and not address
+    if is_user and value.lower() not in values.NOT_A_SECRET | USERS - {"admin"}:
         return True
-    if value.isdigit() and not known:
+    if value.isdigit() and not is_user:
         return False
-    return classes(value) >= 3 and len(value) >= 6 and "/" not in value and "@" not in value
+    return values.classes(value) >= 3 and len(value) >= 6 and "/" not in value and "@" not in value
 
 
 # Secrets told in passing, between commas, brackets or dashes: "the password for the printer, x, changes on Monday".
@@ -185,7 +170,7 @@ PRODUCT = (
 KINDS = {"password": "password", "number": "pin", "token": "token"}
 
 
-def apposition(line: str, lower: str, offset: int) -> Findings:
+def apposition(line: str, lower: str) -> Findings:
     """Values that follow a name and for whom it is, set apart from the rest of the sentence."""
     if not pattern("[,，(（–—-]").search(line):
         return
@@ -196,7 +181,7 @@ def apposition(line: str, lower: str, offset: int) -> Findings:
         # "for Windows11, Office365, and Teams" counts up.
         counts = pattern(r",\s(?:and|or)\s").match(lower, match.end()) and pattern(r"^[A-Za-z]+\d{1,3}$").match(value)
         if not counts and _stands_out(sort, value):
-            yield Finding(KINDS[sort], offset + start, offset + start + len(value))
+            yield Finding(KINDS[sort], start, start + len(value))
 
 
 def _sort_of(match: re.Match[str]) -> str:
@@ -209,15 +194,15 @@ def _stands_out(sort: str, value: str) -> bool:
     """Whether a value among other words can be nothing but a secret of this sort."""
     if value.isdigit():
         return sort != "token" and 4 <= len(value) <= 8 and not pattern(r"^(?:19|20)\d\d$").match(value)
-    if sort == "token" and (only_a_token(value) or is_one_case(value)):
+    if sort == "token" and (values.only_a_token(value) or values.is_one_case(value)):
         return True
-    if "/" in value or pattern(PRODUCT).match(value) or is_slug(value) or is_named_so(value):
+    if "/" in value or pattern(PRODUCT).match(value) or values.is_slug(value) or values.is_named_so(value):
         return False
-    if not (only_a_password(value) and can_be_password(value, quoted=True)):
+    if not (values.only_a_password(value) and values.can_be_password(value, quoted=True)):
         return False
     if sort == "token":
         return bool(pattern(r"[!#$%^*?&@+]").search(value) and pattern(r"\d").search(value))
-    return classes(value) >= 3 or len(value) >= 8
+    return values.classes(value) >= 3 or len(value) >= 8
 
 
 # Secrets that an earlier sentence asks for or announces: "what is the password?" "it's …", "the key is" and the value
@@ -293,11 +278,11 @@ def _answer(text: str, place: int, sort: str) -> Finding | None:
             return Finding(KINDS[sort], place + here, place + here + len(value))
     if match := pattern(r"[:：]\s{0,2}[\"'`*“「]{0,2}" + _VALUE).search(window, 1):
         value, start = match["value"].rstrip(".,;:?!)\"'`*"), place + match.start("value")
-        if (sort == "token" or not is_identifier(value)) and _can_answer(value, sort, window[match.end() :]):
+        if (sort == "token" or not values.is_identifier(value)) and _can_answer(value, sort, window[match.end() :]):
             return Finding(KINDS[sort], start, start + len(value))
     for match in pattern(_VALUE).finditer(window, here):
         value = match["value"].strip("\"'`*(").rstrip(".,;:?!)")
-        if not value.isdigit() and len(value) >= 8 and _stands_out(sort, value) and classes(value) >= 3:
+        if not value.isdigit() and len(value) >= 8 and _stands_out(sort, value) and values.classes(value) >= 3:
             start = place + window.index(value, match.start())
             return Finding(KINDS[sort], start, start + len(value))
     return None
@@ -310,12 +295,12 @@ def _can_answer(value: str, sort: str, after: str) -> bool:
     if sort == "token":
         alone = not after.strip(" .!\n") and len(value) >= 12 and value in (value.lower(), value.upper())
         letters = value.isalpha() and len(set(value)) > 8 and 3 * sum(c in "aeiouAEIOU" for c in value) < len(value)
-        return can_be_token(value) or (alone and letters) or bool(pattern(GROUPS).match(value))
-    if value.lower() in NOT_A_SECRET | _ACKNOWLEDGES or not can_be_password(value, quoted=True):
+        return values.can_be_token(value) or (alone and letters) or bool(pattern(GROUPS).match(value))
+    if value.lower() in values.NOT_A_SECRET | _ACKNOWLEDGES or not values.can_be_password(value, quoted=True):
         return False
-    if is_identifier(value):
+    if values.is_identifier(value):
         ends = pattern(r"[.!。\"'`*)]{0,3}\s*(?:$|[,，\n])").match(after)
-        plain = value.islower() and len(value) >= 5 and not pattern(DESCRIBING).match(value)
+        plain = value.islower() and len(value) >= 5 and not pattern(values.DESCRIBING).match(value)
         return sort == "password" and bool(ends) and plain
     # "I'll", "v2.4" and "2026-05-08" are answers too, and no passwords.
     return not pattern(r"^[A-Za-z]+['’][a-z]+$|^v?\d+(?:[.:/-]\d+)+\w*$").match(value)
@@ -345,12 +330,12 @@ SCRIPT_CODE_FIRST = (
 KOREAN = rf"(?:{KOREAN_NAME})[\"'`*]{{0,3}}\s?(?:[:=]|는|은|이|가|를|을)\s?[*`\"']{{0,3}}(?<=[\s\"'`])(?P<value>[!-~]{{4,100}})"
 
 
-def other_scripts(line: str, offset: int) -> Findings:
+def other_scripts(line: str) -> Findings:
     """What follows the name of a secret in another script."""
     for match in pattern(KOREAN).finditer(line):
         value = _cut(match["value"])
-        if can_be_password(value, quoted=True) and only_a_password(value):
-            yield Finding("password", offset + match.start("value"), offset + match.start("value") + len(value))
+        if values.can_be_password(value, quoted=True) and values.only_a_password(value):
+            yield Finding("password", match.start("value"), match.start("value") + len(value))
     for match in pattern(SCRIPT_NAME).finditer(line):
         link = pattern(SCRIPT_LINK).match(line, match.end())
         assert link is not None
@@ -364,8 +349,8 @@ def other_scripts(line: str, offset: int) -> Findings:
             start, value = start + pair.end(), value[pair.end() :]
         if length := _length(match, link["link"], line, start, value):
             kind = "one-time code" if match["code"] else "password" if match["password"] else "key"
-            yield Finding(kind, offset + start, offset + start + length)
-    yield from apply_rules([Rule("one-time code", "", SCRIPT_CODE_FIRST)], line, offset=offset)
+            yield Finding(kind, start, start + length)
+    yield from apply_rules([Rule("one-time code", "", SCRIPT_CODE_FIRST)], line)
 
 
 def _cut(value: str) -> str:
@@ -380,19 +365,19 @@ def _length(name: re.Match[str], link: str | None, line: str, start: int, value:
             return len(digits.group())
         fits = link and pattern(r"^(?=.*\d)[A-Za-z0-9]{4,8}$").match(value)
     elif name["token"]:
-        fits = can_be_token(value) and (link or len(value) >= 16)
+        fits = values.can_be_token(value) and (link or len(value) >= 16)
     elif name.group() in {"提取码", "提取碼", "访问码"}:
         fits = link and pattern(r"^[A-Za-z0-9]{4,8}$").match(value)
-    elif not can_be_password(value, quoted=True):
+    elif not values.can_be_password(value, quoted=True):
         fits = False
     elif not link and "\u0400" <= line[name.start()] < "\u0500":
         # Russian sets words apart by spaces, so the name of a thing may follow where a value would.
-        fits = only_a_password(value)
+        fits = values.only_a_password(value)
     else:
         ends = _ends_clause(line, start + len(value))
         number = value.isdigit() and (link or (len(value) in {6, 8} and ends))
         # Bitwarden, WeChat: a word with a capital letter.
-        mixed = classes(value) >= 2 and not pattern(r"^[A-Z]?[a-z]+(?:[A-Z][a-z]+)*$").match(value)
+        mixed = values.classes(value) >= 2 and not pattern(r"^[A-Z]?[a-z]+(?:[A-Z][a-z]+)*$").match(value)
         fits = mixed or number or (link and link not in {"用", "为", "は", "が", "を", "-", "–", "—"} and ends)
     return len(value) if fits else 0
 

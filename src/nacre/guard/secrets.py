@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from itertools import accumulate
+from itertools import accumulate, chain
 
 from nacre.errors import SecretRefused
 from nacre.guard.assignments import HINTS, assignments, commands
@@ -63,20 +63,20 @@ def _scan_lines(text: str, lower: str, named: set[int], spoken: set[int], foreig
         at = bisect_right(offsets, offset) - 1
         line, low = lines[at], lower[offset : offset + len(lines[at])]
         if offset in named:
-            yield from headers(line, low, offset)
-            yield from assignments(line, low, offset)
+            yield from _shifted(offset, headers(line, low), assignments(line, low))
             yield from pairs(text, line, offset)
         if offset in named or offset in spoken:
             for begin, end in _pieces(low):
-                piece = (line[begin:end], low[begin:end], offset + begin)
-                yield from commands(*piece)
-                yield from english(*piece)
-        yield from apposition(line, low, offset)
+                piece = (line[begin:end], low[begin:end])
+                yield from _shifted(offset + begin, commands(*piece), english(*piece))
+        yield from _shifted(offset, apposition(line, low), other_scripts(line) if offset in foreign else ())
         yield from answers(text, lower, offset, offset + len(line))
-        if offset in foreign:
-            yield from other_scripts(line, offset)
         yield from following(lines, at, offsets)
         yield from tables(lines, at, offsets)
+
+
+def _shifted(offset: int, *findings: Iterable[Finding]) -> Findings:
+    return (Finding(one.kind, offset + one.start, offset + one.end) for one in chain(*findings))
 
 
 def _pieces(lower: str) -> Iterator[tuple[int, int]]:
@@ -213,11 +213,8 @@ def redact_messages(messages: Sequence[Message]) -> list[Message]:
         # The end of the last message that asks for a secret or announces one, else of the last.
         tails = [earlier[-_CONTEXT:] + "\n" for earlier in reversed(texts[max(0, place - _AGO) : place]) if earlier]
         head = next((tail for tail in tails if awaits(tail)), tails[0] if tails else "")
-        late = [
-            Finding(finding.kind, finding.start - len(head), finding.end - len(head))
-            for finding in (redact(head + text).findings if head else ())
-            if finding.start >= len(head)
-        ]
+        asked = redact(head + text).findings if head else ()
+        late = list(_shifted(-len(head), (finding for finding in asked if finding.start >= len(head))))
         covered = all(any(one.start <= other.start and other.end <= one.end for one in own) for other in late)
         for finding in (*own, *late):
             value = text[finding.start : finding.end].strip()

@@ -7,18 +7,8 @@ import binascii
 import re
 from functools import cache
 
+from nacre.guard import values
 from nacre.guard.finding import LONG_RUN, Finding, Findings, Rule, apply_rules, pattern, rule_rows
-from nacre.guard.values import (
-    changes,
-    classes,
-    is_hex,
-    is_identifier,
-    is_made_up,
-    is_path,
-    is_placeholder,
-    is_random,
-    is_uuid,
-)
 
 # Ids that programs print all day: they look like keys and open nothing.
 KNOWN_IDS = frozenset(
@@ -52,7 +42,7 @@ def _beginnings() -> tuple[dict[str, list[tuple[str, str, str]]], list[tuple[str
 def tokens(text: str) -> Findings:
     """Every token of a known shape, and every lone run of characters that only a machine makes."""
     seed = pattern(r"^\s{0,8}([A-Z2-7]{16}|[A-Z2-7]{26}|[A-Z2-7]{32}|[A-Z2-7]{52})\s*$").match(text)
-    if seed and len(pattern("[2-7]").findall(seed[1])) >= 2 and not is_made_up(seed[1]):
+    if seed and len(pattern("[2-7]").findall(seed[1])) >= 2 and not values.is_made_up(seed[1]):
         yield Finding("one-time code seed", *seed.span(1))
     yield from apply_rules([JSON_WEB_TOKEN], text)
     beginnings, cut = _beginnings()
@@ -68,8 +58,10 @@ def tokens(text: str) -> Findings:
         ]
         # In names of files and folders a token follows other words.
         places += [at for at in range(start + 1, min(start + 60, end)) if text[at - 1] in "-_" and text[at].isalpha()]
-        known = (_token_at(text, place, row) for place in places for row in beginnings.get(text[place : place + 2], ()))
-        if finding := next(filter(None, known), None) or _unknown(text, start, end):
+        vendors = (
+            _token_at(text, place, row) for place in places for row in beginnings.get(text[place : place + 2], ())
+        )
+        if finding := next(filter(None, vendors), None) or _unknown(text, start, end):
             yield finding
     for row in cut:
         place = text.find(row[1])
@@ -84,7 +76,7 @@ def tokens(text: str) -> Findings:
         if pattern(sign).search(text):
             for match in pattern(r"(?<![A-Za-z0-9_/+-])(?:" + shape + r")(?![A-Za-z0-9_-])").finditer(text):
                 even = len(set(match[0][:20])) < 4 and not match[0].startswith("AAAA")
-                if not even and not is_made_up(match[0]):
+                if not even and not values.is_made_up(match[0]):
                     yield Finding(kind, *match.span())
     yield from apply_rules(ADDRESSES + tuple(Rule(*row, _is_address_key) for row in rule_rows("address")), text)
 
@@ -109,7 +101,7 @@ def _token_at(text: str, place: int, row: tuple[str, str, str]) -> Finding | Non
     if not text.startswith(prefix, place):
         return None
     match = pattern(rf"(?:{rest})(?![A-Za-z0-9])").match(text, place + len(prefix), place + LONGEST)
-    if not match or is_made_up(match[0]):
+    if not match or values.is_made_up(match[0]):
         return None
     end = match.end()
     # A token at the end of a sentence keeps its full stop out of the mark.
@@ -121,7 +113,7 @@ def _token_at(text: str, place: int, row: tuple[str, str, str]) -> Finding | Non
 def _unknown(text: str, start: int, end: int) -> Finding | None:
     """A token of a vendor we do not know: a short beginning and a random rest, or a random run that stands alone."""
     value = text[start:end]
-    if not 20 <= len(value) <= 300 or is_uuid(value) or is_made_up(value):
+    if not 20 <= len(value) <= 300 or values.is_uuid(value) or values.is_made_up(value):
         return None
     if value.startswith(PUBLISHABLE) or pattern(r"[_-]").split(value.lower(), maxsplit=1)[0] in KNOWN_IDS:
         return None
@@ -132,14 +124,16 @@ def _unknown(text: str, start: int, end: int) -> Finding | None:
     vendor = r"^([A-Za-z]{2,12}(?:[_-][a-z0-9]{1,8}){0,2})[_-]([A-Za-z0-9]{20,}|[A-Za-z0-9_-]{24,})$"
     if match := pattern(vendor).match(value):
         name, body = match.groups()
-        hexadecimal = is_hex(body) and len(body) >= 32 and "_" in value and name.islower()
+        hexadecimal = values.is_hex(body) and len(body) >= 32 and "_" in value and name.islower()
         return (
-            Finding("access token", start, end) if not is_made_up(body) and (is_random(body) or hexadecimal) else None
+            Finding("access token", start, end)
+            if not values.is_made_up(body) and (values.is_random(body) or hexadecimal)
+            else None
         )
     joints = value.count("-") + value.count("_")
     if (len(value) >= 32 and joints <= 4) or (len(value) >= 24 and not joints):
         padding = len(text[end : end + 2]) - len(text[end : end + 2].lstrip("="))  # belongs to the value
-        return Finding("key", start, end + padding) if is_random(value) else None
+        return Finding("key", start, end + padding) if values.is_random(value) else None
     return None
 
 
@@ -158,12 +152,12 @@ DATABASES = "postgres postgresql mysql mariadb mongodb redis rediss amqp amqps m
 
 
 def _is_real(value: str) -> bool:
-    return not is_placeholder(value)
+    return not values.is_placeholder(value)
 
 
 def _is_address_key(value: str) -> bool:
     """Not made up; a path of plain words joined by hyphens is a document's invention."""
-    return not is_made_up(value) and len(pattern(r"(?<![A-Za-z])[a-z]{2,}(?![A-Za-z0-9])").findall(value)) < 5
+    return not values.is_made_up(value) and len(pattern(r"(?<![A-Za-z])[a-z]{2,}(?![A-Za-z0-9])").findall(value)) < 5
 
 
 SIGNATURE = r"[?&, ](?:X-Amz-)?(?:Signature|Security-Token)=([A-Za-z0-9%+/=_-]{24,})"
@@ -181,7 +175,7 @@ AWS_SECRET = Rule(
     "aws secret",
     "",
     r"(?<![A-Za-z0-9+/=_.-])[A-Za-z0-9+/]{40}(?![A-Za-z0-9+/=_.-])",
-    lambda value: classes(value) >= 3 and changes(value) >= 0.4 and not is_made_up(value),
+    lambda value: values.classes(value) >= 3 and values.changes(value) >= 0.4 and not values.is_made_up(value),
 )
 LOGINS = (
     Rule(
@@ -330,32 +324,32 @@ UNKNOWN_SCHEME = Rule(
     "authorization",
     "authorization",
     r"\bauthorization[\"']?\s{0,2}[:=]\s{0,2}[\"']?[a-z][\w-]{2,30}\s{1,3}([a-z0-9._~+/%:=-]{16,4000})",
-    lambda value: bool(pattern(r"\d").search(value)) and _is_real(value) and not is_path(value),
+    lambda value: bool(pattern(r"\d").search(value)) and _is_real(value) and not values.is_path(value),
 )
 
 
-def headers(line: str, lower: str, offset: int) -> Findings:
+def headers(line: str, lower: str) -> Findings:
     """What Authorization and Cookie carry in one line."""
     if "auth" in lower or "bearer" in lower or "basic" in lower:
-        yield from apply_rules([UNKNOWN_SCHEME], line, lower, offset)
+        yield from apply_rules([UNKNOWN_SCHEME], line, lower)
         for match in pattern(SCHEME).finditer(lower):
             value = line[match.start(2) : match.end(2)].rstrip(".:")
             named = "authorization" in lower[max(0, match.start() - 30) : match.start()]
             has_digit = pattern(r"\d").search(value)
             kind = ""
-            if is_placeholder(value) or is_identifier(value) or is_path(value):
+            if values.is_placeholder(value) or values.is_identifier(value) or values.is_path(value):
                 continue
             if named and len(value) >= 8 and has_digit:
                 kind = "authorization"
-            elif match[1] == "bearer" and len(value) >= 12 and has_digit and not is_made_up(value):
+            elif match[1] == "bearer" and len(value) >= 12 and has_digit and not values.is_made_up(value):
                 kind = "bearer token"
-            elif match[1] == "basic" and len(value) >= 8 and (value.endswith("=") or is_random(value)):
+            elif match[1] == "basic" and len(value) >= 8 and (value.endswith("=") or values.is_random(value)):
                 kind = "authorization"
             if kind:
-                yield Finding(kind, offset + match.start(2), offset + match.start(2) + len(value))
+                yield Finding(kind, match.start(2), match.start(2) + len(value))
     if "cookie" in lower:
         pair = pattern(rf"(?i)(?<![\w.-]){SESSION_COOKIES}=([^\s;,\"']{{8,4000}})")
         for header in pattern(r"(?i)(?:set-)?cookie[\"']?\s{0,3}[:=,]\s{0,3}[\"']?([^\n\"']{8,8000})").finditer(line):
             for match in pair.finditer(line, header.start(1), header.end(1)):
-                if _is_real(match[1]) and not is_identifier(match[1]):
-                    yield Finding("session cookie", offset + match.start(1), offset + match.end(1))
+                if _is_real(match[1]) and not values.is_identifier(match[1]):
+                    yield Finding("session cookie", match.start(1), match.end(1))

@@ -22,6 +22,7 @@ from nacre.sources.reading import (
     follow,
     list_files,
     parse_time,
+    text_blocks,
     time_field,
 )
 
@@ -54,7 +55,6 @@ def find(places: Places) -> Iterator[Transcript]:
 
 
 def read(transcript: Transcript, mark: Mark | None, until: dt.datetime | None) -> Reading:
-    """What was said after the mark and not after the moment."""
     take = partial(_take, transcript.path)
     reading, notes = follow(transcript.path, mark, until, take, skip=_is_tool_output, time=time_field("timestamp"))
     facts = notes.facts
@@ -140,14 +140,11 @@ def _is_by_program(entry: dict[str, Any]) -> bool | None:
 
 def _text(content: object) -> str:
     """The text of a message; nothing for one that carries what a tool returned."""
-    if isinstance(content, str):
-        return content.strip()
-    blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
-    if any(block.get("type") == "tool_result" for block in blocks):
+    blocks = content if isinstance(content, list) else []
+    if any(isinstance(block, dict) and block.get("type") == "tool_result" for block in blocks):
         return ""
-    texts = (block.get("text") for block in blocks if block.get("type") == "text")
-    parts = (text.strip() for text in texts if isinstance(text, str))
-    return "\n".join(part for part in parts if part and not part.startswith(_INJECTED))
+    parts = [part.strip() for part in text_blocks(content)]
+    return "\n".join(part for part in parts if part and not (blocks and part.startswith(_INJECTED)))
 
 
 SOURCE = Source(AGENT, find, read)

@@ -78,7 +78,6 @@ def find(places: Places) -> Iterator[Transcript]:
 
 
 def read(transcript: Transcript, mark: Mark | None, until: dt.datetime | None) -> Reading:
-    """What was said after the mark and not after the moment."""
     take = _Taker()
     time = time_field("timestamp", "created_at")
     reading, notes = follow(transcript.path, mark, until, take, skip=_is_tool_output, time=time)
@@ -164,8 +163,8 @@ class _Taker:
             self.settle(notes)
         return True
 
-    def _add(self, speaker: Speaker, channel: str, told: object, at: dt.datetime, start: int, notes: Notes) -> None:
-        text = _own_text(told, speaker) if isinstance(told, str) else ""
+    def _add(self, speaker: Speaker, channel: str, content: object, at: dt.datetime, start: int, notes: Notes) -> None:
+        text = _own_text(content, speaker) if isinstance(content, str) else ""
         digest, facts = digest_of((text,)), notes.facts
         pending = self.pending.pop(speaker, None)
         echo = facts.pop(f"echo {speaker}", None)

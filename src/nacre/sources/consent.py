@@ -15,35 +15,35 @@ from nacre.model.session import Message, Session
 from nacre.model.workspace import Workspace
 from nacre.vault import disk
 
-OPT_OUT = ".nacre-ignore"  # an empty file of this name keeps the talks about a folder, and all below it, out of memory
+OPT_OUT = (
+    ".nacre-ignore"  # an empty file of this name keeps the sessions about a folder, and all below it, out of memory
+)
 LEFT_OUT, NO_FOLDER = "left out", "no folder"  # why a session is not captured
 _IN_FOLDERS = frozenset({"claude-code", "codex", "cursor", "gemini", "opencode"})  # agents that work in a folder
 _LONGEST = 4096  # characters of a path
 
 
 def settings_of(config: Config, agent: str) -> SourceSettings:
-    found = getattr(config.sources, agent.replace("-", "_"), None)
-    return found if isinstance(found, SourceSettings) else SourceSettings()
+    settings = getattr(config.sources, agent.replace("-", "_"), None)
+    return settings if isinstance(settings, SourceSettings) else SourceSettings()
 
 
 def is_left_out(session: Session, patterns: Iterable[str], listed_as: str = "") -> bool:
     """Whether a session's folder, project, group, agent or id, or what it is listed under, fits a pattern to leave out."""
     names = {session.agent, session.id, session.group, listed_as}
     if cwd := folder(session.cwd):
-        names |= {cwd, os.path.basename(cwd.rstrip("/\\")), *_above(cwd)}
-    folded = {name.casefold() for name in names if name}
-    for pattern in patterns:
-        wanted = os.path.expanduser(pattern).rstrip("/").casefold()
-        if wanted in folded or any(fnmatch.fnmatchcase(name, wanted) for name in folded):
-            return True
-    return False
+        parents = {str(parent) for parent in Path(cwd).parents} - {"/", "."}
+        names |= {cwd, os.path.basename(cwd.rstrip("/\\")), *parents}
+    folded = [name.casefold() for name in names if name]
+    folded_patterns = [os.path.expanduser(pattern).rstrip("/").casefold() for pattern in patterns]
+    return any(pattern == name or fnmatch.fnmatchcase(name, pattern) for pattern in folded_patterns for name in folded)
 
 
 def left_out(session: Session, patterns: Sequence[str], listed_as: str = "", *, signed: Callable[[], bool]) -> str:
     """Why a session is left out; empty where it is not.
 
-    A talk with a coding agent whose folder nobody knows may be about any folder: where something is left out by patterns, or `signed`
-    says that a folder we know of carries the sign, such a talk is too.
+    A session with a coding agent whose folder nobody knows may be about any folder: where something is left out by patterns, or
+    `signed` says that a folder we know of carries the sign, such a session is too.
     """
     if is_left_out(session, patterns, listed_as) or opted_out(session.cwd):
         return LEFT_OUT
@@ -51,7 +51,7 @@ def left_out(session: Session, patterns: Sequence[str], listed_as: str = "", *, 
 
 
 def lacks_folder(session: Session) -> bool:
-    """Whether a talk with an agent that works in a folder does not tell which."""
+    """Whether a session with an agent that works in a folder does not tell which."""
     return session.agent in _IN_FOLDERS and not folder(session.cwd)
 
 
@@ -60,16 +60,10 @@ def folder(cwd: str) -> str:
     return "" if "\0" in cwd or len(cwd) > _LONGEST else cwd
 
 
-def _above(cwd: str) -> list[str]:
-    return [str(parent) for parent in Path(cwd).parents if str(parent) not in ("/", ".")]
-
-
 def opted_out(cwd: str) -> bool:
     """Whether the folder of a session, or one above it, carries the sign that it is to be left out."""
-    place = folder(cwd)
-    if not os.path.isabs(place):
-        return False
-    return any(os.path.lexists(one / OPT_OUT) for one in (Path(place), *Path(place).parents))
+    place = Path(folder(cwd))
+    return place.is_absolute() and any(os.path.lexists(one / OPT_OUT) for one in (place, *place.parents))
 
 
 @dataclass(frozen=True)
@@ -86,24 +80,16 @@ class Pause:
 def pauses(workspace: Workspace) -> tuple[Pause, ...]:
     """Every pause there was. A file that cannot be understood counts as a pause: silence is the safe side."""
     data = disk.read_bytes(workspace.pauses)
-    if data is None:
-        return ()
     try:
-        told = json.loads(data)
-        return tuple(Pause(_moment(one["begin"]), _moment(end) if (end := one["end"]) else None) for one in told)
+        rows = json.loads(data) if data is not None else []
+        moments = [(dt.datetime.fromisoformat(row["begin"]), row["end"]) for row in rows]
+        return tuple(Pause(begin, dt.datetime.fromisoformat(end) if end else None) for begin, end in moments)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return (Pause(dt.datetime.min.replace(tzinfo=dt.UTC)),)
 
 
-def _moment(told: str) -> dt.datetime:
-    moment = dt.datetime.fromisoformat(told)
-    if moment.tzinfo is None:
-        raise ValueError(told)
-    return moment
-
-
-def paused_at(known: Sequence[Pause], moment: dt.datetime) -> Pause | None:
-    return next((one for one in known if one.holds(moment)), None)
+def paused_at(spans: Sequence[Pause], moment: dt.datetime) -> Pause | None:
+    return next((pause for pause in spans if pause.holds(moment)), None)
 
 
 def begin_pause(workspace: Workspace, now: dt.datetime, length: dt.timedelta | None) -> Pause:
@@ -112,25 +98,27 @@ def begin_pause(workspace: Workspace, now: dt.datetime, length: dt.timedelta | N
         end = now + length if length is not None else None
     except OverflowError:  # longer than the calendar is
         end = None
-    known = [replace(one, end=now) if one.holds(now) else one for one in pauses(workspace)]
-    added = Pause(now, end)
-    _save(workspace, [*(one for one in known if one.end != one.begin), added])
-    return added
+    ended = [pause for pause in _ended(workspace, now) if pause.end != pause.begin]
+    _save(workspace, [*ended, Pause(now, end)])
+    return Pause(now, end)
 
 
 def end_pause(workspace: Workspace, now: dt.datetime) -> bool:
     """Capture again. What was said during the pause is never captured. False when there was none."""
-    known = pauses(workspace)
-    if not paused_at(known, now):
+    if not paused_at(pauses(workspace), now):
         return False
-    _save(workspace, [replace(one, end=now) if one.holds(now) else one for one in known])
+    _save(workspace, _ended(workspace, now))
     return True
 
 
-def _save(workspace: Workspace, known: Sequence[Pause]) -> None:
-    told = [{"begin": one.begin.isoformat(), "end": one.end.isoformat() if one.end else None} for one in known]
-    disk.write(workspace.pauses, json.dumps(told, indent=1).encode(), root=workspace.root)
+def _ended(workspace: Workspace, now: dt.datetime) -> list[Pause]:
+    return [replace(pause, end=now) if pause.holds(now) else pause for pause in pauses(workspace)]
 
 
-def outside_pauses(messages: Iterable[Message], known: Sequence[Pause]) -> tuple[Message, ...]:
-    return tuple(message for message in messages if not paused_at(known, message.at))
+def _save(workspace: Workspace, spans: Sequence[Pause]) -> None:
+    rows = [{"begin": one.begin.isoformat(), "end": one.end.isoformat() if one.end else None} for one in spans]
+    disk.write(workspace.pauses, json.dumps(rows, indent=1).encode(), root=workspace.root)
+
+
+def outside_pauses(messages: Iterable[Message], spans: Sequence[Pause]) -> tuple[Message, ...]:
+    return tuple(message for message in messages if not paused_at(spans, message.at))

@@ -17,7 +17,6 @@ from urllib.parse import unquote, urlsplit
 
 from nacre.model.session import Kind, Message, Session, Speaker
 from nacre.sources.reading import (
-    LONGEST,
     Mark,
     Notes,
     Places,
@@ -33,6 +32,7 @@ from nacre.sources.reading import (
     parse_json,
     parse_time,
     resume_at,
+    text_blocks,
 )
 
 AGENT = "cursor"
@@ -42,7 +42,7 @@ _BUBBLES = """
     WHERE key > 'bubbleId:' AND key < 'bubbleId;' GROUP BY 1
 """  # of the keys alone, which the index holds; a bubble written again gets a new row, so the last row tells of it
 _COMPOSERS = "SELECT substr(key, 14), rowid FROM cursorDiskKV WHERE key > 'composerData:' AND key < 'composerData;'"
-_VALUE = "SELECT value FROM cursorDiskKV WHERE key = ? AND length(value) < ?"
+_VALUE = "SELECT value FROM cursorDiskKV WHERE key = ?"
 _NO_MESSAGE = frozenset({"turn_ended", "turn_started", "error", "status", "metadata"})
 _QUERY = re.compile(r"<user_query>((?:(?!<user_query>).)*?)</user_query>", re.DOTALL)
 _TIME = re.compile(r"<timestamp>([^<]{1,80})</timestamp>\s*")
@@ -73,15 +73,15 @@ def _own_text(text: str, speaker: Speaker) -> str:
 def sent_at(text: str) -> dt.datetime | None:
     """When a message was sent, if it says so ("Friday, Sep 4, 2026, 2:21 AM (UTC+8)")."""
     stamp = _TIME.search(text, 0, 4000)
-    told = _TOLD.search(stamp[1]) if stamp else None
-    if not told or told[1] not in _MONTHS:
+    match = _TOLD.search(stamp[1]) if stamp else None
+    if not match or match[1] not in _MONTHS:
         return None
-    month, day, year, hour, minute, half, hours, minutes = told.groups()
+    month, day, year, hour, minute, half, hours, minutes = match.groups()
     try:
         at = dt.datetime(  # noqa: DTZ001 (the offset follows)
             int(year), _MONTHS.index(month) + 1, int(day), int(hour) % 12 + 12 * (half == "PM"), int(minute)
         )
-        if "(UTC" not in told[0]:
+        if "(UTC" not in match[0]:
             return at.astimezone(dt.UTC)  # the time of this machine
         ahead = dt.timedelta(
             hours=int(hours or 0), minutes=int(minutes or 0) * (-1 if (hours or "").startswith("-") else 1)
@@ -111,7 +111,6 @@ def _find_transcripts(places: Places) -> Iterator[Transcript]:
 
 
 def _read_transcript(transcript: Transcript, mark: Mark | None, until: dt.datetime | None) -> Reading:
-    """What was said after the mark and not after the moment."""
     time = partial(_time_of_entry, transcript.changed)
     reading, notes = follow(transcript.path, mark, until, _take, skip=_is_tool_output, time=time)
     kind = Kind.ISOLATED if "subagents" in transcript.path.parts else Kind.MAIN
@@ -150,13 +149,10 @@ def _joined(entry: dict[str, Any]) -> str:
     """The text of a message; nothing for one that carries what a tool returned."""
     message = entry.get("message")
     content = message.get("content") if isinstance(message, dict) else None
-    if not isinstance(content, list):
-        return as_text(content)
-    blocks = [block for block in content if isinstance(block, dict)]
+    blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
     if any(block.get("type") in ("tool_result", "tool-result") for block in blocks):
         return ""
-    texts = (block.get("text") for block in blocks if block.get("type") == "text")
-    return "\n".join(text for text in texts if isinstance(text, str))
+    return "\n".join(text_blocks(content))
 
 
 # The IDE
@@ -212,7 +208,6 @@ def _changes(connection: sqlite3.Connection) -> dict[str, object]:
 
 
 def _read_composer(transcript: Transcript, mark: Mark | None, until: dt.datetime | None) -> Reading:
-    """What was said after the mark and not after the moment. A busy database is asked again the next time."""
     name = str(transcript.facts.get("composer") or transcript.key.rpartition("#")[2])
     try:
         with open_readonly(transcript.path) as connection:
@@ -277,7 +272,7 @@ def _read_bubbles(
 
 
 def _value(connection: sqlite3.Connection, key: str) -> dict[str, Any] | None:
-    row = connection.execute(_VALUE, (key, LONGEST)).fetchone()
+    row = connection.execute(_VALUE, (key,)).fetchone()
     return parse_json(row[0]) if row and isinstance(row[0], str | bytes) else None
 
 

@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
 from nacre.model.session import Kind, Message, Session, Speaker
-from nacre.sources.reading import LONGEST, as_text, parse_json, parse_time
+from nacre.sources.reading import as_text, parse_json, parse_time, text_blocks
 
 _NAME = re.compile(r"conversations(?:-\d+)?\.json")
 _BLOCK = 1 << 18
@@ -47,12 +47,12 @@ def _conversations(path: Path) -> Iterator[dict[str, Any]]:
             try:
                 first = file.read(_BLOCK).lstrip(b"\xef\xbb\xbf \t\r\n")
                 if first.startswith(b"["):
-                    yield from (found for raw in _objects(file, first[1:]) if (found := parse_json(raw)))
+                    yield from (conversation for raw in _objects(file, first[1:]) if (conversation := parse_json(raw)))
                 elif first.startswith(b"{"):
-                    told = parse_json(first + file.read(LONGEST)) or {}
-                    inside = told.get("conversations")
+                    document = parse_json(first + file.read()) or {}
+                    inside = document.get("conversations")
                     yield from (
-                        one for one in (inside if isinstance(inside, list) else [told]) if isinstance(one, dict)
+                        one for one in (inside if isinstance(inside, list) else [document]) if isinstance(one, dict)
                     )
             except (zipfile.BadZipFile, zlib.error, EOFError):
                 continue  # the zip is damaged from here on
@@ -77,12 +77,9 @@ def _files(path: Path) -> Iterator[IO[bytes]]:
 
 
 def _objects(file: IO[bytes], block: bytes) -> Iterator[bytes]:
-    """The text of each object in an array. The standard library parses whole documents only, and exports are large.
-
-    An object longer than any conversation is passed over without being kept.
-    """
+    """The text of each object in an array. The standard library parses whole documents only, and exports are large."""
     kept: list[bytes] = []
-    size = depth = 0
+    depth = 0
     in_string = False
     while block:
         place = begin = 0  # where the part of the object in this block begins
@@ -107,19 +104,13 @@ def _objects(file: IO[bytes], block: bytes) -> Iterator[bytes]:
             else:
                 depth -= 1
                 if depth == 0:
-                    if size + place - begin <= LONGEST:
-                        yield b"".join((*kept, block[begin:place]))
-                    kept, size, begin = [], 0, place
+                    yield b"".join((*kept, block[begin:place]))
+                    kept, begin = [], place
         rest = b""
         if in_string and (len(block) - len(block.rstrip(b"\\"))) % 2:
             rest, block = block[-1:], block[:-1]  # what it makes of the next sign, only the next block tells
         if depth:
-            part = block[begin:]
-            size += len(part)
-            if size <= LONGEST:
-                kept.append(part)
-            else:
-                kept = []
+            kept.append(block[begin:])
         more = file.read(_BLOCK)
         block = rest + more if more else b""
 
@@ -138,12 +129,9 @@ def _of_claude(conversation: dict[str, Any]) -> Session:
         at = parse_time(message.get("created_at")) or at
         speaker = _SPEAKERS.get(as_text(message.get("sender")))
         content = message.get("content")
-        blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
         # Attached files stand apart, and `text` may hold what tools returned: it comes second.
-        texts = (
-            [block.get("text") for block in blocks if block.get("type") == "text"] if blocks else [message.get("text")]
-        )
-        text = "\n".join(text.strip() for text in texts if isinstance(text, str) and text.strip())
+        texts = text_blocks(content if isinstance(content, list) and content else message.get("text"))
+        text = "\n".join(text.strip() for text in texts if text.strip())
         if speaker and text and at:
             messages.append(Message(as_text(message.get("uuid")) or str(place), at, speaker, text))
     name = as_text(conversation.get("uuid")) or (messages[0].id if messages else "")

@@ -31,7 +31,6 @@ from nacre.sources.reading import (
 )
 
 AGENT = "gemini"
-LARGEST = 64_000_000  # bytes of one JSON document, which has to be read whole; a larger one holds dumps
 _SPEAKERS = {"user": Speaker.OWNER, "gemini": Speaker.AGENT, "model": Speaker.AGENT}
 _NO_MESSAGE = frozenset({"info", "error", "warning", "system"})
 _INJECTED = ("<session_context>", "<hook_context>", "<state_snapshot>", "This is the Gemini CLI. We are setting up")
@@ -54,7 +53,6 @@ def find(places: Places) -> Iterator[Transcript]:
 
 
 def read(transcript: Transcript, mark: Mark | None, until: dt.datetime | None) -> Reading:
-    """What was said after the mark and not after the moment."""
     path = transcript.path
     if path.suffix == ".json":
         return _read_document(path, mark, until)
@@ -162,9 +160,7 @@ def _digest(message: Message) -> str:
 
 def _read_document(path: Path, mark: Mark | None, until: dt.datetime | None) -> Reading:
     """One JSON document, rewritten whole as the session goes on: the mark counts its messages."""
-    with path.open("rb") as file:
-        raw = file.read(LARGEST + 1)
-    document = parse_json(raw) if len(raw) <= LARGEST else None
+    document = parse_json(path.read_bytes())
     if document is None:
         return Reading(None, mark or Mark(), whole=False, unknown=1)  # half written, or no transcript at all
     entries = next((document[name] for name in ("messages", "history") if isinstance(document.get(name), list)), None)

@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any
 from nacre.model.session import Kind, Message, Session, Speaker
 from nacre.sources.openclaw_envelope import display_name, is_isolated, is_silence, open_envelope, without_directives
 from nacre.sources.reading import (
-    LONGEST,
     Mark,
     Notes,
     Places,
@@ -36,6 +35,7 @@ from nacre.sources.reading import (
     open_readonly,
     parse_json,
     parse_time,
+    text_blocks,
 )
 from nacre.sources.registry import chat_hash
 
@@ -68,16 +68,12 @@ _SESSIONS = """
 _EVENTS = "SELECT * FROM transcript_events WHERE session_id = ? AND seq >= ? ORDER BY seq"
 DIRECT_KEYS = "SELECT session_key FROM session_nodes WHERE session_key GLOB '*:direct:*' OR session_key GLOB '*:dm:*'"
 FAILURES = (sqlite3.Error, UnicodeDecodeError)  # of a damaged schema even what SQLite says about it cannot be decoded
-_NO_NUMBER = 1 << 62  # no event has such a number; the one after it must still fit into the database's own numbers
 _BIRTH = dt.timedelta(seconds=1)  # a channel's first message may be older than its session by some milliseconds
 _NOBODYS = frozenset({"spawn", "cron", "internal", "plugin"})  # who made a session, where no person did
 _SHARED = frozenset({"group", "channel"})
 _LABEL = re.compile(r"\A[^:]*:(?:g-)?#?")  # `telegram:g-garden-club`
 _COPIES = (".trajectory.", ".checkpoint.", ".reset.", ".deleted.", ".bak", ".lock")
 _COLD_NAME = re.compile(r"(?P<digest>[0-9a-f]{64})\.jsonl\.zst")
-_COLD_HEADER = 4096  # bytes; the first line is short
-_COLD_MOST = 67_108_864  # bytes that OpenClaw puts into one file, unpacked
-_LARGEST = 4_194_304  # bytes that OpenClaw packs at most; a frame that holds more was not made by it
 
 
 def kind_of_key(key: str) -> Kind:
@@ -135,7 +131,7 @@ class Taker:
         marks = marks if isinstance(marks, dict) else {}
         if as_text(marks.get("mirrorOrigin")).endswith(_BROUGHT_OVER):
             return True
-        text, entry_id = _joined(message.get("content")), str(entry.get("id") or start)
+        text, entry_id = "\n".join(text_blocks(message.get("content"))), str(entry.get("id") or start)
         if role == "user":
             self._take_prompt(entry_id, at, text, message, marks, notes)
         elif is_silence(text):
@@ -187,14 +183,6 @@ def _is_by_program(message: dict[str, Any]) -> bool:
     return is_own or kind in ("channel-final", "channel-final-suppressed", "cron-direct-delivery-context")
 
 
-def _joined(content: object) -> str:
-    """The text of a message: a string, or its text blocks."""
-    if not isinstance(content, list):
-        return as_text(content)
-    texts = (block.get("text") for block in content if isinstance(block, dict) and block.get("type") == "text")
-    return "\n".join(text for text in texts if isinstance(text, str))
-
-
 def session_of(notes: Notes, session_id: str, known: Mapping[str, Any]) -> Session:
     """The session that events made. Its first prompt tells what it is only where nothing else does."""
     facts = notes.facts
@@ -234,7 +222,6 @@ def _find_files(places: Places) -> Iterator[Transcript]:
 
 
 def _read_file(transcript: Transcript, mark: Mark | None, until: dt.datetime | None) -> Reading:
-    """What was said after the mark and not after the moment."""
     reading, notes = follow(transcript.path, mark, until, Taker(transcript.facts), skip=_is_tool_output)
     return replace(reading, session=session_of(notes, transcript.path.stem, transcript.facts))
 
@@ -292,23 +279,18 @@ def group_name(window: Mapping[str, Any], node: Mapping[str, Any]) -> str:
 def event_of(row: Mapping[str, Any]) -> dict[str, Any] | None:
     """The event of a row, plain or in a zstd frame: empty when it is tool output, None when it cannot be understood."""
     plain, packed, navigation = row.get("event_json"), row.get("event_zstd"), row.get("navigation_json")
-    if isinstance(plain, str) and len(plain) <= LONGEST:
+    if isinstance(plain, str):
         raw = plain.encode("utf-8", errors="replace")
         return {} if _is_tool_output(raw) else parse_json(raw)
     if not isinstance(packed, bytes):
         return None
     if '"role":"toolResult"' in as_text(navigation):  # it holds no text: this is the role
         return {}
+    zstd = zstandard()
     try:
-        zstd = zstandard()
-    except ImportError:
-        return None
-    decompressor = zstd.ZstdDecompressor()
-    try:
-        unpacked: bytes = decompressor.decompress(packed, max_length=_LARGEST + 1)
+        return parse_json(zstd.decompress(packed))
     except (zstd.ZstdError, EOFError, MemoryError):
         return None
-    return parse_json(unpacked) if decompressor.eof and len(unpacked) <= _LARGEST else None
 
 
 def zstandard() -> ModuleType:
@@ -347,7 +329,7 @@ def _find_sessions(places: Places) -> Iterator[Transcript]:
 
 
 def _read_session(transcript: Transcript, mark: Mark | None, until: dt.datetime | None) -> Reading:
-    """What was said after the mark and not after the moment. A busy or damaged database is an OSError: ask again later."""
+    """A busy or damaged database is an OSError: ask again later."""
     name = str(transcript.facts.get("session") or transcript.key.rpartition("#")[2])
     cold = transcript.path if transcript.path.suffix == ".zst" else None
     path = cold.parent.parent.parent / "agent" / "openclaw-agent.sqlite" if cold else transcript.path
@@ -387,11 +369,7 @@ def _read_events(
     copied: frozenset[str] | None = None
     events = _cold_rows(cold, offset) if cold else _each_row(connection.execute(_EVENTS, (name, offset)))
     for row in events:
-        seq = row.get("seq")
-        if not isinstance(seq, int) or seq >= _NO_NUMBER:
-            unknown += 1
-            continue
-        entry = event_of(row)
+        seq, entry = row["seq"], event_of(row)
         if entry:
             at = parse_time(entry.get("timestamp")) or parse_time(row.get("created_at"))
             if until and at and at > until:
@@ -430,7 +408,7 @@ def _cold_files(database: Path) -> dict[str, tuple[Path, int, int]]:
     for path in sorted((database.parent.parent / "sessions" / "cold").glob("*.jsonl.zst")):
         try:
             about = path.stat()
-            header = parse_json(next(_cold_lines(path, _COLD_HEADER), b"")) or {}
+            header = parse_json(next(_cold_lines(path), b"")) or {}
         except OSError:
             continue  # vanished meanwhile, or not what its name says
         session = as_text(header.get("sessionId"))
@@ -447,24 +425,18 @@ def _cold_rows(path: Path, begin: int) -> Iterator[dict[str, Any]]:
     with path.open("rb") as file:
         if name is None or hashlib.file_digest(file, "sha256").hexdigest() != name["digest"]:
             raise OSError(f"{path} was damaged in cold storage")
-    for line in _cold_lines(path, LONGEST):
+    for line in _cold_lines(path):
         entry = parse_json(line) or {}
         row = entry.get("row") if entry.get("kind") == "event" else None
         if isinstance(row, dict) and isinstance(seq := row.get("seq"), int) and seq >= begin:
             yield row
 
 
-def _cold_lines(path: Path, longest: int) -> Iterator[bytes]:
-    try:
-        zstd = zstandard()
-    except ImportError as error:
-        raise OSError(f"{path} cannot be unpacked here: install backports.zstd") from error
-    read = 0
+def _cold_lines(path: Path) -> Iterator[bytes]:
+    zstd = zstandard()
     try:
         with zstd.open(path, "rb") as file:
-            while read < _COLD_MOST and (line := file.readline(longest)):
-                read += len(line)
-                yield line
+            yield from file
     except (zstd.ZstdError, EOFError) as error:
         raise OSError(f"{path} is no zstd file") from error
 

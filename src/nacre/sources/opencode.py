@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 from nacre.model.session import Kind, Message, Session, Speaker
 from nacre.sources.reading import (
-    LONGEST,
     Mark,
     Places,
     Reading,
@@ -34,11 +33,9 @@ _SESSIONS = """
     SELECT s.id, s.time_updated, count(m.id), max(m.time_updated) FROM session s
     LEFT JOIN message m ON m.session_id = s.id GROUP BY s.id ORDER BY s.id
 """
-_MESSAGES = """
-    SELECT id, CASE WHEN length(data) < ? THEN data END FROM message WHERE session_id = ? ORDER BY time_created, id
-"""
+_MESSAGES = "SELECT id, data FROM message WHERE session_id = ? ORDER BY time_created, id"
 _PARTS = """
-    SELECT data FROM part WHERE message_id = ? AND length(data) < ?
+    SELECT data FROM part WHERE message_id = ?
     AND CASE WHEN json_valid(data) THEN json_extract(data, '$.type') END = 'text' ORDER BY id
 """
 _SPEAKERS = {"user": Speaker.OWNER, "assistant": Speaker.AGENT}
@@ -98,7 +95,6 @@ def _in_folder(storage: Path) -> Iterator[Transcript]:
 
 
 def read(transcript: Transcript, mark: Mark | None, until: dt.datetime | None) -> Reading:
-    """What was said after the mark and not after the moment. A busy database is asked again the next time."""
     if transcript.path.suffix == ".json":
         return _read_stored(_from_folder(transcript.path), mark, until)
     name = str(transcript.facts.get("session") or transcript.key.rpartition("#")[2])
@@ -122,10 +118,10 @@ def _from_database(connection: sqlite3.Connection, name: str, latest: float) -> 
         "time": {"created": session.get("time_created")},
         "revert": _parsed(session.get("revert")),
     }
-    messages = {str(one): _parsed(data) for one, data in connection.execute(_MESSAGES, (LONGEST, name))}
+    messages = {str(one): _parsed(data) for one, data in connection.execute(_MESSAGES, (name,))}
 
     def parts(message: str) -> list[dict[str, Any]]:
-        return [_parsed(data) for (data,) in connection.execute(_PARTS, (message, LONGEST))]
+        return [_parsed(data) for (data,) in connection.execute(_PARTS, (message,))]
 
     return _Stored(about, messages, parts, latest)
 
@@ -227,8 +223,7 @@ def _files(folder: Path) -> list[Path]:
 
 def _load(path: Path) -> dict[str, Any]:
     try:
-        with path.open("rb") as file:
-            return _parsed(file.read(LONGEST))
+        return _parsed(path.read_bytes())
     except OSError:
         return {}  # vanished meanwhile
 

@@ -67,7 +67,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Source:
-    """One agent: how its transcripts are found and read."""
+    """One agent: how its transcripts are found, and how what was said after a mark and not after a moment is read."""
 
     agent: str
     find: Callable[[Places], Iterator[Transcript]]
@@ -96,6 +96,14 @@ def as_text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
+def text_blocks(content: object) -> list[str]:
+    """The texts of a message: its content, or the blocks of it that are text."""
+    if isinstance(content, str):
+        return [content]
+    blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+    return [block["text"] for block in blocks if block.get("type") == "text" and isinstance(block.get("text"), str)]
+
+
 def list_files(agent: str, paths: Iterable[Path]) -> Iterator[Transcript]:
     """Files as transcripts; those that vanish meanwhile are passed over."""
     for path in paths:
@@ -120,7 +128,6 @@ def parse_json(raw: str | bytes) -> dict[str, Any] | None:
 
 # Following a JSONL file that grows: from where it was left, one line in memory at a time, never past a torn last line.
 
-LONGEST = 32_000_000  # bytes of one line; a longer one is a dump, not a message
 _EDGE = 512  # bytes at the beginning and before the mark that the fingerprint covers
 
 
@@ -173,16 +180,10 @@ def follow(
         notes = Notes(dict(begin.facts))
         unknown, offset, whole = 0, begin.offset, True
         file.seek(offset)
-        while (raw := file.readline(LONGEST)) and not (notes.taken_back and begin.offset):
-            end = offset + len(raw)
-            if not raw.endswith(b"\n"):
-                while raw and not raw.endswith(b"\n") and len(raw) == LONGEST:  # pass over an overlong line
-                    raw = file.readline(LONGEST)
-                    end += len(raw)
-                if not raw.endswith(b"\n"):
-                    break
-                unknown += 1
-            elif raw.strip() and not skip(raw[:2048]):
+        for raw in file:
+            if not raw.endswith(b"\n") or (notes.taken_back and begin.offset):
+                break
+            if raw.strip() and not skip(raw[:2048]):
                 entry = parse_json(raw)
                 at = time(entry, notes) if entry else None
                 if until and at and at > until:
@@ -191,7 +192,7 @@ def follow(
                 # What says its kind must be a word: no reader need ask before it looks a kind up.
                 has_kind = entry and all(isinstance(entry.get(name), str | None) for name in ("type", "role"))
                 unknown += entry is None or (bool(entry) and not (has_kind and take(entry, at, offset, notes)))
-            offset = end
+            offset += len(raw)
         file.seek(0, 2)
         whole = whole and offset >= file.tell()
         reached = Mark(offset, _fingerprint(file, offset), notes.facts)
@@ -248,10 +249,5 @@ def open_readonly(path: Path) -> Iterator[sqlite3.Connection]:
 
 def last_written(path: Path) -> float:
     """When a database was last written to, in seconds since 1970, its log included; 0 when there is none."""
-    moments = [0.0]
-    for place in (path, path.with_name(f"{path.name}-wal")):
-        try:
-            moments.append(place.stat().st_mtime)
-        except OSError:
-            continue  # no log, or no database at all
-    return max(moments)
+    places = (path, path.with_name(f"{path.name}-wal"))
+    return max((place.stat().st_mtime for place in places if place.exists()), default=0.0)

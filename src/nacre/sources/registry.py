@@ -7,7 +7,7 @@ import importlib
 import itertools
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 from nacre.config.settings import Config
@@ -35,40 +35,33 @@ def group_stamp(group: str, chat: str) -> str:
     return f"{name}-{chat}" if chat else name
 
 
-# Whose a talk is: where each agent keeps its talks, which workspace takes them, which project they belong to.
+# Where each agent keeps its sessions, which workspace takes them, which project they belong to.
 
 
-def places_of(config: Config, env: Mapping[str, str] | None = None, home: Path | None = None) -> Places:
-    env = os.environ if env is None else env
+def places_of(config: Config) -> Places:
     names = ("openclaw", "claude-code", "codex", "cursor", "gemini", "opencode")
     paths = {name: path for name in names if (path := settings_of(config, name).path)}
-    return Places(home or Path.home(), env, paths)
+    return Places(Path.home(), os.environ, paths)
 
 
 def belongs_to(workspace: Workspace, config: Config) -> Callable[[Transcript], bool]:
-    """Whose talks a workspace takes: with several agents, each OpenClaw agent's go to its own, all else to the first."""
+    """Whose sessions a workspace takes: with several agents, each OpenClaw agent's go to its own, all else to the first."""
     places = {name: os.path.realpath(path) for name, path in agent_workspaces(config).items()}
     here = os.path.realpath(workspace.root)
     if len(set(places.values())) < 2 or here not in places.values():
         return lambda _: True
     first = next(iter(places.values()))
 
-    def wanted(transcript: Transcript) -> bool:
-        if transcript.agent != "openclaw":
-            return here == first
-        return places.get(_agent(transcript.path), first) == here
+    def is_taken(transcript: Transcript) -> bool:
+        # The agent of `<state>/agents/<name>/…/<file>`; a folder further up may be called "agents" too.
+        folders = itertools.pairwise(transcript.path.parts[:-1]) if transcript.agent == "openclaw" else ()
+        names = ["", *(name.lower() for above, name in folders if above == "agents")]
+        return places.get(names[-1], first) == here
 
-    return wanted
-
-
-def _agent(path: Path) -> str:
-    """The name of the agent in `<state>/agents/<name>/…/<file>`; a folder further up may be called "agents" too."""
-    parts = path.parts[:-1]
-    found = [name for above, name in itertools.pairwise(parts) if above == "agents"]
-    return found[-1].lower() if found else ""
+    return is_taken
 
 
-def project_name(session: Session, known: Callable[[str], str | None], workspace_root: str) -> str:
+def project_name(session: Session, project_of: Callable[[str], str | None], workspace_root: str) -> str:
     """The project of a session: the one whose folder holds it, else the repository or folder it worked in.
 
     OpenClaw's agents live in their workspace: what is said there is about everything.
@@ -76,7 +69,7 @@ def project_name(session: Session, known: Callable[[str], str | None], workspace
     cwd = folder(session.cwd).rstrip("/\\")
     if session.agent == "openclaw" or not cwd or cwd == workspace_root:
         return ""
-    return known(cwd) or folder_name(cwd)
+    return project_of(cwd) or folder_name(cwd)
 
 
 def listed_as(session: Session, project: str) -> str:
@@ -92,10 +85,10 @@ MODULES = ("openclaw.classic", "openclaw.database", "claude", "codex", "cursor.c
 
 def sources() -> tuple[Source, ...]:
     """The sources, in the order in which they are asked. Importing them all costs little: they hold only functions."""
-    found: list[Source] = []
+    result: list[Source] = []
     for name in MODULES:
         module, _, which = name.partition(".")
         source = getattr(importlib.import_module(f"nacre.sources.{module}"), which.upper() or "SOURCE")
         assert isinstance(source, Source)
-        found.append(source)
-    return tuple(found)
+        result.append(source)
+    return tuple(result)

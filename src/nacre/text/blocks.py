@@ -190,20 +190,15 @@ def _closes(line: str, fence: str, inside: int = 0) -> bool:
 def _is_closed(lines: list[str], at: int, fence: str, below: list[_Below]) -> bool:
     """Whether one of the lines below closes a fence. Where they pair up among themselves, none of them does."""
     if not below:
-        below.extend(_counted(lines))
+        now = _Below(0, {})
+        for line in reversed(lines):
+            bare = line[_CONTAINERS.match(line).end() :].rstrip()  # type: ignore[union-attr]  # it matches the empty string too
+            if bare.startswith(("```", "~~~")) and (other := _opening_fence(bare)):
+                longest = max(now.longest.get(other[0], 0), len(other) if bare == other else 0)
+                now = _Below(now.fences + 1, {**now.longest, other[0]: longest})
+            below.append(now)
+        below.reverse()
     return below[at].fences % 2 == 1 and below[at].longest.get(fence[0], 0) >= len(fence)
-
-
-def _counted(lines: list[str]) -> list[_Below]:
-    counted: list[_Below] = []
-    now = _Below(0, {})
-    for line in reversed(lines):
-        bare = line[_CONTAINERS.match(line).end() :].rstrip()  # type: ignore[union-attr]  # it matches the empty string too
-        if bare.startswith(("```", "~~~")) and (fence := _opening_fence(bare)):
-            longest = max(len(fence), now.longest.get(fence[0], 0)) if bare == fence else now.longest.get(fence[0], 0)
-            now = _Below(now.fences + 1, {**now.longest, fence[0]: longest})
-        counted.append(now)
-    return counted[::-1]
 
 
 def unclosed_fences(lines: list[str]) -> set[int]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from itertools import islice
 from typing import NamedTuple
 
-from nacre.text.tokens import CJK, STOP_WORDS, cjk_count, tokens
+from nacre.text.tokens import CJK, STOP_WORDS, tokens
 
 LONGEST_QUESTION = 2000  # characters that are looked at; a pasted page says what it is about in its beginning
 LONGEST_TEXT = 200_000  # characters of a text that tags are made of
@@ -30,7 +30,7 @@ _CODE = re.compile(r"[_/@+]|\w[.:-]\w|[a-z][A-Z]|\d[A-Za-z]|[A-Za-z]\d")
 _HAN = re.compile(f"[{CJK}]+")
 _HEADING = re.compile(r"(?m)^#{1,6}\s+(.+)$")
 
-# Words of asking, of talking about talk, and of when it was: they stand in questions and not in what answers them.
+# Words of asking, of talking about conversations, and of when it was: they stand in questions and not in what answers them.
 _ASKING = STOP_WORDS | frozenset(
     """remember recall remind discuss discussed discussing discussion talk talked talking mention mentioned say said saying told
     speak spoke chat chatted conversation previous previously earlier before last time times yesterday today tomorrow tonight
@@ -51,7 +51,7 @@ _FAINT = frozenset(
 _SHORT_FORMS = frozenset(
     "API URL ID IP UI UX PR CI CD DB AI OK PDF HTML CSS JSON YAML SQL HTTP CLI SDK TODO FAQ PM QA HR IT".split()
 )
-# Words so common in talk that they say little about which talk it was.
+# Words so common in conversation that they say little about which one it was.
 _USUAL = frozenset(
     """use uses using user users make makes made making work works worked working go goes going went gone come came do done run
     runs running ran set sets setting put try tried trying new old good bad better best big small great right wrong different same
@@ -133,51 +133,44 @@ class KeyWord(NamedTuple):
 
 def key_words(text: str, most: int = 5) -> list[str]:
     """The core words of a question, best first; none where it is made of asking alone."""
-    return [one.text for one in weighed(text, most)]
+    return [word.text for word in weighed(text, most)]
 
 
 def weighed(text: str, most: int = 5) -> list[KeyWord]:
     """The same, with how much each tells: what was quoted, then names, code words and numbers, then the rest."""
-    found: dict[str, KeyWord] = {}
     plain = unicodedata.normalize("NFKC", text[:LONGEST_QUESTION])
-    for one in list(_of_question(plain)) or list(_single(plain)):
-        key = " ".join(tokens(one.text)) or one.text
-        if key not in found or found[key].weight < one.weight:
-            found[key] = one
-    telling = [one for one in found.values() if one.weight > FAINT]
+    words = list(_of_question(plain))
+    if not words:  # of one character, where nothing longer is said: the cat's name is asked for
+        singles = (single for run in _HAN.findall(plain) for single in _cuts().sub(" ", run).split())
+        words = [KeyWord(single, FAINT if single in _FAINT_HAN else PLAIN) for single in singles]
+    best: dict[str, KeyWord] = {}
+    for word in words:
+        key = " ".join(tokens(word.text)) or word.text
+        if key not in best or best[key].weight < word.weight:
+            best[key] = word
+    telling = [word for word in best.values() if word.weight > FAINT]
     if len(telling) < 2:
-        telling += [one for one in found.values() if one.weight <= FAINT]
-    return sorted(telling, key=lambda one: -one.weight)[:most]
+        telling += [word for word in best.values() if word.weight <= FAINT]
+    return sorted(telling, key=lambda word: -word.weight)[:most]
 
 
 def _of_question(text: str) -> Iterator[KeyWord]:
     """Every word of a question that may be one of its core words, in order of kind."""
     for match in _QUOTE.finditer(text):
-        phrase = " ".join(next(part for part in match.groups() if part).split())
-        if len(phrase) <= _LONGEST_WORD and any(one.isalnum() for one in phrase):
+        phrase = " ".join(next(filter(None, match.groups())).split())
+        if len(phrase) <= _LONGEST_WORD and any(map(str.isalnum, phrase)):
             yield KeyWord(phrase, QUOTED)
     text = _QUOTE.sub(" ", text)
     for match in _DATE.finditer(text):
         yield KeyWord(match[0], NAMED)
     text = _DATE.sub(" ", text)
     for match in _WORD.finditer(text):
-        if one := _latin(match[0], starts=_starts_a_sentence(text, match.start())):
-            yield one
+        before = text[: match.start()].rstrip(" \t\"'([*_-")
+        if word := _latin(match[0], starts=not before or before[-1] in ".!?:\n。！？：；"):
+            yield word
     for run in _HAN.findall(text):
-        for word in _han_words(run):
-            yield KeyWord(word, FAINT if word in _FAINT_HAN else COMMON if word in _USUAL_HAN else PLAIN)
-
-
-def _single(text: str) -> Iterator[KeyWord]:
-    """Words of one character, which are looked for where nothing longer is said: the cat's name is asked for."""
-    for run in _HAN.findall(text):
-        for word in _cuts().sub(" ", run).split():
-            yield KeyWord(word, FAINT if word in _FAINT_HAN else PLAIN)
-
-
-def _starts_a_sentence(text: str, place: int) -> bool:
-    before = text[:place].rstrip(" \t\"'([*_-")
-    return not before or before[-1] in ".!?:\n。！？：；"
+        for han in _han_words(run):
+            yield KeyWord(han, FAINT if han in _FAINT_HAN else COMMON if han in _USUAL_HAN else PLAIN)
 
 
 def _latin(word: str, *, starts: bool) -> KeyWord | None:
@@ -230,26 +223,22 @@ def _in_parts(run: str) -> list[str]:
     """A run in words of two to four characters, as far as its parts are known; what is unknown stays whole."""
     if len(run) <= 4:
         return [run]
-    pieces: list[str] = []
-    loose = ""
+    pieces = [""]  # every second one is a known part
     place = 0
     while place < len(run):
-        known = next((run[place : place + size] for size in (3, 2) if run[place : place + size] in _PARTS_HAN), None)
-        after = place + len(known or "")
-        if known and _ENDING.match(run, after) and run[after : after + 2] not in _KNOWN:
-            known = run[place : after + 1]
-        if known is None:
-            loose += run[place]
-            place += 1
-            continue
-        pieces += [loose, known] if loose else [known]
-        loose, place = "", place + len(known)
-    pieces += [loose] if loose else []
+        part = next((run[place : place + size] for size in (3, 2) if run[place : place + size] in _PARTS_HAN), "")
+        after = place + len(part)
+        if part and _ENDING.match(run, after) and run[after : after + 2] not in _KNOWN:
+            part = run[place : after + 1]
+        if part:
+            pieces += [part, ""]
+        else:
+            pieces[-1] += run[place]
+        place += len(part) or 1
     joined: list[str] = []
-    for piece in pieces:
+    for piece in filter(None, pieces):
         # A lone character belongs to its neighbour; two short words make one that is likely to stand as it is.
-        fits = joined and (len(joined[-1]) + len(piece) <= 4 or len(piece) == 1 or len(joined[-1]) == 1)
-        if fits:
+        if joined and (len(joined[-1]) + len(piece) <= 4 or len(piece) == 1 or len(joined[-1]) == 1):
             joined[-1] += piece
         else:
             joined.append(piece)
@@ -260,10 +249,13 @@ def tags(text: str, most: int = 6) -> list[str]:
     """What a long text is about: words that come again, headings and code words before others; lower case, best first."""
     text = unicodedata.normalize("NFKC", text[:LONGEST_TEXT])
     headings = " ".join(_HEADING.findall(text))
-    scores = _latin_scores(text, headings)
-    scores += _han_scores(text, headings)
-    ranked = (word for word, _ in sorted(scores.items(), key=lambda one: -one[1]))
-    return _distinct((word for word in ranked if word in headings or _is_whole(word, text)), most)
+    scores = _latin_scores(text, headings) + _han_scores(text, headings)
+    best: list[str] = []
+    for word, _ in sorted(scores.items(), key=lambda pair: -pair[1]):
+        part = any(word in other or other in word for other in best)
+        if len(best) < most and not part and (word in headings or _is_whole(word, text)):
+            best.append(word)
+    return best
 
 
 def _is_whole(word: str, text: str) -> bool:
@@ -272,14 +264,14 @@ def _is_whole(word: str, text: str) -> bool:
         return True
     if _AMOUNT.search(word):
         return False
-    found = list(islice(re.finditer(word, text), _SEEN))
-    if len(found) == 1 and len(word) > 4:
+    matches = list(islice(re.finditer(word, text), _SEEN))
+    if len(matches) == 1 and len(word) > 4:
         return False
     sides = (
-        {text[max(0, one.start() - 1) : one.start()] for one in found},
-        {text[one.end() : one.end() + 1] for one in found},
+        {text[max(0, match.start() - 1) : match.start()] for match in matches},
+        {text[match.end() : match.end() + 1] for match in matches},
     )
-    return all(len(side) > 2 or any(not _HAN.match(one) or one in _BETWEEN for one in side) for side in sides)
+    return all(len(side) > 2 or any(not _HAN.match(char) or char in _BETWEEN for char in side) for side in sides)
 
 
 def _latin_scores(text: str, headings: str) -> Counter[str]:
@@ -289,48 +281,27 @@ def _latin_scores(text: str, headings: str) -> Counter[str]:
     dropped = _ASKING | _USUAL | _FAINT
     titled = {match.lower() for match in _WORD.findall(headings)}
     seen = Counter(_WORD.findall(text))
-    for word, count in seen.items():
-        lower = word.lower()
-        if len(lower) < 3 or len(lower) > 30 or lower in dropped or "://" in lower or not any(map(str.isalpha, lower)):
+    for written, count in seen.items():
+        lower = written.lower()
+        if not 3 <= len(lower) <= 30 or lower in dropped or "://" in lower or not any(map(str.isalpha, lower)):
             continue
-        if one := _latin(word, starts=lower in seen):
-            stem = tokens(lower)[0] if lower.isalpha() and lower.isascii() else lower
-            if stem in dropped:
-                continue
+        stem = tokens(lower)[0] if lower.isalpha() and lower.isascii() else lower
+        word = _latin(written, starts=lower in seen)
+        if word and stem not in dropped:
             counts[stem] += count
-            shown.setdefault(stem, one.text.lower())
-            kinds[stem] = max(kinds.get(stem, 0), (one.weight + 1) / 2 + (2 if lower in titled else 0))
+            shown.setdefault(stem, word.text.lower())
+            kinds[stem] = max(kinds.get(stem, 0), (word.weight + 1) / 2 + (2 if lower in titled else 0))
     return Counter({shown[stem]: round(100 * kinds[stem] * (count**0.7)) for stem, count in counts.items()})
 
 
 def _han_scores(text: str, headings: str) -> Counter[str]:
-    if not cjk_count(text[:LONGEST_TEXT]):
-        return Counter()
-    counts = Counter(
-        word
-        for run, times in Counter(_HAN.findall(text)).items()
-        for word in list(_han_words(run)) * times
-        if len(word) > 1
-    )
+    runs = Counter(_HAN.findall(text))
+    counts = Counter(word for run, times in runs.items() for word in list(_han_words(run)) * times if len(word) > 1)
     titled = {word for run in _HAN.findall(headings) for word in _han_words(run)}
-    return Counter(
-        {
+    scores: Counter[str] = Counter()
+    for word, count in counts.items():
+        if len(word) <= 8 and word not in _FAINT_HAN:
             # A long stretch is half a sentence: its words count where they come alone elsewhere.
-            word: round(
-                100 * (1.5 + (2 if word in titled else 0)) * count**0.7 / (1 if len(word) <= 4 else len(word) / 2)
-            )
-            for word, count in counts.items()
-            if len(word) <= 8 and word not in _FAINT_HAN
-        }
-    )
-
-
-def _distinct(words: Iterable[str], most: int) -> list[str]:
-    """The first words that are not each other's parts."""
-    kept: list[str] = []
-    for word in words:
-        if not any(word in other or other in word for other in kept):
-            kept.append(word)
-        if len(kept) == most:
-            break
-    return kept
+            length = 1 if len(word) <= 4 else len(word) / 2
+            scores[word] = round(100 * (1.5 + (2 if word in titled else 0)) * count**0.7 / length)
+    return scores

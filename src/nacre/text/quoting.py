@@ -412,8 +412,10 @@ def is_rule_of_others(line: str, *, by_agent: bool = False) -> bool:
     """Whether a line of a log says how something is to be done without its being the owner's word: an agent's, or a report."""
     said, *outcomes = OUTCOME.split(AGENT.sub("", line))
     by_agent = by_agent or AGENT.match(line) is not None
-    told = [(one, by_agent) for one in sentences(said)] + [(one, True) for text in outcomes for one in sentences(text)]
-    others = [agents or not own_part(one) for one, agents in told if demands(one) or (agents and reports(one))]
+    parts_said = [(one, by_agent) for one in sentences(said)] + [
+        (one, True) for text in outcomes for one in sentences(text)
+    ]
+    others = [agents or not own_part(one) for one, agents in parts_said if demands(one) or (agents and reports(one))]
     return bool(others) and all(others)
 
 

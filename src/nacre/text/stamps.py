@@ -53,15 +53,15 @@ def stamp_of(heading: str) -> Stamp:
     if not time:
         return Stamp()
     session = _SESSION.search(first)
-    fields = {found[1]: found[2] for part in rest if (found := _FIELD.fullmatch(part)) and found[2] != "*"}
+    fields = {match[1]: match[2] for part in rest if (match := _FIELD.fullmatch(part)) and match[2] != "*"}
     by = "agent" if "agent" in rest else None
     return Stamp(time[1], session[1] if session else None, fields.get("project"), fields.get("group"), by)
 
 
 def project_named(heading: str) -> str | None:
     """The project of what stands under a heading of a weekly digest that is nothing but its name: `#### project:shop-api`."""
-    found = _PROJECT.fullmatch(heading.strip())
-    return found[1] if found else None
+    match = _PROJECT.fullmatch(heading.strip())
+    return match[1] if match else None
 
 
 def is_structural(heading: str) -> bool:
@@ -71,8 +71,8 @@ def is_structural(heading: str) -> bool:
 
 def date_in(text: str) -> str | None:
     """The first day that a text names; none when the calendar does not know it."""
-    found = _DATE.search(text)
-    return real_day(found[0]) if found else None
+    match = _DATE.search(text)
+    return real_day(match[0]) if match else None
 
 
 def real_day(day: str) -> str | None:
@@ -105,7 +105,7 @@ def labelled_spans(lines: Sequence[str]) -> list[tuple[int, int]]:
 
 def tags_in(text: str) -> tuple[str, ...]:
     """Hashtags, and the tags of a `Tags: a, b` or `标签: a, b` line."""
-    found = dict.fromkeys(_TAG.findall(text)) if "#" in text else {}
+    tags = dict.fromkeys(_TAG.findall(text)) if "#" in text else {}
     for listed in _TAG_LINE.findall(text):
-        found |= dict.fromkeys(part.strip() for part in re.split(r"[,\uff0c、]", listed) if part.strip())
-    return tuple(found)
+        tags |= dict.fromkeys(part.strip() for part in re.split(r"[,\uff0c、]", listed) if part.strip())
+    return tuple(tags)

@@ -10,7 +10,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -191,7 +190,6 @@ def test_a_session_in_which_nothing_stands_is_not_listed(store: Store) -> None:
         (None, b""),
         (None, zstd.compress(b"no json")),
         (None, zstd.compress(b'{"type":"message"}')[:-3]),
-        (None, zstd.compress(b" " * 5_000_000)),
         (None, None),
         ("{", None),
         ("[1]", None),
@@ -207,21 +205,6 @@ def test_a_row_that_cannot_be_decoded_is_counted_and_passed(store: Store, row: t
     reading = store.read("s")
     assert said(reading) == [("owner", "before"), ("owner", "after")]
     assert (reading.unknown, reading.whole, reading.mark.offset) == (1, True, 4)
-
-
-def test_without_a_decoder_packed_rows_are_counted(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    store.session("s")
-    store.add("s", head("s"), user("plain", 1))
-    store.row("s", 2, None, packed=packed(user("packed", 2)))
-    assert said(store.read("s")) == [("owner", "plain"), ("owner", "packed")]
-
-    def none() -> ModuleType:
-        raise ImportError
-
-    monkeypatch.setattr(openclaw, "zstandard", none)
-    reading = store.read("s")
-    assert said(reading) == [("owner", "plain")]
-    assert reading.unknown == 1
 
 
 def test_what_a_tool_returned_is_not_unpacked(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -285,21 +268,6 @@ def test_two_thousand_broken_rows_do_no_harm(store: Store) -> None:
 def _mutant_row(rng: random.Random) -> tuple[object, None, object]:
     plain, frame = _mutant(rng, user("bad words", 1))
     return plain, None, frame
-
-
-def test_numbers_that_are_none_are_counted(store: Store) -> None:
-    store.run("DROP TABLE transcript_events")
-    store.run("CREATE TABLE transcript_events (session_id, seq, event_json, created_at, event_zstd)")
-    store.session("s")
-    store.add("s", head("s"), user("good", 1))
-    for seq in ("word", 2**63 - 1, b"x"):
-        store.run("INSERT INTO transcript_events VALUES ('s', ?, '{}', 'never', NULL)", seq)
-    one = Transcript("openclaw", store.path, f"{store.path}#s", (), 0.0)
-    first = SOURCE.read(one, None, None)
-    assert said(first) == [("owner", "good")]
-    assert first.unknown == 3
-    SOURCE.read(one, Mark(2**62, "g-s"), None)
-    store.found()
 
 
 def test_a_writer_that_goes_on_is_followed_without_loss_or_repetition(store: Store) -> None:
