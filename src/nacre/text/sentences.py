@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from nacre.text.tokens import compiled
+
 _FENCE = re.compile(r"(?ms)^[ \t]*(```|~~~).*?(?:^[ \t]*\1[^\n]*$|\Z)")
 _LINE = re.compile(r"\n+")
 _MARKER = re.compile(r"\A\s*(?:[-*+•·]|\d{1,2}[.)、]|[（(]\d{1,2}[)）])\s+")
@@ -16,9 +18,7 @@ _LONGEST_ABBREVIATION = 12  # characters, with what stands before it
 _OPEN, _CLOSE = "([{（【「『“《", ")]}）】」』”》"
 
 
-_END = re.compile(
-    r"[。！？；…]+[”’」』）)】》\"']*|(?<![.!?])[.!?]+[\"'”’)\]]*(?=\s|\Z|[\u4e00-\u9fff])|;(?=[\s\u4e00-\u9fff])"
-)
+_END = r"[。！？；…]+[”’」』）)】》\"']*|(?<![.!?])[.!?]+[\"'”’)\]]*(?=\s|\Z|[\u4e00-\u9fff])|;(?=[\s\u4e00-\u9fff])"
 
 
 def sentences(text: str) -> list[str]:
@@ -29,7 +29,7 @@ def sentences(text: str) -> list[str]:
 
 def _of_line(line: str) -> Iterator[str]:
     start = seen = ticks = depth = 0
-    for match in _END.finditer(line):
+    for match in compiled(_END).finditer(line):
         end = match.end()
         part = line[seen:end]  # what is new since the last stop: each character is counted once
         seen = end

@@ -12,12 +12,13 @@ from typing import Any
 CJK = "\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
 
 
-_CJK = re.compile(f"[{CJK}]")
+_CJK = f"[{CJK}]"
+compiled = cache(re.compile)  # when first needed: large classes of characters are slow to compile
 
 
 def cjk_count(text: str) -> int:
     """How many characters are Han, kana or hangul."""
-    return 0 if text.isascii() else len(_CJK.findall(text))
+    return 0 if text.isascii() else len(compiled(_CJK).findall(text))
 
 
 def language_of(text: str) -> str:
@@ -55,8 +56,8 @@ STOP_HAN = frozenset(
 
 
 # A number with inner separators stays together (2026-02-10, v3.11.7); an apostrophe joins a word (don't, l'eau).
-_RUN = re.compile(rf"[{CJK}]+|[vV]?\d+(?:[.:,/-]\d+)+|[^\W{CJK}]+(?:['’][^\W\d_{CJK}]+)?")
-_CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\dA-Za-z_]+")
+_RUN = rf"[{CJK}]+|[vV]?\d+(?:[.:,/-]\d+)+|[^\W{CJK}]+(?:['’][^\W\d_{CJK}]+)?"
+_CAMEL = r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\dA-Za-z_]+"
 
 
 @cache
@@ -82,7 +83,7 @@ def _word(run: str) -> tuple[str, ...]:
     lower = _fold(bare)
     if lower.isalpha() and (bare.islower() or bare.isupper() or bare.istitle() or not bare.isascii()):
         return (_stem(lower[:_LONGEST]),)
-    parts = [_stem(_fold(part)[:_LONGEST]) for part in _CAMEL.findall(bare)]
+    parts = [_stem(_fold(part)[:_LONGEST]) for part in compiled(_CAMEL).findall(bare)]
     whole = lower.strip("_").replace("'", "")[:_LONGEST]
     if len(parts) < 2 or len(parts) > _MOST_PARTS:
         return (_stem(whole),) if whole else ()
@@ -108,8 +109,8 @@ def tokens(text: str) -> list[str]:
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text)
     result: list[str] = []
-    for run in _RUN.findall(text):
-        if run[0] >= "\u3005" and _CJK.match(run):
+    for run in compiled(_RUN).findall(text):
+        if run[0] >= "\u3005" and compiled(_CJK).match(run):
             result += run
             result += [run[i : i + 2] for i in range(len(run) - 1)]
         elif run[-1].isdigit() and not run.isalnum() and "_" not in run:
