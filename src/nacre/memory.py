@@ -39,9 +39,8 @@ if TYPE_CHECKING:
     from nacre.forget.entry import PinPlan, Why
     from nacre.forget.target import ForgetContext
     from nacre.guard.finding import Redaction
-    from nacre.index.freshness import MemoryIndex
+    from nacre.index.freshness import MemoryIndex, Progress, TextReport
     from nacre.index.sessions import SessionIndex
-    from nacre.index.update import Progress, TextReport
     from nacre.layers.flush import Flush, FlushAnswer, FlushCheck
     from nacre.layers.organise import OrganiseReport
     from nacre.layers.promote import PromotePlan
@@ -209,9 +208,9 @@ class Indexes:
                 from nacre.index.freshness import MemoryIndex
                 from nacre.index.store import Store, index_file
 
-                workspace, for_group = self.opened.workspace, self.opened.scope.group is not None
+                workspace = self.opened.workspace
                 store = Store(index_file(workspace.index), of=workspace.root)
-                self._memory = MemoryIndex(workspace, self.opened.config, store, for_group=for_group)
+                self._memory = MemoryIndex(self.opened, store)
             return self._memory
 
     @property
@@ -236,7 +235,7 @@ class Indexes:
                 from nacre.index.store import Store
 
                 store = Store(sessions_file(workspace), of=workspace.root)
-                self._sessions = SessionIndex(workspace, config, store, self.opened.clock)
+                self._sessions = SessionIndex(self.opened, store)
             return self._sessions
 
     @property
@@ -308,7 +307,7 @@ class Indexes:
         """How many files and transcripts differ from the index, and how many passages have no vector yet; `files` are those of
         memory, where they were listed already."""
         from nacre.index.embedding import batch_for, waiting_count
-        from nacre.index.update import count_changed
+        from nacre.index.freshness import count_changed
         from nacre.vault.files import memory_files
 
         store = self.memory.store

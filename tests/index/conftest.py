@@ -11,9 +11,11 @@ from typing import Any
 
 import pytest
 
+from nacre.clock import Clock
 from nacre.config.settings import Config
+from nacre.index.freshness import MemoryIndex, TextReport, update
 from nacre.index.store import Generation, Store, index_file, wanted_settings
-from nacre.index.update import TextReport, update
+from nacre.model.context import Context
 from nacre.model.workspace import Workspace
 from nacre.vault.files import memory_files
 
@@ -24,6 +26,10 @@ def workspace(tmp_path: Path) -> Workspace:
     (root / "memory").mkdir(parents=True)
     (root / ".nacre").mkdir(mode=0o700)
     return Workspace(root)
+
+
+def memory_index(workspace: Workspace, config: Config, store: Store) -> MemoryIndex:
+    return MemoryIndex(Context(workspace, config, Clock()), store)
 
 
 class Indexed:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.index.conftest import memory_index
 
 from nacre.config.settings import Config, IndexSettings
 from nacre.index import embedding
-from nacre.index.freshness import MemoryIndex
 from nacre.index.vectors import Scanner
 
 
@@ -163,7 +163,7 @@ def test_a_new_generation_reuses_the_vectors_of_texts_that_stayed_the_same(
     embedder = fake_embedder()
     embedding.fill(notes.store, embedder)
     config = Config(index=IndexSettings(chunk_tokens=300))
-    keeper = MemoryIndex(notes.workspace, config, notes.store)
+    keeper = memory_index(notes.workspace, config, notes.store)
     keeper.rebuild()
     embedder.asked = 0
     embedding.fill(notes.store, embedder)

@@ -19,6 +19,7 @@ from nacre.clock import Clock
 from nacre.config.settings import Config, IndexSettings, SourceSettings, SourcesSettings
 from nacre.index.sessions import SessionIndex, delete_sessions_index, sessions_file
 from nacre.index.store import Store
+from nacre.model.context import Context
 from nacre.model.workspace import Workspace
 from nacre.sources import claude
 from nacre.sources.consent import begin_pause, end_pause
@@ -34,7 +35,7 @@ class Opened:
 
     def __init__(self, workspace: Workspace, home: Path, config: Config) -> None:
         store = Store(sessions_file(workspace))
-        self.keeper = SessionIndex(workspace, config, store, CLOCK, places=Places(home))
+        self.keeper = SessionIndex(Context(workspace, config, CLOCK), store, places=Places(home))
 
     def texts(self) -> list[str]:
         generation = self.keeper.current()
@@ -359,7 +360,7 @@ def test_another_time_zone_dates_the_messages_anew_beside_the_old_index(opened: 
     ClaudeTalk(home, "aaaa").say("late in the evening", "20:00:00")
     opened().texts()
     moved = opened(replace(ON, timezone="UTC"))
-    moved.keeper.clock = Clock(ZoneInfo("UTC"))
+    moved.keeper.context = replace(moved.keeper.context, clock=Clock(ZoneInfo("UTC")))
     assert moved.keeper.outdated()
     moved.keeper.rebuild()
     moved.keeper.finish()

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.index.conftest import memory_index
 
 from nacre.config.settings import Config
 from nacre.index import freshness as watching
@@ -31,9 +32,8 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def feed(tmp_path: Path, folder: Path) -> Iterator[ChangeFeed]:
-    (tmp_path / "proof").mkdir()
     one = ChangeFeed()
-    assert one.watch([str(folder), str(folder / "sub")], tmp_path / "proof" / "watching")
+    assert one.watch([str(folder), str(folder / "sub")])
     yield one
     one.close()
 
@@ -106,7 +106,7 @@ def test_a_folder_that_was_replaced_is_watched_again_not_the_old_one(
         (folder / "sub").mkdir()
         assert not feed.quiet()
         assert not feed.quiet(), "until it is told what to watch, it cannot know"
-        assert feed.watch([str(folder), str(folder / "sub")], tmp_path / "proof" / "watching")
+        assert feed.watch([str(folder), str(folder / "sub")])
         assert feed.quiet()
         (folder / "sub" / "c.md").write_text("new", encoding="utf-8")
         assert not feed.quiet()
@@ -115,24 +115,9 @@ def test_a_folder_that_was_replaced_is_watched_again_not_the_old_one(
 
 def test_a_file_with_a_second_name_is_watched_as_itself(folder: Path, tmp_path: Path) -> None:
     os.link(folder / "a.md", tmp_path / "second")
-    (tmp_path / "proof").mkdir()
     feed = ChangeFeed()
-    assert feed.watch([str(folder), str(folder / "a.md")], tmp_path / "proof" / "watching")
+    assert feed.watch([str(folder), str(folder / "a.md")])
     (tmp_path / "second").write_text("through the other name", encoding="utf-8")
-    assert not feed.quiet()
-    feed.close()
-
-
-def test_writes_beside_the_proof_are_not_reported(feed: ChangeFeed, tmp_path: Path) -> None:
-    (tmp_path / "proof" / "index.sqlite").write_text("x", encoding="utf-8")
-    assert feed.quiet()
-
-
-def test_the_proof_may_lie_in_a_watched_folder(folder: Path) -> None:
-    feed = ChangeFeed()
-    assert feed.watch([str(folder)], folder / "watching")
-    assert feed.quiet()
-    (folder / "a.md").write_text("new", encoding="utf-8")
     assert not feed.quiet()
     feed.close()
 
@@ -149,17 +134,14 @@ def test_closing_gives_the_descriptor_back_and_nothing_is_quiet_any_more(
     gc.collect()  # connections that other tests left to the collector
     before = len(os.listdir("/proc/self/fd"))
     for number in range(50):
-        feed.watch([str(folder), *([str(folder / "sub")] if number % 2 else [])], tmp_path / "proof" / "watching")
+        feed.watch([str(folder), *([str(folder / "sub")] if number % 2 else [])])
     feed.close()
     assert len(os.listdir("/proc/self/fd")) == before
 
 
-@pytest.mark.parametrize("missing", ["folder", "proof"])
-def test_where_it_cannot_watch_it_says_so_and_keeps_nothing_open(folder: Path, tmp_path: Path, missing: str) -> None:
+def test_where_it_cannot_watch_it_says_so_and_keeps_nothing_open(folder: Path, tmp_path: Path) -> None:
     feed = ChangeFeed()
-    wanted = [str(folder), str(tmp_path / "nowhere")] if missing == "folder" else [str(folder)]
-    proof = (folder if missing == "folder" else tmp_path / "nowhere") / "watching"
-    assert not feed.watch(wanted, proof)
+    assert not feed.watch([str(folder), str(tmp_path / "nowhere")])
     assert feed._queue is None
     assert not feed.quiet()
 
@@ -168,11 +150,11 @@ def test_too_many_folders_or_a_file_system_that_others_write_to_are_not_watched(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     feed = ChangeFeed()
-    monkeypatch.setattr(watching, "_MOST_FOLDERS", 1)
-    assert not feed.watch([str(folder), str(folder / "sub")], tmp_path / "watching")
-    monkeypatch.setattr(watching, "_MOST_FOLDERS", 100)
+    monkeypatch.setattr(watching, "_MAX_FOLDERS", 1)
+    assert not feed.watch([str(folder), str(folder / "sub")])
+    monkeypatch.setattr(watching, "_MAX_FOLDERS", 100)
     monkeypatch.setattr(watching, "_LOCAL", frozenset())
-    assert not feed.watch([str(folder)], tmp_path / "watching")
+    assert not feed.watch([str(folder)])
     assert not watching.all_on_local_disks({"/proc/self"})
 
 
@@ -198,7 +180,7 @@ def test_a_forked_child_does_not_take_its_parent_s_events(feed: ChangeFeed, fold
 def keeper(workspace: Workspace) -> Iterator[MemoryIndex]:
     (workspace.memory / "sub").mkdir()
     (workspace.memory / "sub" / "a.md").write_text("first\n", encoding="utf-8")
-    one = MemoryIndex(workspace, Config(), Store(index_file(workspace.index)))
+    one = memory_index(workspace, Config(), Store(index_file(workspace.index)))
     for _ in range(4):
         one.current()
     assert one._feed.quiet(), "a keeper that is asked again and again watches"
@@ -219,7 +201,7 @@ def test_a_keeper_that_watches_does_not_scan_again(keeper: MemoryIndex) -> None:
 
 
 def test_a_keeper_that_watches_misses_no_write(keeper: MemoryIndex) -> None:
-    memory = keeper.workspace.memory
+    memory = keeper.context.workspace.memory
     for turn in range(3):
         elsewhere(f"open('sub/a.md', 'w').write('turn {turn}')", memory)
         assert found(keeper) == {f"turn {turn}"}
@@ -235,7 +217,7 @@ def test_a_keeper_that_watches_misses_no_write(keeper: MemoryIndex) -> None:
 
 
 def test_a_keeper_follows_links_to_where_the_writing_is_done(keeper: MemoryIndex) -> None:
-    root = keeper.workspace.root
+    root = keeper.context.workspace.root
     (root / "docs").mkdir()
     (root / "docs" / "real.md").write_text("one", encoding="utf-8")
     (root / "memory" / "link.md").symlink_to("../docs/real.md")

@@ -19,7 +19,7 @@ from nacre.cli.base import (
     progress_bar,
 )
 from nacre.i18n import as_sentence, say
-from nacre.index.update import TextReport
+from nacre.index.freshness import TextReport
 from nacre.memory import IndexReport, Memory
 
 _full = click.option("--full", is_flag=True, help="Read every file again, also those that look unchanged.")

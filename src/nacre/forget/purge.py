@@ -21,7 +21,7 @@ from nacre.forget.related import Fact
 from nacre.forget.target import ForgetContext, MemoryLine, is_telling, lines_of, read_memory, without_lines
 from nacre.i18n import say
 from nacre.index.sessions import SESSIONS_FILE
-from nacre.index.store import Store, scrub
+from nacre.index.store import Store
 from nacre.model.workspace import Workspace, slug_of
 from nacre.text.tokens import tokens
 from nacre.vault import disk, injected, jsonl, ledger, provenance, tombstones
@@ -224,7 +224,7 @@ def _clean_index(context: ForgetContext, words: Words) -> bool:
     for old in store.path.parent.glob(f"{store.path.name}.damaged-*"):
         disk.remove(old)
     with contextlib.suppress(sqlite3.Error, NacreError):
-        store.safely(lambda: scrub(store, index.current()))
+        store.safely(lambda: store.scrub(index.current()))
         store.db.execute("vacuum")
         store.db.execute("pragma wal_checkpoint(truncate)").fetchall()
     if not any(traces_in(path, words) for path in _index_files(store)):

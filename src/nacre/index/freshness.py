@@ -1,30 +1,329 @@
-"""Keeps the index true to the files: a scan, or the kernel's change events, before every search; a new generation after a changed setting."""
+"""Keeps the index true to the files: a scan, or the kernel's change events, before every search; a new generation after a changed setting.
+
+Only files that changed are read, and only what changed in them is written.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import re
+import sqlite3
 import struct
 import sys
 import threading
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from nacre.config.settings import Config
+from nacre.errors import NacreError, raise_unless_absent
 from nacre.index.store import Generation, Store, wanted_settings
-from nacre.index.update import Progress, TextReport, update
-from nacre.model.workspace import Workspace
-from nacre.vault.files import memory_files
+from nacre.model.context import Context
+from nacre.vault import disk
+from nacre.vault.files import MemoryFile, memory_files
+
+if TYPE_CHECKING:
+    from nacre.index.document import Part
+
+Progress = Callable[[int, int], None]
+_BATCH_FILES = 200
+# A file written just before it was read may change again without a newer time. Two seconds is the coarsest tick of any file
+# system. Every write moves ctime, which nobody can set; only Windows keeps something else there.
+_RACY = 2_000_000_000
+_BY_CTIME = os.name == "posix"
+
+
+@dataclass
+class TextReport:
+    """What an update did."""
+
+    files: int = 0
+    read: int = 0
+    changed: int = 0
+    removed: int = 0
+    chunks: int = 0
+    unreadable: list[str] = field(default_factory=list)
+    sessions: TextReport | None = None  # the same for the index of sessions, where there is one
+
+
+class MemoryIndex:
+    """Answers which generation to search, after making sure that it has missed no write."""
+
+    def __init__(self, context: Context, store: Store) -> None:
+        self.context = context
+        self.store = store
+        self.folders: frozenset[str] = (
+            frozenset()
+        )  # those whose change could be one of memory, as the last scan saw them
+        self.each_batch: Progress | None = None  # called with every batch that a search has to read first; may raise
+        self._feed = ChangeFeed()
+        self._lock = threading.Lock()
+        self._scans = 0
+        self._fresh: tuple[int, Generation | None] | None = None  # what was brought up to date last
+
+    @property
+    def wanted(self) -> str:
+        """What a generation must have been made with to fit the settings in force."""
+        return wanted_settings(self.context.config)
+
+    def current(self, progress: Progress | None = None) -> Generation:
+        """The generation that answers, fresh: a search never misses a file that changed before it was asked.
+
+        A group does not get answers from one that an older version made: what is whose may have been told otherwise then.
+        """
+        if self.context.scope.group is not None and self.outdated():
+            self.finish()
+        with self._lock:
+            live = self.store.live()  # another process may have let a new generation take over
+            if live and self._fresh == (self.store.epoch, live) and self._feed.quiet():
+                return live
+            self._fresh = None  # if this fails, the next one looks again
+            live = live or self.store.building(self.wanted)
+            self._bring_up(live, progress or self.each_batch)
+            self._fresh = (self.store.epoch, live)
+            return live
+
+    def outdated(self) -> bool:
+        """Whether the settings have changed since the generation that answers was made."""
+        live = self.store.live()
+        return live is not None and live.settings != self.wanted
+
+    def rebuild(self, progress: Progress | None = None, *, every_file: bool = False) -> TextReport:
+        """Bring the text up to date with files and settings. A new generation is built beside the one that answers."""
+        with self._lock:
+            self._fresh = None
+            return self._bring_up(self.store.building(self.wanted), progress, every_file=every_file)
+
+    def finish(self) -> None:
+        """Let the generation that fits the settings take over, completed first if it was not."""
+        with self._lock:
+            self._fresh = None
+            generation = self.store.building(self.wanted)
+            if not generation.live:
+                self._bring_up(generation, None)
+                self.store.promote(generation)
+
+    def _bring_up(self, generation: Generation, progress: Progress | None, *, every_file: bool = False) -> TextReport:
+        self._scans += 1
+        # Who searches again and again is worth a watch.
+        watching = self._scans > 2 and bool(self.folders) and self._feed.watch(self.folders)
+        self._feed.quiet()  # what was queued until now, the scan below sees
+        folders: set[str] = set()
+        files = memory_files(self.context.workspace, self.context.config, folders)
+        report = update(self.store, generation, files, progress, every_file=every_file)
+        if watching and folders != self.folders:
+            self._feed.close()  # a new folder was not watched while it was scanned
+        self.folders = frozenset(folders)
+        return report
+
+    def close(self) -> None:
+        self._feed.close()
+        self.store.close()
+
+
+# Files into the index.
+
+# A file as the index knows it: path, id, then what the walk sees of it (layer, size, mtime, ctime, inode), and when it was read.
+# Plain rows: two thousand objects would cost as much as the whole search.
+_Row = tuple[str, int, str, int, int, int, int, int]
+
+
+def update(
+    store: Store,
+    generation: Generation,
+    files: Iterable[MemoryFile],
+    progress: Progress | None = None,
+    *,
+    every_file: bool = False,
+) -> TextReport:
+    """Make the generation fit the files; in several transactions, so that an interrupted run is carried on by the next.
+
+    `every_file` reads also those that look unchanged.
+    """
+    report = TextReport()
+    rows = _rows(store.db, generation)
+    changed: list[MemoryFile] = []
+    for file in files:
+        report.files += 1
+        row = rows.pop(file.path, None)
+        # The last: whether it may have changed after it was read without showing a newer time.
+        if (
+            every_file
+            or row is None
+            or row[2:7] != file[2:]
+            or row[7] - (row[5] if _BY_CTIME else max(row[4], row[5])) < _RACY
+        ):
+            changed.append(file)
+    if rows:
+        with store.writing() as db:
+            for path, number, *_, read_at in rows.values():
+                # Unless another process has read it since: then it is there again.
+                same = "select 1 from files where id = ? and path = ? and read_at = ?"
+                if db.execute(same, (number, path, read_at)).fetchone():
+                    remove_file(db, generation, number)
+                    report.removed += 1
+    for start in range(0, len(changed), _BATCH_FILES):
+        contents = [(file, time.time_ns(), _read(file)) for file in changed[start : start + _BATCH_FILES]]
+        with store.writing() as db:
+            for content in contents:
+                _store_file(db, generation, *content, report)
+        if progress:
+            progress(min(start + _BATCH_FILES, len(changed)), len(changed))
+    return report
+
+
+def count_changed(store: Store, generation: Generation, files: Iterable[MemoryFile]) -> int:
+    """How many files differ from what the index knows of them; those that are gone count too."""
+    rows = _rows(store.db, generation)
+    changed = 0
+    for file in files:
+        row = rows.pop(file.path, None)
+        changed += row is None or row[2:7] != file[2:]
+    return changed + len(rows)
+
+
+def _rows(db: sqlite3.Connection, generation: Generation) -> dict[str, _Row]:
+    query = "select path, id, layer, size, mtime, ctime, inode, read_at from files where generation = ?"
+    return {row[0]: row for row in db.execute(query, (generation.id,))}
+
+
+def _read(file: MemoryFile) -> bytes | None:
+    try:
+        return disk.read_log(file.full, file.path)
+    except OSError as error:
+        raise_unless_absent(file.path, error)
+    except NacreError:  # packed, and damaged or too large: doctor says so
+        pass
+    return None
+
+
+def content_digest(data: bytes, *, private: bool = False) -> bytes:
+    """By what the index knows whether a file changed: its bytes, and whether it may be shown to others at all."""
+    return hashlib.blake2b(data, digest_size=16, key=b"private" if private else b"").digest()
+
+
+def _store_file(
+    db: sqlite3.Connection,
+    generation: Generation,
+    file: MemoryFile,
+    read_at: int,
+    data: bytes | None,
+    report: TextReport,
+) -> None:
+    """Store one file. Another process may have done so meanwhile: the row is read again inside the transaction."""
+    query = "select id, hash, layer, read_at from files where generation = ? and path = ?"
+    row = db.execute(query, (generation.id, file.path)).fetchone()
+    if row and read_at < row[3] <= time.time_ns():
+        return  # another process has read it later than we did
+    if data is None:
+        report.unreadable.append(file.path)
+        if row:
+            remove_file(db, generation, row[0])
+        return
+    from nacre.index.document import (
+        lies_where_named,
+        read_parts,
+    )  # only a changed file pays for the machinery of chunks
+
+    report.read += 1
+    private = not lies_where_named(file.path, file.full)
+    digest = content_digest(data, private=private)
+    facts = (file.layer, file.size, file.mtime, file.ctime, file.inode, read_at, digest)
+    if row:
+        number = row[0]
+        refresh = "update files set layer=?, size=?, mtime=?, ctime=?, inode=?, read_at=?, hash=? where id=?"
+        db.execute(refresh, (*facts, number))
+        if row[1:3] == (digest, file.layer):
+            return
+    else:
+        made = "insert into files(layer, size, mtime, ctime, inode, read_at, hash, generation, path)"
+        values = f"{made} values(?,?,?,?,?,?,?,?,?) returning id"
+        number = db.execute(values, (*facts, generation.id, file.path)).fetchone()[0]
+    report.changed += 1
+    tokens, overlap = generation.chunk_tokens, generation.chunk_overlap
+    parts = read_parts(file.path, file.layer, data, size=tokens, overlap=overlap, private=private)
+    report.chunks += replace_chunks(db, generation, number, file.layer, parts)
+
+
+def replace_chunks(db: sqlite3.Connection, generation: Generation, file: int, layer: str, parts: Iterable[Part]) -> int:
+    """Replace the chunks of a file; those whose words stayed the same keep their row and only move. How many there are."""
+    kept = dict(db.execute("select key, id from chunks where file = ?", (file,)).fetchall())
+    moves = []
+    count = 0
+    for position, part in enumerate(parts):
+        count += 1
+        chunk = kept.pop(part.key, None)
+        if chunk is not None:
+            moves.append((position, part.first, part.last, layer, part.date, part.audience, part.project, chunk))
+        else:
+            add_chunk(db, generation, file, layer, position, part)
+    moved = "update chunks set position=?, first=?, last=?, layer=?, date=?, audience=?, project=? where id=?"
+    db.executemany(moved, moves)
+    _remove_chunks(db, generation, kept.values())
+    return count
+
+
+def add_chunk(db: sqlite3.Connection, generation: Generation, file: int, layer: str, position: int, part: Part) -> None:
+    """Store one chunk of a file."""
+    from nacre.index.document import passage_hash, passage_texts
+    from nacre.text.tokens import tokens, tokens_estimate
+
+    row = {
+        "generation": generation.id,
+        "file": file,
+        "position": position,
+        "first": part.first,
+        "last": part.last,
+        "heading": part.heading,
+        "context": part.context,
+        "text": part.text,
+        "size": tokens_estimate(part.text),
+        "key": part.key,
+        "layer": layer,
+        "date": part.date,
+        "time": part.stamp.time,
+        "session": part.stamp.session,
+        "project": part.project,
+        "audience": part.audience,
+        "label": part.label,
+        "tags": json.dumps(part.tags, ensure_ascii=False) if part.tags else None,
+    }
+    query = f"insert into chunks({','.join(row)}) values({','.join('?' * len(row))})"
+    chunk = db.execute(query, tuple(row.values())).lastrowid
+    words = (chunk, " ".join(tokens(part.text)), " ".join(tokens(part.found_by)))
+    db.execute(f"insert into {generation.words}(rowid, body, heading) values(?,?,?)", words)
+    hashes = map(passage_hash, passage_texts(part.context, part.text))
+    db.executemany(
+        "insert into passages(chunk, position, hash) values(?,?,?)",
+        [(chunk, at, digest) for at, digest in enumerate(hashes)],
+    )
+
+
+def remove_file(db: sqlite3.Connection, generation: Generation, file: int) -> None:
+    """Remove a file and all of its chunks."""
+    _remove_chunks(db, generation, [row[0] for row in db.execute("select id from chunks where file = ?", (file,))])
+    db.execute("delete from files where id = ?", (file,))
+
+
+def _remove_chunks(db: sqlite3.Connection, generation: Generation, ids: Iterable[int]) -> None:
+    rows = [(number,) for number in ids]
+    db.executemany(f"delete from {generation.words} where rowid = ?", rows)
+    db.executemany("delete from passages where chunk = ?", rows)
+    db.executemany("delete from chunks where id = ?", rows)
+
+
+# The kernel's change events.
 
 _EVENTS = 0x2 | 0x4 | 0x8 | 0x40 | 0x80 | 0x100 | 0x200 | 0x400 | 0x800  # modify, attrib, close, moves, create, delete
 # About a folder as such: it or a folder in it came, went, moved or was unmounted, or events were lost. A watch stays with the
 # folder it was set on, not with the name, so all of them are set anew.
 _MOVED_GROUND = 0x40000000 | 0x400 | 0x800 | 0x2000 | 0x4000 | 0x8000
 _EVENT = struct.Struct("iIII")
-_MOST_FOLDERS = 2000
+_MAX_FOLDERS = 2000
 # What is written whenever a memory is read: counts of it, and the file that they lie in until they are renamed. No memory itself.
-_COUNTS = (b"recalls.jsonl", b"refcount.json")
-_TEMPORARY = b".nacre-"
+_COUNTS = re.compile(rb"recalls\.jsonl|refcount\.json|\.nacre-.*\.tmp")
 # File systems that only this kernel writes to. On others another machine, or a host outside the container, may.
 _LOCAL = frozenset(
     "ext2 ext3 ext4 xfs btrfs tmpfs ramfs overlay zfs f2fs bcachefs jfs reiserfs vfat exfat ntfs3 ecryptfs".split()
@@ -39,58 +338,39 @@ class ChangeFeed:
         self._watched: set[str] = set()
         self._owner = os.getpid()
 
-    def watch(self, folders: Iterable[str], proof: Path) -> bool:
-        """Watch these folders and no others; False when changes cannot be told, proven with a write to `proof`."""
-        wanted = {os.path.realpath(folder) for folder in folders}
-        if self._queue is not None and wanted == self._watched and self._owner == os.getpid():
+    def watch(self, folders: Iterable[str]) -> bool:
+        """Watch these folders and no others; False when changes cannot be told."""
+        real = {os.path.realpath(folder) for folder in folders}
+        if self._queue is not None and real == self._watched and self._owner == os.getpid():
             return True
         self.close()
-        if not sys.platform.startswith("linux") or len(wanted) > _MOST_FOLDERS or not all_on_local_disks(wanted):
+        if not sys.platform.startswith("linux") or len(real) > _MAX_FOLDERS or not all_on_local_disks(real):
             return False
         import ctypes
 
         libc = ctypes.CDLL(None, use_errno=True)
         queue = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
-        if (
-            queue < 0
-        ):  # a user has 128 of them: those of memories that nobody holds any more may be waiting to be let go
-            import gc
-
-            gc.collect()
-            queue = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
         if queue < 0:
             return False
-        self._queue, self._owner = queue, os.getpid()
-        marks = {libc.inotify_add_watch(queue, os.fsencode(folder), _EVENTS) for folder in wanted}
-        mark = libc.inotify_add_watch(queue, os.fsencode(proof.parent), _EVENTS)
-        if mark < 0 or min(marks, default=0) < 0:
+        self._queue, self._owner, self._watched = queue, os.getpid(), real
+        if any(libc.inotify_add_watch(queue, os.fsencode(folder), _EVENTS) < 0 for folder in real):
             self.close()  # the system's limit of watches, or a folder that went away
-            return False
-        try:
-            proof.touch(0o600)
-        except OSError:
-            self.close()
-            return False
-        proven = any(source == mark for source, _, _ in self._events())
-        if not proven or (mark not in marks and libc.inotify_rm_watch(queue, mark) < 0):
-            self.close()
-            return False
-        for _ in self._events():  # the note that the watch on the proof is gone
-            pass
-        self._watched = wanted
-        return True
+        return self._queue is not None
 
     def quiet(self) -> bool:
         """True when surely nothing was written; False when something was, or when nobody can tell."""
         if self._queue is None or self._owner != os.getpid():
             return False
-        masks = [mask for _, mask, name in self._events() if mask & _MOVED_GROUND or not _is_a_count(name)]
-        if any(mask & _MOVED_GROUND for mask in masks):
+        changed = moved = False
+        for mask, name in self._events():
+            moved = moved or bool(mask & _MOVED_GROUND)
+            changed = changed or not _COUNTS.fullmatch(name)
+        if moved:
             self.close()
-        return not masks and self._queue is not None
+        return not changed and self._queue is not None
 
-    def _events(self) -> Iterator[tuple[int, int, bytes]]:
-        """What is queued: the watch that each event came from, what it was, and the name of the file in its folder."""
+    def _events(self) -> Iterator[tuple[int, bytes]]:
+        """What is queued: what each event was, and the name of the file in its folder."""
         while self._queue is not None:
             try:
                 data = os.read(self._queue, 65536)
@@ -101,9 +381,9 @@ class ChangeFeed:
                 return
             at = 0
             while at < len(data):
-                source, mask, _, length = _EVENT.unpack_from(data, at)
+                _, mask, _, length = _EVENT.unpack_from(data, at)
                 at += _EVENT.size + length
-                yield source, mask, data[at - length : at].rstrip(b"\0")
+                yield mask, data[at - length : at].rstrip(b"\0")
 
     def close(self) -> None:
         if self._queue is not None:
@@ -112,15 +392,11 @@ class ChangeFeed:
         self._watched = set()
 
     def __del__(self) -> None:
-        if self._queue is not None and self._owner == os.getpid():
-            os.close(self._queue)
+        if self._owner == os.getpid():
+            self.close()
 
 
-def _is_a_count(name: bytes) -> bool:
-    return name in _COUNTS or (name.startswith(_TEMPORARY) and name.endswith(b".tmp"))
-
-
-def all_on_local_disks(folders: set[str]) -> bool:
+def all_on_local_disks(folders: Iterable[str]) -> bool:
     """Whether all folders lie on file systems that only this kernel writes to; what is not known does not count."""
     try:
         with open("/proc/self/mounts", encoding="utf-8", errors="surrogateescape") as mounts:
@@ -135,94 +411,3 @@ def _mount_kind(folder: str, kinds: dict[str, str]) -> str:
     while folder not in kinds and folder != os.path.dirname(folder):
         folder = os.path.dirname(folder)
     return kinds.get(folder, "unknown")
-
-
-# Keeps the index true to the files: before every search, and when a changed setting asks for a new generation.
-
-_PROOF = "watching"
-
-
-class MemoryIndex:
-    """Answers which generation to search, after making sure that it has missed no write."""
-
-    def __init__(self, workspace: Workspace, config: Config, store: Store, *, for_group: bool = False) -> None:
-        self.workspace = workspace
-        self.for_group = for_group
-        self.config = config
-        self.store = store
-        self._feed = ChangeFeed()
-        self._lock = threading.Lock()
-        self._scans = 0
-        self._folders: set[str] = set()
-        self._known: tuple[int, Generation | None] | None = None
-        self.each_batch: Progress | None = (
-            None  # told of every batch that a search has to read first; may raise to end that
-        )
-
-    @property
-    def wanted(self) -> str:
-        """What a generation must have been made with to fit the settings in force."""
-        return wanted_settings(self.config)
-
-    @property
-    def folders(self) -> frozenset[str]:
-        """The folders whose change could be one of memory, as the last scan saw them; none before the first."""
-        return frozenset(self._folders)
-
-    def current(self, progress: Progress | None = None) -> Generation:
-        """The generation that answers, fresh: a search never misses a file that changed before it was asked.
-
-        A group does not get answers from one that an older version made: what is whose may have been told otherwise then.
-        """
-        if self.for_group and self.outdated():
-            self.finish()
-        with self._lock:
-            live = self.store.live()  # another process may have let a new generation take over
-            known = (self.store.epoch, live)
-            if live and known == self._known and self._feed.quiet():
-                return live
-            self._known = None  # if this fails, the next one looks again
-            live = live or self.store.building(self.wanted)
-            self._bring_up(live, progress or self.each_batch)
-            self._known = (self.store.epoch, live)
-            return live
-
-    def outdated(self) -> bool:
-        """Whether the settings have changed since the generation that answers was made."""
-        live = self.store.live()
-        return live is not None and live.settings != self.wanted
-
-    def rebuild(self, progress: Progress | None = None, *, every_file: bool = False) -> TextReport:
-        """Bring the text up to date with files and settings. A new generation is built beside the one that answers."""
-        with self._lock:
-            wanted = self.store.building(self.wanted)
-            report = self._bring_up(wanted, progress, every_file=every_file)
-            self._known = None
-            return report
-
-    def finish(self) -> None:
-        """Let the generation that fits the settings take over, completed first if it was not."""
-        with self._lock:
-            wanted = self.store.building(self.wanted)
-            if not wanted.live:
-                self._bring_up(wanted, None)
-                self.store.promote(wanted)
-            self._known = None
-
-    def _bring_up(self, generation: Generation, progress: Progress | None, *, every_file: bool = False) -> TextReport:
-        self._scans += 1
-        watching = False
-        if self._scans > 2 and self._folders and self.store.on_disk:  # who searches again and again is worth a watch
-            watching = self._feed.watch(self._folders, self.store.path.parent / _PROOF)
-            self._feed.quiet()  # what was queued until now, the scan below sees
-        folders: set[str] = set()
-        found = memory_files(self.workspace, self.config, folders)
-        report = update(self.store, generation, found, progress, every_file=every_file)
-        if folders != self._folders and watching:
-            self._feed.close()  # a new folder was not watched while it was scanned
-        self._folders = folders
-        return report
-
-    def close(self) -> None:
-        self._feed.close()
-        self.store.close()

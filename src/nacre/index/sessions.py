@@ -7,30 +7,41 @@ stay where they are: the index knows how far it read each (`transcripts`), and r
 from __future__ import annotations
 
 import datetime as dt
+import hashlib
 import json
 import os
+import re
 import sqlite3
 import time
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from nacre.clock import Clock
-from nacre.config.settings import Config
-from nacre.guard.secrets import hash_name, storable_name
-from nacre.index import update
-from nacre.index.freshness import MemoryIndex
-from nacre.index.store import Generation, Store, index_file, overwrite_deleted, scrub, wanted_settings
-from nacre.index.update import Progress, TextReport
-from nacre.model.session import Kind, Message, Session
-from nacre.model.workspace import Workspace
+from nacre.guard import privacy
+from nacre.guard.sanitise import clean
+from nacre.guard.secrets import hash_name, redact, redact_messages, storable_name
+from nacre.index.document import Part
+from nacre.index.freshness import MemoryIndex, Progress, TextReport, add_chunk, remove_file, replace_chunks
+from nacre.index.store import Generation, Store, index_file, wanted_settings
+from nacre.model.context import Context
+from nacre.model.session import Kind, Message, Session, Speaker
+from nacre.model.workspace import Workspace, slug_of
 from nacre.sources import consent
 from nacre.sources.reading import Mark, Places, Source, Transcript, open_readonly
-from nacre.sources.registry import belongs_to, places_of
-from nacre.vault.discover import project_places
+from nacre.sources.registry import belongs_to, group_stamp, places_of, project_name
+from nacre.text.chunk import stretches
+from nacre.text.stamps import Stamp
+from nacre.vault.discover import project_of, project_places
 
-SESSION_TABLES = (
+SESSIONS_FILE = "sessions.sqlite"
+_RENDERING = 1  # goes up when the same message would take other lines than before
+_LAYER = "session"
+_FIRST_LINE = 3  # where the first message begins: the title and an empty line stand above it
+_NAMES = {Speaker.OWNER: "Owner", Speaker.AGENT: "Agent", Speaker.OTHER: "Other"}
+_UNUSUAL = re.compile(r"[^\w.-]+")
+_LONGEST_NAME = 100
+_INDEXED, _EXCLUDED, _NOT_A_SESSION = "taken", "left out", "no talk"
+_TABLES = (
     """create table transcripts(
   generation integer not null, key text not null, place text not null, agent text not null, state text not null,
   stamp text not null, mark text not null, whole integer not null, told text not null,
@@ -45,11 +56,10 @@ SESSION_TABLES = (
     """create trigger transcripts_go after delete on generations begin
   delete from transcripts where generation = old.id; end""",
 )
-Span = tuple[str, str]  # from one moment to another, both included
-INDEXED, EXCLUDED, NOT_A_SESSION = "taken", "left out", "no talk"
+_HAS_TABLES = "select 1 from sqlite_master where name = 'transcripts'"
 
 
-class TranscriptRow(NamedTuple):
+class _Row(NamedTuple):
     """One transcript as it was when it was last read. Plain values: most of them are only compared."""
 
     key: str
@@ -73,161 +83,26 @@ class TranscriptRow(NamedTuple):
     lines: int = 0
     read_at: int = 0
 
-    @property
-    def read_to(self) -> Mark:
-        return Mark(*json.loads(self.mark))
+    def save(self, db: sqlite3.Connection, generation: Generation) -> None:
+        query = f"insert or replace into transcripts(generation,{_COLUMNS}) values(?,{','.join('?' * len(self))})"
+        db.execute(query, (generation.id, *self))
 
-    @property
-    def span(self) -> Span | None:
-        return (self.begun, self.ended) if self.begun and self.ended else None
+    def is_stored(self, db: sqlite3.Connection, generation: Generation) -> bool:
+        """Whether nobody has read the transcript since."""
+        query = "select 1 from transcripts where generation = ? and key = ? and read_at = ?"
+        return db.execute(query, (generation.id, self.key, self.read_at)).fetchone() is not None
 
 
-class Task(NamedTuple):
+_COLUMNS = ",".join(_Row._fields)
+
+
+class _Task(NamedTuple):
     """A transcript to be read: on from where it was left, or from its beginning."""
 
     source: Source
     transcript: Transcript
-    before: TranscriptRow | None
+    before: _Row | None
     anew: bool
-
-
-def make_session_tables(store: Store) -> None:
-    """Make the tables where they are not."""
-    there = "select 1 from sqlite_master where name = 'transcripts'"
-    if store.db.execute(there).fetchone():
-        return
-    with store.writing() as db:
-        if not db.execute(there).fetchone():
-            for statement in SESSION_TABLES:
-                db.execute(statement)
-
-
-def load_rows(db: sqlite3.Connection, generation: Generation) -> dict[str, TranscriptRow]:
-    rows = db.execute(
-        f"select {','.join(TranscriptRow._fields)} from transcripts where generation = ?", (generation.id,)
-    )
-    return {row[0]: TranscriptRow(*row) for row in rows}
-
-
-def find_row(db: sqlite3.Connection, generation: Generation, path: str) -> TranscriptRow | None:
-    """The transcript behind a document."""
-    row = db.execute(
-        f"select {','.join('t.' + name for name in TranscriptRow._fields)} from transcripts t join files f on f.id = t.file"
-        " where f.generation = ? and f.path = ?",
-        (generation.id, path),
-    ).fetchone()
-    return TranscriptRow(*row) if row else None
-
-
-def message_lines(db: sqlite3.Connection, known: TranscriptRow) -> list[tuple[str, int, int]]:
-    """The messages of a document: the id of each, its first line and its last."""
-    query = "select message, first, last from said where file = ? order by position"
-    return db.execute(query, (known.file,)).fetchall()
-
-
-def save_message_lines(
-    db: sqlite3.Connection, file: int, position: int, places: Sequence[tuple[str, int, int]]
-) -> None:
-    """Put down which lines messages took, from a position on; what stood there is no more."""
-    db.execute("delete from said where file = ? and position >= ?", (file, position))
-    rows = [(file, at, *place) for at, place in enumerate(places, position)]
-    db.executemany("insert into said values(?,?,?,?,?)", rows)
-
-
-def stamp_text(transcript: Transcript) -> str:
-    return " ".join(map(str, transcript.stamp))
-
-
-def mark_text(mark: Mark) -> str:
-    return json.dumps([mark.offset, mark.fingerprint, dict(mark.facts)], ensure_ascii=False)
-
-
-def listed_kind(transcript: Transcript) -> str:
-    """What the listing says of a session's kind and group; empty when nothing."""
-    return " ".join(str(told) for name in ("kind", "group") if (told := transcript.facts.get(name)))
-
-
-def last_read(db: sqlite3.Connection, generation: Generation, key: str) -> int | None:
-    """When a transcript was last read by anybody; None when it never was."""
-    query = "select read_at from transcripts where generation = ? and key = ?"
-    row = db.execute(query, (generation.id, key)).fetchone()
-    return int(row[0]) if row else None
-
-
-def save_row(db: sqlite3.Connection, generation: Generation, known: TranscriptRow) -> None:
-    names, marks = ",".join(TranscriptRow._fields), ",".join("?" * len(known))
-    query = f"insert or replace into transcripts(generation,{names}) values(?,{marks})"
-    db.execute(query, (generation.id, *known))
-
-
-def delete_row(db: sqlite3.Connection, generation: Generation, key: str) -> None:
-    db.execute("delete from transcripts where generation = ? and key = ?", (generation.id, key))
-
-
-def count_sessions(db: sqlite3.Connection, generation: Generation | None) -> tuple[int, int]:
-    """How many sessions are in the index, and how many messages."""
-    if generation is None or not db.execute("select 1 from sqlite_master where name = 'transcripts'").fetchone():
-        return 0, 0
-    query = "select count(*), coalesce(sum(messages), 0) from transcripts where generation = ? and file is not null"
-    sessions, messages = db.execute(query, (generation.id,)).fetchone()
-    return int(sessions), int(messages)
-
-
-# What the user leaves out of the index of sessions, as it stands for one run.
-
-
-@dataclass(frozen=True)
-class Exclusions:
-    """Agents, projects and chats by the settings, folders by their own sign, spans of time by the pauses."""
-
-    config: Config
-    pauses: Sequence[consent.Pause]
-    folders: Collection[str] = ()  # that we know of
-    _signs: dict[str, bool] = field(default_factory=dict)  # whether a folder carries the sign: asked once in a run
-
-    def state(self, session: Session | None) -> str:
-        """What becomes of a session that was read."""
-        if session is None or session.kind is Kind.ISOLATED:
-            return NOT_A_SESSION
-        return EXCLUDED if self._holds(session) else INDEXED
-
-    def holds(self, one: TranscriptRow) -> bool:
-        """Whether a session is left out now, by what is known of it."""
-        return self._holds(Session(one.session, one.agent, Kind.MAIN, None, (), cwd=one.cwd, group=one.chat))
-
-    def _holds(self, session: Session) -> bool:
-        patterns = consent.settings_of(self.config, session.agent).exclude
-        if patterns and consent.is_left_out(session, patterns):
-            return True
-        if self._signed(session.cwd):
-            return True
-        return consent.lacks_folder(session) and (bool(patterns) or any(map(self._signed, self.folders)))
-
-    def _signed(self, folder: str) -> bool:
-        if folder not in self._signs:
-            self._signs[folder] = consent.opted_out(folder)
-        return self._signs[folder]
-
-    def outside_pauses(self, messages: Sequence[Message]) -> tuple[Message, ...]:
-        return consent.outside_pauses(messages, self.pauses)
-
-    def pauses_in(self, span: Span | None) -> str:
-        """The pauses that touch a span, as far as they do: where one begins before it or ends after it makes no difference."""
-        if span is None or not self.pauses:
-            return ""
-        begun, ended = (dt.datetime.fromisoformat(moment) for moment in span)
-        found = [
-            (max(one.begin, begun).isoformat(), one.end.isoformat() if one.end and one.end <= ended else None)
-            for one in self.pauses
-            if one.begin <= ended and (one.end is None or one.end > begun)
-        ]
-        return json.dumps(found) if found else ""
-
-
-# The index of sessions, opt-in by `index.sessions`: transcripts → consent → redacted messages → chunks, by deltas.
-
-SESSIONS_FILE = "sessions.sqlite"
-RENDERING = 1  # goes up when the same message would take other lines than before
 
 
 def sessions_file(workspace: Workspace) -> Path:
@@ -236,65 +111,57 @@ def sessions_file(workspace: Workspace) -> Path:
 
 def delete_sessions_index(workspace: Workspace) -> bool:
     """Delete the index of sessions, as when the user no longer wants one; whether there was any."""
-    folder = sessions_file(workspace).parent
-    found = sorted(folder.glob(f"{SESSIONS_FILE}*")) if folder.is_dir() else []
-    for one in found:
-        one.unlink(missing_ok=True)
-    return bool(found)
+    files = list(sessions_file(workspace).parent.glob(f"{SESSIONS_FILE}*"))
+    for file in files:
+        file.unlink(missing_ok=True)
+    return bool(files)
 
 
 class SessionIndex(MemoryIndex):
     """Keeps the index of sessions true to the transcripts: a look at their sizes and times, then what is new in them."""
 
-    def __init__(
-        self,
-        workspace: Workspace,
-        config: Config,
-        store: Store,
-        clock: Clock,
-        *,
-        sources: Sequence[Source] | None = None,
-        places: Places | None = None,
-    ) -> None:
-        super().__init__(workspace, config, store)
-        self.clock = clock
-        self._sources = sources
-        self._places = places or places_of(config)
+    def __init__(self, context: Context, store: Store, *, places: Places | None = None) -> None:
+        super().__init__(context, store)
+        self._sources: Sequence[Source] | None = None
+        self._places = places or places_of(context.config)
         self._listed: dict[str, tuple[Source, Transcript]] = {}
 
     @property
     def wanted(self) -> str:
         """As for memory; besides, messages are dated by the user's own day."""
-        zone = self.config.timezone or "/".join(time.tzname)
-        made_with = json.loads(wanted_settings(self.config)) | {"zone": zone, "rendering": RENDERING}
-        return json.dumps(made_with, sort_keys=True)
+        zone = self.context.config.timezone or "/".join(time.tzname)
+        return wanted_settings(self.context.config, zone=zone, rendering=_RENDERING)
 
     def counts(self) -> tuple[int, int]:
         """How many sessions and messages the index holds at this moment."""
-        return count_sessions(self.store.db, self.store.live())
+        live = self.store.live()
+        if live is None or not self.store.db.execute(_HAS_TABLES).fetchone():
+            return 0, 0
+        query = "select count(*), coalesce(sum(messages), 0) from transcripts where generation = ? and file is not null"
+        sessions, messages = self.store.db.execute(query, (live.id,)).fetchone()
+        return int(sessions), int(messages)
 
     def count_changed(self) -> int:
         """How many transcripts differ from what the index knows of them; those that are gone count too."""
         live = self.store.live()
         if live is None:
-            return sum(1 for _ in self._found())
-        make_session_tables(self.store)
-        known = load_rows(self.store.db, live)
-        tasks, hidden = self._plan(known, self._left_out(known), every=False)
-        return len(tasks) + len(hidden) + len(known)
+            return sum(1 for _ in self._transcripts())
+        rows = self._rows(live)
+        tasks, hidden = self._plan(rows, _Exclusions(self.context, rows.values()), every=False)
+        return len(tasks) + len(hidden) + len(rows)
 
     def lines(self, path: str, first: int, last: int, until: dt.datetime | None) -> list[str] | None:
         """The document of a session, its messages between two lines read from the transcript and redacted at this moment.
 
         All other messages are empty lines. Those after `until` are not there at all. None when the path is no session's.
         """
-        from nacre.index import session_document
-
         generation = self.current()
-        known = find_row(self.store.db, generation, path)
-        if known is None or known.key not in self._listed:
+        db = self.store.db
+        query = "select key, file, lines from transcripts where file in (select id from files where generation = ? and path = ?)"
+        row = db.execute(query, (generation.id, path)).fetchone()
+        if row is None or row[0] not in self._listed:
             return None
-        source, transcript = self._listed[known.key]
+        source, transcript = self._listed[row[0]]
         try:
             session = source.read(transcript, None, None).session
         except OSError:
@@ -302,99 +169,106 @@ class SessionIndex(MemoryIndex):
         if session is None:
             return None
         messages = {storable_name(message.id): message for message in session.messages}
-        shown = [f"# {session_document.about_session(self.workspace, session).title}", *[""] * known.lines]
-        end_of_all = 1
-        for name, begin, end in message_lines(self.store.db, known):
+        title, _, _ = _about(self.context, session)
+        shown = [f"# {title}", *[""] * row[2]]
+        end = 1
+        query = "select message, first, last from said where file = ? order by position"
+        for name, begins, ends in db.execute(query, (row[1],)):
             message = messages.get(name)
             if message is None or (until and message.at > until):
                 continue
-            end_of_all = max(end_of_all, end)
-            if begin <= last and end >= first:
-                block = session_document.render_message(message, self.clock.local)[: end - begin + 1]
-                shown[begin - 1 : begin - 1 + len(block)] = block
-        return shown[:end_of_all]
+            end = max(end, ends)
+            if begins <= last and ends >= first:
+                block = _render(message, self.context)[: ends - begins + 1]
+                shown[begins - 1 : begins - 1 + len(block)] = block
+        return shown[:end]
 
-    def _left_out(self, known: dict[str, TranscriptRow]) -> Exclusions:
-        folders = {str(Path.home()), *project_places(self.workspace).values(), *(one.cwd for one in known.values())}
-        return Exclusions(self.config, consent.pauses(self.workspace), folders)
-
-    def _found(self) -> Iterator[tuple[Source, Transcript]]:
+    def _transcripts(self) -> Iterator[tuple[Source, Transcript]]:
         """The transcripts of the agents that are not left out, as far as they belong to this workspace."""
         if self._sources is None:
             from nacre.sources.registry import sources
 
             self._sources = sources()
-        mine = belongs_to(self.workspace, self.config)
+        mine = belongs_to(self.context.workspace, self.context.config)
         for source in self._sources:
-            if consent.settings_of(self.config, source.agent).enabled:
-                for transcript in source.find(self._places):
-                    if mine(transcript):
-                        yield source, transcript
+            if consent.settings_of(self.context.config, source.agent).enabled:
+                yield from ((source, transcript) for transcript in source.find(self._places) if mine(transcript))
+
+    def _rows(self, generation: Generation) -> dict[str, _Row]:
+        if not self.store.db.execute(_HAS_TABLES).fetchone():
+            with self.store.writing() as db:
+                for statement in _TABLES if not db.execute(_HAS_TABLES).fetchone() else ():
+                    db.execute(statement)
+        rows = self.store.db.execute(f"select {_COLUMNS} from transcripts where generation = ?", (generation.id,))
+        return {row[0]: _Row(*row) for row in rows}
 
     def _bring_up(self, generation: Generation, progress: Progress | None, *, every_file: bool = False) -> TextReport:
-        make_session_tables(self.store)
         report = TextReport()
-        known = load_rows(self.store.db, generation)
-        left_out = self._left_out(known)
-        tasks, hidden = self._plan(known, left_out, every=every_file)
-        overwrite_deleted(self.store)
-        gone = [one for one in known.values() if not self._cannot_tell(one)]
+        rows = self._rows(generation)
+        exclusions = _Exclusions(self.context, rows.values())
+        tasks, hidden = self._plan(rows, exclusions, every=every_file)
+        self.store.db.execute("pragma secure_delete = on")  # what is taken out is overwritten
+        gone = [row for row in rows.values() if not self._may_be_there(row)]
         if gone or hidden:
             with self.store.writing() as db:
-                for one in (*gone, *hidden):
-                    report.removed += _remove_session(db, generation, one, keep=one in hidden)
+                for row in (*gone, *hidden):
+                    if not row.is_stored(db, generation):
+                        continue  # another process was faster
+                    if row.file is not None:
+                        remove_file(db, generation, row.file)
+                        report.removed += 1
+                    if row in hidden:  # that there is one is kept, so that it need not be read to be left out
+                        out = row._replace(state=_EXCLUDED, file=None, messages=0, chunks=0, lines=0)
+                        out._replace(read_at=time.time_ns()).save(db, generation)
+                    else:
+                        query = "delete from transcripts where generation = ? and key = ?"
+                        db.execute(query, (generation.id, row.key))
         replaced = False
-        if tasks:
-            from nacre.index.session_document import (
-                Intake,  # only what is new pays for the machinery of chunks and secrets
-            )
-
-            intake = Intake(self.workspace, self.store, generation, self.clock, left_out, report)
-            for number, task in enumerate(tasks, 1):
-                replaced |= intake.take(task)
-                if progress:
-                    progress(number, len(tasks))
+        for number, task in enumerate(tasks, 1):
+            replaced |= self._take(task, generation, exclusions, report)
+            if progress:
+                progress(number, len(tasks))
         if gone or hidden or replaced:
-            scrub(self.store, generation)
-        report.files = count_sessions(self.store.db, generation)[0]
+            self.store.scrub(generation)
+        query = "select count(*) from transcripts where generation = ? and file is not null"
+        report.files = self.store.db.execute(query, (generation.id,)).fetchone()[0]
         return report
 
-    def _plan(
-        self, known: dict[str, TranscriptRow], left_out: Exclusions, *, every: bool
-    ) -> tuple[list[Task], list[TranscriptRow]]:
-        """What to read, and what to take out because it is left out now. What is gone remains in `known`."""
-        tasks: list[Task] = []
-        hidden: list[TranscriptRow] = []
-        listed: dict[str, tuple[Source, Transcript]] = {}
-        for source, transcript in self._found():
-            before = known.pop(transcript.key, None) or known.pop(hash_name(transcript.key), None)
-            listed[before.key if before else transcript.key] = (source, transcript)
+    def _plan(self, rows: dict[str, _Row], exclusions: _Exclusions, *, every: bool) -> tuple[list[_Task], list[_Row]]:
+        """What to read, and what to take out because it is left out now. What is gone remains in `rows`."""
+        tasks: list[_Task] = []
+        hidden: list[_Row] = []
+        self._listed = {}
+        for source, transcript in self._transcripts():
+            before = rows.pop(transcript.key, None) or rows.pop(hash_name(transcript.key), None)
+            self._listed[before.key if before else transcript.key] = (source, transcript)
             if before is None:
-                tasks.append(Task(source, transcript, None, anew=True))
+                tasks.append(_Task(source, transcript, None, anew=True))
                 continue
+            unchanged = before.stamp == _stamp_text(transcript)
             # What is left out is not even read; where its folder is not known, what was added may tell it.
-            if left_out.holds(before) and (before.cwd or before.stamp == stamp_text(transcript)):
+            known = Session(before.session, before.agent, Kind.MAIN, None, (), cwd=before.cwd, group=before.chat)
+            if (before.cwd or unchanged) and exclusions.excludes(known):
                 hidden += [before] if before.file is not None else []
                 continue
-            kind = listed_kind(transcript)
+            kind = _listed_kind(transcript)
             anew = (
                 every
-                or before.state == EXCLUDED
+                or before.state == _EXCLUDED
                 or before.cwd.startswith("#")  # a hash: only the transcript can tell whether it is left out
                 or bool(kind and kind != before.told)
-                or before.pauses != left_out.pauses_in(before.span)
+                or before.pauses != exclusions.pauses_between(before.begun, before.ended)
             )
-            if anew or before.stamp != stamp_text(transcript) or not before.whole:
-                tasks.append(Task(source, transcript, before, anew))
-        self._listed = listed
+            if anew or not unchanged or not before.whole:
+                tasks.append(_Task(source, transcript, before, anew))
         return tasks, hidden
 
-    def _cannot_tell(self, one: TranscriptRow) -> bool:
+    def _may_be_there(self, row: _Row) -> bool:
         """Whether a transcript that was not listed may be there all the same: in a database that is busy just now."""
-        if not consent.settings_of(self.config, one.agent).enabled or not os.path.isfile(one.place):
+        if not consent.settings_of(self.context.config, row.agent).enabled or not os.path.isfile(row.place):
             return False
         try:
-            with open_readonly(Path(one.place)) as connection:
+            with open_readonly(Path(row.place)) as connection:
                 connection.execute("select 1 from sqlite_master limit 1").fetchall()
         except sqlite3.OperationalError:
             return True
@@ -402,16 +276,227 @@ class SessionIndex(MemoryIndex):
             pass  # no database
         return False
 
+    def _take(self, task: _Task, generation: Generation, exclusions: _Exclusions, report: TextReport) -> bool:
+        """Read a transcript and store it; returns whether it took the place of what was stored before."""
+        before, transcript = task.before, task.transcript
+        read_at = time.time_ns()
+        mark = Mark(*json.loads(before.mark)) if before and not task.anew else None
+        try:
+            reading = task.source.read(transcript, mark, None)
+        except OSError:
+            report.unreadable.append(str(transcript.path))
+            return False
+        session = reading.session
+        if session is None and not reading.whole and not reading.unknown:
+            return False  # its database is busy: the next time
+        report.read += 1
+        state = _INDEXED
+        if session is None or session.kind is Kind.ISOLATED:
+            state = _NOT_A_SESSION
+        elif exclusions.excludes(session):
+            state = _EXCLUDED
+        anew = task.anew or reading.rewritten
+        if before and session and state == _INDEXED and not anew:
+            # What is new can stand below what was read before where it is the same session, of the same kind.
+            known = (before.state, before.session, before.kind, before.cwd, before.chat)
+            same = known == (state, session.id, session.kind.value, session.cwd, session.group)
+            if not same or privacy.reaches_back(session.messages):
+                return self._take(task._replace(anew=True), generation, exclusions, report)
+        moments = [message.at for message in session.messages] if session else []
+        if before and before.begun and before.ended and not anew:
+            moments += [dt.datetime.fromisoformat(before.begun), dt.datetime.fromisoformat(before.ended)]
+        begun, ended = (min(moments).isoformat(), max(moments).isoformat()) if moments else (None, None)
+        row = _Row(
+            key=storable_name(transcript.key),
+            place=storable_name(str(transcript.path)),
+            agent=transcript.agent,
+            state=state,
+            stamp=_stamp_text(transcript),
+            mark=_mark_text(reading.mark),
+            whole=reading.whole or session is None,
+            told=_listed_kind(transcript) or (before.told if before else ""),
+            session=storable_name(session.id) if session else "",
+            kind=session.kind.value if session else "",
+            cwd=storable_name(session.cwd) if session else "",
+            chat=storable_name(session.group) if session else "",
+            begun=begun,
+            ended=ended,
+            pauses=exclusions.pauses_between(begun, ended),
+            read_at=read_at,
+        )
+        names = (transcript.key, str(transcript.path), *((session.id, session.cwd, session.group) if session else ()))
+        if any(storable_name(name) != name for name in names):
+            row = row._replace(mark=_mark_text(Mark()))  # a name holds a secret: all is read again the next time
+        self._store(before, row, session if state == _INDEXED else None, generation, exclusions, report, anew=anew)
+        return anew and before is not None
 
-def _remove_session(db: sqlite3.Connection, generation: Generation, one: TranscriptRow, *, keep: bool) -> int:
-    """Take a session out of the index; `keep` that there is one, so that it need not be read to be left out."""
-    if last_read(db, generation, one.key) != one.read_at:
-        return 0  # another process was faster
-    if one.file is not None:
-        update.remove_file(db, generation, one.file)
-    if keep:
-        out = one._replace(state=EXCLUDED, file=None, messages=0, chunks=0, lines=0, read_at=time.time_ns())
-        save_row(db, generation, out)
-    else:
-        delete_row(db, generation, one.key)
-    return one.file is not None
+    def _store(
+        self,
+        before: _Row | None,
+        row: _Row,
+        session: Session | None,
+        generation: Generation,
+        exclusions: _Exclusions,
+        report: TextReport,
+        *,
+        anew: bool,
+    ) -> None:
+        """Store what was read: below what is there, or in its place. Without a session nothing of it stays."""
+        appends = before is not None and before.file is not None and not anew and session is not None
+        if before and appends:
+            row = row._replace(file=before.file, messages=before.messages, chunks=before.chunks, lines=before.lines)
+        said: Sequence[Message] = ()
+        if session:
+            kept = privacy.drop_private(consent.outside_pauses(session.messages, exclusions.pauses))
+            said = redact_messages([message for message in kept if message.speaker is not Speaker.OTHER])
+        blocks = self._blocks(said, row.lines or _FIRST_LINE)
+        with self.store.writing() as db:
+            query = "select read_at from transcripts where generation = ? and key = ?"
+            stored = db.execute(query, (generation.id, row.key)).fetchone()
+            if stored != ((before.read_at,) if before else None):
+                return  # another process was faster
+            if session and blocks:
+                title, project, group = _about(self.context, session)
+                path = f"sessions/{_plain(session.agent)}/{_plain(storable_name(session.id))}.md"
+                path, file = _document(db, generation, before.file if before else None, path, row)
+                size, overlap = generation.chunk_tokens, generation.chunk_overlap
+                parts: list[Part] = []
+                for message, first, lines in blocks:
+                    heading = f"{title} > {lines[0].removeprefix('## ')}"
+                    at = self.context.clock.local(message.at)
+                    for piece, chunk in enumerate(stretches(lines[1:], size=size, overlap=overlap)):
+                        basis = f"{path}\n{heading}\n{message.id}\n{piece}\n{chunk.text}"
+                        parts.append(
+                            Part(
+                                key=hashlib.blake2b(basis.encode("utf-8", "surrogatepass"), digest_size=5).hexdigest(),
+                                first=first + (chunk.start if piece else 0),  # the first begins with who speaks
+                                last=first + chunk.end,
+                                heading=heading,
+                                text=chunk.text,
+                                date=at.date().isoformat(),
+                                stamp=Stamp(at.isoformat(), storable_name(session.id), project, group),
+                                project=project,
+                                audience=group,
+                                label=message.speaker.value,
+                                found_by=f"{project or ''} {group or ''}",
+                            )
+                        )
+                if appends:
+                    for position, part in enumerate(parts, row.chunks):
+                        add_chunk(db, generation, file, _LAYER, position, part)
+                else:
+                    replace_chunks(db, generation, file, _LAYER, parts)
+                db.execute("delete from said where file = ? and position >= ?", (file, row.messages))
+                places = [
+                    (storable_name(message.id), first, first + len(lines) - 1) for message, first, lines in blocks
+                ]
+                db.executemany(
+                    "insert into said values(?,?,?,?,?)",
+                    [(file, position, *place) for position, place in enumerate(places, row.messages)],
+                )
+                report.changed += 1
+                report.chunks += len(parts)
+                row = row._replace(
+                    file=file,
+                    messages=row.messages + len(blocks),
+                    chunks=row.chunks + len(parts),
+                    lines=places[-1][2] + 2,
+                )
+            elif before and before.file is not None and not appends:
+                remove_file(db, generation, before.file)
+                report.removed += 1
+            row.save(db, generation)
+
+    def _blocks(self, messages: Iterable[Message], first: int) -> list[tuple[Message, int, list[str]]]:
+        """The messages one below the other with their first line and their lines, an empty line after each."""
+        blocks = []
+        for message in messages:
+            if lines := _render(message, self.context):
+                blocks.append((message, first, lines))
+                first += len(lines) + 1
+        return blocks
+
+
+class _Exclusions:
+    """What the user leaves out: agents, projects and chats by the settings, folders by their own sign, spans of time by the pauses."""
+
+    def __init__(self, context: Context, rows: Iterable[_Row]) -> None:
+        self._config = context.config
+        self.pauses = consent.pauses(context.workspace)
+        self._folders = {str(Path.home()), *project_places(context.workspace).values(), *(row.cwd for row in rows)}
+        self._signs: dict[str, bool] = {}  # whether a folder carries the sign: asked once in a run
+
+    def excludes(self, session: Session) -> bool:
+        patterns = consent.settings_of(self._config, session.agent).exclude
+        if (patterns and consent.is_left_out(session, patterns)) or self._signed(session.cwd):
+            return True
+        return consent.lacks_folder(session) and (bool(patterns) or any(map(self._signed, self._folders)))
+
+    def _signed(self, folder: str) -> bool:
+        if folder not in self._signs:
+            self._signs[folder] = consent.opted_out(folder)
+        return self._signs[folder]
+
+    def pauses_between(self, begun: str | None, ended: str | None) -> str:
+        """The pauses that touch a span, as far as they do: where one begins before it or ends after it makes no difference."""
+        if not begun or not ended or not self.pauses:
+            return ""
+        first, last = dt.datetime.fromisoformat(begun), dt.datetime.fromisoformat(ended)
+        touching = [
+            (max(pause.begin, first).isoformat(), pause.end.isoformat() if pause.end and pause.end <= last else None)
+            for pause in self.pauses
+            if pause.begin <= last and (pause.end is None or pause.end > first)
+        ]
+        return json.dumps(touching) if touching else ""
+
+
+def _stamp_text(transcript: Transcript) -> str:
+    return " ".join(map(str, transcript.stamp))
+
+
+def _mark_text(mark: Mark) -> str:
+    return json.dumps([mark.offset, mark.fingerprint, dict(mark.facts)], ensure_ascii=False)
+
+
+def _listed_kind(transcript: Transcript) -> str:
+    """What the listing says of a session's kind and group; empty when nothing."""
+    return " ".join(str(fact) for name in ("kind", "group") if (fact := transcript.facts.get(name)))
+
+
+def _plain(name: str) -> str:
+    """A name that can stand in a path and in a heading."""
+    return _UNUSUAL.sub("-", redact(name).text)[:_LONGEST_NAME].strip(".-") or "unnamed"
+
+
+def _about(context: Context, session: Session) -> tuple[str, str | None, str | None]:
+    """The title of a session's document, and the project and group it is stamped with."""
+    workspace = context.workspace
+    name = project_name(session, lambda cwd: project_of(workspace, Path(cwd)), str(workspace.root))
+    project = slug_of(redact(name).text) if name else None
+    group = group_stamp(session.group, session.chat) if session.kind is Kind.GROUP and session.group else None
+    parts = [f"{session.agent} session:{_plain(storable_name(session.id))}"]
+    parts += [f"project:{project}"] if project else []
+    parts += [f"group:{group}"] if group else []
+    return " | ".join(parts), project, group
+
+
+def _render(message: Message, context: Context) -> list[str]:
+    """The heading of a message and its words; nothing where no word is left."""
+    words = redact(clean(message.text)).text.strip()
+    if not words:
+        return []
+    return [f"## {context.clock.local(message.at):%Y-%m-%d %H:%M} {_NAMES[message.speaker]}", *words.split("\n")]
+
+
+def _document(
+    db: sqlite3.Connection, generation: Generation, file: int | None, path: str, row: _Row
+) -> tuple[str, int]:
+    """The path and the number of a session's document. One that another transcript has already gets a name of its own."""
+    taken = db.execute("select id from files where generation = ? and path = ?", (generation.id, path)).fetchone()
+    if taken and taken[0] != file:
+        path = f"{path.removesuffix('.md')}-{hashlib.blake2b(row.key.encode(), digest_size=3).hexdigest()}.md"
+    if file is not None:
+        db.execute("update files set path = ? where id = ?", (path, file))
+        return path, file
+    made = "insert into files(generation, path, layer, read_at) values(?,?,?,?) returning id"
+    return path, int(db.execute(made, (generation.id, path, _LAYER, row.read_at)).fetchone()[0])

@@ -15,13 +15,20 @@ from typing import NamedTuple, TypeVar
 
 from nacre.config.settings import Config
 from nacre.errors import CannotWrite, IndexUnusable, NoWorkspace, cannot_write
-from nacre.i18n import say
 from nacre.text import CHUNKER_VERSION, TOKENIZER_VERSION
 from nacre.vault.disk import make_folder
+from nacre.vault.lock import hold
 
 VERSION = 1
-_OPEN_ATTEMPTS = 6  # at opening, while others delete what we open
+_NAME = "index.sqlite"
 _LOCK = "making"  # held while the file is made or set aside, never while it is used
+_ATTEMPTS = 6  # at opening and at work, which others disturb by deleting or replacing the file
+_DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+_DELETED = frozenset({sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY})
+# Tables or text are not what we left: swept away by another process just now, or damaged.
+_UNEXPECTED = frozenset({None, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_SCHEMA, sqlite3.SQLITE_IOERR})
+Result = TypeVar("Result")
+Identity = tuple[int, int]
 
 TABLES = """
 create table meta(key text primary key, value text) without rowid;
@@ -54,204 +61,6 @@ create table signs(model integer not null, block integer not null, data blob not
 # "batch" names the set of models with which a passage has been embedded; null means not yet.
 
 
-class _Connection(sqlite3.Connection):
-    """Closes itself with the thread that used it."""
-
-    def __del__(self) -> None:
-        with contextlib.suppress(sqlite3.ProgrammingError):  # one that could not be opened has nothing to close
-            self.close()
-
-
-def open_database(path: Path, *, timeout: float = 20.0, check: Callable[[], None] = lambda: None) -> sqlite3.Connection:
-    """The index, made if it is not there. A damaged file is set aside; one from a newer version is refused.
-
-    `check` is asked before every trial, and raises where nothing may be made any more.
-    """
-    for attempt in range(_OPEN_ATTEMPTS):
-        last = attempt == _OPEN_ATTEMPTS - 1
-        check()
-        try:
-            if str(path) != ":memory:":
-                make_folder(path.parent)
-            return _open(path, timeout)
-        except sqlite3.DatabaseError as trouble:
-            if is_damage(trouble) and not last:
-                set_aside(path, file_identity(path))
-            elif last or not may_be_deleted(trouble):
-                raise index_error(trouble, path) from trouble
-        except CannotWrite as trouble:
-            if last or not isinstance(trouble.__cause__, FileNotFoundError):
-                raise
-        except OSError as trouble:  # the folder may be deleted while we make it: it is always allowed
-            if last or not isinstance(trouble, FileNotFoundError):
-                raise cannot_write(path.parent, trouble) from trouble
-    raise AssertionError("the last attempt returns or raises")
-
-
-def _open(path: Path, timeout: float) -> sqlite3.Connection:
-    if str(path) == ":memory:" or (path.exists() and path.stat().st_size):
-        return _opened(path, timeout)
-    from nacre.vault.lock import hold
-
-    with hold(path.with_name(_LOCK)):  # two who make the file at once would find it locked where SQLite does not wait
-        with contextlib.suppress(FileExistsError):
-            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-        return _opened(path, timeout)
-
-
-def _opened(path: Path, timeout: float) -> sqlite3.Connection:
-    db = sqlite3.connect(path, timeout=timeout, isolation_level=None, check_same_thread=False, factory=_Connection)
-    try:
-        db.execute("pragma journal_mode = wal")
-        db.execute("pragma synchronous = normal")
-        db.execute("pragma secure_delete = fast")
-        db.execute("pragma mmap_size = 268435456")
-        db.execute("pragma temp_store = memory")
-        version = db.execute("pragma user_version").fetchone()[0]
-        if version > VERSION:
-            raise IndexUnusable(
-                f"The index {path} was made by a newer Nacre. Upgrade Nacre, or delete the folder {path.parent}: it is rebuilt, and nothing is lost.",
-                f"索引 {path} 由更新版本的 Nacre 建立。请升级 Nacre,或删除文件夹 {path.parent}：它会重建，不会丢失任何内容。",
-            )
-        if version < VERSION:
-            _create(db)
-    except BaseException:
-        db.close()
-        raise
-    return db
-
-
-def _create(db: sqlite3.Connection) -> None:
-    db.execute("begin exclusive")
-    try:
-        version = db.execute("pragma user_version").fetchone()[0]
-        if version < VERSION:  # else another process was first
-            if version or db.execute("select 1 from sqlite_master").fetchone():
-                raise _outdated()
-            for statement in TABLES.split(";"):
-                if statement.strip():
-                    db.execute(statement)
-            db.execute(f"pragma user_version = {VERSION}")
-        db.execute("commit")
-    except BaseException:
-        db.execute("rollback")
-        raise
-
-
-def _outdated() -> sqlite3.DatabaseError:
-    """An index of an older version, or of nobody we know, is treated as a damaged one: it is made anew."""
-    trouble = sqlite3.DatabaseError("not an index of this version")
-    trouble.sqlite_errorcode = sqlite3.SQLITE_NOTADB
-    return trouble
-
-
-def file_identity(path: Path) -> tuple[int, int] | None:
-    """What tells a file from another one that took its name; None when there is none."""
-    try:
-        about = os.stat(path)
-    except OSError:
-        return None
-    return about.st_dev, about.st_ino
-
-
-def is_damage(trouble: sqlite3.DatabaseError) -> bool:
-    """Whether the file itself is broken, as against busy, full or misused."""
-    code = getattr(trouble, "sqlite_errorcode", None)
-    return code is not None and code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-
-
-def may_be_deleted(trouble: sqlite3.DatabaseError) -> bool:
-    """Whether somebody may have deleted the file while it was being opened or used."""
-    code = getattr(trouble, "sqlite_errorcode", None)
-    return code is not None and code & 0xFF in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY)
-
-
-def is_unexpected(trouble: sqlite3.DatabaseError) -> bool:
-    """Whether tables or text are not what we left: swept away by another process just now, or damaged."""
-    code = getattr(trouble, "sqlite_errorcode", None)
-    return code is None or code & 0xFF in (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_SCHEMA, sqlite3.SQLITE_IOERR)
-
-
-def is_whole(db: sqlite3.Connection) -> bool:
-    """Whether SQLite finds nothing wrong in the whole file, looking at every page and index entry."""
-    try:
-        return bool(db.execute("pragma integrity_check(1)").fetchone()[0] == "ok")
-    except sqlite3.DatabaseError:
-        return False
-
-
-def _no_room(path: Path) -> bool:
-    try:
-        return shutil.disk_usage(path.parent).free < 1 << 16
-    except OSError:
-        return False
-
-
-def index_error(trouble: sqlite3.Error, path: Path) -> IndexUnusable:
-    """The sentence for trouble that SQLite reports in its own words."""
-    code = getattr(trouble, "sqlite_errorcode", 0) & 0xFF
-    # Where memory is mapped from the file, a full disk shows as trouble with reading and writing.
-    if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and _no_room(path)):
-        return IndexUnusable(
-            f"The disk is full: the index {path} could not be updated. Your notes are untouched. Make room and run the command again.",
-            f"磁盘已满：索引 {path} 未能更新。您的笔记未受影响。请腾出空间后重试。",
-        )
-    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        return IndexUnusable(
-            f"The index {path} is in use by another process. Wait a moment and run the command again.",
-            f"索引 {path} 正被其他进程使用。请稍后重试。",
-        )
-    return IndexUnusable(
-        f"The index {path} cannot be used: {trouble}. Delete the folder {path.parent}: it is rebuilt, and nothing is lost.",
-        f"索引 {path} 无法使用：{trouble}。请删除文件夹 {path.parent}：它会重建，不会丢失任何内容。",
-    )
-
-
-def set_aside(path: Path, damaged: tuple[int, int] | None) -> None:
-    """Move a damaged index out of the way; the newest damaged one is kept for a look, older ones are not.
-
-    Nothing happens when another process has done so: the file that now has the name is a new one.
-    """
-    from nacre.vault.lock import hold
-
-    with hold(path.with_name(_LOCK)):
-        if damaged is None or file_identity(path) != damaged:
-            return
-        for old in path.parent.glob(f"{path.name}.damaged-*"):
-            with contextlib.suppress(FileNotFoundError):
-                old.unlink()
-        with contextlib.suppress(FileNotFoundError):
-            path.rename(path.with_name(f"{path.name}.damaged-{time.time_ns()}"))
-        for suffix in ("-wal", "-shm"):
-            with contextlib.suppress(FileNotFoundError):
-                path.with_name(path.name + suffix).unlink()
-
-
-def full_text_table(generation: int) -> str:
-    return f"words_{generation:d}"
-
-
-def create_full_text(db: sqlite3.Connection, generation: int) -> None:
-    """Full text of one generation. Tokens are ours, joined by spaces; FTS5 only has to split them again."""
-    name = full_text_table(generation)
-    db.execute(
-        f"""create virtual table if not exists {name} using fts5(body, heading, tokenize = "ascii tokenchars '_'")"""
-    )
-    db.execute(f"create virtual table if not exists {name}_terms using fts5vocab({name}, row)")
-
-
-def drop_full_text(db: sqlite3.Connection, generation: int) -> None:
-    name = full_text_table(generation)
-    db.execute(f"drop table if exists {name}_terms")
-    db.execute(f"drop table if exists {name}")
-
-
-# The index while it is in use: connections for each thread, transactions, generations, recovery from damage.
-
-Result = TypeVar("Result")
-_NAME = "index.sqlite"
-
-
 class Generation(NamedTuple):
     """One way of cutting files into chunks, with everything made that way."""
 
@@ -261,7 +70,8 @@ class Generation(NamedTuple):
 
     @property
     def words(self) -> str:
-        return full_text_table(self.id)
+        """The table of its full text."""
+        return f"words_{self.id:d}"
 
     @property
     def chunk_tokens(self) -> int:
@@ -272,7 +82,7 @@ class Generation(NamedTuple):
         return int(json.loads(self.settings)["overlap"])
 
 
-def wanted_settings(config: Config) -> str:
+def wanted_settings(config: Config, **more: object) -> str:
     """What a generation must have been made with to fit the settings in force."""
     made_with = {
         "tokens": config.index.chunk_tokens,
@@ -280,35 +90,122 @@ def wanted_settings(config: Config) -> str:
         "chunker": CHUNKER_VERSION,
         "tokenizer": TOKENIZER_VERSION,
     }
-    return json.dumps(made_with, sort_keys=True)
+    return json.dumps(made_with | more, sort_keys=True)
 
 
-def index_file(folder: Path, called: str = _NAME) -> Path:
+def index_file(folder: Path, name: str = _NAME) -> Path:
     """Where the index of a workspace lies: in it, or in the user's cache when it cannot be written to, or in memory."""
-    if _writable(folder, called):
-        return folder / called
+    if _is_writable(folder, name):
+        return folder / name
     import hashlib
 
     import platformdirs
 
-    name = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]
-    elsewhere = Path(platformdirs.user_cache_dir("nacre", appauthor=False)) / "indexes" / name
-    return elsewhere / called if _writable(elsewhere, called) else Path(":memory:")
+    digest = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]
+    cache = Path(platformdirs.user_cache_dir("nacre", appauthor=False)) / "indexes" / digest
+    return cache / name if _is_writable(cache, name) else Path(":memory:")
 
 
-def _writable(folder: Path, called: str) -> bool:
+def _is_writable(folder: Path, name: str) -> bool:
     place = str(folder)
     while not os.path.exists(place) and place != os.path.dirname(place):
         place = os.path.dirname(place)
     if not os.path.isdir(place) or not os.access(place, os.W_OK | os.X_OK):
         return False
-    file = os.path.join(place, called)
-    if place == str(folder) and os.path.exists(file) and not os.access(file, os.R_OK | os.W_OK):
+    file = folder / name
+    if file.exists() and not os.access(file, os.R_OK | os.W_OK):
         return False  # made by another user
     return not hasattr(os, "statvfs") or not os.statvfs(place).f_flag & os.ST_RDONLY
 
 
-_ATTEMPTS = 6  # at work that others disturb by deleting or replacing the file
+def file_identity(path: Path) -> Identity | None:
+    """What tells a file from another one that took its name; None when there is none."""
+    try:
+        about = os.stat(path)
+    except OSError:
+        return None
+    return about.st_dev, about.st_ino
+
+
+def _code(error: sqlite3.Error) -> int | None:
+    code = getattr(error, "sqlite_errorcode", None)
+    return None if code is None else code & 0xFF
+
+
+def index_error(error: sqlite3.Error, path: Path) -> IndexUnusable:
+    """The sentence for an error that SQLite reports in its own words."""
+    code = _code(error)
+    # Where memory is mapped from the file, a full disk shows as an error of reading and writing.
+    full = code == sqlite3.SQLITE_IOERR and path.parent.exists() and shutil.disk_usage(path.parent).free < 1 << 16
+    if full or code == sqlite3.SQLITE_FULL:
+        return IndexUnusable(
+            f"The disk is full: the index {path} could not be updated. Your notes are untouched. Make room and run the command again.",
+            f"磁盘已满：索引 {path} 未能更新。您的笔记未受影响。请腾出空间后重试。",
+        )
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return IndexUnusable(
+            f"The index {path} is in use by another process. Wait a moment and run the command again.",
+            f"索引 {path} 正被其他进程使用。请稍后重试。",
+        )
+    return IndexUnusable(
+        f"The index {path} cannot be used: {error}. Delete the folder {path.parent}: it is rebuilt, and nothing is lost.",
+        f"索引 {path} 无法使用：{error}。请删除文件夹 {path.parent}：它会重建，不会丢失任何内容。",
+    )
+
+
+def set_aside(path: Path, damaged: Identity | None) -> None:
+    """Move a damaged index out of the way; the newest damaged one is kept for a look, older ones are not.
+
+    Nothing happens when another process has done so: the file that now has the name is a new one.
+    """
+    with hold(path.with_name(_LOCK)):
+        if damaged is None or file_identity(path) != damaged:
+            return
+        for old in path.parent.glob(f"{path.name}.damaged-*"):
+            old.unlink(missing_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            path.rename(path.with_name(f"{path.name}.damaged-{time.time_ns()}"))
+        for suffix in ("-wal", "-shm"):
+            path.with_name(path.name + suffix).unlink(missing_ok=True)
+
+
+class _Connection(sqlite3.Connection):
+    """Closes itself with the thread that used it."""
+
+    def __del__(self) -> None:
+        with contextlib.suppress(sqlite3.ProgrammingError):  # one that could not be opened has nothing to close
+            self.close()
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    """Open the file and make its tables where there are none. One of another version counts as damaged, a newer one is refused."""
+    db = sqlite3.connect(path, timeout=20.0, isolation_level=None, check_same_thread=False, factory=_Connection)
+    try:
+        for pragma in ("journal_mode = wal", "synchronous = normal", "secure_delete = fast", "temp_store = memory"):
+            db.execute(f"pragma {pragma}")
+        db.execute("pragma mmap_size = 268435456")
+        version = db.execute("pragma user_version").fetchone()[0]
+        if version > VERSION:
+            raise IndexUnusable(
+                f"The index {path} was made by a newer Nacre. Upgrade Nacre, or delete the folder {path.parent}: it is rebuilt, and nothing is lost.",
+                f"索引 {path} 由更新版本的 Nacre 建立。请升级 Nacre,或删除文件夹 {path.parent}：它会重建，不会丢失任何内容。",
+            )
+        if version < VERSION:
+            db.execute("begin exclusive")
+            version = db.execute("pragma user_version").fetchone()[0]
+            if version < VERSION:  # else another process was first
+                if db.execute("select 1 from sqlite_master").fetchone():
+                    error = sqlite3.DatabaseError("not an index of this version")
+                    error.sqlite_errorcode = sqlite3.SQLITE_NOTADB
+                    raise error
+                for statement in filter(str.strip, TABLES.split(";")):
+                    db.execute(statement)
+                db.execute(f"pragma user_version = {VERSION}")
+            db.execute("commit")
+    except BaseException:
+        db.close()
+        raise
+    return db
 
 
 class Store:
@@ -317,19 +214,16 @@ class Store:
     def __init__(self, path: Path, *, of: Path | None = None) -> None:
         """`of` is the workspace: where it was moved or deleted since, the index is not made anew."""
         self.path = path
-        self._of: list[tuple[Path, tuple[int, int] | None]] = []
+        self.on_disk = str(path) != ":memory:"
+        self.recovered = False  # a damaged file was set aside since this was opened
+        self._folders: list[tuple[Path, Identity | None]] = []
         if of is not None:
             self.stay_in(of)
-        self.recovered = False  # a damaged file was set aside since this was opened
         self._lock = threading.RLock()
         self._threads = threading.local()
         self._in_memory: sqlite3.Connection | None = None  # shared by all threads; a file has a connection for each
         self._epoch = 0  # counts the files that this store has had open
-        self._identity: tuple[int, int] | None = None
-
-    @property
-    def on_disk(self) -> bool:
-        return str(self.path) != ":memory:"
+        self._identity: Identity | None = None
 
     @property
     def epoch(self) -> int:
@@ -346,24 +240,45 @@ class Store:
         with self._lock:
             if not self._same_file():
                 self._forget()
-            connection = self._in_memory or open_database(self.path, check=self._must_be_there)
             if self.on_disk:
+                connection = self._open()
                 self._identity = file_identity(self.path)
             else:
-                self._in_memory = connection
+                connection = self._in_memory = self._in_memory or _connect(self.path)
             self._threads.held = (self._epoch, connection)
             return connection
 
     def stay_in(self, folder: Path) -> None:
         """Make no file anew once this folder is gone or is another."""
-        self._of.append((folder, file_identity(folder)))
+        self._folders.append((folder, file_identity(folder)))
 
-    def _must_be_there(self) -> None:
-        for folder, known in self._of if self.on_disk else ():
-            if file_identity(folder) != known:
-                raise NoWorkspace(
-                    say(f"{folder} was moved or deleted while it was in use.", f"{folder} 在使用过程中被移动或删除。")
-                )
+    def _open(self) -> sqlite3.Connection:
+        """The file, made if it is not there. A damaged one is set aside; others may delete file and folder meanwhile."""
+        for attempt in range(1, _ATTEMPTS + 1):
+            for folder, identity in self._folders:
+                if file_identity(folder) != identity:
+                    raise NoWorkspace(
+                        f"{folder} was moved or deleted while it was in use.", f"{folder} 在使用过程中被移动或删除。"
+                    )
+            try:
+                make_folder(self.path.parent)
+                if self.path.exists() and self.path.stat().st_size:
+                    return _connect(self.path)
+                # Two who make the file at once would find it locked where SQLite does not wait.
+                with hold(self.path.with_name(_LOCK)):
+                    with contextlib.suppress(FileExistsError):
+                        os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+                    return _connect(self.path)
+            except sqlite3.DatabaseError as error:
+                if attempt == _ATTEMPTS or _code(error) not in _DAMAGED | _DELETED:
+                    raise index_error(error, self.path) from error
+                if _code(error) in _DAMAGED:
+                    set_aside(self.path, file_identity(self.path))
+            except (CannotWrite, OSError) as error:
+                cause = error.__cause__ if isinstance(error, CannotWrite) else error
+                if attempt == _ATTEMPTS or not isinstance(cause, FileNotFoundError):
+                    raise cannot_write(self.path.parent, error) if isinstance(error, OSError) else error from cause
+        raise AssertionError("the last attempt returns or raises")
 
     def _same_file(self) -> bool:
         return self._identity is None or file_identity(self.path) == self._identity
@@ -390,29 +305,35 @@ class Store:
         Work that failed because another process deleted the file, or let a new generation take over, is simply done again.
         Only if it fails then too, on tables that are always there, is the file held to be damaged.
         """
-        strange = 0
-        for attempt in range(_ATTEMPTS):
+        failed = False
+        for attempt in range(1, _ATTEMPTS + 1):
             used = self._identity
-            last = attempt == _ATTEMPTS - 1
             try:
                 return work()
             except (KeyError, TypeError, ValueError):
                 # Rows that cannot be: the file is damaged in a way that SQLite does not notice by itself, or this is a bug.
-                if last or is_whole(self.db):
+                if attempt == _ATTEMPTS or self._is_whole():
                     raise
                 self._recover(used or self._identity)
-            except sqlite3.DatabaseError as trouble:
-                if not last and self.on_disk and used != file_identity(self.path):
+            except sqlite3.DatabaseError as error:
+                if attempt < _ATTEMPTS and self.on_disk and used != file_identity(self.path):
                     continue  # deleted or replaced meanwhile
-                damaged = is_damage(trouble)
-                if last or not (damaged or is_unexpected(trouble)):
-                    raise index_error(trouble, self.path) from trouble
-                strange += 1
-                if damaged or strange > 1:
+                damaged = _code(error) in _DAMAGED
+                if attempt == _ATTEMPTS or not (damaged or _code(error) in _UNEXPECTED):
+                    raise index_error(error, self.path) from error
+                if damaged or failed:
                     self._recover(used or self._identity)
+                failed = True
         raise AssertionError("the last attempt returns or raises")
 
-    def _recover(self, damaged: tuple[int, int] | None) -> None:
+    def _is_whole(self) -> bool:
+        """Whether SQLite finds nothing wrong, looking at every page and index entry."""
+        try:
+            return bool(self.db.execute("pragma integrity_check(1)").fetchone()[0] == "ok")
+        except sqlite3.DatabaseError:
+            return False
+
+    def _recover(self, damaged: Identity | None) -> None:
         with self._lock:
             self._forget()
             if self.on_disk:
@@ -425,31 +346,30 @@ class Store:
 
         Nothing can be written inside: what has to be, comes before.
         """
+        with self._transaction("begin") as db:
+            yield db
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """One transaction; all of it happens or none."""
+        with self._transaction("begin immediate") as db:
+            yield db
+            db.execute("commit")
+
+    @contextlib.contextmanager
+    def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
         db = self.db
         with contextlib.nullcontext() if self.on_disk else self._lock:
-            db.execute("begin")
+            db.execute(begin)
             try:
                 yield db
             finally:
                 if db.in_transaction:
                     db.execute("rollback")
 
-    @contextlib.contextmanager
-    def writing(self) -> Iterator[sqlite3.Connection]:
-        """One transaction; all of it happens or none."""
-        db = self.db
-        with contextlib.nullcontext() if self.on_disk else self._lock:
-            db.execute("begin immediate")
-            try:
-                yield db
-                db.execute("commit")
-            except BaseException:
-                if db.in_transaction:
-                    db.execute("rollback")
-                raise
-
     def generations(self) -> list[Generation]:
-        return _generations(self.db)
+        rows = self.db.execute("select id, settings, live from generations order by id")
+        return [Generation(row[0], row[1], bool(row[2])) for row in rows]
 
     def live(self) -> Generation | None:
         """The generation that answers."""
@@ -461,79 +381,70 @@ class Store:
             if generation.settings == settings:
                 return generation
         with self.writing() as db:
-            existing = _generations(db)
+            existing = self.generations()
             for generation in existing:
                 if generation.settings == settings:
                     return generation
             for generation in existing:
                 if not generation.live:  # begun with settings that have changed again
-                    drop_generation(db, generation.id)
+                    _drop_generation(db, generation)
             live = not any(generation.live for generation in existing)
-            number = db.execute(
-                "insert into generations(settings, live) values(?, ?) returning id", (settings, live)
-            ).fetchone()[0]
-            create_full_text(db, number)
-            return Generation(number, settings, live)
+            made = "insert into generations(settings, live) values(?, ?) returning id"
+            generation = Generation(db.execute(made, (settings, live)).fetchone()[0], settings, live)
+            create_full_text(db, generation)
+            return generation
 
     def promote(self, generation: Generation) -> None:
         """Let a finished generation answer, and drop the ones before it."""
         with self.writing() as db:
-            for old in _generations(db):
+            for old in self.generations():
                 if old.id != generation.id:
-                    drop_generation(db, old.id)
+                    _drop_generation(db, old)
             db.execute("update generations set live = 1 where id = ?", (generation.id,))
 
     def get_meta(self, key: str) -> str | None:
         row = self.db.execute("select value from meta where key = ?", (key,)).fetchone()
         return None if row is None else str(row[0])
 
+    def scrub(self, generation: Generation) -> None:
+        """Drop the words and vectors that nothing uses any more, and empty the journal: nothing of them stays in the file."""
+        words = generation.words
+        with self.writing() as db:
+            db.execute(f"insert into {words}({words}) values('optimize')")
+            models = db.execute("select distinct model from vectors").fetchall()
+            if models:
+                from nacre.index.vectors import compact
+
+                for (model,) in models:
+                    compact(db, model)
+        db = self.db
+        (patience,) = db.execute("pragma busy_timeout").fetchone()
+        db.execute(
+            "pragma busy_timeout = 0"
+        )  # whoever reads from the journal just now empties it when closing the index
+        try:
+            db.execute("pragma wal_checkpoint(truncate)").fetchall()
+        finally:
+            db.execute(f"pragma busy_timeout = {patience:d}")
+
 
 def set_meta(db: sqlite3.Connection, key: str, value: str) -> None:
     db.execute("insert into meta values(?, ?) on conflict(key) do update set value = excluded.value", (key, value))
 
 
-def _generations(db: sqlite3.Connection) -> list[Generation]:
-    rows = db.execute("select id, settings, live from generations order by id")
-    return [Generation(row[0], row[1], bool(row[2])) for row in rows]
-
-
-def drop_generation(db: sqlite3.Connection, number: int) -> None:
-    db.execute("delete from passages where chunk in (select id from chunks where generation = ?)", (number,))
-    db.execute("delete from chunks where generation = ?", (number,))
-    db.execute("delete from files where generation = ?", (number,))
-    db.execute("delete from generations where id = ?", (number,))
-    drop_full_text(db, number)
-
-
-# After something was taken out of an index: nothing of it stays in the unused parts of the file.
-
-
-def overwrite_deleted(store: Store) -> None:
-    """From now on this thread's connection overwrites what it deletes."""
-    store.db.execute("pragma secure_delete = on")
-
-
-def scrub(store: Store, generation: Generation) -> None:
-    """Drop the words and vectors that nothing uses any more, and empty the journal."""
+def create_full_text(db: sqlite3.Connection, generation: Generation) -> None:
+    """Full text of one generation. Tokens are ours, joined by spaces; FTS5 only has to split them again."""
     words = generation.words
-    with store.writing() as db:
-        db.execute(f"insert into {words}({words}) values('optimize')")
-        models = db.execute(
-            "select id from models where exists(select 1 from vectors where model = models.id)"
-        ).fetchall()
-        if models:
-            from nacre.index import vectors
-
-            for (number,) in models:
-                vectors.compact(db, number)
-    _empty_journal(store.db)
+    tokenizer = """tokenize = "ascii tokenchars '_'\""""
+    db.execute(f"create virtual table if not exists {words} using fts5(body, heading, {tokenizer})")
+    db.execute(f"create virtual table if not exists {words}_terms using fts5vocab({words}, row)")
 
 
-def _empty_journal(db: sqlite3.Connection) -> None:
-    """Move the journal into the file, unless somebody reads from it just now: then the next one to close the index does."""
-    (patience,) = db.execute("pragma busy_timeout").fetchone()
-    db.execute("pragma busy_timeout = 0")
-    try:
-        db.execute("pragma wal_checkpoint(truncate)").fetchall()
-    finally:
-        db.execute(f"pragma busy_timeout = {patience:d}")
+def _drop_generation(db: sqlite3.Connection, generation: Generation) -> None:
+    number = (generation.id,)
+    db.execute("delete from passages where chunk in (select id from chunks where generation = ?)", number)
+    db.execute("delete from chunks where generation = ?", number)
+    db.execute("delete from files where generation = ?", number)
+    db.execute("delete from generations where id = ?", number)
+    db.execute(f"drop table if exists {generation.words}_terms")
+    db.execute(f"drop table if exists {generation.words}")

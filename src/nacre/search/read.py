@@ -17,7 +17,7 @@ from nacre.config.settings import Config
 from nacre.errors import BadInput, NacreError, NotFound
 from nacre.guard.secrets import redact
 from nacre.i18n import say
-from nacre.index.document import content_digest
+from nacre.index.freshness import content_digest
 from nacre.index.store import Generation, Store
 from nacre.model.context import Scope
 from nacre.model.report import Problem
