@@ -85,7 +85,7 @@ def test_an_index_that_cannot_be_cleaned_is_made_anew(root: Path, monkeypatch: p
 
     with Memory.open(root, now=NOW) as memory:
         memory.index()
-        monkeypatch.setattr("nacre.forget.purge.scrub", busy)
+        monkeypatch.setattr("nacre.index.store.Store.scrub", busy)
         report = memory.forget("MEMORY.md:4", purge=True, similar=True, choose=take)
         assert report.purged
         assert report.purged.left == ()
