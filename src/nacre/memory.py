@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from nacre.forget.entry import PinPlan, Why
     from nacre.forget.target import ForgetContext
     from nacre.guard.finding import Redaction
+    from nacre.index.embedding import MeaningSource
     from nacre.index.freshness import MemoryIndex, Progress, TextReport
     from nacre.index.sessions import SessionIndex
     from nacre.layers.flush import Flush, FlushAnswer, FlushCheck
@@ -50,9 +51,7 @@ if TYPE_CHECKING:
     from nacre.model.session import SessionFile
     from nacre.model.verdict import Verdict
     from nacre.search.layered import RecallReport
-    from nacre.search.meaning import MeaningSource
     from nacre.search.read import Excerpt
-    from nacre.search.search import Corpus
     from nacre.sources.reading import Places
     from nacre.tidy.answers import AdoptPlan, Answer
     from nacre.tidy.collect import TidyContext
@@ -218,7 +217,7 @@ class Indexes:
         """The embedder, and the vectors of memory."""
         with self._lock:
             if self._meaning is None:
-                from nacre.search.meaning import MeaningSource
+                from nacre.index.embedding import MeaningSource
 
                 self._meaning = MeaningSource(self.opened.config, self.memory.store, self._own_embedder)
             return self._meaning
@@ -242,16 +241,16 @@ class Indexes:
     def _all(self) -> list[MemoryIndex]:
         return [self.memory, *([self.sessions] if self.sessions else [])]
 
-    def corpora(self, name: str) -> list[Corpus]:
+    def corpora(self, name: str) -> list[tuple[MemoryIndex, MeaningSource]]:
         """What a search is to look at. For a group sessions do not exist, whatever it asks for."""
-        from nacre.search.search import CORPORA, Corpus
+        from nacre.search.search import CORPORA
 
         if name not in CORPORA:
             raise BadInput(
                 f'"{name}" is not a corpus; use memory, sessions or all.',
                 f"“{name}”不是有效的语料；请用 memory、sessions 或 all。",
             )
-        corpora = [Corpus(self.memory, self.meaning)] if name != "sessions" else []
+        corpora = [(self.memory, self.meaning)] if name != "sessions" else []
         if name == "memory" or self.opened.scope.group is not None:
             return corpora
         sessions = self.sessions
@@ -263,7 +262,7 @@ class Indexes:
         with self._lock:
             if self._session_meaning is None:
                 self._session_meaning = self.meaning.over(sessions.store)
-            return [*corpora, Corpus(sessions, self._session_meaning, to_the_second=True)]
+            return [*corpora, (sessions, self._session_meaning)]
 
     def update(self, *, progress: Progress | None = None, full: bool = False) -> TextReport:
         """Bring the text up to date. A new generation takes over at once when no vectors are to be made."""
@@ -673,7 +672,7 @@ class Memory:
     ) -> SearchReport:
         """`search` with how it was come by: mode, model, fallback, whether we abstained."""
         from nacre.search.query import parse_question
-        from nacre.search.search import SearchRequest, answer_from, merge_reports
+        from nacre.search.search import SearchRequest, merge_reports, search
 
         if mode not in MODES:
             raise BadInput(
@@ -684,18 +683,10 @@ class Memory:
         if most < 1:
             raise BadInput("Ask for at least one result.", "请至少要求一条结果。")
         clock = self.clock.at(now)
-        request = SearchRequest(
-            limit=min(most, MAX_HITS),
-            mode=mode,
-            min_score=min_score,
-            filters=filters or Filters(),
-            scope=self.scope,
-            clock=clock,
-            settings=self.config.search,
-            as_of=clock.fixed is not None,
-        )
+        context = replace(self.opened, clock=clock)
         question = parse_question(query, clock.today())
-        reports = [answer_from(one, question, request) for one in self.indexes.corpora(corpus)]
+        request = SearchRequest(context, question, min(most, MAX_HITS), mode, min_score, filters or Filters())
+        reports = [search(index, meaning, request) for index, meaning in self.indexes.corpora(corpus)]
         return merge_reports(reports, request.limit)
 
     def get(self, path: str, start_line: int | None = None, lines: int = 20, *, via: str | None = "get") -> Excerpt:
@@ -717,10 +708,10 @@ class Memory:
             if excerpt := sessions.store.safely(lambda: read.read_session(*place_in_session)):
                 return excerpt
         seen = (index.store, index.current()) if scope.group is not None else None
-        excerpt = read.read_lines(self.workspace, self.config, scope, bare, start, count, seen)
+        excerpt = read.read_lines(self.opened, bare, start, count, seen)
         if scope.group is None and via:
             extent = excerpt.start_line, excerpt.end_line
-            problem = read.count_reading(self.workspace, self.config, self.clock, excerpt.path, extent, via)
+            problem = read.count_reading(self.opened, excerpt.path, extent, via)
             if problem and not any(known.kind == problem.kind for known in self.problems):
                 self.problems = (*self.problems, problem)
         return excerpt
@@ -744,7 +735,7 @@ class Memory:
             report = layered.report_moved(report, rotate_recalled(own, files))
         except NacreError as error:  # locked, or read-only: the answer is worth more than its place
             report = layered.report_unmoved(report, error)
-        uncounted = count_recalled(own.workspace, own.clock, report.found, query)
+        uncounted = count_recalled(own, report.found, query)
         return replace(report, problems=(*report.problems, uncounted)) if uncounted else report
 
     def context(

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -179,7 +180,7 @@ def test_the_lines_of_a_file_that_changed_since_it_was_indexed_are_not_taken_for
     seen = memory.keeper.store, memory.keeper.current()
     log.write_text(f"## 07:00 note\n- The walrus is private\n\n{log.read_text('utf8')}", encoding="utf8")
     with pytest.raises(NotFound):
-        read_lines(memory.workspace, memory.config, Scope("team"), "memory/2026-02-10.md", 1, 50, seen)
+        read_lines(replace(memory.opened, scope=Scope("team")), "memory/2026-02-10.md", 1, 50, seen)
     assert memory.get("memory/2026-02-10.md", 1, 50).text == "- The walrus is ours"
 
 

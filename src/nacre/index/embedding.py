@@ -1,64 +1,152 @@
-"""Fill in the vectors that are missing, in small transactions, so that an interrupted run is carried on by the next."""
+"""The embedder of a memory, and the vectors that are missing: made in small transactions, so that an interrupted run is carried on."""
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import sqlite3
-from collections.abc import Callable, Sequence
+import threading
+import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
+from nacre.config.settings import Config, EmbedSettings
+from nacre.errors import ModelUnusable
+from nacre.i18n import say
 from nacre.index.store import Store, set_meta
 
 if TYPE_CHECKING:
     from nacre.embed.models import Embedder, ModelId
+    from nacre.index.vectors import Scanner
 
 _GROUP = 256  # passages fetched, embedded and stored together
-LIVE = "live batch"
+_LIVE = "live batch"
+# What was just written is to be found by meaning too: a search embeds a few passages itself, and goes on for as long as nobody
+# minds waiting, so that searches alone complete an index in the end.
+_EMBED_AT_ONCE = 8
+_PATIENCE = 0.7  # seconds
 
 
-class Batch(NamedTuple):
-    """A set of models of one provider with which passages are embedded."""
+class Meaning(NamedTuple):
+    """What is needed to search by meaning, or why it cannot be; `stale` when part of it is still to be made."""
 
-    id: int
-    provider: str
-    settings: str
+    embedder: Embedder | None
+    scanner: Scanner | None
+    reason: str | None = None
+    stale: bool = False
 
 
-def batch_for(store: Store, embedder: Embedder) -> Batch:
+def words_only(error: ModelUnusable) -> str:
+    """The note beside what was found by words, where vectors could not be made."""
+    return say(f"search by words only: {error}", f"仅按文字搜索：{error}")
+
+
+class MeaningSource:
+    """Holds the embedder and the scanner of one memory for as long as it is open."""
+
+    def __init__(self, config: Config, store: Store, embedder: Embedder | None = None) -> None:
+        self._config = config
+        self._store = store
+        self._lock = threading.RLock()
+        self._chosen: tuple[Embedder | None, str | None] | None = (embedder, None) if embedder else None
+        self._scanner: Scanner | None = None
+
+    def over(self, store: Store) -> MeaningSource:
+        """The same embedder with the vectors of another index."""
+        other = MeaningSource(self._config, store)
+        other._chosen = self.chosen
+        return other
+
+    @property
+    def chosen(self) -> tuple[Embedder | None, str | None]:
+        """Who makes the vectors and, where something is missing or sent away, a line about it."""
+        with self._lock:
+            if self._chosen is None:
+                from nacre.embed.choose import choose
+
+                self._chosen = choose(self._config)
+            return self._chosen
+
+    def close(self) -> None:
+        """Let go of a service's connection; the next use opens it again."""
+        if self._chosen and (close := getattr(self._chosen[0], "close", None)):
+            close()
+
+    def now(self) -> Meaning:
+        """What can answer at this moment. A few passages that have no vector yet get theirs first."""
+        embedder, reason = self.chosen
+        if embedder is None:
+            return Meaning(None, None, reason)
+        from nacre.index.vectors import Scanner
+
+        store = self._store
+        with self._lock:
+            scanner = self._scanner = self._scanner or Scanner(store)
+        batch = batch_for(store, embedder)
+        live = live_batch(store)
+        # The settings changed: the local models, where they made the vectors that are complete, go on answering. Never a service:
+        # an index may have come with a clone, and must not choose where questions and keys are sent.
+        if live and live != batch and _provider(store, live) == "local":
+            from nacre.embed.choose import choose
+
+            local, _ = choose(dataclasses.replace(self._config, embed=EmbedSettings(provider="local")))
+            if local:
+                return Meaning(local, scanner, stale=True)
+        missing = waiting(store.db, batch, 1)
+        until = time.monotonic() + _PATIENCE
+        try:
+            with self._lock:
+                while missing and time.monotonic() < until:
+                    fill(store, embedder, most=_EMBED_AT_ONCE, hurry=True)
+                    missing = waiting(store.db, batch, 1)
+        except ModelUnusable as error:  # the question would fail in the same way
+            return Meaning(None, None, words_only(error), stale=True)
+        if missing and not store.db.execute("select 1 from vectors limit 1").fetchone():
+            reason = say(
+                'search by words only: no vectors have been made yet; run "nacre embed"',
+                "仅按文字搜索：尚未生成向量；请运行“nacre embed”",
+            )
+            return Meaning(None, None, reason, stale=True)
+        return Meaning(embedder, scanner, stale=bool(missing))
+
+
+# A batch is a set of models of one provider with which passages are embedded.
+
+
+def batch_for(store: Store, embedder: Embedder) -> int:
     """The batch of this embedder, begun if it was not."""
     models = json.dumps(sorted(model.hash for model in embedder.models()))
-    settings = json.dumps({"names": sorted(model.name for model in embedder.models())})
-    found = _batch(store.db, embedder.provider, models)
-    if found:
-        return found
-    with store.writing() as db:
-        db.execute(
-            "insert or ignore into batches(provider, models, settings) values(?,?,?)",
-            (embedder.provider, models, settings),
-        )
-    made = _batch(store.db, embedder.provider, models)
-    assert made is not None
-    return made
+    query = "select id from batches where provider = ? and models = ?"
+    row = store.db.execute(query, (embedder.provider, models)).fetchone()
+    if not row:
+        settings = json.dumps({"names": sorted(model.name for model in embedder.models())})
+        with store.writing() as db:
+            made = "insert or ignore into batches(provider, models, settings) values(?,?,?)"
+            db.execute(made, (embedder.provider, models, settings))
+        row = store.db.execute(query, (embedder.provider, models)).fetchone()
+    return int(row[0])
 
 
-def _batch(db: sqlite3.Connection, provider: str, models: str) -> Batch | None:
-    row = db.execute(
-        "select id, provider, settings from batches where provider = ? and models = ?", (provider, models)
-    ).fetchone()
-    return Batch(*row) if row else None
+def live_batch(store: Store) -> int | None:
+    """The batch that answers: the last one that was complete."""
+    number = store.get_meta(_LIVE)
+    return int(number) if number and _provider(store, int(number)) else None
 
 
-def waiting(db: sqlite3.Connection, batch: Batch, limit: int = -1) -> list[tuple[int, int]]:
-    """The passages (chunk, position) that this batch has not embedded."""
-    query = (
-        "select chunk, position from passages where batch is null union all select chunk, position from passages where batch < :b"
-        " union all select chunk, position from passages where batch > :b limit :n"
-    )
-    return db.execute(query, {"b": batch.id, "n": limit}).fetchall()
+def _provider(store: Store, batch: int) -> str | None:
+    row = store.db.execute("select provider from batches where id = ?", (batch,)).fetchone()
+    return row[0] if row else None
 
 
-def waiting_count(db: sqlite3.Connection, batch: Batch) -> int:
-    done = db.execute("select count(*) from passages where batch = ?", (batch.id,)).fetchone()[0]
+def waiting(db: sqlite3.Connection, batch: int, limit: int = -1) -> list[tuple[int, int, bytes]]:
+    """The passages (chunk, position, hash) that this batch has not embedded."""
+    one = "select chunk, position, hash from passages where batch"
+    query = f"{one} is null union all {one} < :batch union all {one} > :batch limit :limit"
+    return db.execute(query, {"batch": batch, "limit": limit}).fetchall()
+
+
+def waiting_count(db: sqlite3.Connection, batch: int) -> int:
+    done = db.execute("select count(*) from passages where batch = ?", (batch,)).fetchone()[0]
     return int(db.execute("select count(*) from passages").fetchone()[0]) - int(done)
 
 
@@ -72,33 +160,46 @@ def fill(
 ) -> int:
     """Embed what is waiting, at most `most` passages; how many were done. In a `hurry` a service that is slow is soon given up."""
     from nacre.index import vectors
+    from nacre.index.document import passage_hash, passage_texts
 
     batch = batch_for(store, embedder)
     total = waiting_count(store.db, batch) if progress else 0
     done = 0
+    chunk_text = "select context, text from chunks where id = ?"
     while most is None or done < most:
         group = waiting(store.db, batch, _GROUP if most is None else min(_GROUP, most - done))
         if not group:
             break
-        texts = _texts(store.db, group)
-        wanted: dict[ModelId, dict[bytes, str]] = {}
-        for key, text in texts.values():
-            for model in embedder.models_for(text):
-                wanted.setdefault(model, {})[key] = text
+        # The passages' texts, made again from their chunks: the index does not keep them twice.
+        rows = [row for chunk in {chunk for chunk, *_ in group} for row in store.db.execute(chunk_text, (chunk,))]
+        texts = {passage_hash(passage): passage for row in rows for passage in passage_texts(*row)}
+        by_model: dict[ModelId, dict[bytes, str]] = {}
+        for key in (key for *_, key in group if key in texts):
+            for model in embedder.models_for(texts[key]):
+                by_model.setdefault(model, {})[key] = texts[key]
         made = []
-        for model, by_hash in wanted.items():
-            missing = _missing(store.db, model, by_hash)
+        for model, by_hash in by_model.items():
+            query = "select 1 from vectors where hash = ? and model = (select id from models where hash = ?)"
+            missing = [key for key in by_hash if not store.db.execute(query, (key, model.hash)).fetchone()]
             if missing:
-                made.append((model, list(missing), embedder.embed(model, list(missing.values()), hurry=hurry)))
+                made.append((model, missing, embedder.embed(model, [by_hash[key] for key in missing], hurry=hurry)))
         with store.writing() as db:
-            for model, hashes, rows in made:
-                vectors.add(db, vectors.model_number(db, model, rows.shape[1]), hashes, rows)
+            for model, hashes, values in made:
+                vectors.add(db, vectors.model_number(db, model, values.shape[1]), hashes, values)
             # Only passages that still say what was embedded: a file may have changed meanwhile.
             db.executemany(
                 "update passages set batch = ? where chunk = ? and position = ? and hash = ?",
-                [(batch.id, *place, texts[place][0]) for place in group if place in texts],
+                [(batch, *passage) for passage in group if passage[2] in texts],
             )
-            _recut(db, {chunk for chunk, position in group if (chunk, position) not in texts})
+            # Passages that do not fit their chunk could never be embedded, and would be waited for without end: cut it anew.
+            for chunk in {chunk for chunk, _, key in group if key not in texts}:
+                row = db.execute(chunk_text, (chunk,)).fetchone()
+                cut = map(passage_hash, passage_texts(*row)) if row else ()
+                db.execute("delete from passages where chunk = ?", (chunk,))
+                db.executemany(
+                    "insert into passages(chunk, position, hash) values(?,?,?)",
+                    [(chunk, position, key) for position, key in enumerate(cut)],
+                )
         done += len(group)
         if progress:
             progress(done, max(total, done))
@@ -107,91 +208,31 @@ def fill(
     return done
 
 
-def _texts(db: sqlite3.Connection, places: Sequence[tuple[int, int]]) -> dict[tuple[int, int], tuple[bytes, str]]:
-    """The passages' texts, made again from their chunks: the index does not keep them twice.
-
-    Left out are those whose chunk is gone, or is cut in another way than when they were stored.
-    """
-    from nacre.index import document  # only who makes vectors pays for the machinery of chunks
-
-    wanted = set(places)
-    found: dict[tuple[int, int], tuple[bytes, str]] = {}
-    for chunk in dict.fromkeys(chunk for chunk, _ in places):
-        row = db.execute("select context, text from chunks where id = ?", (chunk,)).fetchone()
-        parts = document.passage_texts(row[0], row[1]) if row else []
-        stored = dict(db.execute("select position, hash from passages where chunk = ?", (chunk,)).fetchall())
-        for position, part in enumerate(parts):
-            key = document.passage_hash(part)
-            if (chunk, position) in wanted and stored.get(position) == key:
-                found[chunk, position] = (key, part)
-    return found
-
-
-def _recut(db: sqlite3.Connection, chunks: set[int]) -> None:
-    """Passages that do not fit their chunk could never be embedded, and would be waited for without end: cut it anew."""
-    from nacre.index import document
-
-    for chunk in chunks:
-        row = db.execute("select context, text from chunks where id = ?", (chunk,)).fetchone()
-        stored = db.execute("select hash from passages where chunk = ? order by position", (chunk,)).fetchall()
-        cut = [document.passage_hash(part) for part in document.passage_texts(*row)] if row else []
-        if cut == [key for (key,) in stored]:
-            continue  # another process was faster
-        db.execute("delete from passages where chunk = ?", (chunk,))
-        db.executemany(
-            "insert into passages(chunk, position, hash) values(?,?,?)",
-            [(chunk, position, key) for position, key in enumerate(cut)],
-        )
-
-
-def _missing(db: sqlite3.Connection, model: ModelId, by_hash: dict[bytes, str]) -> dict[bytes, str]:
-    row = db.execute("select id from models where hash = ?", (model.hash,)).fetchone()
-    if row is None:
-        return by_hash
-    known = {
-        key
-        for key in by_hash
-        if db.execute("select 1 from vectors where model = ? and hash = ?", (row[0], key)).fetchone()
-    }
-    return {key: text for key, text in by_hash.items() if key not in known}
-
-
-def live_batch(store: Store) -> Batch | None:
-    """The batch that answers: the last one that was complete."""
-    number = store.get_meta(LIVE)
-    row = (
-        number
-        and store.db.execute("select id, provider, settings from batches where id = ?", (int(number),)).fetchone()
-    )
-    return Batch(*row) if row else None
-
-
-def _make_live(store: Store, batch: Batch) -> None:
+def _make_live(store: Store, batch: int) -> None:
     """A complete batch takes over; vectors of models it does not use go, also those of a batch that was given up."""
-    from nacre.index import vectors
-
     unused = (
         "select id from models where exists(select 1 from signs where model = models.id) and hash not in"
         " (select value from batches, json_each(batches.models) where batches.id = ?)"
     )
-    if store.get_meta(LIVE) == str(batch.id) and not store.db.execute(unused, (batch.id,)).fetchone():
+    if store.get_meta(_LIVE) == str(batch) and not store.db.execute(unused, (batch,)).fetchone():
         return
+    from nacre.index.vectors import drop
+
     with store.writing() as db:
-        for (number,) in db.execute(unused, (batch.id,)).fetchall():
-            vectors.drop(db, number)
-        set_meta(db, LIVE, str(batch.id))
+        for (number,) in db.execute(unused, (batch,)).fetchall():
+            drop(db, number)
+        set_meta(db, _LIVE, str(batch))
 
 
 def prune(store: Store) -> int:
     """Drop vectors that no passage uses any more, once they are a quarter of all; the rest move together."""
-    from nacre.index import vectors
+    from nacre.index.vectors import BLOCK, compact
 
     dropped = 0
     for (number,) in store.db.execute("select id from models").fetchall():
         counts = "select count(*), sum(not exists(select 1 from passages p where p.hash = v.hash)) from vectors v where model = ?"
         total, unused = store.db.execute(counts, (number,)).fetchone()
-        if not total or (unused or 0) * 4 < total or unused < vectors.BLOCK:
-            continue
-        with store.writing() as db:
-            dropped += vectors.compact(db, number)
+        if total and unused * 4 >= total and unused >= BLOCK:
+            with store.writing() as db:
+                dropped += compact(db, number)
     return dropped

@@ -51,6 +51,8 @@ class TextReport:
 class MemoryIndex:
     """Answers which generation to search, after making sure that it has missed no write."""
 
+    to_the_second = False  # whether it is known when something was said, not only on which day
+
     def __init__(self, context: Context, store: Store) -> None:
         self.context = context
         self.store = store

@@ -120,6 +120,8 @@ def delete_sessions_index(workspace: Workspace) -> bool:
 class SessionIndex(MemoryIndex):
     """Keeps the index of sessions true to the transcripts: a look at their sizes and times, then what is new in them."""
 
+    to_the_second = True
+
     def __init__(self, context: Context, store: Store, *, places: Places | None = None) -> None:
         super().__init__(context, store)
         self._sources: Sequence[Source] | None = None

@@ -9,9 +9,9 @@ import shutil
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from nacre.config.settings import Config
 from nacre.errors import CannotWrite, IndexUnusable, NoWorkspace, cannot_write
@@ -426,6 +426,15 @@ class Store:
             db.execute("pragma wal_checkpoint(truncate)").fetchall()
         finally:
             db.execute(f"pragma busy_timeout = {patience:d}")
+
+
+def in_groups(db: sqlite3.Connection, query: str, keys: Sequence[object], *values: object) -> list[tuple[Any, ...]]:
+    """The rows of a query with `in (%s)` for as many keys as there are; the keys come before the other values."""
+    rows: list[tuple[Any, ...]] = []
+    for start in range(0, len(keys), 500):
+        group = keys[start : start + 500]
+        rows += db.execute(query % ",".join("?" * len(group)), (*group, *values)).fetchall()
+    return rows
 
 
 def set_meta(db: sqlite3.Connection, key: str, value: str) -> None:

@@ -1,14 +1,13 @@
 """Vectors in the index: sign bits in packed blocks to scan, int8 rows to score exactly.
 
-A slot is a position in a model's row of vectors; slot // BLOCK names its block. A vector belongs to a text (by hash), not to
-a chunk, so that the same words are embedded once and a moved or restored file costs nothing.
+A slot is a position in a model's row of vectors; slot // BLOCK names its block. Slots have no gaps. A vector belongs to a text
+(by hash), not to a chunk, so that the same words are embedded once and a moved or restored file costs nothing.
 """
 
 from __future__ import annotations
 
 import sqlite3
 import threading
-from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -17,20 +16,14 @@ import numpy.typing as npt
 
 from nacre.embed.models import Embedder, ModelId
 from nacre.errors import ModelUnusable
-from nacre.index.store import Store
+from nacre.index.store import Store, in_groups
 
 BLOCK = 1024
 _QUESTIONS = 256
 _IN_MEMORY = 64_000_000  # bytes of rows that a process keeps for one model
+_CHANGED = "vectors changed"
+_COLUMNS = "select hash, scale, data from vectors where"
 Floats = npt.NDArray[np.float32]
-
-
-CHANGED = "vectors changed"
-
-
-def note_change(db: sqlite3.Connection) -> None:
-    """Tell every scanner, of every thread and process, that what it holds is old."""
-    db.execute("insert into meta values(?, 1) on conflict(key) do update set value = value + 1", (CHANGED,))
 
 
 def model_number(db: sqlite3.Connection, model: ModelId, dims: int) -> int:
@@ -43,48 +36,71 @@ def model_number(db: sqlite3.Connection, model: ModelId, dims: int) -> int:
     return int(made.fetchone()[0])
 
 
-def must_fit(model: ModelId, dims: int, known: int) -> None:
+def must_fit(model: ModelId, dims: int, stored: int) -> None:
     """An error where a service answers with other dimensions than those of the index: it has changed the model behind the name."""
-    if dims != known:
+    if dims != stored:
         raise ModelUnusable(
-            f"{model.name} makes vectors of {dims} dimensions now, and made those of the index with {known}. Delete the "
+            f"{model.name} makes vectors of {dims} dimensions now, and made those of the index with {stored}. Delete the "
             'folder .nacre/index of the workspace and run "nacre index" to make all of them anew.',
-            f"{model.name} 现在生成 {dims} 维向量，而索引中的向量为 {known} 维。请删除工作区的 .nacre/index 文件夹，"
+            f"{model.name} 现在生成 {dims} 维向量，而索引中的向量为 {stored} 维。请删除工作区的 .nacre/index 文件夹，"
             "再运行“nacre index”全部重新生成。",
         )
 
 
 def add(db: sqlite3.Connection, model: int, hashes: Sequence[bytes], vectors: Floats) -> None:
     """Store unit vectors of texts that have none yet; inside the caller's transaction."""
-    known = {row[0] for row in _in_groups(db, "select hash from vectors where model = ? and hash in", model, hashes)}
-    fresh = {key: at for at, key in enumerate(hashes) if key not in known}
+    stored = {
+        row[0] for row in in_groups(db, "select hash from vectors where hash in (%s) and model = ?", hashes, model)
+    }
+    fresh = {key: at for at, key in enumerate(hashes) if key not in stored}
     if not fresh:
         return
-    slot = int(db.execute("select coalesce(max(slot), -1) + 1 from vectors where model = ?", (model,)).fetchone()[0])
     rows = vectors[list(fresh.values())]
     scales = np.maximum(np.abs(rows).max(axis=1), 1e-9) / 127.0
     whole = np.round(rows / scales[:, None]).astype(np.int8)
-    signs = _signs(rows)
+    slot = int(db.execute("select coalesce(max(slot), -1) + 1 from vectors where model = ?", (model,)).fetchone()[0])
+    _insert(db, model, slot, [(key, float(scales[at]), whole[at].tobytes()) for at, key in enumerate(fresh)], rows)
+
+
+def compact(db: sqlite3.Connection, model: int) -> int:
+    """Keep only the vectors that a passage uses, in new slots without gaps; how many were dropped."""
+    used = "exists(select 1 from passages p where p.hash = vectors.hash)"
+    rows = db.execute(f"{_COLUMNS} model = ? and {used} order by slot", (model,)).fetchall()
+    before = db.execute("select count(*) from vectors where model = ?", (model,)).fetchone()[0]
+    drop(db, model)
+    _insert(db, model, 0, rows, _unpacked(rows)[1])
+    return int(before) - len(rows)
+
+
+def drop(db: sqlite3.Connection, model: int) -> None:
+    """Forget every vector of a model."""
+    db.execute("delete from vectors where model = ?", (model,))
+    db.execute("delete from signs where model = ?", (model,))
+    _note_change(db)
+
+
+def _insert(
+    db: sqlite3.Connection, model: int, slot: int, rows: list[tuple[bytes, float, bytes]], values: npt.NDArray[Any]
+) -> None:
+    """Append rows (hash, scale, data) from a slot on, and the signs of their values."""
     db.executemany(
         "insert into vectors(model, slot, hash, scale, data) values(?,?,?,?,?)",
-        [(model, slot + at, key, float(scales[at]), whole[at].tobytes()) for at, key in enumerate(fresh)],
+        [(model, number, *row) for number, row in enumerate(rows, slot)],
     )
-    note_change(db)
-    width = signs.shape[1]
-    end = slot + len(fresh)
-    for block in range(slot // BLOCK, (end - 1) // BLOCK + 1):
+    _note_change(db)
+    signs = _signs(values)
+    end = slot + len(rows)
+    for block in range(slot // BLOCK, (end + BLOCK - 1) // BLOCK):
         row = db.execute("select data from signs where model = ? and block = ?", (model, block)).fetchone()
-        data = np.zeros((BLOCK, width), np.uint8)
-        if row:
-            held = np.frombuffer(row[0], np.uint8).reshape(-1, width)
-            data[: len(held)] = held
-        first, last = max(slot, block * BLOCK), min(end, (block + 1) * BLOCK)
-        data[first - block * BLOCK : last - block * BLOCK] = signs[first - slot : last - slot]
-        used = data[: last - block * BLOCK]
-        db.execute(
-            "insert into signs values(?,?,?) on conflict(model, block) do update set data = excluded.data",
-            (model, block, used.tobytes()),
-        )
+        first = max(slot, block * BLOCK)
+        before = row[0][: (first - block * BLOCK) * signs.shape[1]] if row else b""
+        added = signs[first - slot : (block + 1) * BLOCK - slot].tobytes()
+        db.execute("insert or replace into signs values(?,?,?)", (model, block, before + added))
+
+
+def _note_change(db: sqlite3.Connection) -> None:
+    """Tell every scanner, of every thread and process, that what it holds is old."""
+    db.execute("insert into meta values(?, 1) on conflict(key) do update set value = value + 1", (_CHANGED,))
 
 
 def _width(dims: int) -> int:
@@ -97,24 +113,29 @@ def _signs(rows: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
     return np.pad(packed, ((0, 0), (0, _width(rows.shape[1]) - packed.shape[1])))
 
 
-def _in_groups(db: sqlite3.Connection, query: str, model: int, keys: Sequence[object]) -> list[tuple[Any, ...]]:
-    rows: list[tuple[Any, ...]] = []
-    for start in range(0, len(keys), 500):
-        group = keys[start : start + 500]
-        rows += db.execute(f"{query} ({','.join('?' * len(group))})", (model, *group)).fetchall()
-    return rows
+def _unpacked(rows: list[tuple[Any, ...]]) -> tuple[list[bytes], npt.NDArray[np.int8], Floats]:
+    """Rows of (hash, scale, data) as columns."""
+    if not rows:
+        return [], np.zeros((0, 1), np.int8), np.zeros(0, np.float32)
+    data = np.frombuffer(b"".join(row[2] for row in rows), np.int8).reshape(len(rows), -1)
+    return [row[0] for row in rows], data, np.array([row[1] for row in rows], np.float32)
 
 
-class _Held(NamedTuple):
+class _Rows(NamedTuple):
+    """The vectors of a model in memory, by slot."""
+
+    hashes: list[bytes]
+    data: npt.NDArray[np.int8]
+    scales: Floats
+    slots: dict[bytes, int]
+
+
+class _Loaded(NamedTuple):
     """What is in memory of one model: signs at once, the rows themselves from the second question on."""
 
     version: tuple[int, str | None]
     signs: npt.NDArray[np.uint64]
-    slots: npt.NDArray[np.int64] | None = None  # in order; a gap where a vector was dropped
-    hashes: list[bytes] | None = None
-    rows: npt.NDArray[np.int8] | None = None
-    scales: Floats | None = None
-    places: dict[bytes, int] | None = None  # where the row of a hash stands
+    rows: _Rows | None = None
 
 
 class Scanner:
@@ -122,127 +143,72 @@ class Scanner:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._held: dict[int, _Held] = {}
-        self._asked: OrderedDict[tuple[str, str], Floats] = OrderedDict()
+        self._loaded: dict[int, _Loaded] = {}
+        self._questions: dict[tuple[str, str], Floats] = {}
         self._lock = threading.Lock()
 
     def question(self, embedder: Embedder, model: ModelId, text: str) -> Floats:
         """The vector of a question. Agents ask the same again and again: the last ones are kept."""
         key = (model.hash, text)
-        with self._lock:
-            if key in self._asked:
-                self._asked.move_to_end(key)
-                return self._asked[key]
-        vector: Floats = embedder.embed(model, [text], query=True)[0]
-        with self._lock:
-            self._asked[key] = vector
-            while len(self._asked) > _QUESTIONS:
-                self._asked.popitem(last=False)
+        vector = self._questions.get(key)
+        if vector is None:
+            vector = embedder.embed(model, [text], query=True)[0]
+            with self._lock:
+                self._questions[key] = vector
+                if len(self._questions) > _QUESTIONS:
+                    del self._questions[next(iter(self._questions))]
         return vector
 
     def nearest(self, model: int, question: Floats, count: int) -> list[tuple[bytes, float]]:
         """The `count` texts nearest to the question, by hash, with their exact cosine, best first."""
-        held = self._load(model, len(question))
-        total = len(held.signs)
-        if not total:
-            return []
-        wide = min(total, max(3 * count, 300))
+        loaded = self._load(model, len(question))
+        total = len(loaded.signs)
+        slots = np.arange(total)
+        wide = max(3 * count, 300)
         if wide < total:
-            distance = np.bitwise_count(held.signs ^ _signs(question[None, :]).view(np.uint64)).sum(
-                axis=1, dtype=np.uint16
-            )
-            slots = np.sort(np.argpartition(distance, wide - 1)[:wide])
+            differing = np.bitwise_count(loaded.signs ^ _signs(question[None, :]).view(np.uint64))
+            slots = np.sort(np.argpartition(differing.sum(axis=1, dtype=np.uint16), wide - 1)[:wide])
+        if loaded.rows:
+            hashes = [loaded.rows.hashes[slot] for slot in slots]
+            data, scales = loaded.rows.data[slots], loaded.rows.scales[slots]
         else:
-            slots = np.arange(total)
-        hashes, rows, scales = self._rows(held, model, slots)
+            rows = in_groups(self._store.db, f"{_COLUMNS} slot in (%s) and model = ?", slots.tolist(), model)
+            hashes, data, scales = _unpacked(rows)
         if not hashes:
             return []
-        scores = (rows @ question) * scales
-        order = np.argsort(-scores)[:count]
-        return [(hashes[at], float(scores[at])) for at in order]
+        scores = (data @ question) * scales
+        return [(hashes[at], float(scores[at])) for at in np.argsort(-scores)[:count]]
 
     def cosines(self, model: int, question: Floats, hashes: Sequence[bytes]) -> dict[bytes, float]:
         """Cosine of the question with the texts of these hashes, those that have a vector."""
-        held = self._held.get(model)
-        if (
-            held
-            and held.version == self._version()
-            and held.places is not None
-            and held.rows is not None
-            and held.scales is not None
-        ):
-            keys = [key for key in hashes if key in held.places]
-            at = [held.places[key] for key in keys]
-            rows, scales = held.rows[at], held.scales[at]
+        loaded = self._loaded.get(model)
+        if loaded and loaded.rows and loaded.version == self._version():
+            rows = loaded.rows
+            keys = [key for key in hashes if key in rows.slots]
+            slots = [rows.slots[key] for key in keys]
+            data, scales = rows.data[slots], rows.scales[slots]
         else:
-            query = "select hash, scale, data from vectors where model = ? and hash in"
-            keys, rows, scales = _unpacked(_in_groups(self._store.db, query, model, hashes))
-        return dict(zip(keys, ((rows @ question) * scales).tolist(), strict=True)) if keys else {}
-
-    def _rows(
-        self, held: _Held, model: int, slots: npt.NDArray[np.int64]
-    ) -> tuple[list[bytes], npt.NDArray[np.int8], Floats]:
-        if held.slots is not None and held.hashes is not None and held.rows is not None and held.scales is not None:
-            at = np.searchsorted(held.slots, slots)
-            at = at[at < len(held.slots)]
-            at = at[np.isin(held.slots[at], slots)]
-            return [held.hashes[one] for one in at], held.rows[at], held.scales[at]
-        query = "select hash, scale, data from vectors where model = ? and slot in"
-        return _unpacked(_in_groups(self._store.db, query, model, slots.tolist()))
+            keys, data, scales = _unpacked(
+                in_groups(self._store.db, f"{_COLUMNS} hash in (%s) and model = ?", hashes, model)
+            )
+        return dict(zip(keys, ((data @ question) * scales).tolist(), strict=True)) if keys else {}
 
     def _version(self) -> tuple[int, str | None]:
-        return self._store.epoch, self._store.get_meta(CHANGED)
+        return self._store.epoch, self._store.get_meta(_CHANGED)
 
-    def _load(self, model: int, dims: int) -> _Held:
+    def _load(self, model: int, dims: int) -> _Loaded:
         version = self._version()
         with self._lock:
-            held = self._held.get(model)
+            loaded = self._loaded.get(model)
             db = self._store.db
-            if held is None or held.version != version:
+            if loaded is None or loaded.version != version:
                 blocks = db.execute("select data from signs where model = ? order by block", (model,)).fetchall()
                 data = np.frombuffer(b"".join(row[0] for row in blocks), np.uint8).reshape(-1, _width(dims))
-                held = _Held(version, np.ascontiguousarray(data).view(np.uint64))
-            elif held.rows is None and len(held.signs) * dims <= _IN_MEMORY:
+                loaded = _Loaded(version, np.ascontiguousarray(data).view(np.uint64))
+            elif loaded.rows is None and len(loaded.signs) * dims <= _IN_MEMORY:
                 # A process that asks again is worth the memory: one read instead of hundreds for every question.
-                rows = db.execute(
-                    "select hash, scale, data, slot from vectors where model = ? order by slot", (model,)
-                ).fetchall()
-                places = {row[0]: at for at, row in enumerate(rows)}
-                slots = np.array([row[3] for row in rows], np.int64)
-                held = _Held(version, held.signs, slots, *_unpacked(rows), places)
-            self._held[model] = held
-            return held
-
-
-def _unpacked(rows: list[tuple[Any, ...]]) -> tuple[list[bytes], npt.NDArray[np.int8], Floats]:
-    """Rows of (hash, scale, data, …) as columns."""
-    if not rows:
-        return [], np.zeros((0, 1), np.int8), np.zeros(0, np.float32)
-    data = np.frombuffer(b"".join(row[2] for row in rows), np.int8).reshape(len(rows), -1)
-    return [row[0] for row in rows], data, np.array([row[1] for row in rows], np.float32)
-
-
-def drop(db: sqlite3.Connection, model: int) -> None:
-    """Forget every vector of a model."""
-    db.execute("delete from vectors where model = ?", (model,))
-    db.execute("delete from signs where model = ?", (model,))
-    note_change(db)
-
-
-def compact(db: sqlite3.Connection, model: int) -> int:
-    """Keep only the vectors that a passage uses, in new slots without gaps; how many were dropped."""
-    rows = db.execute(
-        "select hash, scale, data from vectors v where model = ? and exists(select 1 from passages p where p.hash = v.hash) order by slot",
-        (model,),
-    ).fetchall()
-    before = db.execute("select count(*) from vectors where model = ?", (model,)).fetchone()[0]
-    drop(db, model)
-    db.executemany(
-        "insert into vectors(model, slot, hash, scale, data) values(?,?,?,?,?)",
-        [(model, slot, *row) for slot, row in enumerate(rows)],
-    )
-    for block in range(0, len(rows), BLOCK):
-        group = rows[block : block + BLOCK]
-        signs = _signs(np.frombuffer(b"".join(row[2] for row in group), np.int8).reshape(len(group), -1))
-        db.execute("insert into signs values(?,?,?)", (model, block // BLOCK, signs.tobytes()))
-    return int(before) - len(rows)
+                rows = _unpacked(db.execute(f"{_COLUMNS} model = ? order by slot", (model,)).fetchall())
+                slots = {key: slot for slot, key in enumerate(rows[0])}
+                loaded = loaded._replace(rows=_Rows(*rows, slots))
+            self._loaded[model] = loaded
+            return loaded

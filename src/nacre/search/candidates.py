@@ -6,15 +6,14 @@ import math
 import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
-from nacre.index.store import Generation
-from nacre.search.query import Question
+from nacre.index.store import Generation, in_groups
+from nacre.search.filters import Where
 
-Where = tuple[str, list[str]]  # an SQL condition over `chunks c` and its values
-EVERYTHING: Where = ("", [])
-_T = TypeVar("_T")
 MANY = 5000  # chunks above which very common words no longer choose candidates
+Tokens = tuple[list[str], list[str]]  # of the body and of the headings
+_COLUMNS = "c.id, c.file, c.position, c.date, c.layer, c.size"
 
 
 @dataclass(slots=True)
@@ -31,10 +30,19 @@ class Candidate:
     coverage: float = 0.0
     cosines: dict[int, float] = field(default_factory=dict)  # by model
     body: str = ""  # its tokens, each between spaces
+    text: float = 0.0
+    vector: float = 0.0
+    base: float = 0.0  # words and meaning together
+    lift: float = 0.0  # by good neighbours
+    time: float = 0.0  # what its date adds
 
     @property
-    def words(self) -> frozenset[str]:
-        return frozenset(self.body.split())
+    def score(self) -> float:
+        return self.base + self.lift
+
+    @property
+    def final(self) -> float:
+        return self.score + self.time
 
 
 class Terms(NamedTuple):
@@ -43,178 +51,132 @@ class Terms(NamedTuple):
     weights: dict[str, float]
     chosen: tuple[str, ...]
     total: int  # chunks in all
-    size: float = 0.0  # mean tokens of a chunk, where the scope is narrower than the index
+    size: float  # mean tokens of a chunk, where the scope is narrower than the index
 
 
-def weigh_terms(
-    db: sqlite3.Connection,
-    generation: Generation,
-    tokens: Sequence[str],
-    weightless: frozenset[str] = frozenset(),
-    scope: Where = EVERYTHING,
-) -> Terms:
-    """Inverse document frequency of each word inside the scope; in a large corpus very common words choose nothing.
+class Chunks:
+    """The chunks of a generation that a search may see: those that meet `where`. `scope` is its part that the caller cannot widen:
+    what stands outside of it has no influence on any score."""
 
-    The `weightless` ones choose too, but it does not matter whether they are covered.
-    """
-    counts: dict[str, int] = {}
-    if scope[0]:
-        query = f"select count(*), total(size) from chunks c where c.generation = ? and {scope[0]}"
-        total, size = db.execute(query, (generation.id, *scope[1])).fetchone()
-        for body, heading in _matching(db, generation, tokens, scope).values():
-            for token in set(tokens) & {*body, *heading}:
-                counts[token] = counts.get(token, 0) + 1
-    else:
-        total, size = db.execute(f"select count(*) from {generation.words}_docsize").fetchone()[0], 0
-        for group in _groups(tokens):
-            query = f"select term, doc from {generation.words}_terms where term in ({','.join('?' * len(group))})"
-            counts |= dict(db.execute(query, group).fetchall())
-    weights = {
-        token: math.log(1 + (total - counts.get(token, 0) + 0.5) / (counts.get(token, 0) + 0.5)) for token in tokens
-    }
-    if weightless < set(tokens):
-        weights |= dict.fromkeys(weightless, 0.0)
-    known = sorted(counts, key=lambda token: counts[token])
-    chosen = known if total <= MANY else [t for i, t in enumerate(known) if i < 3 or counts[t] <= total / 20]
-    return Terms(weights, tuple(chosen[:64]), total, size / total if total else 0.0)
+    def __init__(self, db: sqlite3.Connection, generation: Generation, where: Where, scope: Where) -> None:
+        self.db = db
+        self.scoped = bool(scope[0])
+        self._generation = generation.id
+        self._words = generation.words
+        self._where = where
+        self._scope = scope
+        self._and_where = f" and {where[0]}" if where[0] else ""
 
+    @property
+    def is_filtered(self) -> bool:
+        return bool(self._where[0])
 
-def by_words(
-    db: sqlite3.Connection,
-    generation: Generation,
-    terms: Terms,
-    where: Where,
-    count: int,
-    scope: Where = EVERYTHING,
-) -> dict[int, float]:
-    """The best chunks by BM25, with their score as a positive number."""
-    if not terms.chosen:
-        return {}
-    if scope[0]:
-        scores = _bm25_in_scope(_matching(db, generation, terms.chosen, where), terms)
-        return dict(sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:count])
-    match = " OR ".join(f'"{token}"' for token in terms.chosen)
-    name = generation.words
-    if where[0]:
+    def weigh_terms(self, tokens: Sequence[str], weightless: frozenset[str]) -> Terms:
+        """Inverse document frequency of each word inside the scope; in a large corpus very common words choose nothing.
+
+        The `weightless` ones choose too, but it does not matter whether they are covered.
+        """
+        counts: dict[str, int] = {}
+        size = 0.0
+        if self.scoped:
+            query = f"select count(*), total(size) from chunks c where c.generation = ? and {self._scope[0]}"
+            total, size = self.db.execute(query, (self._generation, *self._scope[1])).fetchone()
+            for body, heading in self._matching(tokens, self._scope).values():
+                for token in set(tokens) & {*body, *heading}:
+                    counts[token] = counts.get(token, 0) + 1
+        else:
+            total = self.db.execute(f"select count(*) from {self._words}_docsize").fetchone()[0]
+            query = f"select term, doc from {self._words}_terms where term in (%s)"
+            counts = dict(in_groups(self.db, query, tokens))
+        weights = {
+            token: math.log(1 + (total - counts.get(token, 0) + 0.5) / (counts.get(token, 0) + 0.5)) for token in tokens
+        }
+        if weightless < set(tokens):
+            weights |= dict.fromkeys(weightless, 0.0)
+        rarest = sorted(counts, key=lambda token: counts[token])
+        if total > MANY:
+            rarest = [token for at, token in enumerate(rarest) if at < 3 or counts[token] <= total / 20]
+        return Terms(weights, tuple(rarest[:64]), total, size / total if total else 0.0)
+
+    def by_words(self, terms: Terms, count: int) -> dict[int, float]:
+        """The best chunks by BM25, with their score as a positive number."""
+        if not terms.chosen:
+            return {}
+        if self.scoped:
+            # BM25 as FTS5 computes it, but with the term weights and sizes of the scope alone: those of the whole index would
+            # tell a group which words stand in private memory.
+            scores: dict[int, float] = {}
+            for number, (body, heading) in self._matching(terms.chosen, self._where).items():
+                longer = 1.2 * (0.25 + 0.75 * (len(body) + len(heading)) / (terms.size or 1.0))
+                often = ((token, body.count(token) + 0.5 * heading.count(token)) for token in terms.chosen)
+                scores[number] = sum(terms.weights[token] * f * 2.2 / (f + longer) for token, f in often if f)
+            return dict(sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:count])
+        name = self._words
+        join = " join chunks c on c.id = w.rowid" if self.is_filtered else ""
         query = (
-            f"select w.rowid, -bm25({name}, 1.0, 0.5) as s from {name} w join chunks c on c.id = w.rowid"
-            f" where {name} match ? and {where[0]} order by s desc limit ?"
+            f"select w.rowid, -bm25({name}, 1.0, 0.5) as s from {name} w{join}"
+            f" where {name} match ?{self._and_where} order by s desc limit ?"
         )
-        rows = db.execute(query, (match, *where[1], count))
-    else:
-        rows = db.execute(
-            f"select rowid, -bm25({name}, 1.0, 0.5) as s from {name} where {name} match ? order by s desc limit ?",
-            (match, count),
-        )
-    return dict(rows.fetchall())
+        return dict(self.db.execute(query, (_any_of(terms.chosen), *self._where[1], count)).fetchall())
 
+    def _matching(self, tokens: Sequence[str], where: Where) -> dict[int, Tokens]:
+        """The tokens of every chunk that holds one of these."""
+        name = self._words
+        query = f"select w.rowid, w.body, w.heading from {name} w join chunks c on c.id = w.rowid where {name} match ? and {where[0]}"
+        rows: dict[int, Tokens] = {}
+        for start in range(0, len(tokens), 64):
+            for number, body, heading in self.db.execute(query, (_any_of(tokens[start : start + 64]), *where[1])):
+                rows[number] = body.split(), heading.split()
+        return rows
 
-def _matching(
-    db: sqlite3.Connection, generation: Generation, tokens: Sequence[str], where: Where
-) -> dict[int, tuple[list[str], list[str]]]:
-    """The tokens (body, heading) of every chunk that holds one of these."""
-    name = generation.words
-    query = f"select w.rowid, w.body, w.heading from {name} w join chunks c on c.id = w.rowid where {name} match ? and {where[0]}"
-    rows: dict[int, tuple[list[str], list[str]]] = {}
-    for group in _groups(tokens, 64):
-        match = " OR ".join(f'"{token}"' for token in group)
-        rows |= {row[0]: (row[1].split(), row[2].split()) for row in db.execute(query, (match, *where[1]))}
-    return rows
-
-
-def _bm25_in_scope(rows: dict[int, tuple[list[str], list[str]]], terms: Terms) -> dict[int, float]:
-    """BM25 as FTS5 computes it, but with the term weights and sizes of the scope alone: those of the whole index would tell a
-    group which words stand in private memory."""
-    scores: dict[int, float] = {}
-    for number, (body, heading) in rows.items():
-        longer = 1.2 * (0.25 + 0.75 * (len(body) + len(heading)) / (terms.size or 1.0))
-        often = ((token, body.count(token) + 0.5 * heading.count(token)) for token in terms.chosen)
-        scores[number] = sum(terms.weights[token] * f * 2.2 / (f + longer) for token, f in often if f)
-    return scores
-
-
-def by_days(db: sqlite3.Connection, generation: Generation, question: Question, where: Where, count: int) -> list[int]:
-    """What was written on the days that the question names."""
-    extra = f" and {where[0]}" if where[0] else ""
-    query = f"select c.id from chunks c where c.generation = ? and c.date between ? and ?{extra} order by c.date desc, c.id limit ?"
-    rows = db.execute(query, (generation.id, question.first_day, question.last_day, *where[1], count))
-    return [row[0] for row in rows]
-
-
-def by_hash(
-    db: sqlite3.Connection, generation: Generation, hashes: Sequence[bytes], where: Where
-) -> list[tuple[int, bytes]]:
-    """The chunks that hold these passages."""
-    rows: list[tuple[int, bytes]] = []
-    extra = f" and {where[0]}" if where[0] else ""
-    for group in _groups(hashes):
+    def by_days(self, first: str, last: str, count: int) -> list[int]:
+        """What was written on the days that a question names."""
         query = (
-            f"select p.chunk, p.hash from passages p join chunks c on c.id = p.chunk"
-            f" where p.hash in ({','.join('?' * len(group))}) and c.generation = ?{extra}"
+            "select c.id from chunks c where c.generation = ? and c.date between ? and ?"
+            f"{self._and_where} order by c.date desc, c.id limit ?"
         )
-        rows += db.execute(query, (*group, generation.id, *where[1])).fetchall()
-    return rows
+        return [row[0] for row in self.db.execute(query, (self._generation, first, last, *self._where[1], count))]
 
+    def passages(self, hashes: Sequence[bytes] | None = None) -> list[tuple[int, bytes]]:
+        """The passages with these hashes, or all, each with its chunk."""
+        query = f"select p.chunk, p.hash from passages p join chunks c on c.id = p.chunk where %s c.generation = ?{self._and_where}"
+        values = (self._generation, *self._where[1])
+        if hashes is None:
+            return self.db.execute(query % "", values).fetchall()
+        return in_groups(self.db, query % "p.hash in (%s) and", hashes, *values)
 
-def every_passage(db: sqlite3.Connection, generation: Generation, where: Where) -> list[tuple[int, bytes]]:
-    """Each passage that meets the condition, with its chunk."""
-    query = (
-        f"select p.chunk, p.hash from passages p join chunks c on c.id = p.chunk where c.generation = ? and {where[0]}"
-    )
-    return db.execute(query, (generation.id, *where[1])).fetchall()
+    def passages_of(self, ids: Iterable[int]) -> list[tuple[int, bytes]]:
+        return in_groups(self.db, "select chunk, hash from passages where chunk in (%s)", list(ids))
 
+    def load(self, ids: Iterable[int]) -> dict[int, Candidate]:
+        rows = in_groups(self.db, f"select {_COLUMNS} from chunks c where c.id in (%s)", list(ids))
+        return {row[0]: Candidate(*row) for row in rows}
 
-def load(db: sqlite3.Connection, ids: Iterable[int]) -> dict[int, Candidate]:
-    found: dict[int, Candidate] = {}
-    for group in _groups(list(ids)):
-        marks = ",".join("?" * len(group))
-        for row in db.execute(f"select id, file, position, date, layer, size from chunks where id in ({marks})", group):
-            found[row[0]] = Candidate(*row)
-    return found
+    def neighbours(self, candidates: Iterable[Candidate], reach: int) -> dict[int, Candidate]:
+        """What stands up to `reach` chunks before and after these, in the same files."""
+        places = [place for candidate in candidates for place in (candidate.file, candidate.position)]
+        query = (
+            f"select distinct {_COLUMNS}"
+            f" from (values {','.join(['(?,?)'] * (len(places) // 2))}) v join chunks c on c.file = v.column1"
+            f" and c.position between v.column2 - {reach:d} and v.column2 + {reach:d}{self._and_where}"
+        )
+        return {row[0]: Candidate(*row) for row in self.db.execute(query, (*places, *self._where[1]))}
 
-
-def neighbours(
-    db: sqlite3.Connection, candidates: Iterable[Candidate], reach: int, where: Where
-) -> dict[int, Candidate]:
-    """What stands up to `reach` chunks before and after these, in the same files."""
-    places = [place for one in candidates for place in (one.file, one.position)]
-    if not places:
-        return {}
-    extra = f" and {where[0]}" if where[0] else ""
-    query = (
-        "select distinct c.id, c.file, c.position, c.date, c.layer, c.size"
-        f" from (values {','.join(['(?,?)'] * (len(places) // 2))}) v join chunks c on c.file = v.column1"
-        f" and c.position between v.column2 - {reach:d} and v.column2 + {reach:d}{extra}"
-    )
-    return {row[0]: Candidate(*row) for row in db.execute(query, (*places, *where[1]))}
-
-
-def read_words(db: sqlite3.Connection, generation: Generation, candidates: dict[int, Candidate], terms: Terms) -> None:
-    """Fill in the tokens of each candidate, and how much of the question's weight they cover."""
-    whole = sum(terms.weights.values()) or 1.0
-    asked = [(f" {token} ", weight / whole) for token, weight in terms.weights.items()]
-    for group in _groups([one.id for one in candidates.values() if not one.body]):
-        marks = ",".join("?" * len(group))
-        query = f"select rowid, body, heading from {generation.words} where rowid in ({marks})"
-        for number, body, heading in db.execute(query, group):
-            one = candidates[number]
+    def read_words(self, candidates: dict[int, Candidate], terms: Terms) -> None:
+        """Fill in the tokens of each candidate, and how much of the question's weight they cover."""
+        whole = sum(terms.weights.values()) or 1.0
+        shares = [(f" {token} ", weight / whole) for token, weight in terms.weights.items()]
+        query = f"select rowid, body, heading from {self._words} where rowid in (%s)"
+        for number, body, heading in in_groups(self.db, query, list(candidates)):
             # Tokens hold no spaces, so a padded search finds whole tokens, five times faster than a set of them.
-            one.body = within = f" {body} "
-            lacking = [(token, share) for token, share in asked if token not in within]
-            one.coverage = 1.0 - sum(share for _, share in lacking)
+            padded = candidates[number].body = f" {body} "
+            lacking = [(token, share) for token, share in shares if token not in padded]
+            coverage = 1.0 - sum(share for _, share in lacking)
             if lacking and heading:
                 above = f" {heading} "
-                one.coverage += 0.5 * sum(share for token, share in lacking if token in above)
+                coverage += 0.5 * sum(share for token, share in lacking if token in above)
+            candidates[number].coverage = coverage
 
 
-def passage_hashes(db: sqlite3.Connection, ids: Iterable[int]) -> list[tuple[int, bytes]]:
-    rows: list[tuple[int, bytes]] = []
-    for group in _groups(list(ids)):
-        rows += db.execute(
-            f"select chunk, hash from passages where chunk in ({','.join('?' * len(group))})", group
-        ).fetchall()
-    return rows
-
-
-def _groups(items: Sequence[_T], size: int = 500) -> list[Sequence[_T]]:
-    return [items[start : start + size] for start in range(0, len(items), size)]
+def _any_of(tokens: Sequence[str]) -> str:
+    return " OR ".join(f'"{token}"' for token in tokens)

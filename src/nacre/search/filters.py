@@ -9,6 +9,8 @@ from nacre.i18n import say
 from nacre.model.context import Scope
 from nacre.model.hit import LAYERS
 
+Where = tuple[str, list[str]]  # an SQL condition over `chunks c` and its values; empty when everything may be seen
+
 
 class Filters(NamedTuple):
     """What the caller narrows the search to. Dates are ISO days, both included."""
@@ -26,9 +28,9 @@ def checked(filters: Filters) -> Filters:
     """The filters if they can be used, else an error that names what there is."""
     for layer in filters.layers:
         if layer not in LAYERS:
-            known = ", ".join(LAYERS)
+            names = ", ".join(LAYERS)
             raise BadInput(
-                say(f'"{layer}" is not a layer; there are {known}.', f"“{layer}”不是有效的层；可用：{known}。")
+                say(f'"{layer}" is not a layer; there are {names}.', f"“{layer}”不是有效的层；可用：{names}。")
             )
     if filters.since and filters.until and filters.since > filters.until:
         raise BadInput(
@@ -38,8 +40,8 @@ def checked(filters: Filters) -> Filters:
     return filters
 
 
-def condition(scope: Scope, filters: Filters, today: str | None, moment: str | None = None) -> tuple[str, list[str]]:
-    """The SQL condition over `chunks c`, and its values. Empty when everything may be seen.
+def condition(scope: Scope, filters: Filters, today: str | None, moment: str | None = None) -> Where:
+    """The SQL condition over `chunks c`, and its values.
 
     `today` hides what was written later: a question put as of a day knows nothing of the days after it. `moment` does the same
     to the second, for messages of sessions: of them the time is known as an ISO time, of entries in logs at best the minute.

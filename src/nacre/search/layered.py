@@ -320,21 +320,23 @@ class RecallReport:
     problems: tuple[Problem, ...] = ()
 
 
-class _Candidate(NamedTuple):
-    """A checkpoint with what it holds of the key words; beside a summary its original, where that is there."""
+class _Reading(NamedTuple):
+    """A file of a checkpoint with what it holds of the key words."""
 
     file: Checkpoint
     text: str
     match: _Match
-    original: Checkpoint | None
-    original_text: str
-    original_match: _Match | None
+
+
+class _Candidate(NamedTuple):
+    """A checkpoint: its file and, where that is a summary whose original is there, the original."""
+
+    readings: list[_Reading]
     about: bool  # rather than mentioning it in passing
 
     @property
     def best(self) -> _Match:
-        other = self.original_match
-        return other if other and other.coverage > self.match.coverage else self.match
+        return max((reading.match for reading in self.readings), key=lambda match: match.coverage)
 
     @property
     def answered(self) -> float:
@@ -392,32 +394,25 @@ def recall(context: Context, query: str, limit: int = MAX_FILES) -> RecallReport
 def _candidate(context: Context, family: Family, terms: Sequence[_Term], problems: list[Problem]) -> _Candidate | None:
     """What a checkpoint holds of the words; where only its summary has stayed young, both are read. None: unreadable."""
     file = family.summary if family.layer == GIST and family.summary else family.lead
-    text = _read(context, file, problems)
-    if text is None:
-        return None
-    match = _match(text, terms)
-    about = _is_about(match, text, terms)
-    if not about and file.is_summary and (tags := _TAGS.search(text[:5000])):
-        about = _answers(_match(tags[1], terms), terms)
-    original = family.original if file is not family.original else None
-    whole = _read(context, original, problems) if original else None
-    if whole is None:
-        return _Candidate(file, text if match.coverage else "", match, None, "", None, about)
-    more = _match(whole, terms)
-    about = about or _is_about(more, whole, terms)
-    texts = text if match.coverage else "", whole if more.coverage else ""  # a whole layer would fill the memory
-    return _Candidate(file, texts[0], match, original, texts[1], more, about)
-
-
-def _read(context: Context, file: Checkpoint, problems: list[Problem]) -> str | None:
-    try:
-        data = file.path.read_bytes()
-    except OSError as error:
-        shown, reason = context.workspace.relative(file.path), error.strerror or str(error)
-        sentence = say(f"{shown} cannot be read: {reason}.", f"{shown} 无法读取：{reason}。")
-        problems.append(Problem("unreadable", sentence, shown))
-        return None
-    return data.decode("utf-8", "replace").removeprefix("\ufeff").replace("\r\n", "\n")
+    readings = []
+    about = False
+    for piece in [file, family.original] if family.original not in (None, file) else [file]:
+        try:
+            data = piece.path.read_bytes()
+        except OSError as error:
+            shown, reason = context.workspace.relative(piece.path), error.strerror or str(error)
+            sentence = say(f"{shown} cannot be read: {reason}.", f"{shown} 无法读取：{reason}。")
+            problems.append(Problem("unreadable", sentence, shown))
+            break
+        text = data.decode("utf-8", "replace").removeprefix("\ufeff").replace("\r\n", "\n")
+        match = _match(text, terms)
+        about = about or _is_about(match, text, terms)
+        if not about and piece.is_summary and (tags := _TAGS.search(text[:5000])):
+            about = _answers(_match(tags[1], terms), terms)
+        readings.append(
+            _Reading(piece, text if match.coverage else "", match)
+        )  # all texts of a layer would fill the memory
+    return _Candidate(readings, about) if readings else None
 
 
 def _answers(match: _Match, terms: Sequence[_Term]) -> bool:
@@ -457,16 +452,11 @@ def _reweigh(candidates: list[_Candidate], terms: Sequence[_Term]) -> list[_Cand
         named = term.word.weight >= NAMED or term.amount > 1
         weights.append(term.weight * (max(_COMMONPLACE, 1 - common) if named else 1.0))
 
-    def reweighed(match: _Match) -> _Match:
-        return replace(match, coverage=_weigh(match.shares, weights) / (sum(weights) or 1.0))
+    def reweighed(reading: _Reading) -> _Reading:
+        coverage = _weigh(reading.match.shares, weights) / (sum(weights) or 1.0)
+        return reading._replace(match=replace(reading.match, coverage=coverage))
 
-    return [
-        candidate._replace(
-            match=reweighed(candidate.match),
-            original_match=candidate.original_match and reweighed(candidate.original_match),
-        )
-        for candidate in candidates
-    ]
+    return [candidate._replace(readings=list(map(reweighed, candidate.readings))) for candidate in candidates]
 
 
 def _narrow(answering: list[_Candidate], terms: Sequence[_Term], among: int) -> list[_Candidate]:
@@ -483,30 +473,35 @@ def _narrow(answering: list[_Candidate], terms: Sequence[_Term], among: int) -> 
     def rank(candidate: _Candidate) -> tuple[float, float, float, str]:
         rare = _weigh(candidate.best.shares, rarity)
         dense = max(candidate.best.lines.values(), default=0.0)
-        return candidate.answered, rare, dense, candidate.file.name  # names begin with their day: the newer first
+        return (
+            candidate.answered,
+            rare,
+            dense,
+            candidate.readings[0].file.name,
+        )  # names begin with their day: the newer first
 
     return sorted(kept, key=rank, reverse=True)
 
 
 def _recalled(context: Context, candidate: _Candidate, layer: str, query: str, words: frozenset[str]) -> Recalled:
-    text, match, opened = candidate.text, candidate.match, None
-    if candidate.original and (more := candidate.original_match):
-        better = more.coverage > match.coverage + 1e-9
-        if better or (more.coverage >= match.coverage and _DETAIL.search(query)):
-            opened, text, match = context.workspace.relative(candidate.original.path), candidate.original_text, more
-    lines = text.split("\n")
+    shown, *originals = candidate.readings
+    path, opened = context.workspace.relative(shown.file.path), None
+    for original in originals:
+        more = original.match.coverage - shown.match.coverage
+        if more > 1e-9 or (more >= 0 and _DETAIL.search(query)):
+            opened, shown = context.workspace.relative(original.file.path), original
+    lines = shown.text.split("\n")
     title = next((one_line(line).strip("#*> ") for line in lines if line.strip(" #-*>\t")), "")
-    path = context.workspace.relative(candidate.file.path)
     return Recalled(
         path,
         path,
         layer,
         redact(title[: 5 * _TITLE]).text[:_TITLE],
-        _passages(lines, match, words),
-        round(match.coverage, 2),
+        _passages(lines, shown.match, words),
+        round(shown.match.coverage, 2),
         opened,
         candidate.answered,
-        (candidate.file, candidate.original) if candidate.original else (candidate.file,),
+        tuple(reading.file for reading in candidate.readings),
     )
 
 

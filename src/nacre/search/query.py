@@ -20,11 +20,11 @@ _ISO_DAY = r"\b(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})\b"
 _ISO_MONTH = r"\b(\d{4})-(\d{2})\b(?![-/.]\d)"
 _HAN_DAY = r"(?:(\d{4})\s*年\s*)?(\d{1,2})\s*月\s*(\d{1,2})\s*[日号]"
 _HAN_MONTH = r"(\d{4})\s*年\s*(\d{1,2})\s*月"
-# Words for days relative to today: from how many days ago until how many.
+# Words for days, by how many days ago they are.
 _RELATIVE = (
-    (r"\bday before yesterday\b|前天", 2, 2),
-    (r"\byesterday\b|昨天|昨日", 1, 1),
-    (r"\btoday\b|今天|今日", 0, 0),
+    (r"\bday before yesterday\b|前天", 2),
+    (r"\byesterday\b|昨天|昨日", 1),
+    (r"\btoday\b|今天|今日", 0),
 )
 _WEEKS = (
     (r"\blast week\b|上个?(?:星期|礼拜|周)(?![一二三四五六日天末])", 1),
@@ -35,69 +35,44 @@ _WEEKS = (
 _HINTS = ("yesterday", "today", "week", "month", "天", "日", "周", "星期", "礼拜", "月")
 
 
-class Days(NamedTuple):
-    """The first and the last day, both included, and the words that named them."""
-
-    first: str
-    last: str
-    words: str
+Days = tuple[str, str, str]  # the first and the last day, both included, and the words that named them
 
 
 def days_named(text: str, today: dt.date) -> Days | None:
     """What the question names, if anything; a day without a year is the latest one that has come."""
-    for find in (_exact, _in_words, _relative):
-        if found := find(text, today):
-            return found
-    return None
-
-
-def _exact(text: str, today: dt.date) -> Days | None:
-    if not any(character.isdigit() for character in text):
-        return None
-    if match := re.search(_ISO_DAY, text) or re.search(_HAN_DAY, text):
-        year, month, day = match.groups()
-        return _day(year, int(month), int(day), match[0], today)
-    if match := re.search(_ISO_MONTH, text) or re.search(_HAN_MONTH, text):
-        return _month(int(match[1]), int(match[2]), match[0])
-    return None
-
-
-def _in_words(text: str, today: dt.date) -> Days | None:
     lower = text.lower()
-    if not any(month[:3] in lower for month in _MONTHS) or not any(character.isdigit() for character in text):
-        return None
-    if match := re.search(_DAY_FIRST, lower):
-        return _day(match[3], _number(match[2]), int(match[1]), match[0], today)
-    if match := re.search(_MONTH_YEAR, lower):
-        return _month(int(match[2]), _number(match[1]), match[0])
-    if match := re.search(_MONTH_FIRST, lower):
-        return _day(match[3], _number(match[1]), int(match[2]), match[0], today)
-    return None
-
-
-def _relative(text: str, today: dt.date) -> Days | None:
-    lower = text.lower()
-    if not any(hint in lower for hint in _HINTS):  # a pattern costs more to compile than all of these to look for
-        return None
-    for words, first, last in _RELATIVE:
+    days: Days | None = None
+    # A pattern costs more to compile than digits, months and hints to look for.
+    if any(character.isdigit() for character in text):
+        if match := re.search(_ISO_DAY, text) or re.search(_HAN_DAY, text):
+            days = _day(match[1], int(match[2]), int(match[3]), match[0], today)
+        elif match := re.search(_ISO_MONTH, text) or re.search(_HAN_MONTH, text):
+            days = _month(int(match[1]), int(match[2]), match[0])
+        if not days and any(month[:3] in lower for month in _MONTHS):
+            if match := re.search(_DAY_FIRST, lower):
+                days = _day(match[3], _number(match[2]), int(match[1]), match[0], today)
+            elif match := re.search(_MONTH_YEAR, lower):
+                days = _month(int(match[2]), _number(match[1]), match[0])
+            elif match := re.search(_MONTH_FIRST, lower):
+                days = _day(match[3], _number(match[1]), int(match[2]), match[0], today)
+    if days or not any(hint in lower for hint in _HINTS):
+        return days
+    for words, ago in _RELATIVE:
         if match := re.search(words, lower):
-            return Days(_ago(today, first), _ago(today, last), match[0])
+            day = (today - dt.timedelta(days=ago)).isoformat()
+            return day, day, match[0]
     for words, weeks in _WEEKS:
         if match := re.search(words, lower):
             start = monday(today) - dt.timedelta(days=7 * weeks)
-            return Days(start.isoformat(), (start + dt.timedelta(days=6)).isoformat(), match[0])
+            return start.isoformat(), (start + dt.timedelta(days=6)).isoformat(), match[0]
     if match := re.search(r"\blast month\b|上个?月", lower):
         end = today.replace(day=1) - dt.timedelta(days=1)
-        return Days(end.replace(day=1).isoformat(), end.isoformat(), match[0])
+        return end.replace(day=1).isoformat(), end.isoformat(), match[0]
     return None
 
 
 def _number(name: str) -> int:
     return next(at for at, month in enumerate(_MONTHS, 1) if month.startswith(name[:3]))
-
-
-def _ago(today: dt.date, days: int) -> str:
-    return (today - dt.timedelta(days=days)).isoformat()
 
 
 def _day(year: str | None, month: int, day: int, words: str, today: dt.date) -> Days | None:
@@ -107,13 +82,13 @@ def _day(year: str | None, month: int, day: int, words: str, today: dt.date) -> 
             named = named.replace(year=today.year - 1)
     except ValueError:
         return None
-    return Days(named.isoformat(), named.isoformat(), words)
+    return named.isoformat(), named.isoformat(), words
 
 
 def _month(year: int, month: int, words: str) -> Days | None:
     if not 1 <= month <= 12 or year < 1:
         return None
-    return Days(f"{year:04}-{month:02}-01", f"{year:04}-{month:02}-31", words)
+    return f"{year:04}-{month:02}-01", f"{year:04}-{month:02}-31", words
 
 
 # What a question asks for, beyond its words: how things stand now, or a certain day.
@@ -167,29 +142,21 @@ def parse_question(text: str, today: dt.date) -> Question:
             "The question holds no word or number to look for; write a few words.",
             "问题中没有可供查找的文字或数字；请写几个词。",
         )
-    days = days_named(bare, today)
-    of_dates = frozenset(query_tokens(days.words)) if days else frozenset()
+    first_day, last_day, named = days_named(bare, today) or (None, None, "")
+    only_days = False
+    if named:
+        at = bare.lower().find(named.lower())
+        rest = tokens(f"{bare[:at]} {bare[at + len(named) :]}")
+        only_days = all(token in _about_anything() or token in stop_tokens() for token in rest)
     words = {word.strip('.,;:!?"()') for word in bare.lower().replace("’", "'").split()}
+    of_then = bool(words & _THEN) or any(word in bare for word in _THEN_HAN)
     return Question(
         text=bare,
         tokens=telling,
-        present=_asks_of_now(bare, words),
+        present=not of_then and (bool(words & _NOW) or any(word in bare for word in _NOW_HAN)),
         now=bool(words & _NOW_ITSELF) or any(word in bare for word in _NOW_ITSELF_HAN),
-        first_day=days.first if days else None,
-        last_day=days.last if days else None,
-        of_dates=of_dates,
-        only_days=days is not None and _says_nothing_else(bare, days.words),
+        first_day=first_day,
+        last_day=last_day,
+        of_dates=frozenset(query_tokens(named)) if named else frozenset(),
+        only_days=only_days,
     )
-
-
-def _asks_of_now(text: str, words: set[str]) -> bool:
-    """Whether the question is how things stand, as against how they were or why."""
-    if words & _THEN or any(word in text for word in _THEN_HAN):
-        return False
-    return bool(words & _NOW) or any(word in text for word in _NOW_HAN)
-
-
-def _says_nothing_else(text: str, words: str) -> bool:
-    at = text.lower().find(words.lower())
-    rest = f"{text[:at]} {text[at + len(words) :]}"
-    return not [token for token in tokens(rest) if token not in _about_anything() and token not in stop_tokens()]

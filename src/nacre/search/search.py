@@ -6,26 +6,23 @@ import dataclasses
 import re
 import sqlite3
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from nacre.clock import Clock
 from nacre.config.settings import SearchSettings
 from nacre.errors import ModelUnusable
+from nacre.index.embedding import Meaning, MeaningSource, words_only
 from nacre.index.freshness import MemoryIndex
-from nacre.index.store import Generation, Store
-from nacre.model.context import Scope
+from nacre.index.store import Generation
+from nacre.model.context import Context, Scope
 from nacre.model.hit import Hit, SearchReport
-from nacre.search import candidates as pick
-from nacre.search.candidates import Candidate, Terms
+from nacre.search.candidates import Candidate, Chunks
 from nacre.search.filters import Filters, condition
-from nacre.search.meaning import Meaning, MeaningSource, words_only
 from nacre.search.query import Question
 from nacre.search.rank import (
     FLOOR,
     SURE_OF_DAYS,
-    Scored,
     Weights,
     confidence,
     diversify,
@@ -38,363 +35,43 @@ from nacre.text.stamps import LABELS, stamp_of
 from nacre.text.tokens import cjk_count, tokens
 
 if TYPE_CHECKING:
-    from nacre.embed.models import Embedder
     from nacre.index.vectors import Floats, Scanner
 
     Vectors = dict[int, Floats]  # the question's vector, by model
 
-
-def snippet(text: str, asked: frozenset[str], most: int) -> str:
-    text = text.strip()
-    if len(text) <= most:
-        return text
-    lines = text.split("\n")
-    best, best_score = 0, -1
-    for at, line in enumerate(lines):
-        score = len(asked.intersection(tokens(line)))
-        if score > best_score:
-            best, best_score = at, score
-    shown = lines[best]
-    if len(shown) > most:
-        return _within(shown, asked, most)
-    first = last = best
-    while True:  # take in the lines around it while there is room
-        after = lines[last + 1] if last + 1 < len(lines) else None
-        before = lines[first - 1] if first > 0 else None
-        if after is not None and len(shown) + 1 + len(after) <= most:
-            shown, last = f"{shown}\n{after}", last + 1
-        elif before is not None and len(shown) + 1 + len(before) <= most:
-            shown, first = f"{before}\n{shown}", first - 1
-        else:
-            return shown.strip()
-
-
-def _within(line: str, asked: frozenset[str], most: int) -> str:
-    """The window of a long line that holds most of what was asked."""
-    step = max(1, most // 4)
-    starts = range(0, max(1, len(line) - most + step), step)
-    start = max(starts, key=lambda at: (len(asked.intersection(tokens(line[at : at + most - 2]))), -at))
-    window = line[start : start + most - 2].strip()
-    return ("…" if start else "") + window + ("…" if start + most - 2 < len(line) else "")
-
-
-# Search: question → candidates → one score → time → variety → hits, or an honest nothing.
-
+CORPORA = ("memory", "sessions", "all")
 _BY_WORDS = 70
 _BY_MEANING = 70
 _LIFTED = 25  # the best candidates whose neighbours are looked at too
+_SOURCE = re.compile(r" src \d{4}_\d{2}_\d{2}(?: \d+)*$")
 
 
 class SearchRequest(NamedTuple):
-    """Everything about how to search, apart from the question."""
+    """A question and how to search. The clock of the context says when it is asked; where that was set, later days are unknown."""
 
+    context: Context
+    question: Question
     limit: int
     mode: str
     min_score: float | None
     filters: Filters
-    scope: Scope
-    clock: Clock
-    settings: SearchSettings
-    as_of: bool  # whether the moment was given: later days are then unknown
-    to_the_second: bool = False  # in sessions, also what was said later on that day
 
 
-def search(
-    store: Store, generation: Generation, question: Question, asked: SearchRequest, meaning: Meaning | None
-) -> SearchReport:
-    """The best hits, inside one moment of the index; without `meaning` by words alone."""
-    started = time.perf_counter()
-    db = store.db
-    today = asked.clock.today()
-    moment = asked.clock.now().isoformat() if asked.as_of and asked.to_the_second else None
-    where = condition(asked.scope, asked.filters, today.isoformat() if asked.as_of else None, moment)
-    scope = condition(asked.scope, Filters(), None)
-    terms = pick.weigh_terms(db, generation, question.tokens, question.of_dates, scope)
-    found: dict[int, Candidate] = {}
-    fallback = model = provider = None
-    asked_vectors: Vectors = {}
-    scanner: Scanner | None = None
-    near: dict[int, dict[int, float]] = {}
-    if meaning:
-        fallback = meaning.reason
-        if meaning.embedder and meaning.scanner:
-            scanner, provider = meaning.scanner, meaning.embedder.provider
-            try:
-                by_meaning = _by_meaning(
-                    db, generation, question, meaning.embedder, scanner, where, scoped=bool(scope[0])
-                )
-                asked_vectors, near, model = by_meaning
-            except ModelUnusable as trouble:
-                fallback, provider = words_only(trouble), None
-    wanted = asked.mode != "vector" or fallback
-    bm25 = pick.by_words(db, generation, terms, where, _BY_WORDS, scope) if wanted else {}
-    on_days = pick.by_days(db, generation, question, where, _BY_WORDS) if question.first_day else []
-    found = pick.load(db, {*bm25, *near, *on_days})
-    for number, score in bm25.items():
-        found[number].bm25 = score
-    for number, cosines in near.items():
-        found[number].cosines = cosines
-    scored = _score(db, generation, found, terms, asked, asked_vectors, scanner, where)
-    changes = weigh_time(scored, question, today, asked.settings.decay, asked.settings.half_life_days)
-    scored.sort(key=lambda one: -(one.score + changes[one.candidate.id]))
-    script = "han" if cjk_count(question.text) else "latin"
-    sure = confidence(scored, script, terms.total, text_only=not asked_vectors)
-    if question.only_days and on_days:
-        sure = max(sure, SURE_OF_DAYS)
-    hits = _hits(db, scored, changes, terms, asked, sure)
-    floor = asked.min_score if asked.min_score is not None else asked.settings.min_score
-    least = FLOOR if floor is None else floor
-    kept = [hit for hit, alone in hits if hit.score >= least and alone >= least]
-    return SearchReport(
-        hits=tuple(kept[: asked.limit]),
-        mode="hybrid" if asked_vectors and asked.mode == "hybrid" else "vector" if asked_vectors else "text",
-        model=model,
-        provider=provider,
-        fallback=fallback,
-        abstained=bool(hits) and not kept,
-        stale=bool(meaning and meaning.stale),
-        took_ms=(time.perf_counter() - started) * 1000,
-    )
-
-
-def _by_meaning(
-    db: sqlite3.Connection,
-    generation: Generation,
-    question: Question,
-    embedder: Embedder,
-    scanner: Scanner,
-    where: pick.Where,
-    *,
-    scoped: bool,
-) -> tuple[Vectors, dict[int, dict[int, float]], str | None]:
-    """The question's vector by model, the nearest chunks with their cosines, and the names of the models used."""
-    from nacre.index.vectors import must_fit
-
-    vectors: Vectors = {}
-    near: dict[int, dict[int, float]] = {}
-    names: list[str] = []
-    for model in embedder.models_for(question.text):
-        row = db.execute("select id, dims from models where hash = ?", (model.hash,)).fetchone()
-        if row is None:
-            continue
-        vector = scanner.question(embedder, model, question.text)
-        must_fit(model, len(vector), row[1])
-        vectors[row[0]] = vector
-        names.append(model.name)
-        if scoped:  # what stands outside the scope takes no place among the nearest
-            rows = pick.every_passage(db, generation, where)
-            cosines_of = scanner.cosines(row[0], vector, list({key for _, key in rows}))
-            rows = sorted((r for r in rows if r[1] in cosines_of), key=lambda r: -cosines_of[r[1]])[:_BY_MEANING]
-        else:
-            # A narrow filter may drop most of the nearest: then look further.
-            cosines_of = dict(scanner.nearest(row[0], vector, _BY_MEANING if not where[0] else _BY_MEANING * 8))
-            rows = pick.by_hash(db, generation, list(cosines_of), where)
-        for chunk, key in rows:
-            cosines = near.setdefault(chunk, {})
-            cosines[row[0]] = max(cosines.get(row[0], -1.0), cosines_of[key])
-    return vectors, near, " + ".join(names) or None
-
-
-def _score(
-    db: sqlite3.Connection,
-    generation: Generation,
-    found: dict[int, Candidate],
-    terms: Terms,
-    asked: SearchRequest,
-    vectors: Vectors,
-    scanner: Scanner | None,
-    where: pick.Where,
-) -> list[Scored]:
-    weights = _weights(asked.settings)
-    text_only = not vectors
-    pick.read_words(db, generation, found, terms)
-    _fill_cosines(db, found, vectors, scanner)
-    scored = fuse(found, weights, text_only=text_only)
-    if not need_of_neighbours(scored):
-        return scored
-    best = sorted(scored, key=lambda one: -one.base)[:_LIFTED]
-    around = pick.neighbours(db, (one.candidate for one in best), 2, where)
-    fresh = {number: one for number, one in around.items() if number not in found}
-    if fresh:
-        pick.read_words(db, generation, fresh, terms)
-        _fill_cosines(db, fresh, vectors, scanner)
-        found |= fresh
-        scored = fuse(found, weights, text_only=text_only)
-    lift(scored, weights)
-    return scored
-
-
-def _weights(settings: SearchSettings) -> Weights:
-    """The learned weights, or the user's own split between meaning and words."""
-    vector, text = settings.vector_weight, settings.text_weight
-    if vector is None and text is None:
-        return Weights()
-    vector = 1 - (text or 0.0) if vector is None else vector
-    text = 1 - vector if text is None else text
-    return Weights(vector / ((vector + text) or 1.0), vector_when_uncovered=0.0, vector_when_covered=0.0)
-
-
-def _fill_cosines(
-    db: sqlite3.Connection, found: Mapping[int, Candidate], vectors: Vectors, scanner: Scanner | None
-) -> None:
-    """The cosines of candidates that words or neighbourhood brought in."""
-    if not vectors or scanner is None:
-        return
-    rows = pick.passage_hashes(db, [one.id for one in found.values() if not one.cosines])
-    hashes = list({key for _, key in rows})
-    for model, vector in vectors.items():
-        cosines = scanner.cosines(model, vector, hashes)
-        for chunk, key in rows:
-            if key in cosines:
-                held = found[chunk].cosines
-                held[model] = max(held.get(model, -1.0), cosines[key])
-
-
-def _hits(
-    db: sqlite3.Connection,
-    scored: list[Scored],
-    changes: Mapping[int, float],
-    terms: Terms,
-    asked: SearchRequest,
-    sure: float,
-) -> list[tuple[Hit, float]]:
-    """The best, made varied, as hits. The best score is how sure we are; the others stand in proportion.
-
-    With each the score it would have without its neighbours: they may move a hit up, but not make one.
-    """
-    top = scored[: asked.limit + 10]
-    if asked.min_score is None:
-        top = _without_copies(top, changes)
-    if not top:
-        return []
-    finals = [max(0.0, one.score + changes[one.candidate.id]) for one in top]
-    best = finals[0] or 1.0
-    relative = [final / best for final in finals]
-    order = diversify(relative, [one.candidate.words for one in top], asked.settings.mmr_lambda, asked.limit)
-    words = frozenset(terms.weights)
-    hits: list[tuple[Hit, float]] = []
-    highest = 1.0
-    for at in order:
-        one = top[at]
-        highest = min(highest, relative[at])  # a copy that moved down must not look better than what stands above it
-        alone = (one.base + changes[one.candidate.id]) / best * sure
-        hits.append((_hit(db, one, changes[one.candidate.id], highest * sure, words, asked), alone))
-    return hits
-
-
-def _without_copies(scored: list[Scored], changes: Mapping[int, float]) -> list[Scored]:
-    """Of entries that say the same to the letter only the best; of equally good ones that in long-term memory, else the newest. A
-    day's line and its copy in the week's digest differ in their label and source alone."""
-
-    def final(one: Scored) -> float:
-        return one.score + changes[one.candidate.id]
-
-    newest: dict[str, Scored] = {}
-    for one in scored:
-        body = _unlabelled(one.candidate.body)
-        held = newest.setdefault(body, one)
-        if _precedence(one.candidate) > _precedence(held.candidate) and final(one) >= 0.9 * final(held):
-            newest[body] = one
-    kept = {one.candidate.id for one in newest.values()}
-    return [one for one in scored if one.candidate.id in kept]
-
-
-def _precedence(one: Candidate) -> tuple[bool, str]:
-    return one.layer == "longterm", one.date or ""
-
-
-@cache
-def _labels() -> tuple[str, ...]:
-    return tuple(" ".join(tokens(label)) + " " for label in LABELS)
-
-
-_SOURCE = re.compile(r" src \d{4}_\d{2}_\d{2}(?: \d+)*$")
-
-
-def _unlabelled(body: str) -> str:
-    """The tokens of an entry without those of its label and of its source note."""
-    bare = _SOURCE.sub("", body.strip())
-    label = next((label for label in _labels() if bare.startswith(label)), "")
-    return bare[len(label) :]
-
-
-def own_heading(heading: str, scope: Scope) -> str:
-    """The heading from the one that is stamped for the group inwards: what stands above it is private, also where its words
-    look like a stamp."""
-    parts = heading.split(" > ")
-    stamped = (at for at in range(len(parts) - 1, -1, -1) if stamp_of(parts[at]).group == scope.group)
-    return " > ".join(parts[next(stamped, len(parts)) :])
-
-
-def _hit(
-    db: sqlite3.Connection, one: Scored, change: float, score: float, words: frozenset[str], asked: SearchRequest
-) -> Hit:
-    row = db.execute(
-        "select c.key, f.path, c.first, c.last, c.heading, c.text, c.layer, c.date, c.project, c.session, c.time, c.audience, c.label"
-        " from chunks c join files f on f.id = c.file where c.id = ?",
-        (one.candidate.id,),
-    ).fetchone()
-    key, path, first, last, heading, text, layer, date, project, session, at, audience, label = row
-    about = {"session": session, "time": at, "day": date, "group": audience if audience != "*" else None}
-    about["speaker" if layer == "session" else "type"] = label
-    parts = {
-        "bm25": round(one.candidate.bm25, 4),
-        "coverage": round(one.candidate.coverage, 4),
-        "cosine": round(max(one.candidate.cosines.values(), default=0.0), 4),
-        "words": round(one.text, 4),
-        "meaning": round(one.vector, 4),
-        "base": round(one.base, 4),
-        "neighbours": round(one.lift, 4),
-        "time": round(change, 4),
-    }
-    return Hit(
-        id=key,
-        path=path,
-        start_line=first,
-        end_line=last,
-        score=round(score, 4),
-        snippet=snippet(text, words, asked.settings.snippet_chars),
-        heading=own_heading(heading, asked.scope) if asked.scope.group is not None and audience != "*" else heading,
-        layer=layer,
-        date=date,
-        project=project,
-        text_score=round(one.text, 4),
-        vector_score=round(one.vector, 4),
-        parts=parts,
-        provenance={name: value for name, value in about.items() if value},
-    )
-
-
-# What can be searched: memory, and the sessions themselves where the user wants them indexed; one answer from both.
-
-CORPORA = ("memory", "sessions", "all")
-
-
-class Corpus(NamedTuple):
-    """An index and the vectors in it."""
-
-    keeper: MemoryIndex
-    meaning: MeaningSource
-    to_the_second: bool = False  # whether it is known when something was said, not only on which day
-
-
-def answer_from(corpus: Corpus, question: Question, asked: SearchRequest) -> SearchReport:
+def search(index: MemoryIndex, meaning: MeaningSource, request: SearchRequest) -> SearchReport:
     """Bring an index up to date and search it."""
-    keeper, meaning, to_the_second = corpus
-    asked = asked._replace(to_the_second=to_the_second)
 
     def work() -> SearchReport:
         while True:
-            epoch = keeper.store.epoch  # before: what was brought up must be what is read
-            generation = keeper.current()
-            means = meaning.now() if asked.mode != "text" else None
-            with keeper.store.reading():  # one moment, whatever others write meanwhile
-                if keeper.store.epoch == epoch and keeper.store.live() == generation:
-                    return search(keeper.store, generation, question, asked, means)
+            epoch = index.store.epoch  # before: what was brought up must be what is read
+            generation = index.current()
+            vectors = meaning.now() if request.mode != "text" else None
+            with index.store.reading() as db:  # one moment, whatever others write meanwhile
+                if index.store.epoch == epoch and index.store.live() == generation:
+                    return _search(db, generation, request, vectors, to_the_second=index.to_the_second)
             # Somebody deleted the index or let a new generation take over: look again.
 
-    report = keeper.store.safely(work)
-    return dataclasses.replace(report, stale=report.stale or keeper.outdated())
+    report = index.store.safely(work)
+    return dataclasses.replace(report, stale=report.stale or index.outdated())
 
 
 def merge_reports(reports: Sequence[SearchReport], limit: int) -> SearchReport:
@@ -413,3 +90,256 @@ def merge_reports(reports: Sequence[SearchReport], limit: int) -> SearchReport:
         stale=any(report.stale for report in reports),
         took_ms=sum(report.took_ms for report in reports),
     )
+
+
+def _search(
+    db: sqlite3.Connection,
+    generation: Generation,
+    request: SearchRequest,
+    meaning: Meaning | None,
+    *,
+    to_the_second: bool,
+) -> SearchReport:
+    """The best hits, inside one moment of the index; without `meaning` by words alone."""
+    started = time.perf_counter()
+    question, clock, settings = request.question, request.context.clock, request.context.config.search
+    scope = condition(request.context.scope, Filters(), None)
+    today = clock.today().isoformat() if clock.fixed else None
+    moment = clock.now().isoformat() if clock.fixed and to_the_second else None
+    where = condition(request.context.scope, request.filters, today, moment)
+    chunks = Chunks(db, generation, where, scope)
+    terms = chunks.weigh_terms(question.tokens, question.of_dates)
+    fallback = meaning.reason if meaning else None
+    model = provider = scanner = None
+    vectors: Vectors = {}
+    near: dict[int, dict[int, float]] = {}
+    if meaning and meaning.embedder and meaning.scanner:
+        scanner = meaning.scanner
+        try:
+            vectors, near, model = _by_meaning(chunks, question, meaning)
+            provider = meaning.embedder.provider
+        except ModelUnusable as error:
+            fallback = words_only(error)
+    bm25 = chunks.by_words(terms, _BY_WORDS) if request.mode != "vector" or fallback else {}
+    on_days: list[int] = []
+    if question.first_day and question.last_day:
+        on_days = chunks.by_days(question.first_day, question.last_day, _BY_WORDS)
+    found = chunks.load({*bm25, *near, *on_days})
+    for number, candidate in found.items():
+        candidate.bm25 = bm25.get(number, 0.0)
+        candidate.cosines = near.get(number, {})
+    chunks.read_words(found, terms)
+    _fill_cosines(chunks, found.values(), vectors, scanner)
+    weights = _weights(settings)
+    fuse(found.values(), weights, text_only=not vectors)
+    if need_of_neighbours(found.values()):
+        best = sorted(found.values(), key=lambda candidate: -candidate.base)[:_LIFTED]
+        around = chunks.neighbours(best, 2)
+        fresh = {number: candidate for number, candidate in around.items() if number not in found}
+        chunks.read_words(fresh, terms)
+        _fill_cosines(chunks, fresh.values(), vectors, scanner)
+        found |= fresh
+        fuse(found.values(), weights, text_only=not vectors)
+        lift(found.values(), weights)
+    weigh_time(found.values(), question, clock.today(), settings.decay, settings.half_life_days)
+    ranked = sorted(found.values(), key=lambda candidate: -candidate.final)
+    script = "han" if cjk_count(question.text) else "latin"
+    sure = confidence(ranked, script, terms.total, text_only=not vectors)
+    if question.only_days and on_days:
+        sure = max(sure, SURE_OF_DAYS)
+    hits = _hits(db, ranked, frozenset(terms.weights), request, sure)
+    floor = request.min_score if request.min_score is not None else settings.min_score
+    least = FLOOR if floor is None else floor
+    kept = [hit for hit, alone in hits if hit.score >= least and alone >= least]
+    return SearchReport(
+        hits=tuple(kept[: request.limit]),
+        mode="hybrid" if vectors and request.mode == "hybrid" else "vector" if vectors else "text",
+        model=model,
+        provider=provider,
+        fallback=fallback,
+        abstained=bool(hits) and not kept,
+        stale=bool(meaning and meaning.stale),
+        took_ms=(time.perf_counter() - started) * 1000,
+    )
+
+
+def _by_meaning(
+    chunks: Chunks, question: Question, meaning: Meaning
+) -> tuple[Vectors, dict[int, dict[int, float]], str | None]:
+    """The question's vector by model, the nearest chunks with their cosines, and the names of the models used."""
+    from nacre.index.vectors import must_fit
+
+    embedder, scanner = meaning.embedder, meaning.scanner
+    assert embedder
+    assert scanner
+    vectors: Vectors = {}
+    near: dict[int, dict[int, float]] = {}
+    names: list[str] = []
+    for model in embedder.models_for(question.text):
+        row = chunks.db.execute("select id, dims from models where hash = ?", (model.hash,)).fetchone()
+        if row is None:
+            continue
+        vector = scanner.question(embedder, model, question.text)
+        must_fit(model, len(vector), row[1])
+        vectors[row[0]] = vector
+        names.append(model.name)
+        if chunks.scoped:  # what stands outside the scope takes no place among the nearest
+            passages = chunks.passages()
+            cosines = scanner.cosines(row[0], vector, list({key for _, key in passages}))
+            passages = [passage for passage in passages if passage[1] in cosines]
+            passages = sorted(passages, key=lambda passage: -cosines[passage[1]])[:_BY_MEANING]
+        else:
+            # A narrow filter may drop most of the nearest: then look further.
+            cosines = dict(scanner.nearest(row[0], vector, _BY_MEANING * (8 if chunks.is_filtered else 1)))
+            passages = chunks.passages(list(cosines))
+        for chunk, key in passages:
+            by_model = near.setdefault(chunk, {})
+            by_model[row[0]] = max(by_model.get(row[0], -1.0), cosines[key])
+    return vectors, near, " + ".join(names) or None
+
+
+def _fill_cosines(chunks: Chunks, found: Iterable[Candidate], vectors: Vectors, scanner: Scanner | None) -> None:
+    """The cosines of candidates that words or neighbourhood brought in."""
+    if not vectors or scanner is None:
+        return
+    lacking = {candidate.id: candidate for candidate in found if not candidate.cosines}
+    rows = chunks.passages_of(lacking)
+    hashes = list({key for _, key in rows})
+    for model, vector in vectors.items():
+        cosines = scanner.cosines(model, vector, hashes)
+        for chunk, key in rows:
+            if key in cosines:
+                by_model = lacking[chunk].cosines
+                by_model[model] = max(by_model.get(model, -1.0), cosines[key])
+
+
+def _weights(settings: SearchSettings) -> Weights:
+    """The learned weights, or the user's own split between meaning and words."""
+    vector, text = settings.vector_weight, settings.text_weight
+    if vector is None and text is None:
+        return Weights()
+    vector = 1 - (text or 0.0) if vector is None else vector
+    text = 1 - vector if text is None else text
+    return Weights(vector / ((vector + text) or 1.0), vector_when_uncovered=0.0, vector_when_covered=0.0)
+
+
+def _hits(
+    db: sqlite3.Connection, ranked: list[Candidate], words: frozenset[str], request: SearchRequest, sure: float
+) -> list[tuple[Hit, float]]:
+    """The best, made varied, as hits. The best score is how sure we are; the others stand in proportion.
+
+    With each the score it would have without its neighbours: they may move a hit up, but not make one.
+    """
+    top = ranked[: request.limit + 10]
+    if request.min_score is None:
+        top = _without_copies(top)
+    if not top:
+        return []
+    finals = [max(0.0, candidate.final) for candidate in top]
+    best = finals[0] or 1.0
+    relative = [final / best for final in finals]
+    settings = request.context.config.search
+    bodies = [frozenset(candidate.body.split()) for candidate in top]
+    hits: list[tuple[Hit, float]] = []
+    highest = 1.0
+    for at in diversify(relative, bodies, settings.mmr_lambda, request.limit):
+        candidate = top[at]
+        highest = min(highest, relative[at])  # a copy that moved down must not look better than what stands above it
+        alone = (candidate.base + candidate.time) / best * sure
+        hits.append((_hit(db, candidate, highest * sure, words, request.context), alone))
+    return hits
+
+
+def _without_copies(ranked: list[Candidate]) -> list[Candidate]:
+    """Of entries that say the same to the letter only the best; of equally good ones that in long-term memory, else the newest. A
+    day's line and its copy in the week's digest differ in their label and source alone."""
+
+    def precedence(candidate: Candidate) -> tuple[bool, str]:
+        return candidate.layer == "longterm", candidate.date or ""
+
+    kept: dict[str, Candidate] = {}
+    for candidate in ranked:
+        body = _SOURCE.sub("", candidate.body.strip())
+        label = next((label for label in _labels() if body.startswith(label)), "")
+        held = kept.setdefault(body[len(label) :], candidate)
+        if precedence(candidate) > precedence(held) and candidate.final >= 0.9 * held.final:
+            kept[body[len(label) :]] = candidate
+    ids = {candidate.id for candidate in kept.values()}
+    return [candidate for candidate in ranked if candidate.id in ids]
+
+
+@cache
+def _labels() -> tuple[str, ...]:
+    return tuple(" ".join(tokens(label)) + " " for label in LABELS)
+
+
+def own_heading(heading: str, scope: Scope) -> str:
+    """The heading from the one that is stamped for the group inwards: what stands above it is private, also where its words
+    look like a stamp."""
+    parts = heading.split(" > ")
+    stamped = (at for at in range(len(parts) - 1, -1, -1) if stamp_of(parts[at]).group == scope.group)
+    return " > ".join(parts[next(stamped, len(parts)) :])
+
+
+def _hit(db: sqlite3.Connection, candidate: Candidate, score: float, words: frozenset[str], context: Context) -> Hit:
+    row = db.execute(
+        "select c.key, f.path, c.first, c.last, c.heading, c.text, c.project, c.session, c.time, c.audience, c.label"
+        " from chunks c join files f on f.id = c.file where c.id = ?",
+        (candidate.id,),
+    ).fetchone()
+    key, path, first, last, heading, text, project, session, at, audience, label = row
+    group = audience if audience != "*" else None
+    provenance = {"session": session, "time": at, "day": candidate.date, "group": group}
+    provenance["speaker" if candidate.layer == "session" else "type"] = label
+    parts = {
+        "bm25": candidate.bm25,
+        "coverage": candidate.coverage,
+        "cosine": max(candidate.cosines.values(), default=0.0),
+        "words": candidate.text,
+        "meaning": candidate.vector,
+        "base": candidate.base,
+        "neighbours": candidate.lift,
+        "time": candidate.time,
+    }
+    return Hit(
+        id=key,
+        path=path,
+        start_line=first,
+        end_line=last,
+        score=round(score, 4),
+        snippet=snippet(text, words, context.config.search.snippet_chars),
+        heading=own_heading(heading, context.scope) if context.scope.group is not None and audience != "*" else heading,
+        layer=candidate.layer,
+        date=candidate.date,
+        project=project,
+        text_score=round(candidate.text, 4),
+        vector_score=round(candidate.vector, 4),
+        parts={name: round(value, 4) for name, value in parts.items()},
+        provenance={name: value for name, value in provenance.items() if value},
+    )
+
+
+def snippet(text: str, words: frozenset[str], most: int) -> str:
+    """At most this many characters: the line that holds most of the words, and the lines around it."""
+    text = text.strip()
+    if len(text) <= most:
+        return text
+    lines = text.split("\n")
+    best = max(range(len(lines)), key=lambda at: len(words.intersection(tokens(lines[at]))))
+    shown = lines[best]
+    if len(shown) > most:  # the window of a long line that holds most
+        step = max(1, most // 4)
+        starts = range(0, max(1, len(shown) - most + step), step)
+        start = max(starts, key=lambda at: len(words.intersection(tokens(shown[at : at + most - 2]))))
+        window = shown[start : start + most - 2].strip()
+        return ("…" if start else "") + window + ("…" if start + most - 2 < len(shown) else "")
+    first = last = best
+    while True:
+        if last + 1 < len(lines) and len(shown) + 1 + len(lines[last + 1]) <= most:
+            last += 1
+            shown = f"{shown}\n{lines[last]}"
+        elif first > 0 and len(shown) + 1 + len(lines[first - 1]) <= most:
+            first -= 1
+            shown = f"{lines[first]}\n{shown}"
+        else:
+            return shown.strip()
