@@ -44,10 +44,9 @@ def test_both_readmes_have_the_same_shape() -> None:
 
 def test_the_weights_of_search_are_told_as_they_are() -> None:
     told = (ROOT / "docs" / "search.md").read_text(encoding="utf-8")
-    named = re.findall(r"^\| `(fuse|timing|confidence)\.([\w.]+)` \| ([\d.]+) \|", told, re.MULTILINE)
-    real = [(module, name, f"{_constant(module, name):g}") for module, name, _ in named]
-    assert named == real
-    assert {f"Weights.{name}" for name in rank.Weights._fields} <= {name for _, name, _ in named}
+    named = re.findall(r"^\| `rank\.([\w.]+)` \| ([\d.]+) \|", told, re.MULTILINE)
+    assert named == [(name, f"{_constant(name):g}") for name, _ in named]
+    assert {f"Weights.{name}" for name in rank.Weights._fields} <= {name for name, _ in named}
 
 
 def test_every_dependency_says_why_it_is_there() -> None:
@@ -67,11 +66,9 @@ def test_links_lead_to_files_that_exist(page: Path) -> None:
     assert [link for link in _links(page) if not (page.parent / link).exists()] == []
 
 
-def _constant(module: str, name: str) -> float:
-    found: Any = {"fuse": rank, "timing": rank, "confidence": rank}[module]
-    if name.startswith("Weights."):
-        found, name = rank.Weights(), name.removeprefix("Weights.")
-    return float(getattr(found, name))
+def _constant(name: str) -> float:
+    place: Any = rank.Weights() if name.startswith("Weights.") else rank
+    return float(getattr(place, name.removeprefix("Weights.")))
 
 
 def _shape(page: Path) -> dict[str, list[str]]:
