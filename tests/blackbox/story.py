@@ -65,6 +65,7 @@ def _run_in(folder: Path, text: str) -> str:
         "NACRE_LANGUAGE": "en",
         "NACRE_MODELS_PATH": str(folder / "no-models"),
         "NACRE_CACHE_PATH": str(folder),
+        "NACRE_HOOKS_TIMEOUT_MS": "60000",  # a hook gives up after 1.5 s, which a busy machine takes to start it
         "PYTHONDONTWRITEBYTECODE": "1",
         "LC_ALL": "C.UTF-8",
     }
