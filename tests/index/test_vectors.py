@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from nacre.embed.models import ModelId
 from nacre.index import embedding, vectors
-from nacre.index.store import Store
+from nacre.index.store import Store, _connect
 from nacre.index.vectors import BLOCK, Scanner
 
 Floats = npt.NDArray[np.float32]
@@ -90,7 +90,7 @@ def test_the_nearest_are_those_of_brute_force(store: Store, dims: int) -> None:
 def test_any_number_of_dimensions_and_any_split_over_blocks_is_kept(dims: int, sizes: list[int], seed: int) -> None:
     rng = np.random.default_rng(seed)
     rows = units(rng.normal(size=(sum(sizes), dims)))
-    db = Store(Path(":memory:")).db
+    db = _connect(Path(":memory:"))
     model = vectors.model_number(db, ModelId("m", "h", 0), dims)
     hashes, start = keys(len(rows)), 0
     for size in sizes:

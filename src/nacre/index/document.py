@@ -140,11 +140,11 @@ def _open_fence_spans(lines: list[str]) -> list[tuple[int, int]]:
     """Where the heading of a section stands in a fence or comment that somebody left open: what follows was written for whoever
     that section is for. Up to the next real heading nothing of it is a group's. The spans do not overlap and are in order."""
     real = sorted(block.start for block in blocks(lines, strict=True) if block.kind == HEADING)
-    known = set(real)
+    headings = set(real)
     spans: list[tuple[int, int]] = []
     for number, line in enumerate(lines, 1):
         inside = spans and number <= spans[-1][1]
-        if not inside and line.startswith("#") and number not in known and stamp_of(line.lstrip("#").strip()).time:
+        if not inside and line.startswith("#") and number not in headings and stamp_of(line.lstrip("#").strip()).time:
             after = bisect_right(real, number)
             spans.append((number, (real[after] if after < len(real) else len(lines) + 1) - 1))
     return spans

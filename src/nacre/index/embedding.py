@@ -140,8 +140,8 @@ def _provider(store: Store, batch: int) -> str | None:
 
 def waiting(db: sqlite3.Connection, batch: int, limit: int = -1) -> list[tuple[int, int, bytes]]:
     """The passages (chunk, position, hash) that this batch has not embedded."""
-    one = "select chunk, position, hash from passages where batch"
-    query = f"{one} is null union all {one} < :batch union all {one} > :batch limit :limit"
+    passages = "select chunk, position, hash from passages where batch"
+    query = f"{passages} is null union all {passages} < :batch union all {passages} > :batch limit :limit"
     return db.execute(query, {"batch": batch, "limit": limit}).fetchall()
 
 

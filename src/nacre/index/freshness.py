@@ -56,9 +56,8 @@ class MemoryIndex:
     def __init__(self, context: Context, store: Store) -> None:
         self.context = context
         self.store = store
-        self.folders: frozenset[str] = (
-            frozenset()
-        )  # those whose change could be one of memory, as the last scan saw them
+        # Those whose change could be one of memory, as the last scan saw them.
+        self.folders: frozenset[str] = frozenset()
         self.each_batch: Progress | None = None  # called with every batch that a search has to read first; may raise
         self._feed = ChangeFeed()
         self._lock = threading.Lock()

@@ -249,8 +249,8 @@ class SessionIndex(MemoryIndex):
                 continue
             unchanged = before.stamp == _stamp_text(transcript)
             # What is left out is not even read; where its folder is not known, what was added may tell it.
-            known = Session(before.session, before.agent, Kind.MAIN, None, (), cwd=before.cwd, group=before.chat)
-            if (before.cwd or unchanged) and exclusions.excludes(known):
+            stored = Session(before.session, before.agent, Kind.MAIN, None, (), cwd=before.cwd, group=before.chat)
+            if (before.cwd or unchanged) and exclusions.excludes(stored):
                 hidden += [before] if before.file is not None else []
                 continue
             kind = _listed_kind(transcript)
@@ -300,8 +300,8 @@ class SessionIndex(MemoryIndex):
         anew = task.anew or reading.rewritten
         if before and session and state == _INDEXED and not anew:
             # What is new can stand below what was read before where it is the same session, of the same kind.
-            known = (before.state, before.session, before.kind, before.cwd, before.chat)
-            same = known == (state, session.id, session.kind.value, session.cwd, session.group)
+            stored = (before.state, before.session, before.kind, before.cwd, before.chat)
+            same = stored == (state, session.id, session.kind.value, session.cwd, session.group)
             if not same or privacy.reaches_back(session.messages):
                 return self._take(task._replace(anew=True), generation, exclusions, report)
         moments = [message.at for message in session.messages] if session else []
@@ -329,60 +329,26 @@ class SessionIndex(MemoryIndex):
         names = (transcript.key, str(transcript.path), *((session.id, session.cwd, session.group) if session else ()))
         if any(storable_name(name) != name for name in names):
             row = row._replace(mark=_mark_text(Mark()))  # a name holds a secret: all is read again the next time
-        self._store(before, row, session if state == _INDEXED else None, generation, exclusions, report, anew=anew)
-        return anew and before is not None
-
-    def _store(
-        self,
-        before: _Row | None,
-        row: _Row,
-        session: Session | None,
-        generation: Generation,
-        exclusions: _Exclusions,
-        report: TextReport,
-        *,
-        anew: bool,
-    ) -> None:
-        """Store what was read: below what is there, or in its place. Without a session nothing of it stays."""
-        appends = before is not None and before.file is not None and not anew and session is not None
+        # Stored below what is there, or in its place. Of what is not to be indexed nothing stays.
+        appends = before is not None and before.file is not None and not anew and state == _INDEXED
         if before and appends:
             row = row._replace(file=before.file, messages=before.messages, chunks=before.chunks, lines=before.lines)
-        said: Sequence[Message] = ()
-        if session:
+        blocks: list[tuple[Message, int, list[str]]] = []  # with the first line of each, and an empty one after it
+        if session and state == _INDEXED:
             kept = privacy.drop_private(consent.outside_pauses(session.messages, exclusions.pauses))
-            said = redact_messages([message for message in kept if message.speaker is not Speaker.OTHER])
-        blocks = self._blocks(said, row.lines or _FIRST_LINE)
+            first = row.lines or _FIRST_LINE
+            for message in redact_messages([message for message in kept if message.speaker is not Speaker.OTHER]):
+                if lines := _render(message, self.context):
+                    blocks.append((message, first, lines))
+                    first += len(lines) + 1
         with self.store.writing() as db:
             query = "select read_at from transcripts where generation = ? and key = ?"
             stored = db.execute(query, (generation.id, row.key)).fetchone()
             if stored != ((before.read_at,) if before else None):
-                return  # another process was faster
+                return anew and before is not None  # another process was faster
             if session and blocks:
-                title, project, group = _about(self.context, session)
-                path = f"sessions/{_plain(session.agent)}/{_plain(storable_name(session.id))}.md"
-                path, file = _document(db, generation, before.file if before else None, path, row)
-                size, overlap = generation.chunk_tokens, generation.chunk_overlap
-                parts: list[Part] = []
-                for message, first, lines in blocks:
-                    heading = f"{title} > {lines[0].removeprefix('## ')}"
-                    at = self.context.clock.local(message.at)
-                    for piece, chunk in enumerate(stretches(lines[1:], size=size, overlap=overlap)):
-                        basis = f"{path}\n{heading}\n{message.id}\n{piece}\n{chunk.text}"
-                        parts.append(
-                            Part(
-                                key=hashlib.blake2b(basis.encode("utf-8", "surrogatepass"), digest_size=5).hexdigest(),
-                                first=first + (chunk.start if piece else 0),  # the first begins with who speaks
-                                last=first + chunk.end,
-                                heading=heading,
-                                text=chunk.text,
-                                date=at.date().isoformat(),
-                                stamp=Stamp(at.isoformat(), storable_name(session.id), project, group),
-                                project=project,
-                                audience=group,
-                                label=message.speaker.value,
-                                found_by=f"{project or ''} {group or ''}",
-                            )
-                        )
+                path, file = _document(db, generation, before.file if before else None, session, row)
+                parts = _parts(self.context, session, path, blocks, generation)
                 if appends:
                     for position, part in enumerate(parts, row.chunks):
                         add_chunk(db, generation, file, _LAYER, position, part)
@@ -398,25 +364,13 @@ class SessionIndex(MemoryIndex):
                 )
                 report.changed += 1
                 report.chunks += len(parts)
-                row = row._replace(
-                    file=file,
-                    messages=row.messages + len(blocks),
-                    chunks=row.chunks + len(parts),
-                    lines=places[-1][2] + 2,
-                )
+                counts = row.messages + len(blocks), row.chunks + len(parts)
+                row = row._replace(file=file, messages=counts[0], chunks=counts[1], lines=places[-1][2] + 2)
             elif before and before.file is not None and not appends:
                 remove_file(db, generation, before.file)
                 report.removed += 1
             row.save(db, generation)
-
-    def _blocks(self, messages: Iterable[Message], first: int) -> list[tuple[Message, int, list[str]]]:
-        """The messages one below the other with their first line and their lines, an empty line after each."""
-        blocks = []
-        for message in messages:
-            if lines := _render(message, self.context):
-                blocks.append((message, first, lines))
-                first += len(lines) + 1
-        return blocks
+        return anew and before is not None
 
 
 class _Exclusions:
@@ -491,9 +445,10 @@ def _render(message: Message, context: Context) -> list[str]:
 
 
 def _document(
-    db: sqlite3.Connection, generation: Generation, file: int | None, path: str, row: _Row
+    db: sqlite3.Connection, generation: Generation, file: int | None, session: Session, row: _Row
 ) -> tuple[str, int]:
     """The path and the number of a session's document. One that another transcript has already gets a name of its own."""
+    path = f"sessions/{_plain(session.agent)}/{_plain(storable_name(session.id))}.md"
     taken = db.execute("select id from files where generation = ? and path = ?", (generation.id, path)).fetchone()
     if taken and taken[0] != file:
         path = f"{path.removesuffix('.md')}-{hashlib.blake2b(row.key.encode(), digest_size=3).hexdigest()}.md"
@@ -502,3 +457,33 @@ def _document(
         return path, file
     made = "insert into files(generation, path, layer, read_at) values(?,?,?,?) returning id"
     return path, int(db.execute(made, (generation.id, path, _LAYER, row.read_at)).fetchone()[0])
+
+
+def _parts(
+    context: Context, session: Session, path: str, blocks: list[tuple[Message, int, list[str]]], generation: Generation
+) -> list[Part]:
+    """The messages as chunks: each one, unless it is long. The first of a message begins with the line that says who speaks."""
+    title, project, group = _about(context, session)
+    parts = []
+    for message, first, lines in blocks:
+        heading = f"{title} > {lines[0].removeprefix('## ')}"
+        at = context.clock.local(message.at)
+        chunks = stretches(lines[1:], size=generation.chunk_tokens, overlap=generation.chunk_overlap)
+        for piece, chunk in enumerate(chunks):
+            basis = f"{path}\n{heading}\n{message.id}\n{piece}\n{chunk.text}"
+            parts.append(
+                Part(
+                    key=hashlib.blake2b(basis.encode("utf-8", "surrogatepass"), digest_size=5).hexdigest(),
+                    first=first + (chunk.start if piece else 0),
+                    last=first + chunk.end,
+                    heading=heading,
+                    text=chunk.text,
+                    date=at.date().isoformat(),
+                    stamp=Stamp(at.isoformat(), storable_name(session.id), project, group),
+                    project=project,
+                    audience=group,
+                    label=message.speaker.value,
+                    found_by=f"{project or ''} {group or ''}",
+                )
+            )
+    return parts

@@ -10,6 +10,8 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -94,7 +96,7 @@ def wanted_settings(config: Config, **more: object) -> str:
 
 
 def index_file(folder: Path, name: str = _NAME) -> Path:
-    """Where the index of a workspace lies: in it, or in the user's cache when it cannot be written to, or in memory."""
+    """Where the index of a workspace lies: in it, or in the user's cache when it cannot be written to, or for as long as this process lives."""
     if _is_writable(folder, name):
         return folder / name
     import hashlib
@@ -102,8 +104,18 @@ def index_file(folder: Path, name: str = _NAME) -> Path:
     import platformdirs
 
     digest = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]
-    cache = Path(platformdirs.user_cache_dir("nacre", appauthor=False)) / "indexes" / digest
-    return cache / name if _is_writable(cache, name) else Path(":memory:")
+    cached = Path(platformdirs.user_cache_dir("nacre", appauthor=False)) / "indexes" / digest
+    return (cached if _is_writable(cached, name) else _temporary_folder() / digest) / name
+
+
+@cache
+def _temporary_folder() -> Path:
+    import atexit
+    import tempfile
+
+    folder = Path(tempfile.mkdtemp(prefix="nacre-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 def _is_writable(folder: Path, name: str) -> bool:
@@ -214,14 +226,12 @@ class Store:
     def __init__(self, path: Path, *, of: Path | None = None) -> None:
         """`of` is the workspace: where it was moved or deleted since, the index is not made anew."""
         self.path = path
-        self.on_disk = str(path) != ":memory:"
         self.recovered = False  # a damaged file was set aside since this was opened
         self._folders: list[tuple[Path, Identity | None]] = []
         if of is not None:
             self.stay_in(of)
         self._lock = threading.RLock()
         self._threads = threading.local()
-        self._in_memory: sqlite3.Connection | None = None  # shared by all threads; a file has a connection for each
         self._epoch = 0  # counts the files that this store has had open
         self._identity: Identity | None = None
 
@@ -240,11 +250,8 @@ class Store:
         with self._lock:
             if not self._same_file():
                 self._forget()
-            if self.on_disk:
-                connection = self._open()
-                self._identity = file_identity(self.path)
-            else:
-                connection = self._in_memory = self._in_memory or _connect(self.path)
+            connection = self._open()
+            self._identity = file_identity(self.path)
             self._threads.held = (self._epoch, connection)
             return connection
 
@@ -288,7 +295,6 @@ class Store:
         which may be in the middle of a question."""
         self._epoch += 1
         self._identity = None
-        self._in_memory = None
         held: tuple[int, sqlite3.Connection] | None = getattr(self._threads, "held", None)
         if held:
             with contextlib.suppress(sqlite3.Error):
@@ -316,7 +322,7 @@ class Store:
                     raise
                 self._recover(used or self._identity)
             except sqlite3.DatabaseError as error:
-                if attempt < _ATTEMPTS and self.on_disk and used != file_identity(self.path):
+                if attempt < _ATTEMPTS and used != file_identity(self.path):
                     continue  # deleted or replaced meanwhile
                 damaged = _code(error) in _DAMAGED
                 if attempt == _ATTEMPTS or not (damaged or _code(error) in _UNEXPECTED):
@@ -336,36 +342,30 @@ class Store:
     def _recover(self, damaged: Identity | None) -> None:
         with self._lock:
             self._forget()
-            if self.on_disk:
-                set_aside(self.path, damaged)
+            set_aside(self.path, damaged)
             self.recovered = True
 
-    @contextlib.contextmanager
-    def reading(self) -> Iterator[sqlite3.Connection]:
+    def reading(self) -> AbstractContextManager[sqlite3.Connection]:
         """One moment of the index: all questions asked inside see the same state, whatever others write meanwhile.
 
         Nothing can be written inside: what has to be, comes before.
         """
-        with self._transaction("begin") as db:
-            yield db
+        return self._transaction("begin", "rollback")
 
-    @contextlib.contextmanager
-    def writing(self) -> Iterator[sqlite3.Connection]:
+    def writing(self) -> AbstractContextManager[sqlite3.Connection]:
         """One transaction; all of it happens or none."""
-        with self._transaction("begin immediate") as db:
-            yield db
-            db.execute("commit")
+        return self._transaction("begin immediate", "commit")
 
     @contextlib.contextmanager
-    def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
+    def _transaction(self, begin: str, end: str) -> Iterator[sqlite3.Connection]:
         db = self.db
-        with contextlib.nullcontext() if self.on_disk else self._lock:
-            db.execute(begin)
-            try:
-                yield db
-            finally:
-                if db.in_transaction:
-                    db.execute("rollback")
+        db.execute(begin)
+        try:
+            yield db
+            db.execute(end)
+        finally:
+            if db.in_transaction:
+                db.execute("rollback")
 
     def generations(self) -> list[Generation]:
         rows = self.db.execute("select id, settings, live from generations order by id")

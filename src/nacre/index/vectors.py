@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,9 +20,7 @@ from nacre.index.store import Store, in_groups
 
 BLOCK = 1024
 _QUESTIONS = 256
-_IN_MEMORY = 64_000_000  # bytes of rows that a process keeps for one model
 _CHANGED = "vectors changed"
-_COLUMNS = "select hash, scale, data from vectors where"
 Floats = npt.NDArray[np.float32]
 
 
@@ -65,10 +63,12 @@ def add(db: sqlite3.Connection, model: int, hashes: Sequence[bytes], vectors: Fl
 def compact(db: sqlite3.Connection, model: int) -> int:
     """Keep only the vectors that a passage uses, in new slots without gaps; how many were dropped."""
     used = "exists(select 1 from passages p where p.hash = vectors.hash)"
-    rows = db.execute(f"{_COLUMNS} model = ? and {used} order by slot", (model,)).fetchall()
+    query = f"select hash, scale, data from vectors where model = ? and {used} order by slot"
+    rows = db.execute(query, (model,)).fetchall()
+    (dims,) = db.execute("select dims from models where id = ?", (model,)).fetchone()
     before = db.execute("select count(*) from vectors where model = ?", (model,)).fetchone()[0]
     drop(db, model)
-    _insert(db, model, 0, rows, _unpacked(rows)[1])
+    _insert(db, model, 0, rows, _values(rows, dims))
     return int(before) - len(rows)
 
 
@@ -113,37 +113,19 @@ def _signs(rows: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
     return np.pad(packed, ((0, 0), (0, _width(rows.shape[1]) - packed.shape[1])))
 
 
-def _unpacked(rows: list[tuple[Any, ...]]) -> tuple[list[bytes], npt.NDArray[np.int8], Floats]:
-    """Rows of (hash, scale, data) as columns."""
-    if not rows:
-        return [], np.zeros((0, 1), np.int8), np.zeros(0, np.float32)
-    data = np.frombuffer(b"".join(row[2] for row in rows), np.int8).reshape(len(rows), -1)
-    return [row[0] for row in rows], data, np.array([row[1] for row in rows], np.float32)
-
-
-class _Rows(NamedTuple):
-    """The vectors of a model in memory, by slot."""
-
-    hashes: list[bytes]
-    data: npt.NDArray[np.int8]
-    scales: Floats
-    slots: dict[bytes, int]
-
-
-class _Loaded(NamedTuple):
-    """What is in memory of one model: signs at once, the rows themselves from the second question on."""
-
-    version: tuple[int, str | None]
-    signs: npt.NDArray[np.uint64]
-    rows: _Rows | None = None
+def _values(rows: list[tuple[Any, ...]], dims: int) -> npt.NDArray[np.int8]:
+    """The data of rows (hash, scale, data)."""
+    return np.frombuffer(b"".join(row[2] for row in rows), np.int8).reshape(len(rows), dims)
 
 
 class Scanner:
-    """Finds the texts nearest to a question. Keeps signs and rows in memory until the index changes."""
+    """Finds the texts nearest to a question. Keeps the signs in memory until the index changes."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._loaded: dict[int, _Loaded] = {}
+        self._signs: dict[
+            int, tuple[tuple[int, str | None], npt.NDArray[np.uint64]]
+        ] = {}  # by model, with their version
         self._questions: dict[tuple[str, str], Floats] = {}
         self._lock = threading.Lock()
 
@@ -161,54 +143,28 @@ class Scanner:
 
     def nearest(self, model: int, question: Floats, count: int) -> list[tuple[bytes, float]]:
         """The `count` texts nearest to the question, by hash, with their exact cosine, best first."""
-        loaded = self._load(model, len(question))
-        total = len(loaded.signs)
-        slots = np.arange(total)
+        db = self._store.db
+        version = (self._store.epoch, self._store.get_meta(_CHANGED))
+        held = self._signs.get(model)
+        if held is None or held[0] != version:
+            blocks = db.execute("select data from signs where model = ? order by block", (model,)).fetchall()
+            data = np.frombuffer(b"".join(row[0] for row in blocks), np.uint8).reshape(-1, _width(len(question)))
+            held = self._signs[model] = (version, data.view(np.uint64))
+        slots = np.arange(len(held[1]))
         wide = max(3 * count, 300)
-        if wide < total:
-            differing = np.bitwise_count(loaded.signs ^ _signs(question[None, :]).view(np.uint64))
+        if wide < len(slots):
+            differing = np.bitwise_count(held[1] ^ _signs(question[None, :]).view(np.uint64))
             slots = np.sort(np.argpartition(differing.sum(axis=1, dtype=np.uint16), wide - 1)[:wide])
-        if loaded.rows:
-            hashes = [loaded.rows.hashes[slot] for slot in slots]
-            data, scales = loaded.rows.data[slots], loaded.rows.scales[slots]
-        else:
-            rows = in_groups(self._store.db, f"{_COLUMNS} slot in (%s) and model = ?", slots.tolist(), model)
-            hashes, data, scales = _unpacked(rows)
-        if not hashes:
-            return []
-        scores = (data @ question) * scales
+        hashes, scores = self._scores("slot", model, question, slots.tolist())
         return [(hashes[at], float(scores[at])) for at in np.argsort(-scores)[:count]]
 
     def cosines(self, model: int, question: Floats, hashes: Sequence[bytes]) -> dict[bytes, float]:
         """Cosine of the question with the texts of these hashes, those that have a vector."""
-        loaded = self._loaded.get(model)
-        if loaded and loaded.rows and loaded.version == self._version():
-            rows = loaded.rows
-            keys = [key for key in hashes if key in rows.slots]
-            slots = [rows.slots[key] for key in keys]
-            data, scales = rows.data[slots], rows.scales[slots]
-        else:
-            keys, data, scales = _unpacked(
-                in_groups(self._store.db, f"{_COLUMNS} hash in (%s) and model = ?", hashes, model)
-            )
-        return dict(zip(keys, ((data @ question) * scales).tolist(), strict=True)) if keys else {}
+        found, scores = self._scores("hash", model, question, hashes)
+        return dict(zip(found, scores.tolist(), strict=True))
 
-    def _version(self) -> tuple[int, str | None]:
-        return self._store.epoch, self._store.get_meta(_CHANGED)
-
-    def _load(self, model: int, dims: int) -> _Loaded:
-        version = self._version()
-        with self._lock:
-            loaded = self._loaded.get(model)
-            db = self._store.db
-            if loaded is None or loaded.version != version:
-                blocks = db.execute("select data from signs where model = ? order by block", (model,)).fetchall()
-                data = np.frombuffer(b"".join(row[0] for row in blocks), np.uint8).reshape(-1, _width(dims))
-                loaded = _Loaded(version, np.ascontiguousarray(data).view(np.uint64))
-            elif loaded.rows is None and len(loaded.signs) * dims <= _IN_MEMORY:
-                # A process that asks again is worth the memory: one read instead of hundreds for every question.
-                rows = _unpacked(db.execute(f"{_COLUMNS} model = ? order by slot", (model,)).fetchall())
-                slots = {key: slot for slot, key in enumerate(rows[0])}
-                loaded = loaded._replace(rows=_Rows(*rows, slots))
-            self._loaded[model] = loaded
-            return loaded
+    def _scores(self, column: str, model: int, question: Floats, keys: Sequence[object]) -> tuple[list[bytes], Floats]:
+        query = f"select hash, scale, data from vectors where {column} in (%s) and model = ?"
+        rows = in_groups(self._store.db, query, keys, model)
+        scales = np.array([row[1] for row in rows], np.float32)
+        return [row[0] for row in rows], (_values(rows, len(question)) @ question) * scales

@@ -49,9 +49,9 @@ def condition(scope: Scope, filters: Filters, today: str | None, moment: str | N
     parts: list[str] = []
     values: list[str] = []
 
-    def need(sql: str, *given: str) -> None:
+    def need(sql: str, *more: str) -> None:
         parts.append(sql)
-        values.extend(given)
+        values.extend(more)
 
     if scope.group is not None:
         need("(c.audience = '*' or c.audience = ?)", scope.group)

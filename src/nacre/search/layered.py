@@ -368,7 +368,7 @@ def recall(context: Context, query: str, limit: int = MAX_FILES) -> RecallReport
     if not tried:
         return RecallReport(query, words, None, (), 0, _nothing_found(words, context), tuple(problems))
     clearly = max(best for *_, best in tried) - _CLEARLY
-    layer, answering, among, _ = next(one for one in tried if one[3] >= clearly)
+    layer, answering, among, _ = next(answer for answer in tried if answer[3] >= clearly)
     asked = frozenset(tokens(" ".join(words)))
     kept = _narrow(answering, terms, among)[: min(limit, MAX_FILES)]
     recalled = tuple(_recalled(context, candidate, layer, query, asked) for candidate in kept)
@@ -519,11 +519,11 @@ def _nothing_found(words: Sequence[str], context: Context) -> str:
 def report_moved(report: RecallReport, to: dict[str, str]) -> RecallReport:
     """The report after the files were brought back to a younger layer."""
     found = tuple(
-        replace(one, path=to.get(one.was, one.was), opened=one.opened and to.get(one.opened, one.opened))
-        for one in report.found
+        replace(file, path=to.get(file.was, file.was), opened=file.opened and to.get(file.opened, file.opened))
+        for file in report.found
     )
     reason = report.reason
-    if report.layer == FORGOTTEN and any(one.path != one.was for one in found):
+    if report.layer == FORGOTTEN and any(file.path != file.was for file in found):
         reason += say(" It was brought back and is kept from now on.", "现已找回，今后会保留。")
     return replace(report, found=found, reason=reason)
 

@@ -76,15 +76,12 @@ def search(index: MemoryIndex, meaning: MeaningSource, request: SearchRequest) -
 
 def merge_reports(reports: Sequence[SearchReport], limit: int) -> SearchReport:
     """One report of several: a score says how sure we are, so hits of different corpora can be compared by it."""
-    if len(reports) == 1:
-        return reports[0]
+    if not reports:
+        return SearchReport((), "text", None, None)
     hits = sorted((hit for report in reports for hit in report.hits), key=lambda hit: -hit.score)[:limit]
-    first = next((report for report in reports if report.model), reports[0] if reports else None)
-    return SearchReport(
+    return dataclasses.replace(
+        next((report for report in reports if report.model), reports[0]),
         hits=tuple(hits),
-        mode=first.mode if first else "text",
-        model=first.model if first else None,
-        provider=first.provider if first else None,
         fallback=next((report.fallback for report in reports if report.fallback), None),
         abstained=not hits and any(report.abstained for report in reports),
         stale=any(report.stale for report in reports),
