@@ -75,7 +75,8 @@ def _own_files(workspace: Workspace, config: Config, folders: set[str]) -> Itera
         except OSError as error:
             raise_unless_absent(full, error)
         else:
-            yield from filter(None, [_usable(root, path, full, "longterm", about, folders)])
+            if file := _usable(root, path, full, "longterm", about, folders):
+                yield file
     yield from _walk(root, os.path.join(root, "memory"), "memory/", None, folders)
     tiers = str(workspace.tiers(config.tiers.path))
     shown = _shown(root, tiers)
@@ -100,7 +101,8 @@ def _extra_files(workspace: Workspace, config: Config, folders: set[str]) -> Ite
         shown = _shown(root, place)
         if os.path.isfile(place):
             folders.add(os.path.dirname(place))
-            yield from filter(None, [_usable(place, shown[:-1], place, "extra", os.stat(place), folders)])
+            if file := _usable(place, shown[:-1], place, "extra", os.stat(place), folders):
+                yield file
         else:
             pattern = extra.get("pattern", "*.md").removeprefix("**/")
             yield from _walk(place, place, shown, "extra", folders, pattern)

@@ -360,8 +360,11 @@ class Operation:
         if not self.config.history.enabled:
             return
         refuse_unnameable(changes)
-        keep_contents(self.workspace, self.config, contents)
         with disk.writing_to(self.workspace.history):
+            private_folder(self.workspace.machine)
+            with disk.folders_once():
+                for content in contents:
+                    store_blob(self.workspace.history, content)
             if self.id is None:
                 self.id = last_id(self.workspace) + 1
         line: dict[str, Any] = {"id": self.id, "at": self.clock.now().isoformat(timespec="seconds")}
@@ -397,17 +400,6 @@ class Operation:
             f"{path} leads out of the workspace; Nacre does not write there.",
             f"{path} 指向工作区之外；Nacre 不会写入。",
         )
-
-
-def keep_contents(workspace: Workspace, config: Config, contents: Iterable[bytes]) -> None:
-    """Let history have contents, on disk. Needs no lock: what is about to be written may be kept before one is taken."""
-    if not config.history.enabled:
-        return
-    with disk.writing_to(workspace.history):
-        private_folder(workspace.machine)
-        with disk.folders_once():
-            for content in contents:
-                store_blob(workspace.history, content)
 
 
 def _complete_torn_append(workspace: Workspace) -> None:
