@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from nacre.index.freshness import MemoryIndex, Progress, TextReport
     from nacre.index.sessions import SessionIndex
     from nacre.layers.flush import Flush, FlushAnswer, FlushCheck
+    from nacre.layers.flush_prompts import Prompts
     from nacre.layers.organise import OrganiseReport
     from nacre.layers.promote import PromotePlan
     from nacre.model.entry import Bullet, Entry
@@ -137,6 +138,22 @@ def is_workspace(root: Path) -> bool:
     from nacre.vault.discover import is_workspace
 
     return is_workspace(root)
+
+
+def trusted_workspaces() -> list[str]:
+    from nacre.vault.discover import trusted_workspaces
+
+    return list(trusted_workspaces())
+
+
+def cache_folders() -> list[Path]:
+    """The embedding models, and the indexes of workspaces that could not be written to: both can be fetched or made again."""
+    import platformdirs
+
+    from nacre.embed.models import models_folder
+
+    indexes = Path(platformdirs.user_cache_dir("nacre", appauthor=False)) / "indexes"
+    return list(dict.fromkeys((models_folder(), indexes)))
 
 
 def change_setting(path: Path, key: str, value: Any, *, dry_run: bool = False) -> str:
@@ -792,6 +809,16 @@ class Memory:
         data = disk.read_bytes(self.workspace.root / "AGENTS.md") or b""
         return has_block(data[:within].decode("utf-8", "replace"))
 
+    def is_found_from(self, home: Path) -> bool:
+        """Whether a program that is started in the home folder finds this workspace without being told."""
+        from nacre.vault.discover import find_workspace
+
+        try:
+            usual = find_workspace(None, config=self.config, env={}, home=home, cwd=home)
+        except NacreError:
+            return False
+        return os.path.realpath(usual.workspace.root) == os.path.realpath(self.workspace.root)
+
     def project_here(self, here: str | None = None) -> str | None:
         """The project whose folder the current one lies in, or the one named, by the path at the head of its MEMORY.md."""
         from nacre.vault.discover import project_of
@@ -1271,6 +1298,13 @@ class Memory:
         if tokens is None or window is None:
             return flush.flush_blocked(own) or flush.Flush("prompts", "", 0, *flush.flush_prompts_for(own))
         return flush.ask_flush(own, tokens, window, session=session, compactions=compactions, dry_run=dry_run)
+
+    def flush_prompts(self, day: dt.date) -> tuple[str, Prompts] | None:
+        """The log that a flush on a day writes to, and the prompts for it; None where nothing may be flushed."""
+        from nacre.layers.flush import flush_blocked, flush_prompts_for
+
+        clock = self.clock if day == self.clock.today() else self.clock.at(day)
+        return None if flush_blocked(self.opened) else flush_prompts_for(replace(self.opened, clock=clock))
 
     def flush_answer(self, text: str, *, session: str = "default", dry_run: bool = False) -> FlushAnswer:
         """Take the agent's answer to the turn before compaction into today's log."""

@@ -17,9 +17,8 @@ import pytest
 from tests.agents.zoo import CLAUDE, CODEX, HOOKS, ZOO, settle
 from tests.vault.conftest import run_in_child
 
-from nacre.agents import connection, record
-from nacre.agents.connection import AgentPlan
-from nacre.agents.record import agent_states, connection_problems
+from nacre.agents import connection
+from nacre.agents.connection import AgentPlan, agent_states, connection_problems
 from nacre.agents.registry import Agent, Call, ConnectOptions, agent_named, all_agents
 from nacre.errors import CannotWrite, ChangedOutside, NacreError
 from nacre.jobs.installer import Machine
@@ -206,7 +205,7 @@ def test_modes_and_owners_stay_and_copies_are_for_nobody_else(desk: Desk) -> Non
     about = (desk.home / ".claude.json").stat()
     assert stat.S_IMODE(about.st_mode) == 0o640
     assert os.getuid() != 0 or (about.st_uid, about.st_gid) == (1234, 1234)
-    kept = [*(desk.state / "backups").iterdir(), desk.state / record.RECORD_NAME]
+    kept = [*(desk.state / "backups").iterdir(), desk.state / connection.RECORD_NAME]
     assert len(kept) == 3
     assert {stat.S_IMODE(one.stat().st_mode) for one in kept} == {0o600}
     assert stat.S_IMODE(desk.state.stat().st_mode) == 0o700
@@ -222,7 +221,7 @@ def test_what_is_read_only_is_left_alone_with_a_sentence_also_by_the_administrat
     with pytest.raises(CannotWrite, match=r"read-only, so it was left alone.*--print"):
         desk.connect("claude-code")
     assert everything(desk.home) == before  # nor was the other file of the agent written
-    assert record.load_connections(desk.state) == {}
+    assert connection.load_connections(desk.state) == {}
     place.chmod(0o755)
 
 
@@ -439,13 +438,13 @@ def test_an_entry_that_was_edited_by_hand_stays_and_is_named(desk: Desk) -> None
     assert made.left == ((path, "mcpServers.nacre"),)
     assert json.loads(path.read_text())["mcpServers"]["nacre"]["args"] == ["mcp", "--scope", "group:x"]
     assert not (desk.home / ".claude").exists()
-    assert record.load_connections(desk.state) == {}
+    assert connection.load_connections(desk.state) == {}
 
 
 def test_without_a_record_what_is_ours_is_known_by_its_name(desk: Desk) -> None:
     settle(desk.home, {".claude.json": CLAUDE, ".claude/settings.json": HOOKS, ".codex/config.toml": CODEX})
     desk.connect("claude-code", "codex")
-    (desk.state / record.RECORD_NAME).unlink()
+    (desk.state / connection.RECORD_NAME).unlink()
     desk.remove("claude-code", "codex")
     after = {name: one[2] for name, one in everything(desk.home).items()}
     text = b"".join(after.values())
@@ -456,7 +455,7 @@ def test_without_a_record_what_is_ours_is_known_by_its_name(desk: Desk) -> None:
 
 def test_a_record_that_cannot_be_understood_stops_it(desk: Desk) -> None:
     desk.state.mkdir()
-    (desk.state / record.RECORD_NAME).write_text("{")
+    (desk.state / connection.RECORD_NAME).write_text("{")
     with pytest.raises(NacreError, match="record of what was connected"):
         desk.connect("claude-code")
 
@@ -516,7 +515,7 @@ def test_settings_that_the_agent_refuses_are_put_back(desk: Desk) -> None:
     with pytest.raises(NacreError, match=r"does not accept its settings.*plugins: nope"):
         desk.connect("openclaw")
     assert everything(desk.home) == before
-    assert record.load_connections(desk.state) == {}
+    assert connection.load_connections(desk.state) == {}
 
 
 def test_doctor_hears_of_an_executable_that_is_gone_and_of_entries_that_are(desk: Desk) -> None:

@@ -12,19 +12,9 @@ from hypothesis import strategies as some
 from tests.capture.talks import Desk as Machine
 from tests.jobs.desks import NOW
 
-from nacre.jobs.due import (
-    BUSY,
-    QUIET,
-    UNLEARNED,
-    Hours,
-    PlannedRun,
-    capture_due,
-    learn_hours,
-    look_interval,
-    next_look,
-)
+from nacre.jobs.due import IDLE_LOOK, LOOK, PlannedRun, capture_due, next_look
 from nacre.jobs.journal import JobRun, Journal
-from nacre.jobs.tick import tick
+from nacre.jobs.run import tick
 from nacre.memory import Memory
 from nacre.model.session import SessionFile
 
@@ -71,53 +61,27 @@ def test_after_failures_it_waits_longer_and_longer_and_then_leaves_it_to_the_fix
     assert wanted(talk, runs=tuple(failed(NOW, number) for number in range(4)), now=NOW + DAY) is None
 
 
-def test_hours_are_learned_from_when_something_was_said() -> None:
-    now = NOW.astimezone(ZoneInfo("Asia/Shanghai"))  # Tuesday, half past ten at night
-    said = [now - week * 7 * DAY - minutes * MINUTE for week in range(4) for minutes in range(0, 60, 7)]
-    hours = learn_hours((one.astimezone(dt.UTC) for one in said), now)
-    assert hours[1 * 24 + 22] == pytest.approx(1, abs=0.4)
-    assert hours[1 * 24 + 10] == 0
-    assert learn_hours(said[:19], now) == ()
-
-
-def test_what_was_long_ago_or_lies_ahead_teaches_nothing() -> None:
-    assert learn_hours([NOW - 100 * DAY] * 50 + [NOW + DAY] * 50, NOW) == ()
-
-
-def test_busy_hours_are_looked_at_every_half_minute_quiet_ones_rarely_and_idle_machines_hardly() -> None:
-    busy, quiet = (1.0,) * 168, (0.0,) * 168
-    lately, long_ago = NOW - HOUR, NOW - 4 * HOUR
-    assert look_interval(NOW, busy, lately, HOUR) == BUSY
-    assert look_interval(NOW, quiet, lately, HOUR) == QUIET
-    assert look_interval(NOW, quiet, lately, SILENCE) == SILENCE
-    assert look_interval(NOW, (), lately, SILENCE) == UNLEARNED
-    assert look_interval(NOW, busy, long_ago, SILENCE) == QUIET
-    assert look_interval(NOW, busy, None, SILENCE) == QUIET
+def test_a_machine_in_use_is_looked_at_every_minute_and_an_idle_one_hardly() -> None:
+    talk = SessionFile("a", NOW - HOUR)
+    assert next_look(NOW, [talk], silence=SILENCE, looked=NOW) == NOW + LOOK
+    assert next_look(NOW + 4 * HOUR, [talk], silence=SILENCE, looked=NOW) == NOW + 4 * HOUR + IDLE_LOOK
+    assert next_look(NOW, [], silence=SILENCE, looked=None, active=NOW) == NOW + LOOK
 
 
 def test_the_next_look_is_when_a_talk_would_have_fallen_silent() -> None:
-    quiet = (0.0,) * 168
-    talk = SessionFile("a", NOW - 7 * MINUTE)
-    assert next_look(NOW, [talk], quiet, silence=SILENCE, looked=LOOKED) == NOW + 3 * MINUTE
+    talk = SessionFile("a", NOW - 9.5 * MINUTE)
+    assert next_look(NOW, [talk], silence=SILENCE, looked=LOOKED) == NOW + MINUTE / 2
 
 
 def test_over_a_clock_change_the_next_look_is_no_hour_late() -> None:
     now = dt.datetime(2026, 3, 29, 0, 59, tzinfo=dt.UTC).astimezone(ZoneInfo("Europe/Berlin"))
-    found = next_look(now, [SessionFile("a", now - HOUR)], (), silence=SILENCE, looked=now)
-    assert found - now.astimezone(dt.UTC) == UNLEARNED
-
-
-shares = some.lists(some.floats(0, 1), min_size=168, max_size=168).map(tuple)
+    found = next_look(now, [SessionFile("a", now - HOUR)], silence=SILENCE, looked=now)
+    assert found - now.astimezone(dt.UTC) == LOOK
 
 
 @settings(max_examples=100, deadline=None)
-@given(
-    some.one_of(some.just(()), shares),
-    some.lists(some.tuples(some.integers(0, 400), some.integers(0, 30)), max_size=8),
-)
-def test_in_a_day_of_talks_each_is_captured_within_a_minute_of_its_silence(
-    hours: Hours, spans: list[tuple[int, int]]
-) -> None:
+@given(some.lists(some.tuples(some.integers(0, 400), some.integers(0, 30)), max_size=8))
+def test_in_a_day_of_talks_each_is_captured_within_a_minute_of_its_silence(spans: list[tuple[int, int]]) -> None:
     """While the machine is in use; talks are given by the minutes when they begin and for which they last."""
     start = NOW
     heard = dict(enumerate((start + begin * MINUTE, start + (begin + length) * MINUTE) for begin, length in spans))
@@ -130,7 +94,7 @@ def test_in_a_day_of_talks_each_is_captured_within_a_minute_of_its_silence(
         if capture_due(talks, now, Journal(), 3, silence=SILENCE, looked=looked):
             captured |= {at: now for at, (_, end) in heard.items() if end <= now and at not in captured}
             looked = now
-        now = next_look(now, talks, hours, silence=SILENCE, looked=looked, active=now)
+        now = next_look(now, talks, silence=SILENCE, looked=looked, active=now)
     assert set(captured) == set(heard)
     for at, (_, end) in heard.items():
         assert captured[at] <= end + SILENCE + MINUTE
@@ -141,7 +105,7 @@ def test_an_idle_night_is_looked_at_no_more_often_than_every_quarter_of_an_hour(
     now, looks = NOW, 0
     talk = SessionFile("a", NOW - 4 * HOUR)
     while now < NOW + 10 * HOUR:
-        now = next_look(now, [talk], (1.0,) * 168, silence=SILENCE, looked=NOW)
+        now = next_look(now, [talk], silence=SILENCE, looked=NOW)
         looks += 1
     assert looks <= 40
 

@@ -61,7 +61,6 @@ def test_a_line_that_was_torn_costs_that_line_alone(workspace: Workspace) -> Non
     second = ran(workspace, "heartbeat", "nothing")
     assert [one.job for one in read_journal(workspace).runs] == ["organise", "heartbeat"]
     assert read_journal(workspace).runs[-1] == second
-    assert read_journal(workspace).problems
 
 
 @given(some.binary(max_size=200))
@@ -87,7 +86,7 @@ json_values = some.recursive(
     )
 )
 def test_no_object_in_the_file_is_an_error(rows: list[dict[str, object]]) -> None:
-    list(journal._runs(json.loads(json.dumps(rows))))
+    list(journal._runs(json.dumps(row).encode() for row in rows))
 
 
 def test_a_link_in_its_place_is_refused_with_the_workspace(tmp_path: Path) -> None:

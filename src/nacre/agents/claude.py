@@ -4,22 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from nacre.agents import registry
 from nacre.agents.edits import JSON, Put
-from nacre.agents.registry import (
-    OURS,
-    READ,
-    STAYS,
-    Agent,
-    Call,
-    ConnectOptions,
-    Requirements,
-    Target,
-    hook_edits,
-    owned,
-    rules_targets,
-    settings_folder,
-    settings_values,
-)
 from nacre.i18n import say
 from nacre.jobs.installer import Machine
 
@@ -36,27 +22,27 @@ EVENTS = {
 
 def _places(machine: Machine) -> tuple[Path, Path]:
     """The settings folder, and the file of the servers."""
-    home = settings_folder(machine, "CLAUDE_CONFIG_DIR", ".claude")
+    home = registry.settings_folder(machine, "CLAUDE_CONFIG_DIR", ".claude")
     return home, (home if machine.env.get("CLAUDE_CONFIG_DIR") else machine.home) / ".claude.json"
 
 
-def _wanted(machine: Machine, call: Call, options: ConnectOptions) -> Requirements:
+def _wanted(machine: Machine, call: registry.Call, options: registry.ConnectOptions) -> registry.Requirements:
     home, servers = _places(machine)
     settings = home / "settings.json"
-    values = settings_values(settings)
-    ownership = owned(
+    values = registry.settings_values(settings)
+    ownership = registry.owned(
         (
-            STAYS,
+            registry.STAYS,
             "CLAUDE.md and Claude Code's own notes: they stay as they are and Claude Code goes on reading them.",
             "CLAUDE.md 和 Claude Code 自己的笔记：保持原样，仍由 Claude Code 读取。",
         ),
         (
-            READ,
+            registry.READ,
             'Both can be taken in once: "nacre import claude-code". What you said is captured from its transcripts.',
             "两者都可以一次性导入：“nacre import claude-code”。您说过的话从其会话记录中采集。",
         ),
         (
-            OURS,
+            registry.OURS,
             "Memory at the start of a session and beside a question, search, and what is written down: Nacre.",
             "会话开始和提问时附带的记忆、搜索以及写入：由 Nacre 负责。",
         ),
@@ -68,11 +54,11 @@ def _wanted(machine: Machine, call: Call, options: ConnectOptions) -> Requiremen
             f"Claude Code has the plugin {plugin} switched on, which brings the same server and hooks; nothing is written beside it.",
             f"Claude Code 已启用插件 {plugin}，它带来同样的服务和钩子；不再另外写入。",
         )
-        return Requirements((), ownership, notes=(note,))
+        return registry.Requirements((), ownership, notes=(note,))
     targets = (
-        Target(servers, JSON, (Put(("mcpServers", "nacre"), {"type": "stdio", **call.server()}),)),
-        Target(settings, JSON, hook_edits(call, NAME, EVENTS)),
-        *rules_targets(home / "CLAUDE.md", options),
+        registry.Target(servers, JSON, (Put(("mcpServers", "nacre"), {"type": "stdio", **call.server()}),)),
+        registry.Target(settings, JSON, registry.hook_edits(call, NAME, EVENTS)),
+        *registry.rules_targets(home / "CLAUDE.md", options),
     )
     notes = [say("Sessions that run already see it after a restart.", "已在运行的会话需重新启动后才能使用。")]
     if values.get("disableAllHooks") is True:
@@ -82,7 +68,7 @@ def _wanted(machine: Machine, call: Call, options: ConnectOptions) -> Requiremen
                 f"{settings} 设置了 disableAllHooks，去掉之前 Claude Code 不会运行任何钩子。",
             )
         )
-    return Requirements(targets, ownership, notes=tuple(notes))
+    return registry.Requirements(targets, ownership, notes=tuple(notes))
 
 
-AGENT = Agent(NAME, "Claude Code", ("claude",), _places, _wanted)
+AGENT = registry.Agent(NAME, "Claude Code", ("claude",), _places, _wanted)

@@ -4,23 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from nacre.agents import registry
 from nacre.agents.claude import EVENTS
 from nacre.agents.edits import JSON, TOML, Put
-from nacre.agents.registry import (
-    OURS,
-    READ,
-    STAYS,
-    Agent,
-    Call,
-    ConnectOptions,
-    Requirements,
-    Target,
-    hook_edits,
-    owned,
-    rules_targets,
-    settings_folder,
-    settings_values,
-)
 from nacre.i18n import say
 from nacre.jobs.installer import Machine
 
@@ -29,16 +15,16 @@ _EVENTS = {**EVENTS, "SessionEnd": ("", 3)}  # a longer limit is clamped, with a
 
 
 def _home(machine: Machine) -> Path:
-    return settings_folder(machine, "CODEX_HOME", ".codex")
+    return registry.settings_folder(machine, "CODEX_HOME", ".codex")
 
 
-def _wanted(machine: Machine, call: Call, options: ConnectOptions) -> Requirements:
+def _wanted(machine: Machine, call: registry.Call, options: registry.ConnectOptions) -> registry.Requirements:
     home = _home(machine)
     config = home / "config.toml"
     targets = (
-        Target(config, TOML, (Put(("mcp_servers", "nacre"), call.server()),)),
-        Target(home / "hooks.json", JSON, hook_edits(call, NAME, _EVENTS)),
-        *rules_targets(home / "AGENTS.md", options),
+        registry.Target(config, TOML, (Put(("mcp_servers", "nacre"), call.server()),)),
+        registry.Target(home / "hooks.json", JSON, registry.hook_edits(call, NAME, _EVENTS)),
+        *registry.rules_targets(home / "AGENTS.md", options),
     )
     notes = [
         say(
@@ -46,7 +32,7 @@ def _wanted(machine: Machine, call: Call, options: ConnectOptions) -> Requiremen
             "Codex 只运行您检查过的新钩子：请在 Codex 中输入一次 /hooks。",
         )
     ]
-    features = settings_values(config, TOML).get("features")
+    features = registry.settings_values(config, TOML).get("features")
     if isinstance(features, dict) and False in (features.get("hooks"), features.get("codex_hooks")):
         notes.append(
             say(
@@ -54,24 +40,24 @@ def _wanted(machine: Machine, call: Call, options: ConnectOptions) -> Requiremen
                 f"{config} 关闭了钩子（features.hooks），更改之前 Codex 不会运行任何钩子。",
             )
         )
-    ownership = owned(
+    ownership = registry.owned(
         (
-            STAYS,
+            registry.STAYS,
             "AGENTS.md files and Codex's own memories, where you use them: they stay as they are.",
             "AGENTS.md 文件以及 Codex 自己的记忆（如有使用）：保持原样。",
         ),
         (
-            READ,
+            registry.READ,
             '~/.codex/AGENTS.md can be taken in once: "nacre import codex". What you said is captured from its transcripts.',
             "~/.codex/AGENTS.md 可以一次性导入：“nacre import codex”。您说过的话从其会话记录中采集。",
         ),
         (
-            OURS,
+            registry.OURS,
             "Memory at the start of a session and beside a question, search, and what is written down: Nacre.",
             "会话开始和提问时附带的记忆、搜索以及写入：由 Nacre 负责。",
         ),
     )
-    return Requirements(targets, ownership, notes=tuple(notes))
+    return registry.Requirements(targets, ownership, notes=tuple(notes))
 
 
-AGENT = Agent(NAME, "Codex", ("codex",), lambda machine: (_home(machine),), _wanted)
+AGENT = registry.Agent(NAME, "Codex", ("codex",), lambda machine: (_home(machine),), _wanted)

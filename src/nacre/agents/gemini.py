@@ -2,43 +2,32 @@
 
 from __future__ import annotations
 
+from nacre.agents import registry
 from nacre.agents.edits import JSON, Put
-from nacre.agents.registry import (
-    OURS,
-    READ,
-    STAYS,
-    Agent,
-    Call,
-    ConnectOptions,
-    Requirements,
-    Target,
-    owned,
-    rules_targets,
-)
 from nacre.jobs.installer import Machine
 
 
-def _wanted(machine: Machine, call: Call, options: ConnectOptions) -> Requirements:
+def _wanted(machine: Machine, call: registry.Call, options: registry.ConnectOptions) -> registry.Requirements:
     home = machine.home / ".gemini"
-    ownership = owned(
+    ownership = registry.owned(
         (
-            STAYS,
+            registry.STAYS,
             "GEMINI.md, and what Gemini's own save_memory writes into it: they stay as they are.",
             "GEMINI.md 以及 Gemini 自己的 save_memory 写入的内容：保持原样。",
         ),
         (
-            READ,
+            registry.READ,
             'GEMINI.md can be taken in once: "nacre import gemini". What you said is captured from its transcripts.',
             "GEMINI.md 可以一次性导入：“nacre import gemini”。您说过的话从其会话记录中采集。",
         ),
         (
-            OURS,
+            registry.OURS,
             "Search, and what is written down, by the tools of the server: Nacre. Nothing is put into a session unasked.",
             "搜索和写入通过服务的工具进行：由 Nacre 负责。不会主动向会话中加入内容。",
         ),
     )
-    server = Target(home / "settings.json", JSON, (Put(("mcpServers", "nacre"), call.server()),))
-    return Requirements((server, *rules_targets(home / "GEMINI.md", options)), ownership)
+    server = registry.Target(home / "settings.json", JSON, (Put(("mcpServers", "nacre"), call.server()),))
+    return registry.Requirements((server, *registry.rules_targets(home / "GEMINI.md", options)), ownership)
 
 
-AGENT = Agent("gemini", "Gemini CLI", ("gemini",), lambda machine: (machine.home / ".gemini",), _wanted)
+AGENT = registry.Agent("gemini", "Gemini CLI", ("gemini",), lambda machine: (machine.home / ".gemini",), _wanted)

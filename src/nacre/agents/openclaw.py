@@ -6,24 +6,10 @@ import os
 from pathlib import Path
 from typing import Any
 
+from nacre.agents import registry
 from nacre.agents.edits import JSON, Add, Edit, Put, value_at
-from nacre.agents.registry import (
-    OFF,
-    OURS,
-    READ,
-    STAYS,
-    Agent,
-    Call,
-    ConnectOptions,
-    Ownership,
-    Requirements,
-    Target,
-    owned,
-    settings_values,
-)
 from nacre.i18n import say
 from nacre.jobs.installer import Machine
-from nacre.vault.discover import agent_workspaces, expand, openclaw_state
 
 PLUGIN = Path(__file__).resolve().parents[1] / "plugins" / "openclaw"
 _CORE: tuple[str, ...] = ("plugins", "entries", "memory-core", "enabled")
@@ -45,15 +31,15 @@ _DOUBLED = {
 
 def _signs(machine: Machine) -> tuple[Path, Path]:
     """The state folder and the file of settings."""
-    named, state = machine.env.get("OPENCLAW_CONFIG_PATH"), openclaw_state(machine.env, machine.home)
-    return state, expand(named, machine.home) if named else state / "openclaw.json"
+    state = machine.openclaw_folder
+    return state, registry.settings_folder(machine, "OPENCLAW_CONFIG_PATH", str(state / "openclaw.json"))
 
 
-def _wanted(machine: Machine, call: Call, options: ConnectOptions) -> Requirements:
+def _wanted(machine: Machine, call: registry.Call, options: registry.ConnectOptions) -> registry.Requirements:
     settings = _signs(machine)[1]
     if not machine.has("openclaw") or not (PLUGIN / "openclaw.plugin.json").is_file():
         return _as_server(settings, call)
-    values = settings_values(settings)
+    values = registry.settings_values(settings)
     edits: list[Edit] = [
         Add(("plugins", "load", "paths"), str(PLUGIN), (os.path.join("nacre", "plugins", "openclaw"),)),
         Put(("plugins", "slots", "memory"), "nacre"),
@@ -81,8 +67,8 @@ def _wanted(machine: Machine, call: Call, options: ConnectOptions) -> Requiremen
     doubled = [path for path in _doubled(values) if path not in off]
     off += doubled if options.switch_off else []
     edits += [Put(path, value=False) for path in off]
-    return Requirements(
-        (Target(settings, JSON, tuple(edits)),),
+    return registry.Requirements(
+        (registry.Target(settings, JSON, tuple(edits)),),
         _owned(values, off),
         _question(doubled),
         tuple(notes),
@@ -92,34 +78,38 @@ def _wanted(machine: Machine, call: Call, options: ConnectOptions) -> Requiremen
     )
 
 
-def _entry(machine: Machine, call: Call) -> dict[str, Any]:
+def _entry(machine: Machine, call: registry.Call) -> dict[str, Any]:
     """Without allowConversationAccess OpenClaw would keep the end of a turn, and the moment before a prompt, from us."""
     config = {"command": call.program[0]} if len(call.program) == 1 else {}
     workspace = call.more[1] if call.more else ""
-    own = {os.path.realpath(place) for place in agent_workspaces(env=machine.env, home=machine.home).values()}
+    own = {os.path.realpath(place) for place in machine.openclaw_workspaces().values()}
     if workspace and workspace not in own:
         config["workspace"] = workspace
     entry: dict[str, Any] = {"enabled": True, "hooks": {"allowConversationAccess": True}}
     return {**entry, "config": config} if config else entry
 
 
-def _as_server(settings: Path, call: Call) -> Requirements:
+def _as_server(settings: Path, call: registry.Call) -> registry.Requirements:
     note = say(
         'OpenClaw\'s own command is not at hand here, so it is given an MCP server. Where "openclaw" can be run, "nacre connect openclaw" puts '
         "the plugin in its memory slot instead, which also injects, flushes and captures.",
         "此处无法运行 OpenClaw 自己的命令，因此只为它登记 MCP 服务。在能运行“openclaw”的地方执行“nacre connect openclaw”，"
         "即可改用占据其记忆槽位的插件，它还能注入、落盘和采集。",
     )
-    ownership = owned(
+    ownership = registry.owned(
         (
-            STAYS,
+            registry.STAYS,
             "OpenClaw's own memory search, flush and notes: all of it stays as it is.",
             "OpenClaw 自己的记忆搜索、落盘与笔记：全部保持原样。",
         ),
-        (OURS, "The tools nacre__memory_search and so on: Nacre.", "nacre__memory_search 等工具：由 Nacre 负责。"),
+        (
+            registry.OURS,
+            "The tools nacre__memory_search and so on: Nacre.",
+            "nacre__memory_search 等工具：由 Nacre 负责。",
+        ),
     )
-    server = Target(settings, JSON, (Put(("mcp", "servers", "nacre"), call.server()),))
-    return Requirements((server,), ownership, notes=(note,))
+    server = registry.Target(settings, JSON, (Put(("mcp", "servers", "nacre"), call.server()),))
+    return registry.Requirements((server,), ownership, notes=(note,))
 
 
 def _doubled(values: Any) -> list[tuple[str, ...]]:
@@ -150,27 +140,27 @@ def _question(doubled: list[tuple[str, ...]]) -> str:
     )
 
 
-def _owned(values: Any, off: list[tuple[str, ...]]) -> tuple[Ownership, ...]:
+def _owned(values: Any, off: list[tuple[str, ...]]) -> tuple[registry.Ownership, ...]:
     before = value_at(values, ("plugins", "slots", "memory"))
     slot = before if isinstance(before, str) and before != "nacre" else "memory-core"
     rows = [
         (
-            STAYS,
+            registry.STAYS,
             "MEMORY.md and the agent's other files at the start of a session: OpenClaw goes on giving them, and Nacre does not give them again.",
             "会话开始时的 MEMORY.md 及代理的其他文件：仍由 OpenClaw 提供，Nacre 不会重复提供。",
         ),
         (
-            STAYS,
+            registry.STAYS,
             "The turn before compaction: OpenClaw goes on calling it, with Nacre's words and its check of what was written.",
             "压缩前的落盘轮次：仍由 OpenClaw 发起，使用 Nacre 的提示词并由 Nacre 检查写入的内容。",
         ),
         (
-            OURS,
+            registry.OURS,
             f"memory_search and memory_get, the rules in the prompt, capture after a turn: Nacre, in the memory slot in place of {slot}.",
             f"memory_search 和 memory_get、提示词中的规则、每轮之后的采集：由 Nacre 负责，取代 {slot} 占据记忆槽位。",
         ),
         (
-            READ,
+            registry.READ,
             "OpenClaw's settings for search and for the turn before compaction: those that have an equal are taken over; keys and servers stay with OpenClaw.",
             "OpenClaw 的搜索与压缩前落盘设置：有对应项的将被沿用；密钥和服务器留在 OpenClaw。",
         ),
@@ -178,16 +168,16 @@ def _owned(values: Any, off: list[tuple[str, ...]]) -> tuple[Ownership, ...]:
     doubled = _doubled(values)
     for path, (english, chinese) in _DOUBLED.items():
         if path in off:
-            rows.append((OFF, f"Switched off: {english}.", f"关闭：{chinese}。"))
+            rows.append((registry.OFF, f"Switched off: {english}.", f"关闭：{chinese}。"))
         elif path in doubled:
             rows.append(
                 (
-                    STAYS,
+                    registry.STAYS,
                     f"Left on beside Nacre: {english}. The same may then be written twice.",
                     f"与 Nacre 并存：{chinese}。同样的内容可能因此写入两次。",
                 )
             )
-    return owned(*rows)
+    return registry.owned(*rows)
 
 
-AGENT = Agent("openclaw", "OpenClaw", ("openclaw",), _signs, _wanted)
+AGENT = registry.Agent("openclaw", "OpenClaw", ("openclaw",), _signs, _wanted)

@@ -4,54 +4,44 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from nacre.agents import registry
 from nacre.agents.edits import JSON, Put, value_at
-from nacre.agents.registry import (
-    OURS,
-    READ,
-    STAYS,
-    Agent,
-    Call,
-    ConnectOptions,
-    Requirements,
-    Target,
-    owned,
-    rules_targets,
-    settings_folder,
-    settings_values,
-)
 from nacre.jobs.installer import Machine
 
 
 def _home(machine: Machine) -> Path:
-    return settings_folder(machine, "XDG_CONFIG_HOME", ".config") / "opencode"
+    return registry.settings_folder(machine, "XDG_CONFIG_HOME", ".config") / "opencode"
 
 
-def _wanted(machine: Machine, call: Call, options: ConnectOptions) -> Requirements:
+def _wanted(machine: Machine, call: registry.Call, options: registry.ConnectOptions) -> registry.Requirements:
     home = _home(machine)
     commented = (home / "opencode.jsonc").exists() and not (home / "opencode.json").exists()
-    settings = settings_folder(
+    settings = registry.settings_folder(
         machine, "OPENCODE_CONFIG", str(home / ("opencode.jsonc" if commented else "opencode.json"))
     )
     # Newer versions also have the servers one level further in; a server may be called "servers" too.
-    servers = value_at(settings_values(settings), ("mcp", "servers"))
+    servers = value_at(registry.settings_values(settings), ("mcp", "servers"))
     nested = isinstance(servers, dict) and not servers.keys() & {"command", "url", "enabled"}
     path = ("mcp", "servers", "nacre") if nested else ("mcp", "nacre")
     server = {"type": "local", "command": [*call.program, "mcp", *call.more], "enabled": True}
-    ownership = owned(
-        (STAYS, "AGENTS.md files: they stay as they are.", "AGENTS.md 文件：保持原样。"),
+    ownership = registry.owned(
+        (registry.STAYS, "AGENTS.md files: they stay as they are.", "AGENTS.md 文件：保持原样。"),
         (
-            READ,
+            registry.READ,
             'The AGENTS.md of the user can be taken in once: "nacre import opencode". What you said is captured from its transcripts.',
             "用户的 AGENTS.md 可以一次性导入：“nacre import opencode”。您说过的话从其会话记录中采集。",
         ),
         (
-            OURS,
+            registry.OURS,
             "Search, and what is written down, by the tools of the server: Nacre. Nothing is put into a session unasked.",
             "搜索和写入通过服务的工具进行：由 Nacre 负责。不会主动向会话中加入内容。",
         ),
     )
-    targets = (Target(settings, JSON, (Put(path, server),)), *rules_targets(home / "AGENTS.md", options))
-    return Requirements(targets, ownership)
+    targets = (
+        registry.Target(settings, JSON, (Put(path, server),)),
+        *registry.rules_targets(home / "AGENTS.md", options),
+    )
+    return registry.Requirements(targets, ownership)
 
 
-AGENT = Agent("opencode", "opencode", ("opencode",), lambda machine: (_home(machine),), _wanted)
+AGENT = registry.Agent("opencode", "opencode", ("opencode",), lambda machine: (_home(machine),), _wanted)

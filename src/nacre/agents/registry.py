@@ -15,11 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nacre.agents.edits import JSON, MARKDOWN, Add, Edit, RulesBlock, load
-from nacre.errors import BadInput, NacreError
+from nacre.errors import BadInput
 from nacre.i18n import say
 from nacre.jobs.installer import Machine
-from nacre.vault import disk
-from nacre.vault.discover import expand, find_workspace
 
 if TYPE_CHECKING:
     from nacre.memory import Memory
@@ -52,13 +50,8 @@ class Call:
 
 def call_for_workspace(memory: Memory, home: Path) -> Call:
     """The call that reaches this workspace; it is named where it is not the one that is found anyway."""
-    root = os.path.realpath(memory.workspace.root)
-    try:
-        usual = find_workspace(None, config=memory.config, env={}, home=home, cwd=home)
-        named = os.path.realpath(usual.workspace.root) != root
-    except NacreError:
-        named = True
-    call = Call(own_program(), ("--workspace", root) if named else ())
+    named = () if memory.is_found_from(home) else ("--workspace", os.path.realpath(memory.workspace.root))
+    call = Call(own_program(), named)
     for word in (*call.program, *call.more):
         if any(ord(letter) < 32 or 0xD800 <= ord(letter) < 0xE000 for letter in word):
             raise BadInput(
@@ -140,26 +133,17 @@ class Agent:
 def settings_folder(machine: Machine, variable: str, usual: str) -> Path:
     """Where an agent keeps its settings: where a variable says, else in the home folder."""
     named = machine.env.get(variable)
-    return expand(named, machine.home) if named else machine.home / usual
+    return machine.path(named) if named else machine.home / usual
 
 
 def settings_values(path: Path, form: str = JSON) -> Mapping[str, Any]:
     """What a file says, for deciding; a file that cannot be read says nothing here, and is complained of where it is edited."""
     try:
-        values = load((read_settings(path) or b"").decode(), form)
-    except (NacreError, ValueError):
+        is_readable = path.is_file() and path.stat().st_size <= LARGEST_SETTINGS
+        values = load(path.read_bytes().decode(), form) if is_readable else {}
+    except (OSError, ValueError):
         return {}
     return values if isinstance(values, dict) else {}
-
-
-def read_settings(path: Path) -> bytes | None:
-    """The bytes of a settings file; None where there is none, an error where it is no ordinary file or far too large."""
-    if os.path.exists(path) and os.path.getsize(path) > LARGEST_SETTINGS:
-        raise NacreError(
-            f"{path} is larger than {LARGEST_SETTINGS // 1_000_000} MB, so it was left alone. See what fills it, and run the command again.",
-            f"{path} 超过 {LARGEST_SETTINGS // 1_000_000} MB，因此未作改动。请检查其内容后重新运行。",
-        )
-    return disk.read_bytes(path)
 
 
 def rules_targets(path: Path, options: ConnectOptions) -> tuple[Target, ...]:

@@ -11,8 +11,7 @@ from nacre.agents.connection import RulesPlan, plan_rules
 from nacre.errors import NacreError, cannot_write
 from nacre.jobs.installer import Machine, Setup
 from nacre.jobs.services import ServicePlan, plan_remove
-from nacre.memory import Memory
-from nacre.vault.discover import is_workspace, trusted_workspaces
+from nacre.memory import Memory, cache_folders, is_workspace, trusted_workspaces
 
 _SHELL_FILES = (".bashrc", ".bash_profile", ".profile", ".zshrc", ".zprofile", ".config/fish/config.fish")
 _COMPLETIONS = (
@@ -63,14 +62,9 @@ def installed_workspaces(memory: Memory | None, machine: Machine) -> list[Instal
 
 def caches() -> list[Cache]:
     """The models, and the indexes of workspaces that could not be written to."""
-    import platformdirs
-
-    from nacre.embed.models import models_folder
-
-    folders = (models_folder(), Path(platformdirs.user_cache_dir("nacre", appauthor=False)) / "indexes")
     return [
         Cache(folder, sum(path.lstat().st_size for path in folder.rglob("*") if not path.is_dir()))
-        for folder in dict.fromkeys(folders)
+        for folder in cache_folders()
         if folder.is_dir()
     ]
 

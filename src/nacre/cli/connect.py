@@ -149,7 +149,7 @@ def print_snippets(
 
 
 def list_agents(machine: Machine, state: Path, *, as_json: bool) -> None:
-    from nacre.agents.record import agent_states
+    from nacre.agents.connection import agent_states
     from nacre.agents.registry import all_agents
 
     found = agent_states(all_agents(), machine, state)
@@ -250,7 +250,7 @@ def connect(
     if sum((remove, by_hand, listing)) > 1:
         raise BadInput("Give one of --remove, --print and --list.", "--remove、--print 和 --list 只能用一个。")
     owner_only(invocation)
-    from nacre.agents.record import load_connections, state_folder
+    from nacre.agents.connection import load_connections, state_folder
     from nacre.agents.registry import agent_named, all_agents
     from nacre.jobs.installer import this_machine
 
@@ -394,10 +394,10 @@ class _Removing:
         self.as_json = as_json
 
     def go(self, *, yes: bool, named: bool) -> None:
-        from nacre.agents import connection, record
+        from nacre.agents import connection
         from nacre.agents.registry import Call, own_program
 
-        known = record.load_connections(self.state)
+        known = connection.load_connections(self.state)
         call = Call(own_program())
         plans = [connection.plan_disconnect(one, self.machine, call, self.state) for one in self.agents]
         # A connection of which nothing stands any more is still to be forgotten.

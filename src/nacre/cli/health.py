@@ -208,7 +208,7 @@ def doctor(invocation: Invocation, *, fix: bool, as_json: bool) -> int:
     For each agent on this machine a talk is made up in that agent's own format and taken the whole way in a scratch workspace: read,
     written, found again. Exit code 0 when nothing keeps Nacre from its work, 1 when something does.
     """
-    from nacre.agents.record import connection_problems, state_folder
+    from nacre.agents.connection import connection_problems, state_folder
     from nacre.agents.registry import all_agents
     from nacre.checks.doctor import examine, repair, settings_remedy
     from nacre.checks.proof import agents_here

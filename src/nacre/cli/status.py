@@ -44,11 +44,11 @@ def status(invocation: Invocation, *, deep: bool, reindex: bool, verbose: bool, 
 
 def connections() -> list[dict[str, Any]]:
     """Every agent that is connected; none where the record of it cannot be understood, which doctor tells."""
-    from nacre.agents.record import RECORD_NAME, state_folder
+    from nacre.agents.connection import RECORD_NAME, state_folder
 
     if not (state_folder() / RECORD_NAME).exists():
         return []
-    from nacre.agents.record import agent_states
+    from nacre.agents.connection import agent_states
     from nacre.agents.registry import all_agents
     from nacre.errors import NacreError
     from nacre.jobs.installer import this_machine

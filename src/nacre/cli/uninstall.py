@@ -52,13 +52,13 @@ def uninstall(invocation: Invocation, *, models: bool, yes: bool, dry_run: bool,
     by saying how to remove the package itself.
     """
     owner_only(invocation)
-    from nacre.agents import connection, record
+    from nacre.agents import connection
     from nacre.agents import uninstall as taking
     from nacre.agents.registry import Call, all_agents, own_program
     from nacre.jobs.installer import this_machine
 
-    machine, state = this_machine(), record.state_folder()
-    connected = record.load_connections(state)
+    machine, state = this_machine(), connection.state_folder()
+    connected = connection.load_connections(state)
     agents = [
         connection.plan_disconnect(one, machine, Call(own_program()), state)
         for one in all_agents()

@@ -130,7 +130,7 @@ def _what_is_read(memory: Memory, agents: Sequence[Agent]) -> str:
 
 def offer_connecting(memory: Memory, wanted: bool | None, *, yes: bool) -> None:
     """`nacre connect`, when agents are here that are not connected yet; it shows every change and asks before it writes."""
-    from nacre.agents.record import load_connections, state_folder
+    from nacre.agents.connection import load_connections, state_folder
     from nacre.agents.registry import all_agents
     from nacre.jobs.installer import this_machine
 

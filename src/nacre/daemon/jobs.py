@@ -14,7 +14,7 @@ import time
 from typing import Any
 
 from nacre.errors import Locked, NacreError, error_place
-from nacre.jobs.tick import ONLY_QUEUED, look
+from nacre.jobs.run import ONLY_QUEUED, look
 from nacre.memory import Memory
 
 _AFTER_START = 10.0  # seconds: whoever started us wants an answer first
@@ -118,7 +118,7 @@ class JobThread(threading.Thread):
         environment = {**os.environ, "NACRE_NO_DAEMON": "1", "NACRE_HOOK": "1"}  # no agent it starts is answered
         nowhere = subprocess.DEVNULL
         self._child = subprocess.Popen(
-            [sys.executable, "-P", "-m", "nacre.jobs.tick", *arguments],
+            [sys.executable, "-P", "-m", "nacre.jobs.run", *arguments],
             env=environment,
             stdin=nowhere,
             stdout=nowhere,

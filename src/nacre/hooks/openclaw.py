@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from nacre.errors import BadInput, NotFound
@@ -49,16 +48,12 @@ def _prompt_section(memory: Memory, _event: dict[str, Any]) -> dict[str, Any]:
 
 def _flush_plan(memory: Memory, _event: dict[str, Any]) -> dict[str, Any]:
     """The plan of today, and that of tomorrow: OpenClaw asks at a moment when nobody can be waited for."""
-    from nacre.layers.flush import flush_blocked, flush_prompts_for
-
     settings, today = memory.config.flush, memory.clock.today()
-    blocked = flush_blocked(memory.opened) is not None
     plans = []
     for day in (today, today + dt.timedelta(days=1)):
-        clock = memory.clock if day == today else memory.clock.at(day)
         plan = None
-        if not blocked:
-            path, prompts = flush_prompts_for(replace(memory.opened, clock=clock))
+        if (flush := memory.flush_prompts(day)) is not None:
+            path, prompts = flush
             plan = {
                 "softThresholdTokens": settings.soft_threshold_tokens,
                 "reserveTokensFloor": settings.reserve_tokens,

@@ -107,18 +107,10 @@ def requested_run(job: Job, now: dt.datetime, journal: Journal) -> PlannedRun:
     return PlannedRun(job.name, window, len(tried) + 1, REQUESTED)
 
 
-# Beyond the fixed times: a session that ended or fell silent is captured soon, busy hours are learned, an idle machine
-# is left alone.
+# Beyond the fixed times: a session that ended or fell silent is captured soon, an idle machine is left alone.
 
-BUSY, QUIET = dt.timedelta(seconds=30), dt.timedelta(minutes=15)  # the shortest and the longest time between two looks
-IDLE = dt.timedelta(hours=3)  # without a word, after which a machine is left alone
-UNLEARNED = dt.timedelta(minutes=1)  # between two looks while nothing is known of the user's hours
-_HOURS = 7 * 24
-_HALF_LIFE = dt.timedelta(days=14)  # after which what was learned counts half
-_OLDEST = dt.timedelta(days=56)
-_ENOUGH_MOMENTS = 20  # moments from which something can be learned
-
-Hours = tuple[float, ...]  # how much happens in each hour of the week, from 0 to 1; empty while too little is known
+LOOK, IDLE_LOOK = dt.timedelta(minutes=1), dt.timedelta(minutes=15)  # between two looks, in use and not
+IDLE = dt.timedelta(hours=3)  # without a word, after which a machine is not in use
 
 
 def _uncaptured(sessions: Iterable[SessionFile], looked: dt.datetime | None) -> list[SessionFile]:
@@ -146,51 +138,18 @@ def capture_due(
     return PlannedRun(SYNC, None, len(failed) + 1, SESSION)
 
 
-def _hour_of_week(moment: dt.datetime) -> int:
-    return moment.weekday() * 24 + moment.hour
-
-
-def learn_hours(moments: Iterable[dt.datetime], now: dt.datetime) -> Hours:
-    """The user's hours, from the moments at which something was said. `now` is in the user's time zone."""
-    recent = [moment for moment in moments if dt.timedelta() <= now - moment <= _OLDEST]
-    if len(recent) < _ENOUGH_MOMENTS:
-        return ()
-    counts = [0.0] * _HOURS
-    for moment in recent:
-        counts[_hour_of_week(moment.astimezone(now.tzinfo))] += 0.5 ** ((now - moment) / _HALF_LIFE)
-    # The hour before and the hour after count a little: nobody begins on the stroke.
-    spread = [counts[at] + (counts[at - 1] + counts[(at + 1) % _HOURS]) / 2 for at in range(_HOURS)]
-    return tuple(count / max(spread) for count in spread)
-
-
-def look_interval(now: dt.datetime, hours: Hours, last: dt.datetime | None, silence: dt.timedelta) -> dt.timedelta:
-    """How long until the next look. `last` is when something was last said or asked.
-
-    Never longer than the silence that ends a session, or a session would be found too late; but an idle machine may sleep.
-    """
-    if last is None or now - last > IDLE:
-        return QUIET
-    if not hours:
-        return UNLEARNED
-    busy = min(1.0, hours[_hour_of_week(now)] * 2)  # from half of the busiest hour on
-    span = BUSY * float((QUIET / BUSY) ** (1 - busy))
-    return max(BUSY, min(span, QUIET, silence))
-
-
 def next_look(
     now: dt.datetime,
     sessions: Sequence[SessionFile],
-    hours: Hours,
     *,
     silence: dt.timedelta,
     looked: dt.datetime | None,
     active: dt.datetime | None = None,
 ) -> dt.datetime:
-    """When to look again, in UTC: after the interval of the hour, or when a session that goes on would have fallen silent.
-
-    `now` is in the user's time zone, whose hours were learned; `active` is when something was last asked.
-    """
-    moment = now.astimezone(dt.UTC)
+    """When to look again, in UTC: soon while the machine is in use, or when a session that goes on would have fallen silent. `active` is
+    when something was last asked."""
+    now = now.astimezone(dt.UTC)
     last = max((at for at in (active, *(session.changed for session in sessions)) if at and at <= now), default=None)
+    interval = IDLE_LOOK if last is None or now - last > IDLE else LOOK
     ends = [session.changed + silence for session in _uncaptured(sessions, looked)]
-    return min([moment + look_interval(now, hours, last, silence), *(end for end in ends if end > moment)])
+    return min([now + interval, *(end for end in ends if end > now)])

@@ -11,17 +11,21 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unicodedata import category
 
+from nacre.config.loading import user_config_folder
 from nacre.errors import BadInput, ChangedOutside, NacreError
 from nacre.i18n import language, say
 from nacre.jobs import schedule
 from nacre.model.workspace import Workspace
 from nacre.vault import disk
+from nacre.vault.discover import agent_workspaces, openclaw_state
+from nacre.vault.lock import hold
 
 if TYPE_CHECKING:
     from nacre.memory import Memory
@@ -29,19 +33,17 @@ if TYPE_CHECKING:
 HEARTBEAT_BLOCK = "heartbeat"  # beside the names of schedulers: the block in HEARTBEAT.md
 # Where things lie, which a scheduler would not know. Never a key: what is not named here stays in the shell.
 CARRIED = (
-    "NACRE_CONFIG_FILE",
-    "NACRE_MODELS_PATH",
-    "NACRE_TIMEZONE",
-    "NACRE_LANGUAGE",
-    "XDG_CONFIG_HOME",
-    "OPENCLAW_STATE_DIR",
-    "OPENCLAW_CONFIG_PATH",
-    "CLAUDE_CONFIG_DIR",
-    "CODEX_HOME",
-)
+    "NACRE_CONFIG_FILE NACRE_MODELS_PATH NACRE_TIMEZONE NACRE_LANGUAGE XDG_CONFIG_HOME OPENCLAW_STATE_DIR OPENCLAW_CONFIG_PATH "
+    "CLAUDE_CONFIG_DIR CODEX_HOME"
+).split()
 NO_ANSWER = 124  # the exit code of a command that took too long
 
 Entry = Mapping[str, Any]  # what the record says of one scheduler
+
+
+def machine_lock(name: str) -> AbstractContextManager[None]:
+    """The lock of this user on this machine for one kind of change."""
+    return hold(user_config_folder() / f"{name}.lock")
 
 
 def installed_path(workspace: Workspace) -> Path:
@@ -89,6 +91,18 @@ class Machine:
 
     def where(self, program: str) -> str | None:
         return shutil.which(program, path=self.env.get("PATH", os.defpath))
+
+    def path(self, text: str) -> Path:
+        """A path as a setting or a variable names it."""
+        return self.home / text[2:] if text.startswith("~/") else Path(text)
+
+    @property
+    def openclaw_folder(self) -> Path:
+        return openclaw_state(self.env, self.home)
+
+    def openclaw_workspaces(self) -> dict[str, Path]:
+        """The workspaces of OpenClaw's agents by the name of the agent."""
+        return agent_workspaces(env=self.env, home=self.home)
 
 
 def this_machine() -> Machine:
@@ -287,29 +301,31 @@ def changed_outside(path: Path | str) -> ChangedOutside:
 
 
 def file_diff(name: str, before: bytes | None, after: bytes | None) -> str:
-    """What changes in a file, as a unified diff."""
+    """What changes in a file, as a unified diff without secrets."""
+    from nacre.guard.secrets import redact
+
     old, new = ((data or b"").decode("utf-8", "replace").splitlines() for data in (before, after))
     old_name, new_name = ("/dev/null" if data is None else name for data in (before, after))
-    return "\n".join(difflib.unified_diff(old, new, old_name, new_name, lineterm=""))
+    return redact("\n".join(difflib.unified_diff(old, new, old_name, new_name, lineterm=""))).text
 
 
 def file_steps(
     folder: Path, wanted: Mapping[str, bytes], possible: Sequence[str], entry: Entry, is_ours: Callable[[bytes], bool]
-) -> tuple[list[Step], list[Path]]:
-    """What brings our files in a folder to what is wanted, and those that somebody else wrote or edited. Where the record has no hash
-    of a file, `is_ours` tells by its bytes."""
-    steps, foreign = [], []
+) -> tuple[list[Step], list[ChangedOutside]]:
+    """What brings our files in a folder to what is wanted, and an error for each that somebody else wrote or edited. Where the record
+    has no hash of a file, `is_ours` tells by its bytes."""
+    steps, errors = [], []
     hashes = _file_hashes(entry)
     for name in dict.fromkeys((*wanted, *possible)):
         path = folder / name
         before, after = disk.read_bytes(path), wanted.get(name)
         if before == after:
             continue
-        if before is not None and not (disk.digest(before) in hashes[name] if name in hashes else is_ours(before)):
-            foreign.append(path)
-            continue
-        steps.append(edit_step(str(path), partial(disk.read_bytes, path), partial(_put_file, path), before, after))
-    return steps, foreign
+        if before is None or (disk.digest(before) in hashes[name] if name in hashes else is_ours(before)):
+            steps.append(edit_step(str(path), partial(disk.read_bytes, path), partial(_put_file, path), before, after))
+        else:
+            errors.append(changed_outside(path))
+    return steps, errors
 
 
 def _put_file(path: Path, data: bytes | None) -> None:

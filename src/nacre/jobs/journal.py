@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
+import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from nacre.model.report import Problem
 from nacre.model.workspace import Workspace
-from nacre.vault import disk, jsonl
+from nacre.vault import disk
 
 Result = Literal["done", "nothing", "partly", "failed"]
 RESULTS: tuple[Result, ...] = ("done", "nothing", "partly", "failed")
@@ -71,10 +71,9 @@ class JobRun:
 
 @dataclass(frozen=True)
 class Journal:
-    """Every run in the order in which they began, and problems with the lines."""
+    """Every run in the order in which they began."""
 
     runs: tuple[JobRun, ...] = ()
-    problems: tuple[Problem, ...] = ()
 
     def of(self, job: str) -> list[JobRun]:
         return [run for run in self.runs if run.job == job]
@@ -108,16 +107,16 @@ def read_journal(workspace: Workspace) -> Journal:
         return Journal()
     version = (about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns)
     if path not in _cached or _cached[path][0] != version:
-        rows, problems = jsonl.read_rows(path, workspace.relative(path))
-        _cached[path] = version, Journal(tuple(_runs(row.value for row in rows)), problems)
+        _cached[path] = version, Journal(tuple(_runs(path.read_bytes().split(b"\n"))))
     return _cached[path][1]
 
 
-def _runs(rows: Iterable[Mapping[str, Any]]) -> Iterable[JobRun]:
+def _runs(lines: Iterable[bytes]) -> Iterable[JobRun]:
     """The runs that the lines tell of; a line that makes no sense is passed over: a journal is no memory."""
     runs: dict[int, JobRun] = {}
-    for row in rows:
+    for line in lines:
         try:
+            row = json.loads(line)
             number = int(row["run"])
             if "job" in row:
                 pid, host, boot = row.get("process") or (0, "", "")
@@ -134,7 +133,7 @@ def _runs(rows: Iterable[Mapping[str, Any]]) -> Iterable[JobRun]:
                 seconds = None if row.get("seconds") is None else float(row["seconds"])
                 ended, said = _moment(row["ended"]), str(row.get("said", ""))
                 runs[number] = replace(runs[number], ended=ended, result=row["result"], seconds=seconds, said=said)
-        except (KeyError, TypeError, ValueError, OverflowError):
+        except (KeyError, TypeError, ValueError, OverflowError, RecursionError):
             continue
     return runs.values()
 
@@ -178,7 +177,7 @@ def _first_line(run: JobRun) -> str:
     row: dict[str, Any] = {"run": run.number, "job": run.job, "started": run.started.isoformat()}
     if run.window:
         row["window"] = run.window.isoformat()
-    return jsonl.dump_row(row | {"attempt": run.attempt, "why": run.why, "process": list(run.process)})
+    return _dumped(row | {"attempt": run.attempt, "why": run.why, "process": list(run.process)})
 
 
 def _last_line(run: JobRun) -> str:
@@ -186,7 +185,11 @@ def _last_line(run: JobRun) -> str:
     row: dict[str, Any] = {"run": run.number, "ended": run.ended.isoformat(), "result": run.result}
     if run.seconds is not None:
         row["seconds"] = run.seconds
-    return jsonl.dump_row(row | {"said": run.said})
+    return _dumped(row | {"said": run.said})
+
+
+def _dumped(row: dict[str, Any]) -> str:
+    return json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n"
 
 
 def _lines(run: JobRun) -> str:

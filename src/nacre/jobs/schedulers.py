@@ -19,21 +19,9 @@ from typing import Any
 from nacre.clock import duration
 from nacre.errors import BadInput, ChangedOutside, NacreError
 from nacre.i18n import say
-from nacre.jobs import installer
+from nacre.jobs import installer, schedule
 from nacre.jobs.installer import Entry, Machine, Planned, Setup, Step, command_step, must_run, run_command
-from nacre.jobs.schedule import (
-    HEARTBEAT,
-    JOB_NAMES,
-    SYNC,
-    TIDY,
-    calendar_events,
-    calendar_intervals,
-    changes_within_a_year,
-    shifted,
-    zone_difference,
-    zone_of,
-)
-from nacre.vault import disk
+from nacre.jobs.schedule import HEARTBEAT, JOB_NAMES, SYNC, TIDY, shifted, zone_difference
 
 
 @dataclass(frozen=True)
@@ -103,7 +91,9 @@ def systemd_units(setup: Setup) -> dict[str, str]:
     environment = "".join(f"Environment={_quoted(f'{name}={value}')}\n" for name, value in setup.carried().items())
     units: dict[str, str] = {}
     for job, some in setup.times().items():
-        events = "".join(f"OnCalendar={event}\n" for times in some for event in calendar_events(times, config.timezone))
+        events = "".join(
+            f"OnCalendar={event}\n" for times in some for event in schedule.calendar_events(times, config.timezone)
+        )
         units[f"nacre-{job}@{setup.mark}.service"] = head + _SERVICE.format(
             job=job, root=shown, command=exec_line(setup.command(job)), environment=environment
         )
@@ -130,21 +120,21 @@ def exec_line(command: tuple[str, ...]) -> str:
 
 def _systemd_files(
     setup: Setup, entry: Entry, wanted: Mapping[str, bytes]
-) -> tuple[tuple[str, ...], list[Step], list[Path]]:
-    """Every timer that may be there, the steps that bring the unit files to what is wanted, and files that are not ours."""
+) -> tuple[tuple[str, ...], list[Step], list[ChangedOutside]]:
+    """Every timer that may be there, the steps that bring the unit files to what is wanted, and an error for each that is not ours."""
     names = [f"nacre-{job}@{setup.mark}.{kind}" for job in JOB_NAMES for kind in ("service", "timer")]
     head = _systemd_head(setup).encode()
     folder = _systemd_folder(setup.machine)
-    steps, foreign = installer.file_steps(folder, wanted, names, entry, lambda data: data.startswith(head))
-    return tuple(name for name in names if name.endswith(".timer")), steps, foreign
+    steps, errors = installer.file_steps(folder, wanted, names, entry, lambda data: data.startswith(head))
+    return tuple(name for name in names if name.endswith(".timer")), steps, errors
 
 
 def _install_systemd(setup: Setup, entry: Entry) -> Planned:
     """Units that are missing or out of date, and the calls that make systemd know them."""
     wanted = {name: text.encode() for name, text in systemd_units(setup).items()}
-    _, files, foreign = _systemd_files(setup, entry, wanted)
-    if foreign:
-        raise installer.changed_outside(foreign[0])
+    _, files, errors = _systemd_files(setup, entry, wanted)
+    if errors:
+        raise errors[0]
     record = installer.record_of_files(wanted)
     if not files and entry.get("complete"):
         return Planned(entry=record, ready=True)
@@ -168,11 +158,11 @@ def _install_systemd(setup: Setup, entry: Entry) -> Planned:
 
 def _remove_systemd(setup: Setup, entry: Entry) -> Planned:
     """Timers switched off and their files removed; also when systemd does not answer any more."""
-    timers, files, foreign = _systemd_files(setup, entry, {})
+    timers, files, errors = _systemd_files(setup, entry, {})
     folder = _systemd_folder(setup.machine)
     links = [folder / "timers.target.wants" / name for name in timers]
     enabled = [link.name for link in links if (folder / link.name).exists() or link.is_symlink()]
-    notes = [str(installer.changed_outside(path)) for path in foreign]
+    notes = [str(error) for error in errors]
     if not files and not enabled:
         return Planned(notes=notes, ready=True)
     call = partial(command_step, setup.machine, lenient=True)
@@ -202,7 +192,10 @@ def property_lists(setup: Setup) -> dict[str, bytes]:
             "Label": label,
             "ProgramArguments": list(setup.command(job)),
             "StartCalendarInterval": [
-                interval for times in some for local in shifted(times, ahead) for interval in calendar_intervals(local)
+                interval
+                for times in some
+                for local in shifted(times, ahead)
+                for interval in schedule.calendar_intervals(local)
             ],
             "ProcessType": "Background",
             "LowPriorityIO": True,
@@ -217,7 +210,9 @@ def property_lists(setup: Setup) -> dict[str, bytes]:
     return made
 
 
-def _launchd_files(setup: Setup, entry: Entry, wanted: Mapping[str, bytes]) -> tuple[Path, list[Step], list[Path]]:
+def _launchd_files(
+    setup: Setup, entry: Entry, wanted: Mapping[str, bytes]
+) -> tuple[Path, list[Step], list[ChangedOutside]]:
     def is_ours(data: bytes) -> bool:
         try:
             return bool(plistlib.loads(data)["ProgramArguments"][-2:] == ["--workspace", setup.root])
@@ -236,9 +231,9 @@ def _unload(path: str) -> tuple[str, ...]:
 def _install_launchd(setup: Setup, entry: Entry) -> Planned:
     """Property lists that are missing or out of date, each loaded anew."""
     wanted = property_lists(setup)
-    folder, files, foreign = _launchd_files(setup, entry, wanted)
-    if foreign:
-        raise installer.changed_outside(foreign[0])
+    folder, files, errors = _launchd_files(setup, entry, wanted)
+    if errors:
+        raise errors[0]
     record = installer.record_of_files(wanted)
     if not files and entry.get("complete"):
         return Planned(entry=record, ready=True)
@@ -256,14 +251,14 @@ def _install_launchd(setup: Setup, entry: Entry) -> Planned:
 
 
 def _remove_launchd(setup: Setup, entry: Entry) -> Planned:
-    _, files, foreign = _launchd_files(setup, entry, {})
+    _, files, errors = _launchd_files(setup, entry, {})
     steps = [part for step in files for part in (command_step(setup.machine, _unload(step.path), lenient=True), step)]
-    return Planned(steps, notes=[str(installer.changed_outside(path)) for path in foreign], ready=not files)
+    return Planned(steps, notes=[str(error) for error in errors], ready=not files)
 
 
 def _zone_notes(setup: Setup) -> list[str]:
     """What is to be said where a scheduler knows no zones."""
-    changes = changes_within_a_year(setup.memory.clock)
+    changes = schedule.changes_within_a_year(setup.memory.clock)
     if not zone_difference(setup.memory.clock) and not changes:
         return []
     zone = setup.memory.config.timezone
@@ -466,9 +461,7 @@ def job_prompt(job: str, command: str, language: str) -> str:
 
 def _openclaw_agent(setup: Setup) -> str | None:
     """The agent whose workspace it is."""
-    from nacre.vault.discover import agent_workspaces
-
-    places = agent_workspaces(env=setup.machine.env, home=setup.machine.home)
+    places = setup.machine.openclaw_workspaces()
     return next((name for name, place in places.items() if os.path.realpath(place) == setup.root), None)
 
 
@@ -514,7 +507,7 @@ def _wanted_jobs(setup: Setup, present: list[dict[str, Any]]) -> list[Job]:
     """Every job that OpenClaw is to run. A name that another job has gets our mark; several times become several jobs."""
     agent = _openclaw_agent(setup)
     # The user's time zone by name, also the system's own: the Gateway may run on another machine.
-    zone = setup.memory.config.timezone or getattr(zone_of(setup.memory.clock), "key", None)
+    zone = setup.memory.config.timezone or getattr(schedule.zone_of(setup.memory.clock), "key", None)
     taken = {job.get("name") for job in present if not _is_own_job(setup, job)}
     wanted: list[Job] = []
     for name in _OPENCLAW_JOBS:
@@ -631,7 +624,7 @@ another point of this file wants attention.
 
 def _read_heartbeat(setup: Setup) -> tuple[Path, bytes | None, str]:
     path = setup.memory.workspace.root / "HEARTBEAT.md"
-    data = disk.read_bytes(path)
+    data = _read_file(path)
     try:
         return path, data, (data or b"").decode("utf-8")
     except UnicodeDecodeError as error:
@@ -641,13 +634,17 @@ def _read_heartbeat(setup: Setup) -> tuple[Path, bytes | None, str]:
         ) from error
 
 
+def _read_file(path: Path) -> bytes | None:
+    return path.read_bytes() if path.is_file() else None
+
+
 def _heartbeat_step(setup: Setup, path: Path, before: bytes | None, after: bytes | None) -> Step:
     """The change of the file as an operation of the vault, so that it can be undone like any other."""
 
     def put(data: bytes | None) -> None:
-        setup.memory.replace_file(path, data, read=disk.read_bytes(path), command="jobs")
+        setup.memory.replace_file(path, data, read=_read_file(path), command="jobs")
 
-    return installer.edit_step("HEARTBEAT.md", partial(disk.read_bytes, path), put, before, after)
+    return installer.edit_step("HEARTBEAT.md", partial(_read_file, path), put, before, after)
 
 
 def _install_heartbeat(setup: Setup, entry: Entry) -> Planned:

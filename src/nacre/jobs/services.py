@@ -6,21 +6,10 @@ import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from nacre.config.loading import user_config_folder
 from nacre.errors import BadInput, NacreError
-from nacre.jobs.installer import (
-    HEARTBEAT_BLOCK,
-    Entry,
-    Planned,
-    Setup,
-    Step,
-    installed_kinds,
-    read_installed,
-    record_installed,
-    record_under_way,
-)
+from nacre.jobs import installer
+from nacre.jobs.installer import HEARTBEAT_BLOCK, Entry, Planned, Setup, Step
 from nacre.jobs.schedulers import HEARTBEAT_FILE, SCHEDULERS, Scheduler
-from nacre.vault.lock import hold
 
 AUTO = "auto"
 
@@ -59,7 +48,7 @@ class ServicePlan:
 def choose_scheduler(setup: Setup, wanted: str = AUTO) -> str | None:
     """The scheduler to use: the one asked for, the one in use already, or the first that this machine has."""
     if wanted == AUTO:
-        in_use = [kind for kind in installed_kinds(setup.memory.workspace) if kind in SCHEDULERS]
+        in_use = [kind for kind in installer.installed_kinds(setup.memory.workspace) if kind in SCHEDULERS]
         return next((kind for kind in (*in_use, *SCHEDULERS) if SCHEDULERS[kind].is_here(setup)), None)
     if SCHEDULERS[wanted].is_here(setup):
         return wanted
@@ -82,7 +71,7 @@ def choose_scheduler(setup: Setup, wanted: str = AUTO) -> str | None:
 def plan_install(setup: Setup, wanted: str = AUTO, *, with_heartbeat: bool = False) -> ServicePlan:
     """What has to be done so that the jobs run; what another scheduler was told earlier is taken back."""
     setup.check()
-    record = read_installed(setup.memory.workspace)
+    record = installer.read_installed(setup.memory.workspace)
     kind = choose_scheduler(setup, wanted)
     parts = {kind: SCHEDULERS[kind]} if kind else {}
     if with_heartbeat:
@@ -95,7 +84,7 @@ def plan_install(setup: Setup, wanted: str = AUTO, *, with_heartbeat: bool = Fal
 
 def plan_remove(setup: Setup) -> ServicePlan:
     """Everything that we wrote to make the jobs run, also where the record of it was lost."""
-    record = read_installed(setup.memory.workspace)
+    record = installer.read_installed(setup.memory.workspace)
     return ServicePlan(setup, None, *_removals(setup, record, {**SCHEDULERS, HEARTBEAT_BLOCK: HEARTBEAT_FILE}))
 
 
@@ -119,7 +108,7 @@ def apply_plan(plan: ServicePlan) -> None:
     """Carry it out, one part after the other. What could not be installed is taken back and ends it; what could not be removed stays
     in the record, and is raised when the rest was done."""
     errors = list(plan.errors)
-    with hold(user_config_folder() / "service.lock"):
+    with installer.machine_lock("service"):
         for change in plan.changes:
             if not change.removes:
                 if not change.planned.ready:
@@ -127,7 +116,7 @@ def apply_plan(plan: ServicePlan) -> None:
                 continue
             try:
                 apply_steps(change.planned.steps)
-                record_installed(plan.setup.memory.workspace, change.name, None)
+                installer.record_installed(plan.setup.memory.workspace, change.name, None)
             except NacreError as error:
                 errors.append(error)
     if errors:
@@ -136,18 +125,18 @@ def apply_plan(plan: ServicePlan) -> None:
 
 def _install(setup: Setup, change: Change) -> None:
     workspace, name, entry = setup.memory.workspace, change.name, change.planned.entry
-    before = read_installed(workspace).get(name)
+    before = installer.read_installed(workspace).get(name)
     # Written down first: whenever this is cut short, what may have been written is known.
-    record_installed(workspace, name, {**record_under_way(before or {}, entry), "complete": False})
+    installer.record_installed(workspace, name, {**installer.record_under_way(before or {}, entry), "complete": False})
     try:
         apply_steps(change.planned.steps)
     except BaseException:
         with contextlib.suppress(NacreError, OSError):
             part = {**SCHEDULERS, HEARTBEAT_BLOCK: HEARTBEAT_FILE}[name]
             if before is not None or part.remove(setup, entry).ready:
-                record_installed(workspace, name, before)
+                installer.record_installed(workspace, name, before)
         raise
-    record_installed(workspace, name, {**entry, "complete": True})
+    installer.record_installed(workspace, name, {**entry, "complete": True})
 
 
 def apply_steps(steps: Sequence[Step]) -> None:
