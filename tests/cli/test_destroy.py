@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.jobs.service.standins import World, world
+from tests.jobs.standins import World, world
 
 from nacre.clock import Clock
 

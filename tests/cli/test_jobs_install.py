@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.jobs.service.standins import World, world
+from tests.jobs.standins import World, world
 
 from nacre.clock import Clock
 

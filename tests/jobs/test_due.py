@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
-from tests.jobs.desks import NOW
+from tests.jobs.runners import NOW
 
 from nacre.config.settings import JobsSettings
 from nacre.jobs.due import PlannedRun, Rules, due, next_time, requested_run, retry_wait, rules

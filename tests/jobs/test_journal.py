@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
-from tests.jobs.desks import NOW
+from tests.jobs.runners import NOW
 
 from nacre.errors import PathEscape
 from nacre.jobs import journal

@@ -15,8 +15,8 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as some
-from tests.jobs.desks import Killed, desk_at
 from tests.jobs.model import MONTHS, Times, daily, model, month_of, repeated
+from tests.jobs.runners import Killed, runner_at
 
 from nacre.clock import Clock
 from nacre.config.settings import Config, JobsSettings, SyncSettings, TidySettings
@@ -89,9 +89,9 @@ class Machine:
             tidy=TidySettings(time=given.tidy),
         )
 
-    def desk(self) -> Runner:
+    def runner(self) -> Runner:
         works = {name: self.work(name) for name in self.times}
-        return desk_at(self.root, self.now, works, zone=ZoneInfo(self.month.zone), config=self.config)
+        return runner_at(self.root, self.now, works, zone=ZoneInfo(self.month.zone), config=self.config)
 
     def work(self, name: str) -> Work:
         def does(_dry_run: bool) -> Outcome:
@@ -115,7 +115,7 @@ class Machine:
     def start_a_second_runner(self) -> None:
         def intrude() -> None:
             try:
-                self.intruders["ran"] += len(run_due(self.desk()))
+                self.intruders["ran"] += len(run_due(self.runner()))
             except Locked:
                 self.intruders["left"] += 1
 
@@ -128,20 +128,20 @@ class Machine:
         self.woke = self.now
         while self.now < self.end:
             try:
-                run_due(self.desk())
-                assert run_due(self.desk()) == ()  # there is nothing left to do at this moment
+                run_due(self.runner())
+                assert run_due(self.runner()) == ()  # there is nothing left to do at this moment
                 self.go_on(self.next_moment())
             except Killed:
-                lock_file(self.desk().context.workspace).write_text(f"{DEAD}\n")  # as the dead leave it
+                lock_file(self.runner().context.workspace).write_text(f"{DEAD}\n")  # as the dead leave it
                 self.go_on(self.now + SECOND)
         self.awake.append((self.woke, self.now))
 
     def next_moment(self) -> dt.datetime:
-        desk = self.desk()
-        known = journal.read_journal(desk.context.workspace)
+        runner = self.runner()
+        known = journal.read_journal(runner.context.workspace)
         coming = []
-        for job in desk.jobs:
-            at = next_time(job, self.now, known, desk.rules)
+        for job in runner.jobs:
+            at = next_time(job, self.now, known, runner.rules)
             if job.name in self.times:
                 assert at
                 assert self.now < at <= self.now + self.longest_gap(job.name)
@@ -187,7 +187,7 @@ def test_every_time_of_a_month_is_run_for_once_and_nothing_twice(zone: str, firs
     with tempfile.TemporaryDirectory(dir=place, prefix="nacre-test-") as folder:
         machine = Machine(month._replace(zone=zone, first=first), Path(folder))
         machine.live()
-        runs = journal.read_journal(machine.desk().context.workspace).runs
+        runs = journal.read_journal(machine.runner().context.workspace).runs
         assert not machine.intruders["ran"]
         assert [
             (one.job, one.started) for one in runs
@@ -198,7 +198,7 @@ def test_every_time_of_a_month_is_run_for_once_and_nothing_twice(zone: str, firs
 
 def check(machine: Machine, name: str, runs: list[JobRun]) -> None:
     windows = machine.model(name)
-    shift = machine.desk().rules.shift(name)
+    shift = machine.runner().rules.shift(name)
     by_window: dict[dt.datetime, list[JobRun]] = defaultdict(list)
     for one in runs:
         assert one.window in windows
@@ -229,7 +229,7 @@ def test_jobs_that_always_fail_are_tried_so_often_for_each_time_and_no_more(tmp_
     )
     machine = Machine(month, tmp_path)
     machine.live()
-    runs = journal.read_journal(machine.desk().context.workspace).runs
+    runs = journal.read_journal(machine.runner().context.workspace).runs
     for name in machine.times:
         mine = [one for one in runs if one.job == name]
         check(machine, name, mine)
@@ -240,11 +240,11 @@ def test_jobs_that_always_fail_are_tried_so_often_for_each_time_and_no_more(tmp_
 
 def test_a_clock_set_by_hand_back_and_forth_runs_for_no_time_twice(tmp_path: Path) -> None:
     config = Config(jobs=JobsSettings(heartbeat="off", jitter="0s"))
-    desk = desk_at(tmp_path, dt.datetime(2026, 2, 1, 12, tzinfo=dt.UTC), config=config)
-    start = desk.context.clock.now()
+    runner = runner_at(tmp_path, dt.datetime(2026, 2, 1, 12, tzinfo=dt.UTC), config=config)
+    start = runner.context.clock.now()
     seen: list[tuple[str, dt.datetime | None]] = []
     for hours in (0, 2, 4, 1, 3, 30, -40, -38, 5, 31, 200, 32, 201):
-        now = replace(desk, context=replace(desk.context, clock=Clock(dt.UTC, start + hours * HOUR)))
+        now = replace(runner, context=replace(runner.context, clock=Clock(dt.UTC, start + hours * HOUR)))
         seen += [(one.run.job, one.run.window) for one in run_due(now)]
     assert len(seen) == len(set(seen))
 
@@ -252,17 +252,19 @@ def test_a_clock_set_by_hand_back_and_forth_runs_for_no_time_twice(tmp_path: Pat
 @pytest.mark.parametrize("lag", [0, 3])
 def test_timers_beside_a_daemon_run_for_every_time_once_between_them(tmp_path: Path, lag: int) -> None:
     """Whoever comes first: a timer so many minutes after the time, or the daemon at its next look."""
-    desk = desk_at(tmp_path, dt.datetime(2026, 2, 1, 2, tzinfo=dt.UTC), config=Config(jobs=JobsSettings(jitter="2min")))
-    start, minutes = desk.context.clock.now(), 13 * 60
+    runner = runner_at(
+        tmp_path, dt.datetime(2026, 2, 1, 2, tzinfo=dt.UTC), config=Config(jobs=JobsSettings(jitter="2min"))
+    )
+    start, minutes = runner.context.clock.now(), 13 * 60
     for minute in range(minutes):
-        now = replace(desk, context=replace(desk.context, clock=Clock(dt.UTC, start + minute * MINUTE)))
+        now = replace(runner, context=replace(runner.context, clock=Clock(dt.UTC, start + minute * MINUTE)))
         for job in now.jobs:
             if latest(job, now.context.clock.now() - lag * MINUTE) == now.context.clock.now() - lag * MINUTE:
                 run_due(now, job.name)
         if minute % 2:
             run_due(now)
-    runs = journal.read_journal(desk.context.workspace).runs
-    for job in desk.jobs:
+    runs = journal.read_journal(runner.context.workspace).runs
+    for job in runner.jobs:
         windows = [one.window for one in runs if one.job == job.name]
         wanted = itertools.takewhile(lambda at: at < start + (minutes - 5) * MINUTE, schedule.windows(job, start))
         assert set(wanted) <= set(windows)

@@ -13,7 +13,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from tests.jobs.desks import NOW, Killed, desk_at, later, nothing
+from tests.jobs.runners import NOW, Killed, later, nothing, runner_at
 from tests.vault.conftest import run_in_child
 
 from nacre.clock import Clock
@@ -34,71 +34,71 @@ def fails(_dry_run: bool) -> Outcome:
 
 
 def test_what_is_due_runs_in_order_and_once(tmp_path: Path) -> None:
-    desk = desk_at(tmp_path)
-    assert [one.run.job for one in run_due(desk)] == list(JOB_NAMES)
-    before = journal.journal_path(desk.context.workspace).read_bytes()
-    assert run_due(desk) == ()
-    assert journal.journal_path(desk.context.workspace).read_bytes() == before
+    runner = runner_at(tmp_path)
+    assert [one.run.job for one in run_due(runner)] == list(JOB_NAMES)
+    before = journal.journal_path(runner.context.workspace).read_bytes()
+    assert run_due(runner) == ()
+    assert journal.journal_path(runner.context.workspace).read_bytes() == before
 
 
 def test_a_failure_is_told_and_the_other_jobs_run(tmp_path: Path) -> None:
-    desk = desk_at(tmp_path, works={"memory-tidy": fails})
-    found = {one.run.job: one for one in run_due(desk)}
+    runner = runner_at(tmp_path, works={"memory-tidy": fails})
+    found = {one.run.job: one for one in run_due(runner)}
     assert found["memory-tidy"].outcome == Outcome("failed", "The disk is full.")
     assert isinstance(found["memory-tidy"].error, CannotWrite)
-    assert [one.result for one in journal.read_journal(desk.context.workspace).runs] == [
+    assert [one.result for one in journal.read_journal(runner.context.workspace).runs] == [
         "nothing",
         "failed",
         "nothing",
         "nothing",
     ]
-    assert [(one.job, one.why) for one in due_now(later(desk, minutes=2))] == [("memory-tidy", "retry")]
+    assert [(one.job, one.why) for one in due_now(later(runner, minutes=2))] == [("memory-tidy", "retry")]
 
 
 def test_an_error_that_we_do_not_know_is_named_without_its_words(tmp_path: Path) -> None:
     def breaks(_dry_run: bool) -> Outcome:
         raise KeyError("what the user said")
 
-    (report,) = run_due(desk_at(tmp_path, works={"memory-sync": breaks}, config=QUIET))
+    (report,) = run_due(runner_at(tmp_path, works={"memory-sync": breaks}, config=QUIET))
     assert report.outcome.said == "An unexpected error: KeyError."
-    assert "what the user said" not in journal.journal_path(desk_at(tmp_path).context.workspace).read_text()
+    assert "what the user said" not in journal.journal_path(runner_at(tmp_path).context.workspace).read_text()
 
 
 def test_what_was_partly_done_is_no_failure(tmp_path: Path) -> None:
     def some(_dry_run: bool) -> Outcome:
         raise PartlyDone("One of two was done.")
 
-    desk = desk_at(tmp_path, works={"memory-sync": some}, config=QUIET)
-    (report,) = run_due(desk)
+    runner = runner_at(tmp_path, works={"memory-sync": some}, config=QUIET)
+    (report,) = run_due(runner)
     assert (report.outcome.result, report.error) == ("partly", None)
-    assert due_now(later(desk, hours=1)) == []
+    assert due_now(later(runner, hours=1)) == []
 
 
 def test_an_interrupted_run_is_written_down_and_the_interruption_goes_on(tmp_path: Path) -> None:
     def interrupted(_dry_run: bool) -> Outcome:
         raise KeyboardInterrupt
 
-    desk = desk_at(tmp_path, works={"memory-sync": interrupted}, config=QUIET)
+    runner = runner_at(tmp_path, works={"memory-sync": interrupted}, config=QUIET)
     with pytest.raises(KeyboardInterrupt):
-        run_due(desk)
-    (ran,) = journal.read_journal(desk.context.workspace).runs
+        run_due(runner)
+    (ran,) = journal.read_journal(runner.context.workspace).runs
     assert (ran.result, ran.said) == ("failed", "It was interrupted.")
 
 
 def test_a_run_by_name_stands_for_the_time_so_that_nothing_runs_for_it_again(tmp_path: Path) -> None:
-    desk = desk_at(tmp_path, config=QUIET)
-    assert run_named(desk, "memory-sync").run.window == NOW.replace(minute=0)
-    assert due_now(desk) == []
-    assert run_named(desk, "memory-sync").run.window is None
+    runner = runner_at(tmp_path, config=QUIET)
+    assert run_named(runner, "memory-sync").run.window == NOW.replace(minute=0)
+    assert due_now(runner) == []
+    assert run_named(runner, "memory-sync").run.window is None
 
 
 def test_a_job_that_is_switched_off_still_runs_by_name(tmp_path: Path) -> None:
-    assert run_named(desk_at(tmp_path, config=QUIET), "organise").outcome.result == "nothing"
+    assert run_named(runner_at(tmp_path, config=QUIET), "organise").outcome.result == "nothing"
 
 
 def test_a_job_that_does_not_exist_is_told_with_those_that_do(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="memory-sync, memory-tidy, organise, heartbeat"):
-        run_named(desk_at(tmp_path), "tidy")
+        run_named(runner_at(tmp_path), "tidy")
 
 
 def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
@@ -108,8 +108,8 @@ def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
         seen.append(dry_run)
         return Outcome("done", "Changes: 1.")
 
-    desk = desk_at(tmp_path, works={"organise": shows})
-    assert run_named(desk, "organise", dry_run=True).dry_run
+    runner = runner_at(tmp_path, works={"organise": shows})
+    assert run_named(runner, "organise", dry_run=True).dry_run
     assert seen == [True]
     assert list((tmp_path / ".nacre").iterdir()) == []
 
@@ -121,7 +121,7 @@ def test_a_second_runner_says_so_and_leaves(tmp_path: Path) -> None:
         def intrude() -> None:
             for name in ("memory-sync", "organise"):
                 try:
-                    run_named(desk, name)
+                    run_named(runner, name)
                 except Locked as trouble:
                     met.append(str(trouble))
 
@@ -130,8 +130,8 @@ def test_a_second_runner_says_so_and_leaves(tmp_path: Path) -> None:
         other.join()
         return nothing(False)
 
-    desk = desk_at(tmp_path, works={"memory-sync": busy}, config=QUIET)
-    run_due(desk)
+    runner = runner_at(tmp_path, works={"memory-sync": busy}, config=QUIET)
+    run_due(runner)
     assert len(met) == 2
     assert f"running already (process {os.getpid()})" in met[0]
 
@@ -140,12 +140,12 @@ HOLDER = """
 import sys, time
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
-from tests.jobs.desks import desk_at
+from tests.jobs.runners import runner_at
 from nacre.jobs.run import run_named
 def waits(dry_run):
     print("at work", flush=True)
     time.sleep(600)
-run_named(desk_at(Path(sys.argv[1]), works={"memory-sync": waits}), "memory-sync")
+run_named(runner_at(Path(sys.argv[1]), works={"memory-sync": waits}), "memory-sync")
 """
 
 
@@ -155,17 +155,17 @@ def test_a_runner_of_another_process_is_waited_for_by_nobody_and_its_death_is_no
     assert holder.stdout
     try:
         assert holder.stdout.readline() == "at work\n"
-        desk = desk_at(tmp_path, config=QUIET)
+        runner = runner_at(tmp_path, config=QUIET)
         with pytest.raises(Locked, match=str(holder.pid)):
-            run_named(desk, "memory-sync")
+            run_named(runner, "memory-sync")
     finally:
         holder.send_signal(signal.SIGKILL)
         holder.wait()
         holder.stdout.close()
-    assert lock_file(desk.context.workspace).read_text() == f"{holder.pid}\n"  # as the dead left it
-    (report,) = run_due(later(desk, minutes=1))
+    assert lock_file(runner.context.workspace).read_text() == f"{holder.pid}\n"  # as the dead left it
+    (report,) = run_due(later(runner, minutes=1))
     assert (report.run.attempt, report.run.why) == (2, "retry")
-    first, second = journal.read_journal(desk.context.workspace).runs
+    first, second = journal.read_journal(runner.context.workspace).runs
     assert (first.result, first.said) == ("failed", "It broke off before its end.")
     assert second.result == "nothing"
 
@@ -185,23 +185,23 @@ def test_killed_at_any_write_the_next_runner_goes_on(tmp_path: Path, kill_at: in
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(journal, "_append", append)
-            run_due(desk_at(tmp_path))
+            run_due(runner_at(tmp_path))
 
     assert run_in_child(dies) == -signal.SIGKILL
-    desk = later(desk_at(tmp_path), minutes=2)
-    run_due(desk)
-    runs = journal.read_journal(desk.context.workspace).runs
-    assert journal.read_journal(desk.context.workspace).unfinished() == []
+    runner = later(runner_at(tmp_path), minutes=2)
+    run_due(runner)
+    runs = journal.read_journal(runner.context.workspace).runs
+    assert journal.read_journal(runner.context.workspace).unfinished() == []
     assert {one.job for one in runs if one.went_through} == set(JOB_NAMES)
     good = [(one.job, one.window) for one in runs if one.went_through]
     assert len(good) == len(set(good))
-    assert run_due(desk) == ()
+    assert run_due(runner) == ()
 
 
 def test_a_state_tells_what_ran_what_comes_and_since_when_a_job_fails(tmp_path: Path) -> None:
     Memory.init(tmp_path / "ws", now="2026-02-10T14:30+00:00")
     root = tmp_path / "ws"
-    run_due(desk_at(root, works={"memory-tidy": fails}))
+    run_due(runner_at(root, works={"memory-tidy": fails}))
     with Memory.open(root, now="2026-02-10T14:30:30+00:00") as memory:
         found = {one.name: one for one in job_states(memory)}
     sync, tidy = found["memory-sync"], found["memory-tidy"]
@@ -222,7 +222,7 @@ def test_a_run_that_broke_off_is_seen_in_the_state_before_anybody_runs_again(tmp
     root = tmp_path / "ws"
     Memory.init(root, now="2026-02-10T14:30+00:00")
     with pytest.raises(Killed):
-        run_named(desk_at(root, works={"organise": dies}), "organise")
+        run_named(runner_at(root, works={"organise": dies}), "organise")
     with Memory.open(root, now="2026-02-10T14:31+00:00") as memory:
         assert {one.name: one.running for one in job_states(memory)}["organise"]  # this very process made it, and lives
         path = journal.journal_path(memory.workspace)
@@ -262,7 +262,7 @@ def test_the_heartbeat_expires_caches_and_tells_who_fails(tmp_path: Path, monkey
         path.write_text("{}")
     os.utime(old, (1, 1))
     with Memory.init(tmp_path / "ws") as memory:
-        run_due(desk_at(tmp_path / "ws", works={"organise": fails}))
+        run_due(runner_at(tmp_path / "ws", works={"organise": fails}))
         shown = run_heartbeat(memory, True)
         assert old.exists()
         assert run_heartbeat(memory, False) == shown
@@ -275,10 +275,10 @@ def test_a_workspace_that_goes_away_meanwhile_is_not_made_again(tmp_path: Path) 
         shutil.rmtree(tmp_path / "ws")
         return nothing(False)
 
-    desk = desk_at(tmp_path / "ws", works={"memory-sync": destroys}, config=QUIET)
-    run_due(desk)
+    runner = runner_at(tmp_path / "ws", works={"memory-sync": destroys}, config=QUIET)
+    run_due(runner)
     with pytest.raises(NoWorkspace):
-        run_due(desk)
+        run_due(runner)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -102,8 +102,8 @@ def save_connections(folder: Path, connections: Mapping[str, Connection]) -> Non
     path, backups = folder / RECORD_NAME, folder / "backups"
     if connections:
         rows = {
-            name: {key: value for key, value in asdict(one).items() if key != "agent"}
-            for name, one in connections.items()
+            name: {key: value for key, value in asdict(connection).items() if key != "agent"}
+            for name, connection in connections.items()
         }
         data = json.dumps({"version": 1, "connections": rows}, ensure_ascii=False, indent=1) + "\n"
         disk.write(path, data.encode("utf-8", "surrogateescape"))
@@ -185,9 +185,9 @@ def plan_connect(agent: Agent, machine: Machine, call: Call, options: ConnectOpt
     """What has to be written so that the agent uses this memory; nothing where all of it stands already."""
     connection = load_connections(folder).get(agent.name)
     if connection:
-        done = [done for file in connection.files for done in file.done]
-        had_rules = any(one.kind == "rules" for one in done)
-        paths = frozenset(one.path for one in done)
+        done = [edit for file in connection.files for edit in file.done]
+        had_rules = any(edit.kind == "rules" for edit in done)
+        paths = frozenset(edit.path for edit in done)
         options = replace(options, rules=options.rules or had_rules, connected=paths)
     wanted = agent.wanted(machine, call, options)
     command = wanted.register if not (connection and connection.registered) else ()

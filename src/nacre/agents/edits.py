@@ -102,15 +102,15 @@ def apply_edits(text: str, form: str, edits: Sequence[Edit]) -> tuple[str, list[
     for edit in edits:
         if isinstance(edit, RulesBlock):
             after = with_rules(text.encode(), edit.language).decode()
-            one: Done | None = Done("rules", added=after.removeprefix(text) if after.startswith(text) else "")
+            change: Done | None = Done("rules", added=after.removeprefix(text) if after.startswith(text) else "")
         elif form == TOML:
             assert isinstance(edit, Put)
-            after, one = _put_toml(text, edit)
+            after, change = _put_toml(text, edit)
         else:
             text = new_json(text) if parse(text) is None else text
-            after, one = _put_json(text, edit) if isinstance(edit, Put) else _add_json(text, edit)
+            after, change = _put_json(text, edit) if isinstance(edit, Put) else _add_json(text, edit)
         text = after
-        done += [one] if one else []
+        done += [change] if change else []
     return text, done
 
 
@@ -118,19 +118,19 @@ def take_back_edits(text: str, form: str, done: Sequence[Done]) -> tuple[str, li
     """The text without what was done, and the names of what somebody has changed since, which stays."""
     left: list[str] = []
     # What was only put so that the rest may stand goes last, and only when nothing else is there.
-    defaults = [one for one in done if one.kind == "default"]
-    for one in (*(one for one in reversed(done) if one.kind != "default"), *defaults):
+    defaults = [change for change in done if change.kind == "default"]
+    for change in (*(change for change in reversed(done) if change.kind != "default"), *defaults):
         try:
-            if one.kind == "rules":
-                after: str | None = _without_rules(text, one)
+            if change.kind == "rules":
+                after: str | None = _without_rules(text, change)
             elif form == TOML:
-                after = _take_back_toml(text, one)
+                after = _take_back_toml(text, change)
             else:
-                after = _take_back_add(text, one) if one.kind == "add" else _take_back_put(text, one)
+                after = _take_back_add(text, change) if change.kind == "add" else _take_back_put(text, change)
         except CannotEditToml:
             after = None
         if after is None:
-            left.append(".".join(one.path))
+            left.append(".".join(change.path))
         else:
             text = after
     return text, left
@@ -138,20 +138,20 @@ def take_back_edits(text: str, form: str, done: Sequence[Done]) -> tuple[str, li
 
 def recognise_edits(text: str, form: str, edits: Sequence[Edit]) -> list[Done]:
     """What of ours stands in a text, whoever wrote it, as if it had been carried out there; what held it is not taken for ours."""
-    found: list[Done] = []
+    changes: list[Done] = []
     values = load(text, form) if form != MARKDOWN else None
     for edit in edits:
         if isinstance(edit, RulesBlock):
-            found += [Done("rules")] if _without_rules(text, Done("rules")) != text else []
+            changes += [Done("rules")] if _without_rules(text, Done("rules")) != text else []
             continue
         now = value_at(values, edit.path)
         if isinstance(edit, Add):
             items = now if isinstance(now, list) else []
             ours = [item for item in items if _is_own_item(item, edit)]
-            found += [Done("add", edit.path, item, depth=len(edit.path)) for item in ours]
+            changes += [Done("add", edit.path, item, depth=len(edit.path)) for item in ours]
         elif not edit.default and (now == edit.value or any("nacre" in command for command in _commands_in(now))):
-            found.append(Done("put", edit.path, now, depth=len(edit.path) - 1))
-    return found
+            changes.append(Done("put", edit.path, now, depth=len(edit.path) - 1))
+    return changes
 
 
 def is_empty_file(text: str, form: str) -> bool:
@@ -185,8 +185,8 @@ def _server_with_scope(now: Any, edit: Put) -> Any:
     if any(key in now for key in _ADDRESS_KEYS):
         raise by_hand
     words: list[str] = []
-    for given in (now.get("command"), now.get("args")):
-        words += map(str, given) if isinstance(given, list) else [given] if isinstance(given, str) else []
+    for part in (now.get("command"), now.get("args")):
+        words += map(str, part) if isinstance(part, list) else [part] if isinstance(part, str) else []
     if not words:
         return wanted
     scope: str | None = None
@@ -231,7 +231,9 @@ def _holds(now: Any, wanted: Any) -> bool:
 def _is_own_item(item: Any, edit: Add) -> bool:
     """Whether an item is the very value, or one whose every command carries our mark."""
     commands = list(_commands_in(item))
-    return bool(item == edit.value or (edit.mark and commands and all(_marked(one, edit.mark) for one in commands)))
+    return bool(
+        item == edit.value or (edit.mark and commands and all(_marked(command, edit.mark) for command in commands))
+    )
 
 
 def _marked(command: str, mark: tuple[str, ...]) -> bool:
@@ -317,7 +319,7 @@ def _take_back_add(text: str, done: Done) -> str | None:
         return text
     part = next((part for part in reversed(array.parts) if part.node.value == done.value), None)
     if part is None:
-        commands = [command for one in array.parts for command in _commands_in(one.node.value)]
+        commands = [command for item in array.parts for command in _commands_in(item.node.value)]
         return None if done.mark and any(_marked(command, done.mark) for command in commands) else text
     if done.previous is not None:
         return text[: part.node.start] + done.previous + text[part.node.end :]

@@ -51,10 +51,10 @@ def installed_workspaces(memory: Memory | None, machine: Machine) -> list[Instal
     workspaces = []
     for root in filter(lambda root: is_workspace(Path(root)), roots):
         try:
-            one = Memory.open(root)
-            jobs = plan_remove(Setup(one, machine))
-            daemon = daemon_process(one.workspace) if hasattr(os, "getuid") else None
-            workspaces.append(InstalledWorkspace(one, jobs, daemon, plan_rules(one.workspace, "en", out=True)))
+            opened = Memory.open(root)
+            jobs = plan_remove(Setup(opened, machine))
+            daemon = daemon_process(opened.workspace) if hasattr(os, "getuid") else None
+            workspaces.append(InstalledWorkspace(opened, jobs, daemon, plan_rules(opened.workspace, "en", out=True)))
         except NacreError:  # a workspace that cannot even be opened has nothing of ours running
             continue
     return workspaces

@@ -231,7 +231,7 @@ class _Hook:
         if told is not None:
             self._print(told.get("answer"))
             return
-        from nacre.hooks.answering import answer
+        from nacre.hooks.events import answer
 
         with self._open_memory() as self.memory:
             if event.get("prompt"):

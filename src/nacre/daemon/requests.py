@@ -201,7 +201,7 @@ class RequestHandler:
             here = here if isinstance(here, str) else None
             return {"result": call(memory, str(message.get("name")), _table(message.get("arguments")), here=here)}
         if kind == "hook":
-            from nacre.hooks.answering import answer
+            from nacre.hooks.events import answer
 
             use_language_here(message.get("language"))  # that of the session, where its environment names one
             try:

@@ -15,7 +15,6 @@ from collections.abc import Container, Sequence
 from typing import TYPE_CHECKING, Any
 
 from nacre.clock import Clock
-from nacre.context.gather import SessionProject, Superseded, hits_for, pieces_of, place_of
 from nacre.context.pack import (
     PackedPart,
     PieceLine,
@@ -34,6 +33,7 @@ from nacre.vault import injected
 from nacre.vault.injected import Delivered, load_delivered, save_delivered
 
 if TYPE_CHECKING:
+    from nacre.context.gather import Superseded
     from nacre.memory import Memory
     from nacre.model.hit import Hit
     from nacre.vault.ledger import Closed
@@ -43,10 +43,6 @@ Given = tuple[str, dict[str, Any]]  # the text, and what is to be noted of it
 
 def answer(memory: Memory, agent: str, event: dict[str, Any]) -> dict[str, Any] | None:
     """What the agent is to read on its hook's stdout, as that agent wants it; None where there is nothing to say."""
-    if agent == "openclaw":
-        from nacre.hooks import openclaw
-
-        return openclaw.answer(memory, event)
     fired = read(event)
     settings = memory.config.hooks
     if fired is None or fired.sub_agent or not settings.enabled:
@@ -61,14 +57,14 @@ def answer(memory: Memory, agent: str, event: dict[str, Any]) -> dict[str, Any] 
     if claim is None:
         return None
     try:
-        given = session_context(memory, fired) if fired.kind == START else prompt_context(memory, fired)
+        context = session_context(memory, fired) if fired.kind == START else prompt_context(memory, fired)
     except BaseException:
         with contextlib.suppress(OSError):  # whoever else was fired, or asks again without the daemon, may answer
             os.unlink(claim)
         raise
-    if given is None:
+    if context is None:
         return None
-    text, about = given
+    text, about = context
     note(memory, agent, fired, text, about)
     if not text:
         return None
@@ -270,18 +266,20 @@ def prompt_context(memory: Memory, fired: Fired, *, without: Container[str] = ()
     prompt = _CODE.sub(" ", fired.prompt).strip()
     if not is_telling(prompt):
         return _nothing("it says too little to look for", "内容太少，无从查找")
+    from nacre.context.gather import SessionProject, hits_for, pieces_of, place_of
+
     place = place_of(memory, None, fired.here or None) if memory.scope.group is None else SessionProject()
     mode = _mode(memory)
     try:
-        found = hits_for(memory, prompt, place, mode, most=MAX_PASSAGES)
+        hits = hits_for(memory, prompt, place, mode, most=MAX_PASSAGES)
     except BadInput:
         return _nothing("no word in it can be looked for", "其中没有可查找的词")
     except _TooMuch:
         return _nothing("changed files are still being read", "有改动的文件仍在读取")
-    if not found:
+    if not hits:
         return _nothing("nothing found", "没有找到相关内容")
-    best, floor = found[0].score, memory.config.hooks.prompt_score
-    fitting = [hit for hit in found if hit.score >= _FROM_BEST * best and _fits(hit, floor)]
+    best, floor = hits[0].score, memory.config.hooks.prompt_score
+    fitting = [hit for hit in hits if hit.score >= _FROM_BEST * best and _fits(hit, floor)]
     if not fitting and best >= floor:
         return _nothing("what was found shares words with it, and no meaning", "找到的内容只是用词相同，意思无关")
     if not fitting:

@@ -11,6 +11,8 @@ TYPE_CHECKING = False  # as in typing, without its cost
 if TYPE_CHECKING:
     from typing import Any
 
+    from nacre.memory import Memory
+
 START, PROMPT, COMPACT, STOP, END = "start", "prompt", "compact", "stop", "end"
 AGENTS = ("claude-code", "codex", "cursor", "openclaw")
 SILENCE = "NACRE_HOOK"  # set in the environment of whatever Nacre starts: a hook fired from there says nothing
@@ -66,6 +68,17 @@ def read(event: dict[str, Any], named: str = "") -> Fired | None:
         if name:
             return None
     return None
+
+
+def answer(memory: Memory, agent: str, event: dict[str, Any]) -> dict[str, Any] | None:
+    """What the agent is to read on its hook's stdout, as that agent wants it; None where there is nothing to say."""
+    if agent == "openclaw":
+        from nacre.hooks import openclaw
+
+        return openclaw.answer(memory, event)
+    from nacre.hooks import answering
+
+    return answering.answer(memory, agent, event)
 
 
 def speaker(agent: str | None) -> str:

@@ -132,8 +132,8 @@ class Setup:
 
     def times(self) -> dict[str, tuple[schedule.Times, ...]]:
         """The times of every job that has any."""
-        found = {job: schedule.expressions(self.memory.config, job) for job in schedule.JOB_NAMES}
-        return {job: tuple(map(schedule.parse_cron, some)) for job, some in found.items() if some}
+        expressions = {job: schedule.expressions(self.memory.config, job) for job in schedule.JOB_NAMES}
+        return {job: tuple(map(schedule.parse_cron, crons)) for job, crons in expressions.items() if crons}
 
     def command(self, job: str) -> tuple[str, ...]:
         """The command that runs a job unless its time was run for, by the daemon or by hand; the heartbeat runs whatever is due: what
@@ -151,10 +151,10 @@ class Setup:
         """The variables that the job needs to find what the user's shell finds."""
         from nacre.guard.secrets import refuse_secrets
 
-        found = {name: value for name in CARRIED if (value := self.machine.env.get(name))}
-        for value in found.values():
+        values = {name: value for name in CARRIED if (value := self.machine.env.get(name))}
+        for value in values.values():
             refuse_secrets(value)
-        return found
+        return values
 
     def check(self) -> None:
         """Refuse control characters in a path or a value: no scheduler can be told them safely."""

@@ -85,8 +85,8 @@ def run_heartbeat(memory: Memory, dry_run: bool) -> Outcome:
     it says which jobs fail and what stops the organising of the layers."""
     expired = memory.expire_caches(dry_run=dry_run)
     report = memory.workspace.root / "promote_report.md"
-    known = report.read_text("utf-8", errors="replace") if report.is_file() else ""
-    nominated = sum(f"\n## {path}\n" not in known for path in memory.nominees())
+    reported = report.read_text("utf-8", errors="replace") if report.is_file() else ""
+    nominated = sum(f"\n## {path}\n" not in reported for path in memory.nominees())
     if nominated and not dry_run:
         memory.promote()
     failing = [name for name in schedule.JOB_NAMES if journal.read_journal(memory.workspace).failures(name)]
@@ -154,7 +154,7 @@ def run_named(runner: Runner, name: str, *, dry_run: bool = False) -> JobReport:
     if dry_run:
         planned = requested_run(job, now, journal.read_journal(runner.context.workspace))
         return JobReport(planned, runner.works[name](True), now, dry_run=True)
-    return run_planned(runner, lambda known: [requested_run(job, now, known)])[0]
+    return run_planned(runner, lambda past: [requested_run(job, now, past)])[0]
 
 
 def run_due(runner: Runner, name: str | None = None) -> tuple[JobReport, ...]:
@@ -168,11 +168,11 @@ def due_now(runner: Runner, name: str | None = None) -> list[PlannedRun]:
     return _due(runner, name, journal.read_journal(runner.context.workspace))
 
 
-def _due(runner: Runner, name: str | None, known: Journal) -> list[PlannedRun]:
+def _due(runner: Runner, name: str | None, past: Journal) -> list[PlannedRun]:
     now = runner.context.clock.now()
     if name is None:
-        return due(now, known, runner.jobs, runner.rules)
-    planned = requested_run(runner.job(name), now, known)
+        return due(now, past, runner.jobs, runner.rules)
+    planned = requested_run(runner.job(name), now, past)
     return [planned] if planned.window else []
 
 
@@ -277,16 +277,16 @@ def _iso(moment: dt.datetime | None) -> str | None:
 
 def job_states(memory: Memory) -> list[JobState]:
     """Every job as it stands; `BadSetting` when the settings of one cannot be understood."""
-    known, now = journal.read_journal(memory.workspace), memory.clock.now()
+    past, now = journal.read_journal(memory.workspace), memory.clock.now()
     runner = Runner(memory.opened, {})
-    waiting = {planned.job for planned in due(now, known, runner.jobs, runner.rules)}
+    waiting = {planned.job for planned in due(now, past, runner.jobs, runner.rules)}
     states: list[JobState] = []
     for job in runner.jobs:
-        runs = known.of(job.name)
+        runs = past.of(job.name)
         last = runs[-1] if runs else None
         running = last is not None and last.is_at_work
-        failed = known.failures(job.name) + [run for run in runs[-1:] if run.result is None and not running]
-        coming = next_time(job, now, known, runner.rules)
+        failed = past.failures(job.name) + [run for run in runs[-1:] if run.result is None and not running]
+        coming = next_time(job, now, past, runner.rules)
         states.append(
             JobState(
                 job.name,
@@ -309,26 +309,26 @@ ONLY_QUEUED = "--only-queued"  # the jobs are not run at their times, but what h
 _SOONEST = dt.timedelta(seconds=5)  # to the next look
 
 
-def last_capture(memory: Memory, known: Journal) -> dt.datetime | None:
+def last_capture(memory: Memory, past: Journal) -> dt.datetime | None:
     """When the last capture began that went through, by a job or by a command; none before the first."""
     now, synced = memory.clock.now(), memory.synced()
-    times = [at for at in (known.looked(SYNC, now), synced) if at and at <= now]
+    times = [at for at in (past.looked(SYNC, now), synced) if at and at <= now]
     return max(times, default=None) if synced else None
 
 
-def _capture_run(memory: Memory, sessions: list[SessionFile], known: Journal, *, timed: bool) -> PlannedRun | None:
+def _capture_run(memory: Memory, sessions: list[SessionFile], past: Journal, *, timed: bool) -> PlannedRun | None:
     # Where no fixed time follows to which failures could be left, it is tried again for ever, after longer and longer waits.
     retries = memory.config.jobs.retries if timed else sys.maxsize
-    silence, looked = duration(memory.config.jobs.silence), last_capture(memory, known)
-    return capture_due(sessions, memory.clock.now(), known, retries, silence=silence, looked=looked)
+    silence, looked = duration(memory.config.jobs.silence), last_capture(memory, past)
+    return capture_due(sessions, memory.clock.now(), past, retries, silence=silence, looked=looked)
 
 
 def _wake(memory: Memory, sessions: list[SessionFile], active: dt.datetime | None, *, timed: bool) -> dt.datetime:
-    runner, known = runner_for(memory), journal.read_journal(memory.workspace)
+    runner, past = runner_for(memory), journal.read_journal(memory.workspace)
     now, moment = memory.clock.now(), memory.clock.now().astimezone(dt.UTC)
-    times = [at for job in runner.jobs if timed and (at := next_time(job, now, known, runner.rules))]
+    times = [at for job in runner.jobs if timed and (at := next_time(job, now, past, runner.rules))]
     if memory.config.jobs.adaptive:
-        silence, looked = duration(memory.config.jobs.silence), last_capture(memory, known)
+        silence, looked = duration(memory.config.jobs.silence), last_capture(memory, past)
         times.append(next_look(now, sessions, silence=silence, looked=looked, active=active))
     return max(min(times, default=moment + dt.timedelta(days=1)), moment + _SOONEST)
 
@@ -347,8 +347,8 @@ def tick(memory: Memory, *, ended: Collection[str] = (), active: dt.datetime | N
     reports = run_due(runner) if timed else ()
     sessions = memory.session_files(ended, only_queued=not timed) if memory.config.jobs.adaptive else []
 
-    def plan(known: Journal) -> list[PlannedRun]:
-        run = _capture_run(memory, sessions, known, timed=timed)
+    def plan(past: Journal) -> list[PlannedRun]:
+        run = _capture_run(memory, sessions, past, timed=timed)
         return [run] if run else []
 
     if plan(journal.read_journal(memory.workspace)):

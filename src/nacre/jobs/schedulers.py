@@ -275,8 +275,8 @@ def _zone_notes(setup: Setup) -> list[str]:
 
 def _find_block(text: str, begin: str, end: str) -> tuple[int, int] | None:
     begin, end = re.escape(begin), re.escape(end)
-    found = re.search(rf"^{begin}[ \t]*\r?\n(?:(?!{begin})[^\n]*\n)*?{end}[ \t]*(?:\r?\n|\Z)", text, re.MULTILINE)
-    return found.span() if found else None
+    match = re.search(rf"^{begin}[ \t]*\r?\n(?:(?!{begin})[^\n]*\n)*?{end}[ \t]*(?:\r?\n|\Z)", text, re.MULTILINE)
+    return match.span() if match else None
 
 
 def _lead(entry: Entry) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.jobs.service.standins import World
+from tests.jobs.standins import World
 
 from nacre.errors import BadInput, PathEscape
 from nacre.jobs.schedulers import BEGIN, END

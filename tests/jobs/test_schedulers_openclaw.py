@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from tests.jobs.service.standins import World
+from tests.jobs.standins import World
 
 from nacre.errors import NacreError
 from nacre.jobs import installer

@@ -6,7 +6,7 @@ import datetime as dt
 from pathlib import Path
 
 import pytest
-from tests.jobs.service.standins import World, world
+from tests.jobs.standins import World, world
 
 from nacre.clock import Clock
 

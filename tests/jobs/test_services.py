@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from tests.jobs.service.conftest import NOW
-from tests.jobs.service.standins import World
+from tests.jobs.conftest import NOW
+from tests.jobs.standins import World
 from tests.vault.conftest import run_in_child
 
 from nacre.config.settings import JobsSettings, SyncSettings

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.jobs.service.standins import World
+from tests.jobs.standins import World
 
 from nacre.clock import Clock
 from nacre.config.settings import Config, JobsSettings

@@ -1,4 +1,4 @@
-"""A runner's desk whose jobs do what a test wants."""
+"""A runner's runner whose jobs do what a test wants."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def nothing(_dry_run: bool) -> Outcome:
     return Outcome("nothing", "Nothing changed.")
 
 
-def desk_at(
+def runner_at(
     root: Path,
     now: dt.datetime = NOW,
     works: Mapping[str, Callable[[bool], Outcome]] | None = None,
@@ -39,8 +39,8 @@ def desk_at(
     return Runner(Context(Workspace(root), chosen, Clock(zone, now)), does)
 
 
-def later(desk: Runner, **span: float) -> Runner:
-    """The same desk after a while."""
-    clock = desk.context.clock
+def later(runner: Runner, **span: float) -> Runner:
+    """The same runner after a while."""
+    clock = runner.context.clock
     assert clock.fixed
-    return replace(desk, context=replace(desk.context, clock=Clock(clock.zone, clock.fixed + dt.timedelta(**span))))
+    return replace(runner, context=replace(runner.context, clock=Clock(clock.zone, clock.fixed + dt.timedelta(**span))))

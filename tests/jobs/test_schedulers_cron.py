@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.jobs.service.standins import World
+from tests.jobs.standins import World
 
 from nacre.errors import BadInput, ChangedOutside, NacreError
 from nacre.jobs.services import apply_plan, plan_install, plan_remove

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 from tests.capture.talks import Desk as Machine
-from tests.jobs.desks import NOW
+from tests.jobs.runners import NOW
 
 from nacre.jobs.due import IDLE_LOOK, LOOK, PlannedRun, capture_due, next_look
 from nacre.jobs.journal import JobRun, Journal

@@ -12,7 +12,8 @@ import pytest
 from tests.hooks.conftest import Session
 
 from nacre.hooks import answering
-from nacre.hooks.answering import HELD, answer
+from nacre.hooks.answering import HELD
+from nacre.hooks.events import answer
 from nacre.memory import Memory
 
 PROMPT = "Where does the Braldor project keep its backup key?"
