@@ -21,7 +21,6 @@ EVENTS = {
 
 
 def _places(machine: Machine) -> tuple[Path, Path]:
-    """The settings folder, and the file of the servers."""
     home = registry.settings_folder(machine, "CLAUDE_CONFIG_DIR", ".claude")
     return home, (home if machine.env.get("CLAUDE_CONFIG_DIR") else machine.home) / ".claude.json"
 

@@ -52,8 +52,6 @@ class WrittenFile:
 
 @dataclass(frozen=True)
 class Connection:
-    """One agent's connection."""
-
     agent: str
     at: str
     workspace: str
@@ -241,7 +239,8 @@ def _plan_target(target: Target, connection: Connection | None, folder: Path) ->
         after, done = edits.apply_edits(_decoded(base), target.form, target.edits)
     except ValueError as error:
         raise _not_understood(target.path, error) from error
-    folders = written.folders if written and base is None else _missing_folders(target.path)
+    missing = [str(above) for above in disk.real(target.path).parents if not above.exists()]  # the innermost first
+    folders = written.folders if written and base is None else tuple(missing)
     return FileChange(target.path, target.form, data, after.encode(), base, tuple(done), folders=folders)
 
 
@@ -298,11 +297,6 @@ def _must_be_writable(path: Path, agent: str) -> None:
         )
 
 
-def _missing_folders(path: Path) -> tuple[str, ...]:
-    """The folders that have to be made, the innermost first."""
-    return tuple(str(folder) for folder in disk.real(path).parents if not folder.exists())
-
-
 def _decoded(data: bytes | None) -> str:
     try:
         return (data or b"").decode()
@@ -323,8 +317,6 @@ def _not_understood(path: Path, why: ValueError) -> NacreError:
 
 @dataclass(frozen=True)
 class ConnectResult:
-    """How it went with one agent."""
-
     agent: str
     error: NacreError | None = None
     notes: tuple[str, ...] = ()
@@ -475,8 +467,6 @@ def _changed_meanwhile(path: Path) -> ChangedOutside:
 
 @dataclass(frozen=True)
 class RulesPlan:
-    """AGENTS.md as it is and as it is to be."""
-
     path: Path
     before: bytes | None
     after: bytes | None
@@ -509,8 +499,6 @@ def apply_rules(plan: RulesPlan, memory: Memory) -> None:
 
 @dataclass(frozen=True)
 class AgentState:
-    """One agent: whether it is on this machine, and its connection where there is one."""
-
     agent: Agent
     here: bool
     connection: Connection | None = None
@@ -534,7 +522,6 @@ class AgentState:
 
 
 def agent_states(agents: tuple[Agent, ...], machine: Machine, folder: Path) -> list[AgentState]:
-    """Every agent, connected or not."""
     connections = load_connections(folder)
     states: list[AgentState] = []
     for agent in agents:
@@ -570,7 +557,6 @@ def _edits_present(file: WrittenFile) -> bool | None:
 
 
 def connection_problems(agents: tuple[Agent, ...], machine: Machine, folder: Path, workspace: Path) -> list[Problem]:
-    """What doctor says about the connections to this workspace."""
     try:
         states = agent_states(agents, machine, folder)
     except NacreError as error:

@@ -39,8 +39,6 @@ class Add:
 
 @dataclass(frozen=True)
 class RulesBlock:
-    """Our block of rules in a Markdown file of the agent's."""
-
     language: str
 
 
@@ -66,7 +64,6 @@ class CannotEdit(ValueError):
 
 
 def load(text: str, form: str) -> Any:
-    """What a settings file says; `ValueError` when it cannot be understood."""
     if form == TOML:
         return load_toml(text)
     root = parse(text)
@@ -74,7 +71,6 @@ def load(text: str, form: str) -> Any:
 
 
 def value_at(values: Any, path: Sequence[str]) -> Any:
-    """The value at a path of names; None where there is none."""
     for name in path:
         values = values.get(name) if isinstance(values, Mapping) else None
     return values
@@ -155,7 +151,6 @@ def recognise_edits(text: str, form: str, edits: Sequence[Edit]) -> list[Done]:
 
 
 def is_empty_file(text: str, form: str) -> bool:
-    """Whether nothing is left in a file."""
     if form != JSON:
         return not text.strip("\ufeff \t\r\n")
     root = parse(text)
@@ -404,12 +399,10 @@ def _take_back_toml(text: str, done: Done) -> str | None:
 
 
 def with_rules(data: bytes, language: str) -> bytes:
-    """A Markdown file with our block of rules up to date."""
     return rules.with_block(document(Path("AGENTS.md"), data), language)
 
 
 def without_rules(data: bytes) -> bytes:
-    """A Markdown file without our block of rules."""
     return rules.without_block(document(Path("AGENTS.md"), data))
 
 

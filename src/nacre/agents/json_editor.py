@@ -47,7 +47,6 @@ def new_json(text: str) -> str:
 
 
 def replace_value(text: str, node: Node, value: Any, style: Style) -> str:
-    """The text with another value in the place of one."""
     flat = style.one_line or ("\n" not in text[node.start : node.end] and bool(node.parts))
     return text[: node.start] + style.rendered(value, _indent(text, node.start), flat=flat) + text[node.end :]
 

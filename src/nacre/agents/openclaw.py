@@ -30,7 +30,6 @@ _DOUBLED = {
 
 
 def _signs(machine: Machine) -> tuple[Path, Path]:
-    """The state folder and the file of settings."""
     state = machine.openclaw_folder
     return state, registry.settings_folder(machine, "OPENCLAW_CONFIG_PATH", str(state / "openclaw.json"))
 

@@ -39,7 +39,6 @@ class Call:
     more: tuple[str, ...] = ()
 
     def server(self) -> dict[str, Any]:
-        """The MCP server as most agents want it told."""
         return {"command": self.program[0], "args": [*self.program[1:], "mcp", *self.more]}
 
     def hook(self, event: str, agent: str) -> str:
@@ -73,8 +72,6 @@ def own_program(argv: tuple[str, ...] = tuple(sys.argv)) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class ConnectOptions:
-    """What the user wants besides the connection itself."""
-
     rules: bool = False  # our rules in the agent's own file of rules
     switch_off: bool = False  # what the agent does that Nacre does too
     language: str = "en"
@@ -83,8 +80,6 @@ class ConnectOptions:
 
 @dataclass(frozen=True)
 class Target:
-    """A file of the agent's, and what is to stand in it."""
-
     path: Path
     form: str
     edits: tuple[Edit, ...]
@@ -147,7 +142,6 @@ def settings_values(path: Path, form: str = JSON) -> Mapping[str, Any]:
 
 
 def rules_targets(path: Path, options: ConnectOptions) -> tuple[Target, ...]:
-    """The agent's own file of rules, where the user wants ours in it."""
     return (Target(path, MARKDOWN, (RulesBlock(options.language),)),) if options.rules else ()
 
 
@@ -171,7 +165,6 @@ def all_agents() -> tuple[Agent, ...]:
 
 
 def agent_named(name: str) -> Agent:
-    """The agent that is meant; `BadInput` when it is none."""
     wanted = _ALIASES.get(name.lower(), name.lower())
     agents = {agent.name: agent for agent in all_agents()}
     if wanted in agents:

@@ -33,7 +33,6 @@ class CannotEditToml(ValueError):
 
 
 def load_toml(text: str) -> dict[str, Any]:
-    """What the text holds; `ValueError` with line and column when it is no TOML."""
     try:
         return tomllib.loads(text.removeprefix("\ufeff").replace("\r\n", "\n"))
     except RecursionError as error:
@@ -105,7 +104,6 @@ def _by_lines(text: str, path: Path) -> Iterator[str]:
 
 
 def _header(line: str) -> Path | None:
-    """The name of the table that a line begins."""
     match = _HEADER.match(line.rstrip("\n"))
     if not match:
         return None

@@ -37,8 +37,6 @@ class InstalledWorkspace:
 
 @dataclass(frozen=True)
 class Cache:
-    """A folder that can be fetched or made again."""
-
     path: Path
     bytes: int
 
@@ -61,7 +59,6 @@ def installed_workspaces(memory: Memory | None, machine: Machine) -> list[Instal
 
 
 def caches() -> list[Cache]:
-    """The models, and the indexes of workspaces that could not be written to."""
     return [
         Cache(folder, sum(path.lstat().st_size for path in folder.rglob("*") if not path.is_dir()))
         for folder in cache_folders()

@@ -164,7 +164,6 @@ OPENING, CLOSING = "<nacre-memory>\n", "</nacre-memory>"
 
 
 def notice(clock: Clock, *, for_prompt: bool) -> str:
-    """The line above it."""
     at = f"{clock.now():%Y-%m-%d %H:%M}"
     if for_prompt:
         return say(
@@ -187,7 +186,6 @@ def framed(text: str, above: str) -> str:
 
 
 def remember_delivered(memory: Memory, session: str, text: str) -> None:
-    """Note that a session was given the lines of a text."""
     delivered = load_delivered(memory.workspace, session).with_lines(text)
     save_delivered(memory.workspace, session, delivered, memory.clock.now().timestamp())
 
@@ -306,7 +304,10 @@ def prompt_context(memory: Memory, fired: Fired, *, without: Container[str] = ()
         "hits": [
             {"citation": hit.citation, "score": round(hit.score, 3), "terms": _shared_terms(prompt, hit)}
             for hit in hits
-            if any(_is_part_of(part, hit) for part in packed.parts)
+            if any(
+                part.path == hit.path and (not part.first or hit.start_line <= part.first <= hit.end_line)
+                for part in packed.parts
+            )
         ],
     }
     if place.project:
@@ -319,17 +320,11 @@ def _nothing(english: str, chinese: str) -> Given:
 
 
 def _fits(hit: Hit, floor: float) -> bool:
-    """Whether a passage is good enough to be given unasked."""
     if not (cosine := hit.parts.get("cosine", 0.0)):
         return hit.score >= floor
     covered, is_near = hit.parts.get("coverage", 0.0), cosine >= _NEAR
     least = floor * _AGREED if is_near and covered >= _SOME else floor
     return hit.score >= least and (is_near or covered >= _MOST_WORDS)
-
-
-def _is_part_of(part: PackedPart, hit: Hit) -> bool:
-    """Whether what was given is of this passage, and not of another one of its file."""
-    return part.path == hit.path and (not part.first or hit.start_line <= part.first <= hit.end_line)
 
 
 def _superseded(memory: Memory, hits: Sequence[Hit], delivered: Delivered) -> Superseded:
@@ -378,7 +373,6 @@ def _mode(memory: Memory) -> str:
 
 
 def _shared_terms(prompt: str, hit: Hit) -> Sequence[str]:
-    """The words that a passage shares with the prompt."""
     from nacre.text.tokens import query_tokens
     from nacre.text.tokens import tokens as words_of
 

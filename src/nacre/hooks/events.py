@@ -32,8 +32,6 @@ _OF_SUB_AGENTS = ("agent_id", "subagent_id", "parent_conversation_id", "parent_t
 
 
 class Fired:
-    """One event, as all agents could have told it."""
-
     __slots__ = ("here", "kind", "name", "prompt", "session", "source", "sub_agent", "transcript")
 
     def __init__(self, kind: str, name: str, event: dict[str, Any]) -> None:
@@ -47,7 +45,6 @@ class Fired:
         self.sub_agent = any(event.get(name) for name in _OF_SUB_AGENTS)
 
     def as_plain(self) -> dict[str, Any]:
-        """The event again, with no more than what is needed of it."""
         return {
             "hook_event_name": self.name,
             "session_id": self.session,

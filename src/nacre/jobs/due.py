@@ -29,8 +29,6 @@ class PlannedRun:
 
 @dataclass(frozen=True)
 class Rules:
-    """What the settings say of all jobs, on this machine."""
-
     jitter: dt.timedelta
     retries: int
     machine: str

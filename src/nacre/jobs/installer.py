@@ -60,7 +60,6 @@ def read_installed(workspace: Workspace) -> dict[str, dict[str, Any]]:
 
 
 def installed_kinds(workspace: Workspace) -> tuple[str, ...]:
-    """The schedulers that run the jobs of this workspace."""
     return tuple(kind for kind in read_installed(workspace) if kind != HEARTBEAT_BLOCK)
 
 
@@ -93,7 +92,6 @@ class Machine:
         return shutil.which(program, path=self.env.get("PATH", os.defpath))
 
     def path(self, text: str) -> Path:
-        """A path as a setting or a variable names it."""
         return self.home / text[2:] if text.startswith("~/") else Path(text)
 
     @property
@@ -101,7 +99,6 @@ class Machine:
         return openclaw_state(self.env, self.home)
 
     def openclaw_workspaces(self) -> dict[str, Path]:
-        """The workspaces of OpenClaw's agents by the name of the agent."""
         return agent_workspaces(env=self.env, home=self.home)
 
 
@@ -111,8 +108,6 @@ def this_machine() -> Machine:
 
 @dataclass(frozen=True)
 class Setup:
-    """A memory whose jobs are to run on a machine."""
-
     memory: Memory
     machine: Machine
 
@@ -131,7 +126,6 @@ class Setup:
         return chosen if chosen in ("en", "zh") else language()
 
     def times(self) -> dict[str, tuple[schedule.Times, ...]]:
-        """The times of every job that has any."""
         expressions = {job: schedule.expressions(self.memory.config, job) for job in schedule.JOB_NAMES}
         return {job: tuple(map(schedule.parse_cron, crons)) for job, crons in expressions.items() if crons}
 
@@ -336,7 +330,6 @@ def _put_file(path: Path, data: bytes | None) -> None:
 
 
 def record_of_files(wanted: Mapping[str, bytes]) -> dict[str, Any]:
-    """What the record says of the files: their names and hashes."""
     return {"files": {name: [disk.digest(data)] for name, data in wanted.items()}}
 
 

@@ -28,7 +28,6 @@ _MACHINE_ID_FILES = (Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id"))
 
 @cache
 def machine_id() -> str:
-    """What tells this machine from others."""
     for path in _MACHINE_ID_FILES:
         with contextlib.suppress(OSError, UnicodeDecodeError):
             if text := path.read_text(encoding="ascii").strip():
@@ -71,8 +70,6 @@ class JobRun:
 
 @dataclass(frozen=True)
 class Journal:
-    """Every run in the order in which they began."""
-
     runs: tuple[JobRun, ...] = ()
 
     def of(self, job: str) -> list[JobRun]:
@@ -82,7 +79,6 @@ class Journal:
         return [run for run in self.runs if run.result is None]
 
     def failures(self, job: str) -> list[JobRun]:
-        """The failed runs since the last that went through."""
         runs = self.of(job)
         last = max((at for at, run in enumerate(runs) if run.went_through), default=-1)
         return [run for run in runs[last + 1 :] if run.result == "failed"]
@@ -148,7 +144,6 @@ def _moment(text: Any) -> dt.datetime:
 def begin_run(
     workspace: Workspace, job: str, now: dt.datetime, *, window: dt.datetime | None, attempt: int, why: str
 ) -> JobRun:
-    """Note that a run begins."""
     number = max((run.number for run in read_journal(workspace).runs), default=0) + 1
     process = (os.getpid(), disk.host_name(), disk.boot_id())
     run = JobRun(number, job, now.astimezone(dt.UTC), window, attempt, why, process)

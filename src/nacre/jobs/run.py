@@ -42,7 +42,6 @@ Work = Callable[[bool], Outcome]  # takes whether it only shows what it would do
 
 
 def run_sync(memory: Memory, dry_run: bool) -> Outcome:
-    """Capture what was said."""
     report = memory.sync(dry_run=dry_run)
     count, unread = len(report.sections), len(report.unreadable)
     if report.paused:
@@ -66,7 +65,6 @@ def run_tidy(memory: Memory, dry_run: bool) -> Outcome:
 
 
 def run_organise(memory: Memory, dry_run: bool) -> Outcome:
-    """Put the layers in order."""
     report = memory.organise(dry_run=dry_run)
     return _changes_outcome(len(report.steps) + report.counted, len(report.left), (report,))
 
@@ -107,8 +105,6 @@ _WORKS = {SYNC: run_sync, TIDY: run_tidy, ORGANISE: run_organise, HEARTBEAT: run
 
 @dataclass(frozen=True)
 class Runner:
-    """A workspace and the work of each of its jobs by name."""
-
     context: Context
     works: Mapping[str, Work]
 
@@ -132,8 +128,6 @@ class Runner:
 
 @dataclass(frozen=True)
 class JobReport:
-    """A run that was made, and the error that it failed with."""
-
     run: PlannedRun
     outcome: Outcome
     started: dt.datetime
@@ -164,7 +158,6 @@ def run_due(runner: Runner, name: str | None = None) -> tuple[JobReport, ...]:
 
 
 def due_now(runner: Runner, name: str | None = None) -> list[PlannedRun]:
-    """What `run_due` would run."""
     return _due(runner, name, journal.read_journal(runner.context.workspace))
 
 
@@ -372,7 +365,6 @@ def look(memory: Memory, *, ended: Collection[str] = (), active: dt.datetime | N
 
 
 def main(arguments: list[str]) -> int:
-    """Run what is due in a workspace; transcripts are those whose agents said that they are over."""
     from nacre.memory import Memory
 
     timed = arguments[:1] != [ONLY_QUEUED]

@@ -35,7 +35,6 @@ class Job:
 
 
 def jobs(config: Config, clock: Clock) -> tuple[Job, ...]:
-    """Every job as the settings want it; `BadSetting` names the one that cannot be understood."""
     zone = zone_of(clock)
     return tuple(Job(name, expressions(config, name), zone) for name in JOB_NAMES)
 
@@ -141,7 +140,6 @@ def latest(job: Job, now: dt.datetime) -> dt.datetime | None:
 
 
 def following(job: Job, after: dt.datetime) -> dt.datetime | None:
-    """The first time of a job after a moment."""
     return next(windows(job, after), None)
 
 
@@ -313,7 +311,6 @@ def _field(some: frozenset[int], everything: frozenset[int], width: int = 0) -> 
 
 
 def calendar_events(times: Times, zone: str | None) -> tuple[str, ...]:
-    """The times as systemd writes them (OnCalendar)."""
     clock = f"{_field(times.hours, HOURS, 2)}:{_field(times.minutes, MINUTES, 2)}:00"
     suffix = f" {zone}" if zone else ""
     events = []

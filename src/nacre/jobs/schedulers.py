@@ -84,7 +84,6 @@ def _systemd_folder(machine: Machine) -> Path:
 
 
 def systemd_units(setup: Setup) -> dict[str, str]:
-    """Every unit by its file name."""
     head, shown = _systemd_head(setup), setup.root.rstrip("\\").replace("%", "%%")
     config = setup.memory.config
     jitter = f"{min(duration(config.jobs.jitter).total_seconds(), 3600):.0f}s"
@@ -183,7 +182,6 @@ def _remove_systemd(setup: Setup, entry: Entry) -> Planned:
 
 
 def property_lists(setup: Setup) -> dict[str, bytes]:
-    """Every property list by its file name."""
     ahead = zone_difference(setup.memory.clock)
     made: dict[str, bytes] = {}
     for job, some in setup.times().items():
@@ -257,7 +255,6 @@ def _remove_launchd(setup: Setup, entry: Entry) -> Planned:
 
 
 def _zone_notes(setup: Setup) -> list[str]:
-    """What is to be said where a scheduler knows no zones."""
     changes = schedule.changes_within_a_year(setup.memory.clock)
     if not zone_difference(setup.memory.clock) and not changes:
         return []
@@ -288,12 +285,6 @@ def _lead(entry: Entry) -> str:
 # The user's crontab.
 
 _CRONTAB_LINE = 990  # bytes that classic crons read of a line
-
-
-def _cron_knows_zones(machine: Machine) -> bool:
-    """Whether this cron understands CRON_TZ: cronie does; Debian's, BSD's and busybox's do not."""
-    ran = run_command(machine, ("crontab", "-V"), timeout=20)
-    return "cronie" in (ran.out + ran.err).lower()
 
 
 def _cron_markers(setup: Setup) -> tuple[str, str]:
@@ -330,7 +321,6 @@ def cron_line(setup: Setup, job: str) -> str:
 
 
 def _read_crontab(machine: Machine) -> bytes | None:
-    """The user's crontab; None when there is none."""
     command = ("crontab", "-l")
     ran = run_command(machine, command, timeout=20)
     if ran.code == 0:
@@ -377,7 +367,9 @@ def _install_cron(setup: Setup, entry: Entry) -> Planned:
     """The crontab with our block up to date, at the place where it stands, else at the end."""
     before = _read_crontab(setup.machine)
     text = (before or b"").decode("utf-8", "surrogateescape")
-    zone = setup.memory.config.timezone if _cron_knows_zones(setup.machine) else None
+    version = run_command(setup.machine, ("crontab", "-V"), timeout=20)
+    # Only cronie understands CRON_TZ; Debian's, BSD's and busybox's do not.
+    zone = setup.memory.config.timezone if "cronie" in (version.out + version.err).lower() else None
     if parts := _split_crontab(setup, text):
         head, foreign, rest = parts
         lead = _lead(entry)
@@ -455,18 +447,12 @@ Job = Mapping[str, Any]  # in the form in which OpenClaw lists it
 
 
 def job_prompt(job: str, command: str, language: str) -> str:
-    """What the agent is told when it is time for the job."""
     return _PROMPTS[job][language].format(command=command, silence="ANNOUNCE_SKIP")
 
 
 def _openclaw_agent(setup: Setup) -> str | None:
-    """The agent whose workspace it is."""
     places = setup.machine.openclaw_workspaces()
     return next((name for name, place in places.items() if os.path.realpath(place) == setup.root), None)
-
-
-def _openclaw_is_here(setup: Setup) -> bool:
-    return setup.machine.has("openclaw") and _openclaw_agent(setup) is not None
 
 
 def _table(value: object) -> dict[str, Any]:
@@ -491,7 +477,6 @@ def _is_own_job(setup: Setup, job: Job) -> bool:
 
 
 def list_openclaw_jobs(machine: Machine) -> list[dict[str, Any]]:
-    """The jobs that OpenClaw has."""
     printed = must_run(machine, (*_CRON, "list", "--all", "--json"))
     try:
         jobs = _table(json.loads(printed[printed.index("{") :] if "{" in printed else "{}")).get("jobs")
@@ -648,7 +633,6 @@ def _heartbeat_step(setup: Setup, path: Path, before: bytes | None, after: bytes
 
 
 def _install_heartbeat(setup: Setup, entry: Entry) -> Planned:
-    """HEARTBEAT.md with our block up to date."""
     path, data, text = _read_heartbeat(setup)
     newline = "\r\n" if "\r\n" in text else "\n"
     block = f"{BEGIN}\n{_HEARTBEAT_TEXT[setup.language].format(command=setup.shell_line(HEARTBEAT))}{END}\n"
@@ -671,7 +655,6 @@ def _install_heartbeat(setup: Setup, entry: Entry) -> Planned:
 
 
 def _remove_heartbeat(setup: Setup, entry: Entry) -> Planned:
-    """HEARTBEAT.md without our block, as it was before."""
     path, data, text = _read_heartbeat(setup)
     span = _find_block(text, BEGIN, END)
     if data is None or not span:
@@ -693,6 +676,10 @@ SCHEDULERS = {
         _remove_launchd,
     ),
     "cron": Scheduler(lambda setup: setup.machine.has("crontab"), _install_cron, _remove_cron),
-    "openclaw": Scheduler(_openclaw_is_here, _install_openclaw, _remove_openclaw),
+    "openclaw": Scheduler(
+        lambda setup: setup.machine.has("openclaw") and _openclaw_agent(setup) is not None,
+        _install_openclaw,
+        _remove_openclaw,
+    ),
 }
 HEARTBEAT_FILE = Scheduler(lambda _: True, _install_heartbeat, _remove_heartbeat)

@@ -16,8 +16,6 @@ AUTO = "auto"
 
 @dataclass(frozen=True)
 class Change:
-    """One scheduler to be installed or removed."""
-
     name: str
     planned: Planned
     removes: bool = False
