@@ -174,10 +174,8 @@ def _pack(pieces: list[_Piece], lines: list[str], size: int, overlap: int) -> It
             if fresh:
                 yield held[0].start, held[-1].end, _joined(held, lines)
             fresh = False
-            budget = min(overlap, size - unit.size)
-            while held and sum(piece.size for piece in held) > budget:
-                held.pop(0)
-            total = sum(piece.size for piece in held)
+            while held and total > min(overlap, size - unit.size):
+                total -= held.pop(0).size
         held.append(unit)
         total += unit.size
         fresh = True
