@@ -20,32 +20,33 @@ def status_facts(memory: Memory, *, deep: bool = False) -> dict[str, Any]:
     from nacre.vault.writing import size_of
 
     workspace, config = memory.workspace, memory.config
-    longterm = workspace.longterm
+    longterm, limits = workspace.longterm, config.memory
     files = list(memory_files(workspace, config))
     changed, unembedded = memory.waiting(files)
     size = size_of(longterm.read_bytes() if longterm.is_file() else None)
+    share = max(size.lines / (limits.max_lines or 1), size.bytes / (limits.max_bytes or 1))
+    sessions = memory.sessions
+    counts = sessions.store.safely(sessions.counts) if sessions else None
     return {
         "workspace": str(workspace.root),
         "agent": memory.agent,
         "longterm": {
             "lines": size.lines,
-            "maxLines": config.memory.max_lines,
+            "maxLines": limits.max_lines,
             "bytes": size.bytes,
-            "maxBytes": config.memory.max_bytes,
-            "share": round(
-                max(size.lines / (config.memory.max_lines or 1), size.bytes / (config.memory.max_bytes or 1)), 3
-            ),
+            "maxBytes": limits.max_bytes,
+            "share": round(share, 3),
         },
-        "files": dict(Counter(found.layer for found in files)),
+        "files": dict(Counter(file.layer for file in files)),
         "index": _index(memory, changed, deep=deep),
-        "sessions": _sessions(memory),
+        "sessions": dict(zip(("sessions", "messages"), counts, strict=True)) if counts else None,
         "embedding": _embedding(memory, unembedded, deep=deep),
         "capture": _capture(memory),
         "jobs": _jobs(memory),
         "daemon": daemon_status(memory),
         "review": len(memory.questions()),
         "history": len(read_history(workspace).operations),
-        "problems": [one.as_plain() for one in (*memory.problems, *file_problems(workspace, config))],
+        "problems": [problem.as_plain() for problem in (*memory.problems, *file_problems(workspace, config))],
     }
 
 
@@ -55,16 +56,16 @@ def _capture(memory: Memory) -> dict[str, Any]:
     from nacre.embed.models import list_models
     from nacre.sources.consent import paused_at, pauses
 
-    known = load_cursors(memory.workspace)
+    cursors = load_cursors(memory.workspace)
     # The models on disk, not the judge itself: that would load its classifiers, for a third of what status may cost.
-    there = {one.script for one in list_models() if one.state == "installed"}
+    scripts = {model.script for model in list_models() if model.state == "installed"}
     pause = paused_at(pauses(memory.workspace), memory.clock.now())
     return {
-        "synced": known.synced.isoformat(timespec="minutes") if known.synced else None,
-        "sessions": sum(cursor.reached is not None for cursor in known.transcripts.values()),
+        "synced": cursors.synced.isoformat(timespec="minutes") if cursors.synced else None,
+        "sessions": sum(cursor.reached is not None for cursor in cursors.transcripts.values()),
         "paused": pause is not None,
         "pausedUntil": pause.end.isoformat(timespec="minutes") if pause and pause.end else None,
-        "meaning": [language for language, script in _SCRIPTS.items() if script in there],
+        "meaning": [language for language, script in _SCRIPTS.items() if script in scripts],
     }
 
 
@@ -76,11 +77,13 @@ def _jobs(memory: Memory) -> dict[str, Any]:
     by = list(installer.installed_kinds(memory.workspace))
     try:
         states = job_states(memory)
-    except BadSetting as trouble:
-        return {"by": by, "states": [], "trouble": str(trouble)}
-    begun = [memory.clock.local(one.last.started).isoformat(timespec="seconds") if one.last else None for one in states]
-    told = [{**one.as_plain(), "last": last} for one, last in zip(states, begun, strict=True)]
-    return {"by": by, "states": told, "trouble": None}
+    except BadSetting as error:
+        return {"by": by, "states": [], "trouble": str(error)}
+    rows = []
+    for job in states:
+        last = memory.clock.local(job.last.started).isoformat(timespec="seconds") if job.last else None
+        rows.append({**job.as_plain(), "last": last})
+    return {"by": by, "states": rows, "trouble": None}
 
 
 def daemon_status(memory: Memory) -> dict[str, Any] | None:
@@ -97,8 +100,8 @@ def daemon_status(memory: Memory) -> dict[str, Any] | None:
     try:
         with client.Connection(str(memory.workspace.root), within=2.0, any_version=True) as connection:
             return {**connection.ask("status"), "skew": connection.daemon.get("skew"), "answers": True}
-    except (client.NoDaemon, NacreError) as trouble:
-        return {"process": process, "answers": False, "trouble": str(trouble)}
+    except (client.NoDaemon, NacreError) as error:
+        return {"process": process, "answers": False, "trouble": str(error)}
 
 
 def count_passages(memory: Memory) -> int:
@@ -112,29 +115,17 @@ def count_passages(memory: Memory) -> int:
 def _index(memory: Memory, changed: int, *, deep: bool) -> dict[str, Any]:
     store = memory.keeper.store
     live = store.safely(store.live)
-    rows = store.db.execute
-    check = None
-    if deep:
-        check = rows("pragma quick_check(1)").fetchone()[0]
+    count = "select count(*) from files where generation = ?"
     return {
         "path": str(store.path),
         "bytes": store.path.stat().st_size if store.path.exists() else 0,
-        "files": rows("select count(*) from files where generation = ?", (live.id,)).fetchone()[0] if live else 0,
+        "files": store.db.execute(count, (live.id,)).fetchone()[0] if live else 0,
         "chunks": count_passages(memory),
         "changed": changed,
         "outdated": memory.keeper.outdated(),
         "recovered": store.recovered,
-        "check": check,
+        "check": store.db.execute("pragma quick_check(1)").fetchone()[0] if deep else None,
     }
-
-
-def _sessions(memory: Memory) -> dict[str, int] | None:
-    """What of the transcripts themselves is indexed; none where the user does not want it."""
-    keeper = memory.sessions
-    if keeper is None:
-        return None
-    sessions, messages = keeper.store.safely(keeper.counts)
-    return {"sessions": sessions, "messages": messages}
 
 
 def _embedding(memory: Memory, unembedded: int, *, deep: bool) -> dict[str, Any]:
@@ -145,8 +136,8 @@ def _embedding(memory: Memory, unembedded: int, *, deep: bool) -> dict[str, Any]
             for model in embedder.models():
                 embedder.embed(model, ["works"], query=True)
             works = True
-        except NacreError as trouble:
-            works = str(trouble)
+        except NacreError as error:
+            works = str(error)
     return {
         "provider": embedder.provider if embedder else None,
         "models": [model.name for model in embedder.models()] if embedder else [],

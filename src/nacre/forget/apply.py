@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -110,20 +111,24 @@ def forget(
 ) -> ForgetReport:
     """Forget what is meant; with `purging` from history, backups and the index's bytes as well."""
     lines, targets = _meant(context, wanted, choose, named_only=not dry_run)
-    if dry_run:
-        plan = _plan_change(context, wanted, targets, lines, similar=similar, purging=purging)
-        return ForgetReport(plan, _plan_purge(context, plan) if purging else None)
-    with lock(context.workspace):  # from looking to writing
-        plan = _plan_change(context, wanted, targets, lines, similar=similar, purging=purging)
-        # What sessions were given last is kept to be shown. First: killed in between, it is done again.
-        injected.redact_injected(context.workspace, Words(plan.words).hold)
-        apply_forget(context, plan)
-    index = context.keeper()
-    index.store.safely(index.current)
+    with contextlib.nullcontext() if dry_run else lock(context.workspace):  # from looking to writing
+        plan = plan_forget(context, targets, lines, similar=similar)
+        if not plan and not purging:
+            raise NotFound(
+                f'{wanted} was forgotten before. "--purge" also takes it out of history and backups.',
+                f"{wanted} 之前已经忘记。“--purge”可将其从历史和备份中一并清除。",
+            )
+        if not dry_run:
+            # What sessions were given last is kept to be shown. First: killed in between, it is done again.
+            injected.redact_injected(context.workspace, Words(plan.words).hold)
+            apply_forget(context, plan)
+    if not dry_run:
+        index = context.keeper()
+        index.store.safely(index.current)
     if not purging:
         return ForgetReport(plan)
-    cleaning = _plan_purge(context, plan)
-    return ForgetReport(plan, cleaning, purge.apply_purge(context, cleaning))
+    cleaning = purge.plan_purge(context, plan.facts, plan.ids, plan.words)
+    return ForgetReport(plan, cleaning, None if dry_run else purge.apply_purge(context, cleaning))
 
 
 def one_target(context: ForgetContext, wanted: str) -> tuple[list[MemoryLine], Target]:
@@ -141,33 +146,10 @@ def _meant(
     targets = distinct_targets(found, ledger.entry_states(ledger.read_ledger(context.workspace).records))
     if choose:
         return lines, choose(targets, certain)
-    if named_only and (len(targets) > 1 or not certain):
-        raise several_targets(wanted, targets)
-    if len({normal_words(target.words) for target in targets}) > 1:
+    several = len({normal_words(target.words) for target in targets}) > 1
+    if several or (named_only and (len(targets) > 1 or not certain)):
         raise several_targets(wanted, targets)
     return lines, targets
-
-
-def _plan_change(
-    context: ForgetContext,
-    wanted: str,
-    targets: Sequence[Target],
-    lines: Sequence[MemoryLine],
-    *,
-    similar: bool,
-    purging: bool,
-) -> ForgetPlan:
-    plan = plan_forget(context, targets, lines, similar=similar)
-    if not plan and not purging:
-        raise NotFound(
-            f'{wanted} was forgotten before. "--purge" also takes it out of history and backups.',
-            f"{wanted} 之前已经忘记。“--purge”可将其从历史和备份中一并清除。",
-        )
-    return plan
-
-
-def _plan_purge(context: ForgetContext, plan: ForgetPlan) -> PurgePlan:
-    return purge.plan_purge(context, plan.facts, plan.ids, plan.words)
 
 
 def plan_forget(

@@ -201,12 +201,16 @@ def apply_purge(context: ForgetContext, plan: PurgePlan) -> PurgeReport:
                 disk.clean_stale(Path(place))
     files = list(memory_files(workspace, config))
     extra = {file.full for file in files if file.layer == "extra"}
-    traces = list(_in_files(context, Words(wanted), extra) if words else _by_tombstone(context, plan.ids, extra))
+    store = context.keeper().store
+    own_index = _index_files(store)
+    if words:
+        traces = [trace for trace in scan(_roots(context, extra), held) if trace.path not in own_index]
+    else:
+        traces = list(_by_tombstone(context, plan.ids, extra))
     still = {trace.words for trace in traces if str(trace.path) in {file.full for file in files}}
     gone = [one for one in wanted if one not in still]  # what a file holds, its index may hold
     rebuilt = _clean_index(context, Words(gone))
     named = {trace.path for trace in traces}
-    store = context.keeper().store
     plain = Words(gone)
     traces += [trace for path in _index_files(store) for trace in traces_in(path, plain)]
     traces += [trace for trace in _in_full_text(context, store, plan.words) if trace.path not in named]
@@ -243,13 +247,6 @@ def _roots(context: ForgetContext, extra: Iterable[str]) -> list[Path]:
     layers = config.tiers.path
     roots = [workspace.root, workspace.tiers(layers), workspace.refcount(layers), cache_folder(config.cache.path)]
     return [*roots, store.path.parent, *map(Path, sorted(extra))]
-
-
-def _in_files(context: ForgetContext, words: Words, extra: Iterable[str]) -> Iterator[Trace]:
-    """Every place that Nacre writes, or searches, and that still holds the words; but for the index."""
-    store = context.keeper().store
-    skip = _index_files(store)
-    return (trace for trace in scan(_roots(context, extra), words) if trace.path not in skip)
 
 
 def _in_full_text(context: ForgetContext, store: Store, words: Sequence[str]) -> Iterator[Trace]:
