@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.capture.talks import Desk, at
-from tests.capture.test_interrupted import killed
+from tests.capture.test_sync_interrupted import killed
 
 from nacre.capture import cursors
 from nacre.capture.read import survey_sessions
