@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from nacre.clock import Clock
@@ -102,6 +102,7 @@ _PIECES += ["1.", "2)", "\\.", "<b>", "---", "a", "b c", "会", " ", " "]
 SAID = st.lists(st.sampled_from(_PIECES), min_size=1, max_size=6).map("".join).map(one_line).filter(bool)
 
 
+@example(words="\\<!--", first=True)
 @given(SAID, st.booleans())
 def test_what_is_written_reads_back_as_the_same_words(words: str, first: bool) -> None:
     assert plain(as_text(words, first=first), first=first) == words

@@ -260,7 +260,7 @@ def plain(written: str, *, first: bool = True) -> str:
     words = pattern(_WRITTEN_COMMENT).sub(comment, written) if "&" in written else written
     if not first:
         return words
-    if words.startswith("\\") and pattern(_SIGNS).match(words, _slashes(words)):
+    if written.startswith("\\") and pattern(_SIGNS).match(written, _slashes(written)):
         return words[1:]
     number = pattern(_NUMBER).match(words) if words[:1].isdecimal() else None
     return number[1] + number[2][1:] + words[number.start(3) :] if number and number[2] else words
