@@ -232,7 +232,7 @@ class Weights:
     model: str  # hash of the embedding model; empty when there is none
     corpus: str = ""  # digest of what they were trained on
     worth: Array | None = (
-        None  # what a sentence of a talk is worth: embedding, structure, odds, what stands around it, bias
+        None  # what a sentence of a session is worth: embedding, structure, odds, what stands around it, bias
     )
     lasting: tuple[float, ...] = (1.0, 0.0)  # slope and offset that make the odds of passing all tests honest
 

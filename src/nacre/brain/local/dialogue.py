@@ -24,7 +24,7 @@ NEAR = 120  # sentences within which one may repeat another
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """One sentence of a talk."""
+    """One sentence of a session."""
 
     text: str
     speaker: Speaker
@@ -69,19 +69,19 @@ CONTEXT = (
 )
 
 
-def context(talk: Sequence[Sentence], judged: Sequence[Judged]) -> npt.NDArray[np.float32]:
+def context(session: Sequence[Sentence], judged: Sequence[Judged]) -> npt.NDArray[np.float32]:
     """What stands around each sentence, as numbers."""
     import numpy as np
 
-    rows = np.zeros((len(talk), len(CONTEXT)), np.float32)
-    turns = sorted({one.turn for one in talk})
+    rows = np.zeros((len(session), len(CONTEXT)), np.float32)
+    turns = sorted({one.turn for one in session})
     order = {turn: place for place, turn in enumerate(turns)}
     by_turn: dict[int, list[int]] = {}
-    for place, one in enumerate(talk):
+    for place, one in enumerate(session):
         by_turn.setdefault(one.turn, []).append(place)
     asked = {turn: _most(places, judged, ("question",)) for turn, places in by_turn.items()}
     wanted = {turn: _most(places, judged, ("request", "instruct")) for turn, places in by_turn.items()}
-    for place, one in enumerate(talk):
+    for place, one in enumerate(session):
         here = order[one.turn]
         before = by_turn[turns[here - 1]] if here else []
         after = by_turn[turns[here + 1]] if here + 1 < len(turns) else []
@@ -93,14 +93,14 @@ def context(talk: Sequence[Sentence], judged: Sequence[Judged]) -> npt.NDArray[n
             one.place / max(one.of - 1, 1),
             one.place == one.of - 1,
             one.of == 1,
-            asked_before if before and talk[before[0]].speaker != one.speaker else 0.0,
+            asked_before if before and session[before[0]].speaker != one.speaker else 0.0,
             _first(after, judged, ("agree",)),
             _first(after, judged, ("correct",)),
             wanted_before,
             asked_before,
             _likeness(place, judged),
-            bool(before) and talk[before[0]].speaker is Speaker.AGENT,
-            min(len(talk), 40) / 40,
+            bool(before) and session[before[0]].speaker is Speaker.AGENT,
+            min(len(session), 40) / 40,
         )
     return rows
 
@@ -126,7 +126,7 @@ def _likeness(place: int, judged: Sequence[Judged]) -> float:
     return max((float(mine @ other) for other in earlier), default=0.0)
 
 
-# Whether a sentence of a talk is worth a line in the day's log.
+# Whether a sentence of a session is worth a line in the day's log.
 
 VECTOR_SCALE = 2.0
 
@@ -142,11 +142,11 @@ def inputs(judged: Judged, around: npt.NDArray[np.float32], center: npt.NDArray[
     return np.concatenate([vector, judged.features, odds, mine, around, np.ones(1, np.float32)]).astype(np.float32)
 
 
-def worth(talk: Sequence[Sentence], judged: Sequence[Judged]) -> list[float]:
+def worth(session: Sequence[Sentence], judged: Sequence[Judged]) -> list[float]:
     """The chance of each sentence that a good minute-taker would have written it down."""
     import numpy as np
 
-    around = context(talk, judged)
+    around = context(session, judged)
     found: list[float] = []
     for place, one in enumerate(judged):
         weights = classifier.load(one.language, "bare" if one.vector is None else "full")
@@ -163,22 +163,24 @@ CERTAIN, SURE = 0.7, 0.6
 ENOUGH = 2  # how much of a hidden matter a sentence may not tell
 
 
-def off_record(talk: Sequence[Sentence], judged: Sequence[Judged]) -> set[int]:
+def off_record(session: Sequence[Sentence], judged: Sequence[Judged]) -> set[int]:
     """The sentences that must not be used.
 
     A remark that asks for silence covers its whole message; one that stands alone covers what the owner said just before. What
-    the agent answers to it, and whatever repeats its telling words anywhere in the talk, goes too.
+    the agent answers to it, and whatever repeats its telling words anywhere in the session, goes too.
     """
-    asked = [place for place, one in enumerate(talk) if one.speaker is Speaker.OWNER and _asks(judged[place])]
+    asked = [place for place, one in enumerate(session) if one.speaker is Speaker.OWNER and _asks(judged[place])]
     found: set[int] = set()
     turns: set[int] = set()
     for place in asked:
-        turns |= _scope(place, talk, judged)
-    for place, one in enumerate(talk):
+        turns |= _scope(place, session, judged)
+    for place, one in enumerate(session):
         if one.turn in turns:
             found.add(place)
-    secret = _telling([talk[place].text for place in found if talk[place].speaker is Speaker.OWNER], talk, found)
-    for place, one in enumerate(talk):
+    secret = _telling(
+        [session[place].text for place in found if session[place].speaker is Speaker.OWNER], session, found
+    )
+    for place, one in enumerate(session):
         if place not in found and sum(map(_weight, secret & set(tokens(one.text)))) >= ENOUGH:
             found.add(place)
     private = {
@@ -194,29 +196,29 @@ def _asks(judged: Judged) -> bool:
     return asks_for_privacy(judged.text) or (chance > CERTAIN and not forbids_things(judged.text))
 
 
-def _scope(place: int, talk: Sequence[Sentence], judged: Sequence[Judged]) -> set[int]:
+def _scope(place: int, session: Sequence[Sentence], judged: Sequence[Judged]) -> set[int]:
     """The turns that a wish for silence covers: its own, those that it means before and after it, and their answers."""
-    turn = talk[place].turn
-    owner = sorted({one.turn for one in talk if one.speaker is Speaker.OWNER})
+    turn = session[place].turn
+    owner = sorted({one.turn for one in session if one.speaker is Speaker.OWNER})
     mine = owner.index(turn)
     back, forward = reach(judged[place].text)
-    if back == 1 and not means_what_was_said(judged[place].text) and not _only_asks(place, talk, judged):
+    if back == 1 and not means_what_was_said(judged[place].text) and not _only_asks(place, session, judged):
         back = 0
     begin = owner[max(mine - back, 0)]
     end = owner[mine + 1 + forward] if mine + 1 + forward < len(owner) else 10**9
-    return {one.turn for one in talk if begin <= one.turn < end}
+    return {one.turn for one in session if begin <= one.turn < end}
 
 
-def _only_asks(place: int, talk: Sequence[Sentence], judged: Sequence[Judged]) -> bool:
+def _only_asks(place: int, session: Sequence[Sentence], judged: Sequence[Judged]) -> bool:
     """Whether the rest of its message tells nothing either."""
-    others = [one for one, sentence in enumerate(talk) if sentence.turn == talk[place].turn and one != place]
+    others = [one for one, sentence in enumerate(session) if sentence.turn == session[place].turn and one != place]
     return all(judged[one].best("act") in ("social", "agree", "question", "offrecord") for one in others)
 
 
-def _telling(texts: Sequence[str], talk: Sequence[Sentence], found: set[int]) -> set[str]:
-    """Words of what was hidden that hardly occur in the rest of the talk: names, numbers, the matter itself."""
+def _telling(texts: Sequence[str], session: Sequence[Sentence], found: set[int]) -> set[str]:
+    """Words of what was hidden that hardly occur in the rest of the session: names, numbers, the matter itself."""
     elsewhere: dict[str, int] = {}
-    for place, one in enumerate(talk):
+    for place, one in enumerate(session):
         if place not in found:
             for token in set(tokens(one.text)):
                 elsewhere[token] = elsewhere.get(token, 0) + 1

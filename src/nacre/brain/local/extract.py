@@ -1,4 +1,4 @@
-"""From a talk to the lines of a log: what was asked and came of it, what was settled, found, wished, learnt."""
+"""From a session to the lines of a log: what was asked and came of it, what was settled, found, wished, learnt."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class _Session:
 
 
 def extract(messages: Sequence[Message], judge: Judge, *, least: int = 3, most: int = 10) -> list[Bullet]:
-    """The lines that a talk is worth, in the order in which things were said; none when there is nothing to tell."""
+    """The lines that a session is worth, in the order in which things were said; none when there is nothing to tell."""
     sentences = sentences_of(messages)
     if not sentences:
         return []
@@ -74,54 +74,54 @@ def extract(messages: Sequence[Message], judge: Judge, *, least: int = 3, most: 
         for place, one in enumerate(sentences)
         if place not in hidden and not only_blacked_out(one.text) and (one.speaker is Speaker.OWNER or one.to_owner)
     )
-    talk = _Session(sentences, judged, worth(sentences, judged), usable)
-    best = sorted(_of_owner(talk) + _of_agent(talk), key=lambda one: -one.score)[: 6 * most]
-    lines = sorted(_distinct(best, talk), key=lambda one: -one.score)[:most]
-    lines = _filled_up(lines, talk, least)
+    session = _Session(sentences, judged, worth(sentences, judged), usable)
+    best = sorted(_of_owner(session) + _of_agent(session), key=lambda one: -one.score)[: 6 * most]
+    lines = sorted(_distinct(best, session), key=lambda one: -one.score)[:most]
+    lines = _filled_up(lines, session, least)
     ordered = sorted(lines, key=lambda one: one.places[0])
-    return [_bullet(one, talk) for one in ordered]
+    return [_bullet(one, session) for one in ordered]
 
 
-def _of_owner(talk: _Session) -> list[_Line]:
+def _of_owner(session: _Session) -> list[_Line]:
     """The owner's sentences, neighbours that belong together on one line, requests with what came of them."""
     made: list[_Line] = []
     run: list[int] = []
 
     def close() -> None:
-        if run and (line := _with_outcome(tuple(run), talk)):
+        if run and (line := _with_outcome(tuple(run), session)):
             made.append(line)
         run.clear()
 
-    for place, one in enumerate(talk.sentences):
-        if one.speaker is not Speaker.OWNER or place not in talk.usable or not _counts(place, talk):
+    for place, one in enumerate(session.sentences):
+        if one.speaker is not Speaker.OWNER or place not in session.usable or not _counts(place, session):
             continue
-        if _nods(place, talk) or _lacks_question(place, talk):
+        if _nods(place, session) or _lacks_question(place, session):
             continue
-        if run and not _belongs(run, place, talk):
+        if run and not _belongs(run, place, session):
             close()
         run.append(place)
     close()
     return made
 
 
-def _counts(place: int, talk: _Session) -> bool:
+def _counts(place: int, session: _Session) -> bool:
     """Whether a sentence of the owner is told: by its own worth, or with a neighbour in its message that surely is."""
-    if talk.worth[place] >= FAIR or _is_lasting_statement(place, talk):
+    if session.worth[place] >= FAIR or _is_lasting_statement(place, session):
         return True
-    if talk.worth[place] < SLIGHT or talk.judged[place].best("act") in _EMPTY:
+    if session.worth[place] < SLIGHT or session.judged[place].best("act") in _EMPTY:
         return False
-    if _asks_for(talk.judged[place]) and any(talk.worth[other] >= FAIR for other in _answers(place, talk)):
+    if _asks_for(session.judged[place]) and any(session.worth[other] >= FAIR for other in _answers(place, session)):
         return True  # what came of it makes it worth telling
-    turn = talk.sentences[place].turn
-    beside = [other for other in (place - 1, place + 1) if 0 <= other < len(talk.sentences)]
-    return any(talk.sentences[other].turn == turn and talk.worth[other] >= GOOD for other in beside)
+    turn = session.sentences[place].turn
+    beside = [other for other in (place - 1, place + 1) if 0 <= other < len(session.sentences)]
+    return any(session.sentences[other].turn == turn and session.worth[other] >= GOOD for other in beside)
 
 
-def _is_lasting_statement(place: int, talk: _Session) -> bool:
+def _is_lasting_statement(place: int, session: _Session) -> bool:
     """Whether the owner plainly says how something is, for long: "Karim signs off releases" is said in order to be known."""
-    judged = talk.judged[place]
+    judged = session.judged[place]
     return (
-        talk.worth[place] >= POOR
+        session.worth[place] >= POOR
         and judged.lasting >= _LASTS
         and sum(judged.chance("act", act) for act in _STATES) >= 0.6
         and judged.chance("c", "yes") < 0.6
@@ -129,18 +129,18 @@ def _is_lasting_statement(place: int, talk: _Session) -> bool:
     )
 
 
-def _belongs(run: Sequence[int], place: int, talk: _Session) -> bool:
+def _belongs(run: Sequence[int], place: int, session: _Session) -> bool:
     """Whether a sentence goes on with what the sentences before it say."""
-    last, this = talk.sentences[run[-1]], talk.sentences[place]
+    last, this = session.sentences[run[-1]], session.sentences[place]
     if last.turn != this.turn or this.place != last.place + 1:
         return False
-    language = talk.judged[place].language
-    if sum(len(talk.sentences[one].text) for one in (*run, place)) > LONGEST[language]:
+    language = session.judged[place].language
+    if sum(len(session.sentences[one].text) for one in (*run, place)) > LONGEST[language]:
         return False
-    size = sum(len(talk.sentences[one].text) for one in (*run, place))
-    if size <= _TOGETHER[language] or talk.judged[place].chance("c", "yes") > 0.5:
-        return _asks_for(talk.judged[run[-1]]) == _asks_for(talk.judged[place])
-    return _topic(talk.judged[run[-1]]) == _topic(talk.judged[place])
+    size = sum(len(session.sentences[one].text) for one in (*run, place))
+    if size <= _TOGETHER[language] or session.judged[place].chance("c", "yes") > 0.5:
+        return _asks_for(session.judged[run[-1]]) == _asks_for(session.judged[place])
+    return _topic(session.judged[run[-1]]) == _topic(session.judged[place])
 
 
 def _topic(judged: Judged) -> tuple[str, bool]:
@@ -151,106 +151,108 @@ def _asks_for(judged: Judged) -> bool:
     return judged.best("act") in _ASKS
 
 
-def _asks(place: int, talk: _Session) -> bool:
+def _asks(place: int, session: _Session) -> bool:
     """Whether a sentence is a question, and not work that is asked for."""
-    judged = talk.judged[place]
+    judged = session.judged[place]
     act = judged.best("act")
     return act == "question" or (act not in ("request", "instruct") and is_question(judged.text, judged.language))
 
 
-def _nods(place: int, talk: _Session) -> bool:
+def _nods(place: int, session: _Session) -> bool:
     """Whether a sentence only says yes, thanks or well done. A yes to a question of the agent is told with it."""
-    judged = talk.judged[place]
+    judged = session.judged[place]
     text = judged.text.strip()
     size = len(text) if judged.language == "zh" else len(text.split())
     if judged.chance("act", "agree") + judged.chance("act", "social") < _SURELY or size > _NODS[judged.language]:
         return False
-    return not _SPECIFIC.search(text) and _question_before(place, talk) is None
+    return not _SPECIFIC.search(text) and _question_before(place, session) is None
 
 
-def _leans(place: int, talk: _Session) -> bool:
+def _leans(place: int, session: _Session) -> bool:
     """Whether a sentence says nothing without what stands before it."""
-    judged = talk.judged[place]
+    judged = session.judged[place]
     return judged.chance("c", "yes") >= _LEANS or is_only_when(judged.text)
 
 
-def _question_before(place: int, talk: _Session) -> int | None:
+def _question_before(place: int, session: _Session) -> int | None:
     """The question that a sentence may answer: the last one of the other speaker's turn just before. It is that of its whole turn."""
-    turn = talk.sentences[place].turn
-    if turn not in talk.questions:
-        talk.questions[turn] = _find_question(place, talk)
-    return talk.questions[turn]
+    turn = session.sentences[place].turn
+    if turn not in session.questions:
+        session.questions[turn] = _find_question(place, session)
+    return session.questions[turn]
 
 
-def _find_question(place: int, talk: _Session) -> int | None:
-    mine = talk.sentences[place]
+def _find_question(place: int, session: _Session) -> int | None:
+    mine = session.sentences[place]
     other = place
-    while other >= 0 and talk.sentences[other].speaker is mine.speaker:
+    while other >= 0 and session.sentences[other].speaker is mine.speaker:
         other -= 1
-    if mine.speaker is Speaker.OWNER and any(one.turn != mine.turn for one in talk.sentences[other + 1 : place]):
+    if mine.speaker is Speaker.OWNER and any(one.turn != mine.turn for one in session.sentences[other + 1 : place]):
         return None  # said something else meanwhile
-    turn = talk.sentences[other].turn if other >= 0 else -1
-    while other >= 0 and talk.sentences[other].turn == turn:
-        if _asks(other, talk):
+    turn = session.sentences[other].turn if other >= 0 else -1
+    while other >= 0 and session.sentences[other].turn == turn:
+        if _asks(other, session):
             return other
         other -= 1
     return None
 
 
-def _is_answer(place: int, talk: _Session) -> bool:
+def _is_answer(place: int, session: _Session) -> bool:
     """Whether a sentence of the agent says nothing without the owner's question before it."""
-    return _leans(place, talk) and _question_before(place, talk) is not None
+    return _leans(place, session) and _question_before(place, session) is not None
 
 
-def _with_question(place: int, talk: _Session) -> list[_Line]:
+def _with_question(place: int, session: _Session) -> list[_Line]:
     """An answer of the agent with its question, on one line; nothing where the question may not be told, or is told already."""
-    question = _question_before(place, talk)
-    if question is None or question not in talk.usable or question in talk.spent:
+    question = _question_before(place, session)
+    if question is None or question not in session.usable or question in session.spent:
         return []
-    talk.spent.update((question, place))
-    return [_Line((question,), (place,), talk.worth[place])]
+    session.spent.update((question, place))
+    return [_Line((question,), (place,), session.worth[place])]
 
 
-def _lacks_question(place: int, talk: _Session) -> bool:
+def _lacks_question(place: int, session: _Session) -> bool:
     """Whether a sentence answers a question that must not be told, and says nothing without it."""
-    question = _question_before(place, talk)
-    return question is not None and question not in talk.usable and _leans(place, talk)
+    question = _question_before(place, session)
+    return question is not None and question not in session.usable and _leans(place, session)
 
 
-def _with_outcome(run: tuple[int, ...], talk: _Session) -> _Line | None:
+def _with_outcome(run: tuple[int, ...], session: _Session) -> _Line | None:
     """The line of what the owner said, a request or question with what came of it; none for a question without its answer."""
-    score = max(talk.worth[place] for place in run)
-    only_asks = all(_asks(place, talk) for place in run)
-    if not only_asks and not _is_request(run, talk):
+    score = max(session.worth[place] for place in run)
+    only_asks = all(_asks(place, session) for place in run)
+    if not only_asks and not _is_request(run, session):
         return _Line(run, (), score)
     least = SLIGHT if only_asks else FAIR
     answers = [
         place
-        for place in _answers(run[-1], talk)
+        for place in _answers(run[-1], session)
         # What an agent says is to be done stands on a line of its own, under its name.
-        if talk.worth[place] >= least and _tells(talk.judged[place]) and not demands(talk.sentences[place].text)
+        if session.worth[place] >= least
+        and _tells(session.judged[place])
+        and not demands(session.sentences[place].text)
     ]
-    best = sorted(sorted(answers, key=lambda place: -talk.worth[place])[:2])
+    best = sorted(sorted(answers, key=lambda place: -session.worth[place])[:2])
     if only_asks and not best:
         return None
-    talk.spent.update((*run, *best))
-    return _Line(run, tuple(best), max([score, *(talk.worth[place] for place in best)]))
+    session.spent.update((*run, *best))
+    return _Line(run, tuple(best), max([score, *(session.worth[place] for place in best)]))
 
 
-def _is_request(run: Sequence[int], talk: _Session) -> bool:
-    odds = [sum(talk.judged[place].chance("act", act) for act in _ASKS) for place in run]
-    return max(odds) > 0.5 and talk.judged[run[-1]].best("act") not in ("decide", "instruct")
+def _is_request(run: Sequence[int], session: _Session) -> bool:
+    odds = [sum(session.judged[place].chance("act", act) for act in _ASKS) for place in run]
+    return max(odds) > 0.5 and session.judged[run[-1]].best("act") not in ("decide", "instruct")
 
 
-def _answers(place: int, talk: _Session) -> list[int]:
+def _answers(place: int, session: _Session) -> list[int]:
     """The agent's sentences between the owner's and his next."""
     found: list[int] = []
-    turn = talk.sentences[place].turn
-    for other in range(place + 1, len(talk.sentences)):
-        one = talk.sentences[other]
+    turn = session.sentences[place].turn
+    for other in range(place + 1, len(session.sentences)):
+        one = session.sentences[other]
         if one.speaker is Speaker.OWNER and one.turn != turn:
             break
-        if one.speaker is Speaker.AGENT and other in talk.usable:
+        if one.speaker is Speaker.AGENT and other in session.usable:
             found.append(other)
     return found
 
@@ -259,34 +261,34 @@ def _tells(judged: Judged) -> bool:
     return sum(judged.chance("act", act) for act in (*_EMPTY, *_ASKS)) < 0.6
 
 
-def _of_agent(talk: _Session) -> list[_Line]:
+def _of_agent(session: _Session) -> list[_Line]:
     """What the agent found or did, where no request of the owner carries it."""
     made: list[_Line] = []
-    for place, one in enumerate(talk.sentences):
-        if one.speaker is not Speaker.AGENT or place not in talk.usable or place in talk.spent:
+    for place, one in enumerate(session.sentences):
+        if one.speaker is not Speaker.AGENT or place not in session.usable or place in session.spent:
             continue
         if (
-            talk.worth[place] < GOOD
-            or not _tells(talk.judged[place])
-            or _is_echo(place, talk)
-            or _rejected(place, talk)
+            session.worth[place] < GOOD
+            or not _tells(session.judged[place])
+            or _is_echo(place, session)
+            or _rejected(place, session)
         ):
             continue
-        if _is_answer(place, talk):
-            made += _with_question(place, talk)
+        if _is_answer(place, session):
+            made += _with_question(place, session)
             continue
         before = made[-1] if made else None
-        if before and place == before.places[-1] + 1 and _fits(before, place, talk):
-            made[-1] = replace(before, places=(*before.places, place), score=max(before.score, talk.worth[place]))
+        if before and place == before.places[-1] + 1 and _fits(before, place, session):
+            made[-1] = replace(before, places=(*before.places, place), score=max(before.score, session.worth[place]))
         else:
-            made.append(_Line((place,), (), talk.worth[place]))
+            made.append(_Line((place,), (), session.worth[place]))
     # Where lines are scarce, what the owner said goes before what the agent did.
     return [replace(one, score=one.score * 0.8) for one in made]
 
 
-def _is_echo(place: int, talk: _Session) -> bool:
+def _is_echo(place: int, session: _Session) -> bool:
     """Whether the agent only says again what the owner said."""
-    mine = talk.judged[place]
+    mine = session.judged[place]
     if mine.vector is None:
         return False
     figures = _figures(mine.text)
@@ -296,7 +298,7 @@ def _is_echo(place: int, talk: _Session) -> bool:
         and float(mine.vector @ other.vector) > _ECHO[mine.language]
         and figures <= _figures(other.text)  # a date, a price, a number of its own is news
         for said, other in zip(
-            talk.sentences[max(0, place - NEAR) : place], talk.judged[max(0, place - NEAR) : place], strict=True
+            session.sentences[max(0, place - NEAR) : place], session.judged[max(0, place - NEAR) : place], strict=True
         )
         if said.speaker is Speaker.OWNER
     )
@@ -306,55 +308,59 @@ def _figures(text: str) -> set[str]:
     return {token for token in tokens(text) if any(character.isdigit() for character in token)}
 
 
-def _rejected(place: int, talk: _Session) -> bool:
+def _rejected(place: int, session: _Session) -> bool:
     """Whether it is a proposal that the owner turns down at once."""
-    if talk.judged[place].best("act") == "report":
+    if session.judged[place].best("act") == "report":
         return False
     following = (
-        other for other in range(place + 1, len(talk.sentences)) if talk.sentences[other].speaker is Speaker.OWNER
+        other for other in range(place + 1, len(session.sentences)) if session.sentences[other].speaker is Speaker.OWNER
     )
     answer = next(following, None)
-    return answer is not None and talk.judged[answer].chance("act", "correct") > 0.5
+    return answer is not None and session.judged[answer].chance("act", "correct") > 0.5
 
 
-def _fits(line: _Line, place: int, talk: _Session) -> bool:
-    same_turn = talk.sentences[line.places[-1]].turn == talk.sentences[place].turn
-    size = sum(len(talk.sentences[one].text) for one in (*line.places, place))
-    return same_turn and size <= LONGEST[talk.judged[place].language]
+def _fits(line: _Line, place: int, session: _Session) -> bool:
+    same_turn = session.sentences[line.places[-1]].turn == session.sentences[place].turn
+    size = sum(len(session.sentences[one].text) for one in (*line.places, place))
+    return same_turn and size <= LONGEST[session.judged[place].language]
 
 
-def _distinct(lines: Sequence[_Line], talk: _Session) -> list[_Line]:
+def _distinct(lines: Sequence[_Line], session: _Session) -> list[_Line]:
     """The lines without those that only repeat another: the owner's words stay, the agent's echo goes."""
     kept: list[tuple[_Line, set[str]]] = []
-    for line in sorted(lines, key=lambda one: (talk.sentences[one.places[0]].speaker is Speaker.AGENT, one.places[0])):
-        words = {token for place in line.places for token in tokens(talk.sentences[place].text)}
+    for line in sorted(
+        lines, key=lambda one: (session.sentences[one.places[0]].speaker is Speaker.AGENT, one.places[0])
+    ):
+        words = {token for place in line.places for token in tokens(session.sentences[place].text)}
         if any(len(words & other) >= _SAME * len(words) for _, other in kept):
             continue
         kept.append((line, words))
     return [line for line, _ in kept]
 
 
-def _filled_up(lines: list[_Line], talk: _Session, least: int) -> list[_Line]:
-    """Enough lines, where the talk has them: outcomes on lines of their own, then the next best sentences."""
+def _filled_up(lines: list[_Line], session: _Session, least: int) -> list[_Line]:
+    """Enough lines, where the session has them: outcomes on lines of their own, then the next best sentences."""
     while lines and len(lines) < least:
-        splittable = next((one for one in lines if one.outcome and _may_be_split(one, talk)), None)
+        splittable = next((one for one in lines if one.outcome and _may_be_split(one, session)), None)
         if splittable is None:
             break
         lines = [one for one in lines if one is not splittable]
         lines += [replace(splittable, outcome=()), _Line(splittable.outcome, (), splittable.score)]
     used = {place for line in lines for place in (*line.places, *line.outcome)}
-    rest = sorted(talk.usable - used, key=lambda place: -talk.worth[place])
+    rest = sorted(session.usable - used, key=lambda place: -session.worth[place])
     for place in rest:
         if len(lines) >= least:
             break
-        if not _fills(place, talk):
+        if not _fills(place, session):
             continue
-        is_answer = talk.sentences[place].speaker is Speaker.AGENT and _is_answer(place, talk)
-        line = _with_question(place, talk) if is_answer else [_Line((place,), (), talk.worth[place])]
-        added = _distinct([*lines, *line], talk)
+        is_answer = session.sentences[place].speaker is Speaker.AGENT and _is_answer(place, session)
+        line = _with_question(place, session) if is_answer else [_Line((place,), (), session.worth[place])]
+        added = _distinct([*lines, *line], session)
         lines = added if len(added) > len(lines) else lines
     while len(lines) < least:  # a message of several sentences can be told in several lines
-        several = (one for one in lines if len(one.places) > 1 and not any(_asks(place, talk) for place in one.places))
+        several = (
+            one for one in lines if len(one.places) > 1 and not any(_asks(place, session) for place in one.places)
+        )
         longest = max(several, key=lambda one: len(one.places), default=None)
         if longest is None:
             break
@@ -367,103 +373,107 @@ def _filled_up(lines: list[_Line], talk: _Session, least: int) -> list[_Line]:
     return lines
 
 
-def _may_be_split(line: _Line, talk: _Session) -> bool:
+def _may_be_split(line: _Line, session: _Session) -> bool:
     """Whether a request and what came of it can each stand alone: no question can, nor an answer that needs it."""
     alone = (*line.places, *line.outcome)
-    return not any(_asks(place, talk) for place in alone) and not any(_leans(place, talk) for place in line.outcome)
+    return not any(_asks(place, session) for place in alone) and not any(
+        _leans(place, session) for place in line.outcome
+    )
 
 
-def _fills(place: int, talk: _Session) -> bool:
+def _fills(place: int, session: _Session) -> bool:
     """Whether a sentence tells something, if little. That the agent took note, or what it says after the owner, does not; nor
     a question, a yes, or an answer whose question may not be told."""
-    if _asks(place, talk) or _nods(place, talk) or _lacks_question(place, talk):
+    if _asks(place, session) or _nods(place, session) or _lacks_question(place, session):
         return False
-    if talk.judged[place].best("act") in ("social", "offrecord", "speculate"):
+    if session.judged[place].best("act") in ("social", "offrecord", "speculate"):
         return False
-    if talk.sentences[place].speaker is Speaker.OWNER:
-        return talk.worth[place] >= POOR
-    return talk.worth[place] >= 2 * POOR and not _is_echo(place, talk) and not _only_assents(place, talk)
+    if session.sentences[place].speaker is Speaker.OWNER:
+        return session.worth[place] >= POOR
+    return session.worth[place] >= 2 * POOR and not _is_echo(place, session) and not _only_assents(place, session)
 
 
-def _only_assents(place: int, talk: _Session) -> bool:
+def _only_assents(place: int, session: _Session) -> bool:
     """Whether the agent says yes and repeats words of the owner, as in "Got it, squash merge only"."""
-    if talk.judged[place].best("act") != "agree":
+    if session.judged[place].best("act") != "agree":
         return False
-    words = set(tokens(_YES.sub("", talk.sentences[place].text)))
-    owners = (one.text for one in talk.sentences[max(0, place - NEAR) : place] if one.speaker is Speaker.OWNER)
+    words = set(tokens(_YES.sub("", session.sentences[place].text)))
+    owners = (one.text for one in session.sentences[max(0, place - NEAR) : place] if one.speaker is Speaker.OWNER)
     said = {token for text in owners for token in tokens(text)}
     return len(words & said) >= len(words) / 2
 
 
-def _bullet(line: _Line, talk: _Session) -> Bullet:
-    first = talk.sentences[line.places[0]]
-    language = talk.judged[line.places[0]].language
-    told = [*_antecedent(line, talk), *line.places]
-    text = joined([tidy(talk.sentences[place].text, talk.judged[place].language) for place in told], language)
-    text = _in_context(text, line, talk)
-    request = first.speaker is Speaker.OWNER and (bool(line.outcome) or _is_request(line.places, talk))
+def _bullet(line: _Line, session: _Session) -> Bullet:
+    first = session.sentences[line.places[0]]
+    language = session.judged[line.places[0]].language
+    told = [*_antecedent(line, session), *line.places]
+    text = joined([tidy(session.sentences[place].text, session.judged[place].language) for place in told], language)
+    text = _in_context(text, line, session)
+    request = first.speaker is Speaker.OWNER and (bool(line.outcome) or _is_request(line.places, session))
     if request:
         text = asked(text, language)
-    affirmed = _affirmed(line, talk)
+    affirmed = _affirmed(line, session)
     by_agent = first.speaker is Speaker.AGENT and not affirmed
     if by_agent:
         text = f"助手：{text}" if language == "zh" else f"Agent: {text}"
     text = shorten(text, language)
     if line.outcome:
-        outcome = joined([tidy(talk.sentences[place].text, language) for place in line.outcome], language)
+        outcome = joined([tidy(session.sentences[place].text, language) for place in line.outcome], language)
         text = f"{text} → {shorten(outcome, language)}"
     places = (*line.places, *line.outcome, *affirmed)
-    sources = tuple(dict.fromkeys(talk.sentences[place].message for place in places))
-    return Bullet(text, None if request else _type(line, talk), sources, by_agent)
+    sources = tuple(dict.fromkeys(session.sentences[place].message for place in places))
+    return Bullet(text, None if request else _type(line, session), sources, by_agent)
 
 
-def _affirmed(line: _Line, talk: _Session) -> list[int]:
+def _affirmed(line: _Line, session: _Session) -> list[int]:
     """The owner's sentence by which a proposal of the agent becomes the owner's word: said next, and more than a nod."""
     last = line.places[-1]
-    if talk.sentences[last].speaker is not Speaker.AGENT:
+    if session.sentences[last].speaker is not Speaker.AGENT:
         return []
-    owners = (place for place in range(last + 1, len(talk.sentences)) if talk.sentences[place].speaker is Speaker.OWNER)
+    owners = (
+        place for place in range(last + 1, len(session.sentences)) if session.sentences[place].speaker is Speaker.OWNER
+    )
     answer = next(owners, None)
-    return [answer] if answer is not None and affirms(talk.sentences[answer].text) else []
+    return [answer] if answer is not None and affirms(session.sentences[answer].text) else []
 
 
-def _antecedent(line: _Line, talk: _Session) -> list[int]:
+def _antecedent(line: _Line, session: _Session) -> list[int]:
     """The sentence just before in the same message, where the line begins with "she" or "it" and that one says who."""
     place = line.places[0]
-    one = talk.sentences[place]
-    if one.speaker is not Speaker.OWNER or one.place == 0 or place - 1 not in talk.usable:
+    one = session.sentences[place]
+    if one.speaker is not Speaker.OWNER or one.place == 0 or place - 1 not in session.usable:
         return []
-    before = talk.judged[place - 1]
-    if not starts_with_pronoun(one.text, talk.judged[place].language) or before.best("act") in ("agree", "question"):
+    before = session.judged[place - 1]
+    if not starts_with_pronoun(one.text, session.judged[place].language) or before.best("act") in ("agree", "question"):
         return []
     return [place - 1] if len(before.text) >= (5 if before.language == "zh" else 15) else []
 
 
-def _type(line: _Line, talk: _Session) -> str | None:
+def _type(line: _Line, session: _Session) -> str | None:
     """The kind of memory; none for work that was asked for or done, which is told and over."""
-    best = max(line.places, key=lambda place: talk.worth[place])
-    judged = talk.judged[best]
+    best = max(line.places, key=lambda place: session.worth[place])
+    judged = session.judged[best]
     kind = judged.best("type")
     if kind == "TEMP" and judged.best("category") in ("task", "discovery", "-"):
         return None
-    if talk.sentences[best].speaker is Speaker.AGENT and kind in _OWNERS_ALONE:
+    if session.sentences[best].speaker is Speaker.AGENT and kind in _OWNERS_ALONE:
         return None
-    if reports(talk.sentences[best].text):
+    if reports(session.sentences[best].text):
         return None  # it is told that it was said, not that it is so
     return kind
 
 
-def _in_context(text: str, line: _Line, talk: _Session) -> str:
+def _in_context(text: str, line: _Line, session: _Session) -> str:
     """The line with the agent's question before it, where it cannot be understood without."""
     place = line.places[0]
-    one, judged = talk.sentences[place], talk.judged[place]
+    one, judged = session.sentences[place], session.judged[place]
     if one.speaker is not Speaker.OWNER or one.place != 0:
         return text
     if judged.chance("c", "yes") < 0.35 and not is_only_when(judged.text):
         return text
-    words = _question_before(place, talk)
-    if words is None or words not in talk.usable:
+    words = _question_before(place, session)
+    if words is None or words not in session.usable:
         return text  # only a question says what its answer is about
     language = judged.language
-    lead = shorten(tidy(talk.sentences[words].text, language), language, LONGEST[language] // 2)
+    lead = shorten(tidy(session.sentences[words].text, language), language, LONGEST[language] // 2)
     return f"{lead} – {text}" if language == "en" else f"{lead} —— {text}"

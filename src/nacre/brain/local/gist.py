@@ -150,13 +150,13 @@ def _shortened(body: str) -> str:
 
 
 def _said(body: str) -> list[Utterance]:
-    """The sentences of a talk with who says them; of any other text as if one person did."""
-    talk = split_turns(body)
-    if not talk:
+    """The sentences of a session with who says them; of any other text as if one person did."""
+    session = split_turns(body)
+    if not session:
         texts = sentences(_unwrapped(_HEADING.sub("", _NOT_PROSE.sub("", body))))
         return [Utterance(one, Speaker.OWNER, place, place) for place, one in enumerate(_worthy(texts))]
     found: list[Utterance] = []
-    for number, turn in enumerate(talk):
+    for number, turn in enumerate(session):
         words = own_words(turn.text, typed=turn.speaker is Speaker.OWNER)
         items = list_items(words)
         for one in _worthy(sentences(_HEADING.sub("", words)), turn.speaker):
@@ -223,10 +223,10 @@ def _weights(said: Sequence[Utterance], judge: Judge | None) -> dict[int, float]
     )
     distinct = list({said[place].text: place for place in reversed(best)}.values())[::-1]
     likely = [said[place] for place in sorted(distinct[:_JUDGED])]
-    talk = [Sentence(one.text, one.speaker, one.turn, 0, 1, str(one.turn), to_owner=True) for one in likely]
-    judged = judge.read([one.text for one in talk])
-    hidden = dialogue.off_record(talk, judged)
-    told = zip(likely, worth(talk, judged), strict=True)
+    session = [Sentence(one.text, one.speaker, one.turn, 0, 1, str(one.turn), to_owner=True) for one in likely]
+    judged = judge.read([one.text for one in session])
+    hidden = dialogue.off_record(session, judged)
+    told = zip(likely, worth(session, judged), strict=True)
     weights = {one.place: found[one.place] + 2 * chance for at, (one, chance) in enumerate(told) if at not in hidden}
     return {place: weights.get(place, _NEVER) for place in found}
 

@@ -129,7 +129,7 @@ def _loaded(path: Path) -> dict[str, dict[bytes, Vectors]]:
 # What a sentence is: its type, its category, what the speaker does with it. By the classifiers, in its own language.
 
 LANGUAGES = ("en", "zh")
-MANY = 1500  # sentences; embedding more than these would take longer than anybody waits for one talk
+MANY = 1500  # sentences; embedding more than these would take longer than anybody waits for one session
 AT_ONCE = 256  # sentences whose features are in memory together
 
 
@@ -150,7 +150,7 @@ class Judged:
     odds: dict[str, npt.NDArray[np.float32]]
     features: npt.NDArray[np.float32]  # structure only
     vector: npt.NDArray[np.float32] | None
-    lasting: float = 0.0  # the odds that it belongs into a memory that is read before every talk
+    lasting: float = 0.0  # the odds that it belongs into a memory that is read before every session
 
     def best(self, head: str) -> str:
         return HEADS[head][int(self.odds[head].argmax())]

@@ -11,7 +11,7 @@ from nacre.text.quoting import demands, own_words, reports
 from nacre.text.sentences import sentences
 
 _DATED = re.compile(r"(?m)^\*\*(User|Agent|Other|用户|助手|他人)(?: \([^)\n]*\))?\*\* \d{4}-\d\d-\d\d \d\d:\d\d[ \t]*$")
-# In a talk that Nacre did not write: "**User:** …", "用户：…", "## Assistant".
+# In a session that Nacre did not write: "**User:** …", "用户：…", "## Assistant".
 _NAMED = re.compile(
     r"(?mi)^(?:#{1,6}[ \t]+|\*\*)?(User|Human|Agent|Assistant|AI|Other|用户|助手|我|他人)(?: \([^)\n]{0,60}\))?"
     r"(?:(?:\*\*)?[ \t]*[:：](?:\*\*)?|(?<=\w)\*\*[ \t]*$|(?<=\w)[ \t]*$)[ \t]*"
@@ -30,7 +30,7 @@ class Turn(NamedTuple):
 
 
 def split_turns(body: str) -> list[Turn]:
-    """The talk, turn by turn; none where nobody is said to speak."""
+    """The session, turn by turn; none where nobody is said to speak."""
     marks = list(_marking(body).finditer(body))
     ends = [*(mark.start() for mark in marks[1:]), len(body)]
     return [
@@ -49,17 +49,17 @@ def is_mark(line: str) -> bool:
 
 
 def _marking(body: str) -> re.Pattern[str]:
-    """How the text says who speaks. In a talk that Nacre wrote down nobody can put words into another's mouth."""
+    """How the text says who speaks. In a session that Nacre wrote down nobody can put words into another's mouth."""
     return _NAMED if not _DATED.search(body) and len(_NAMED.findall(body)) > 1 else _DATED
 
 
-# What a talk came to: the last words by which its owner settled something, and what these words agree to.
+# What a session came to: the last words by which its owner settled something, and what these words agree to.
 
 MAX_DECISIONS = 3  # settlements that are told, the last ones
 _BRIEF = 40  # characters up to which words are only understood with what they answer
 _DISTANCE = 8  # turns back in which a list may stand that is chosen from
 _LOOKED_BACK = 60  # sentences back
-_LAST_TURNS = 16  # of a talk, in which its outcome stands
+_LAST_TURNS = 16  # of a session, in which its outcome stands
 _ITEMS = 3  # of a list that are chosen at once
 
 SETTLED = re.compile(
@@ -120,7 +120,7 @@ def affirms(text: str) -> bool:
 
 
 class Utterance(NamedTuple):
-    """A sentence of a talk."""
+    """A sentence of a session."""
 
     text: str
     speaker: Speaker
@@ -232,9 +232,9 @@ def list_items(words: str) -> dict[str, str]:
 
 
 def outcome(text: str, most: int) -> list[str]:
-    """What a talk came to, in at most so many of its own sentences; none where its owner settled nothing.
+    """What a session came to, in at most so many of its own sentences; none where its owner settled nothing.
 
-    Quicker than a summary: of a long talk only the end is looked at.
+    Quicker than a summary: of a long session only the end is looked at.
     """
     said: list[Utterance] = []
     for number, turn in enumerate(split_turns(text)[-_LAST_TURNS:]):
