@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from nacre import guard
+import nacre
 from nacre.config.settings import Config
 from nacre.errors import NacreError
 from nacre.i18n import say
@@ -102,7 +102,7 @@ class _SeenFiles:
         self._before: dict[str, list[int]] = {}
         with contextlib.suppress(NacreError, ValueError, RecursionError, KeyError, TypeError):
             content = json.loads(disk.read_bytes(self._path) or b"{}")
-            if content["rules"] == _rules():  # others may find other things
+            if content["version"] == nacre.__version__:  # another one may find other things
                 self._before = dict(content["files"])
 
     def is_in_order(self, path: str, about: os.stat_result) -> bool:
@@ -124,21 +124,13 @@ class _SeenFiles:
         if self._added > len(self._in_order) // _WORTH and self._workspace.index.is_dir():
             with contextlib.suppress(NacreError):
                 check_own_files(self._workspace)
-                disk.write(self._path, json.dumps({"rules": _rules(), "files": self._in_order}).encode("ascii"))
+                disk.write(
+                    self._path, json.dumps({"version": nacre.__version__, "files": self._in_order}).encode("ascii")
+                )
 
 
 def _signature(about: os.stat_result) -> list[int]:
     return [about.st_size, about.st_mtime_ns, about.st_ctime_ns, about.st_ino]
-
-
-def _rules() -> list[str]:
-    """What files are looked through by: the rules of this very installation."""
-    rules: list[str] = []
-    for folder in (*guard.__path__, os.path.dirname(__file__)):
-        with contextlib.suppress(OSError), os.scandir(folder) as entries:
-            files = [entry.stat() for entry in entries if entry.name.endswith((".py", ".tsv"))]
-            rules.append(f"{len(files)} {sum(one.st_size for one in files)} {max(one.st_mtime_ns for one in files)}")
-    return rules
 
 
 # Single files.

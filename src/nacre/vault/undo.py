@@ -385,12 +385,9 @@ def _needed_headings(cut: bytes, after: bytes) -> bytes:
     following = next((line for line in after.splitlines() if line.strip()), b"#")
     if following.lstrip().startswith(b"#"):
         return b""
-    headings: list[bytes] = []
-    for line in cut.splitlines(keepends=True):
-        if line.strip() and not line.lstrip().startswith(b"#"):
-            break
-        headings.append(line)
-    return b"".join(headings)
+    lines: list[bytes] = cut.splitlines(keepends=True)
+    is_entry = [bool(line.strip()) and not line.lstrip().startswith(b"#") for line in lines]
+    return b"".join(lines[: is_entry.index(True)] if any(is_entry) else lines)
 
 
 def _step(undone: Recorded, change: Change, now: bytes | None, data: bytes | None) -> Step:
