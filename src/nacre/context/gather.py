@@ -205,12 +205,12 @@ def pack_context(gathered: Gathered, budget: int, scope: str, project: str | Non
     def missing(packed: Packed) -> tuple[Piece, ...]:
         return tuple(piece for piece in answers if _is_missing(piece, packed))
 
-    wanted = missing(attempt((), sessions))
-    if wanted and set(missing(attempt(wanted, sessions))) - set(wanted):  # they took the room of what said the others
-        wanted = answers
-    chosen = next((some for some in _shorter(wanted) if not {*some} & attempt(some, ()).cut), wanted)
+    needed = missing(attempt((), sessions))
+    if needed and set(missing(attempt(needed, sessions))) - set(needed):  # they took the room of what said the others
+        needed = answers
+    chosen = next((some for some in _shorter(needed) if not {*some} & attempt(some, ()).cut), needed)
     kept: tuple[Piece, ...] = ()
-    if chosen == wanted:  # a session that nobody asked about does not take the room of an answer
+    if chosen == needed:  # a session that nobody asked about does not take the room of an answer
         kept = next((some for some in _shorter(sessions) if not {*chosen, *some} & attempt(chosen, some).cut), ())
     packed = attempt(chosen, kept)
     dropped = [piece for piece in answers if piece not in chosen and _is_missing(piece, packed)]
@@ -272,17 +272,17 @@ def gather_shared(memory: Memory, answers: Sequence[Piece] = ()) -> Gathered:
     for path, start, end, heading, text, _, _, audience in (*own, *(row for row in rows if row[-1] == "*")):
         title = heading if audience == "*" else own_heading(heading, memory.scope)
         before, last = at.get(path, ("", 0))
-        told = lines.setdefault(path, [])
+        own_lines = lines.setdefault(path, [])
         if title != before:
             last = 0
-            told += [*([PieceLine(0, "")] if told else []), PieceLine(0, f"## {name_shown(title)}")]
+            own_lines += [*([PieceLine(0, "")] if own_lines else []), PieceLine(0, f"## {name_shown(title)}")]
         texts = text.split("\n")
         whole = len(texts) == end - start + 1
         for number, line in enumerate(texts, start):
             if not whole or number > last:
-                told.append(PieceLine(number if whole else 0, visible(line)))
+                own_lines.append(PieceLine(number if whole else 0, visible(line)))
         at[path] = title, end
-    pieces = tuple(Piece(path, name_shown(path), tuple(told)) for path, told in lines.items())
+    pieces = tuple(Piece(path, name_shown(path), tuple(own_lines)) for path, own_lines in lines.items())
     return Gathered((), tuple(answers), pieces)
 
 

@@ -123,7 +123,7 @@ def pack(pieces: Sequence[Piece], budget: int, *, lead: str) -> Packed:
     found = sum(need for piece, need in zip(pieces, needs, strict=True) if piece.cited)
     shared: int | None = None  # what is left of the part of what was looked for
     texts: list[str] = []
-    given: list[PackedPart] = []
+    parts: list[PackedPart] = []
     left: list[Omitted] = []
     known: set[tuple[str, int]] = set()
     cut: set[Piece] = set()
@@ -154,11 +154,11 @@ def pack(pieces: Sequence[Piece], budget: int, *, lead: str) -> Packed:
             room -= weight(texts[-1])
             shared = max(0, shared - weight(texts[-1])) if shared is not None and piece.cited else shared
             known |= {(piece.path, line.number) for line in kept}
-            given.append(PackedPart(piece.path, *_span(kept), tokens(weight(texts[-1]))))
+            parts.append(PackedPart(piece.path, *_span(kept), tokens(weight(texts[-1]))))
         if has_content(rest := lines[len(kept) :]):
             cut.add(piece)
             left.append(Omitted(piece.path, *_span(rest), tokens(_weight_of(rest)), no_room(budget)))
-    return Packed(lead + "".join(texts) if texts else "", tuple(given), tuple(left), frozenset(known), frozenset(cut))
+    return Packed(lead + "".join(texts) if texts else "", tuple(parts), tuple(left), frozenset(known), frozenset(cut))
 
 
 def not_said(lines: Sequence[PieceLine], text: str) -> list[PieceLine]:

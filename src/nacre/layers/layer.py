@@ -238,31 +238,33 @@ def decide_layer(
     else:
         target = by_age if recalled and layer != FORGOTTEN else _colder(layer, by_age)
     when, ago = _when(since, clock)
-    told = say(f"from {when}, {ago} ago", f"内容来自 {when}，距今 {ago}")
+    since_text = say(f"from {when}, {ago} ago", f"内容来自 {when}，距今 {ago}")
     if last == since:
-        told = say(f"last recalled {when}, {ago} ago", f"上次调用于 {when}，距今 {ago}")
+        since_text = say(f"last recalled {when}, {ago} ago", f"上次调用于 {when}，距今 {ago}")
     if target == FORGOTTEN:
-        return _forgotten(layer, entry, mark, told, rules, clock)
+        return _forgotten(layer, entry, mark, since_text, rules, clock)
     entry.pop(refcount.FORGOTTEN, None)
     settings = rules.settings
     if target == layer:
         return Placement(target, entry, STAY, _beside())
     if TIERS.index(target) < TIERS.index(layer):
-        reason = say(f"{told}: what is recalled becomes young again", f"{told}：被调用的内容会重新变新")
+        reason = say(f"{since_text}: what is recalled becomes young again", f"{since_text}：被调用的内容会重新变新")
         return Placement(target, entry, RISE, reason)
     reason = say(
-        f"{told}: after {settings.warm} a summary stands for it (tiers.warm)",
-        f"{told}：超过 {settings.warm} 后由摘要代表（tiers.warm）",
+        f"{since_text}: after {settings.warm} a summary stands for it (tiers.warm)",
+        f"{since_text}：超过 {settings.warm} 后由摘要代表（tiers.warm）",
     )
     if target == WARM:
         reason = say(
-            f"{told}: hot is for the first {settings.hot} (tiers.hot)",
-            f"{told}：hot 只保留最初的 {settings.hot}（tiers.hot）",
+            f"{since_text}: hot is for the first {settings.hot} (tiers.hot)",
+            f"{since_text}：hot 只保留最初的 {settings.hot}（tiers.hot）",
         )
     return Placement(target, entry, MOVE, reason)
 
 
-def _forgotten(layer: str, entry: Count, mark: float | None, told: str, rules: LayerRules, clock: Clock) -> Placement:
+def _forgotten(
+    layer: str, entry: Count, mark: float | None, since_text: str, rules: LayerRules, clock: Clock
+) -> Placement:
     """Into forgotten, or out of it for good when it has lain there long enough and nobody marked it."""
     now, settings = clock.now().timestamp(), rules.settings
     if mark is None or layer != FORGOTTEN:
@@ -280,8 +282,8 @@ def _forgotten(layer: str, entry: Count, mark: float | None, told: str, rules: L
     if rules.forget <= rules.gist:
         limit, name = settings.forget_after, "tiers.forget_after"
     reason = say(
-        f"{told}: forgotten after {limit} without a recall ({name})",
-        f"{told}：{limit} 内没有被调用即被遗忘（{name}）",
+        f"{since_text}: forgotten after {limit} without a recall ({name})",
+        f"{since_text}：{limit} 内没有被调用即被遗忘（{name}）",
     )
     return Placement(FORGOTTEN, entry, FORGET, reason)
 

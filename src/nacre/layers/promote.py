@@ -120,86 +120,88 @@ class PromotePlan:
     left: tuple[Problem, ...] = ()
 
 
-def plan_promotion(room: TidyContext) -> PromotePlan:
+def plan_promotion(context: TidyContext) -> PromotePlan:
     """What the recalled checkpoints tell, and what the tests say of it; reads, and writes nothing."""
-    found, left = nominees(room)
+    found, left = nominees(context)
     problems, promoted = list(left), []
-    skills = longterm.list_skills(room.workspace)
+    skills = longterm.list_skills(context.workspace)
     for nominee in found:
         try:
-            promoted.append(_promoted(room, nominee, skills))
+            promoted.append(_promoted(context, nominee, skills))
         except (NacreError, OSError) as error:
-            problems.append(Problem("left alone", str(error), room.workspace.relative(nominee.family.lead.path)))
+            problems.append(Problem("left alone", str(error), context.workspace.relative(nominee.family.lead.path)))
     distilled = DistilPlan()
     if said := [line for one in promoted for line in one.lines]:
-        distilled, refused = plan_distil(room, lines=said)
+        distilled, refused = plan_distil(context, lines=said)
         problems += refused
     return PromotePlan(tuple(promoted), distilled, tuple(problems))
 
 
-def _promoted(room: TidyContext, nominee: Nominee, skills: list[str]) -> Promoted:
+def _promoted(context: TidyContext, nominee: Nominee, skills: list[str]) -> Promoted:
     from nacre.brain.local.extract import extract
     from nacre.guard.secrets import redact_messages
 
-    workspace, lead = room.workspace, nominee.family.lead
-    session = parse_checkpoint(checkpoint_bytes(workspace, lead).decode("utf-8", "replace"), room.clock)
+    workspace, lead = context.workspace, nominee.family.lead
+    session = parse_checkpoint(checkpoint_bytes(workspace, lead).decode("utf-8", "replace"), context.clock)
     path = workspace.relative(lead.path)
-    day = local_time(nominee.own, room.clock).date().isoformat()
-    bullets = extract(redact_messages(list(session.messages)), room.judge(), least=1) if session.messages else []
+    day = local_time(nominee.own, context.clock).date().isoformat()
+    bullets = extract(redact_messages(list(session.messages)), context.judge(), least=1) if session.messages else []
     lessons: list[Lesson] = []
     lines: list[LogLine] = []
     for bullet in bullets:
         if bullet.type == "TEMP" or bullet.by_agent:
             continue
-        line = _log_line(room, day, bullet, session, path)
+        line = _log_line(context, day, bullet, session, path)
         named = f"{bullet.text}\n{session.title}"
         skill = longterm.skill_named_in(named, skills) if bullet.type == "LESSON" else None
         if skill is None:
             lines.append(line)
             continue
-        texts = [candidate.text for candidate in make_candidates([line], room.judge())]  # without the chatter beside it
+        texts = [
+            candidate.text for candidate in make_candidates([line], context.judge())
+        ]  # without the chatter beside it
         lessons += [Lesson(skill, day, text, longterm.has_lesson(workspace, skill, text)) for text in texts]
     title = redact(session.title).text or nominee.family.stem
     return Promoted(nominee, path, title, tuple(lessons), tuple(lines))
 
 
-def _log_line(room: TidyContext, day: str, bullet: Bullet, session: ParsedCheckpoint, path: str) -> LogLine:
+def _log_line(context: TidyContext, day: str, bullet: Bullet, session: ParsedCheckpoint, path: str) -> LogLine:
     held = Session(session.session, session.agent, Kind.MAIN, None, (), session.cwd)
-    project = project_name(held, lambda cwd: project_of(room.workspace, Path(cwd)), str(room.workspace.root))
+    project = project_name(held, lambda cwd: project_of(context.workspace, Path(cwd)), str(context.workspace.root))
     slug, name = slug_of(project) if project else None, session.session[:8]
     return LogLine(day, bullet.text, bullet.type, slug, None, name, "", 0, bullet_id(bullet.line), path)
 
 
-def promote(room: TidyContext, *, applying: bool) -> PromotePlan:
+def promote(context: TidyContext, *, applying: bool) -> PromotePlan:
     """Plan without holding the workspace, again where somebody came between, then carry it out and write the report."""
     for last in (*[False] * TRIES, True):
-        read, made = _inputs(room), PromotePlan() if last else plan_promotion(room)
-        with operation(room.workspace, room.clock, "promote", room.config) as op:
+        read, made = _inputs(context), PromotePlan() if last else plan_promotion(context)
+        with operation(context.workspace, context.clock, "promote", context.config) as op:
             if applying:
-                tidy_apply.recover(room, op)
+                tidy_apply.recover(context, op)
             if last:
-                made = plan_promotion(room)
-            elif read != _inputs(room):
+                made = plan_promotion(context)
+            elif read != _inputs(context):
                 continue
             if applying:
-                made = _apply(room, op, made)
-            write_report(op, promotion_report(made, room, applied=applying))
+                made = _apply(context, op, made)
+            write_report(op, promotion_report(made, context, applied=applying))
             break
     return made
 
 
-def _inputs(room: TidyContext) -> tuple[list[Checkpoint], list[bytes | None]]:
+def _inputs(context: TidyContext) -> tuple[list[Checkpoint], list[bytes | None]]:
     """What the plan is made of: the layers with their counts, and the files that say what was decided before."""
-    here = room.workspace
+    here = context.workspace
     named = (here.ledger, here.trail, here.review, here.root / USER, here.root / IDENTITY, here.longterm)
-    counts = (here.recalls, here.refcount(room.config.tiers.path))
+    counts = (here.recalls, here.refcount(context.config.tiers.path))
     files = (*named, *counts, *sorted(here.projects.glob("*/MEMORY.md")))
-    return list_checkpoints(here, room.config), [disk.read_bytes(path) if path.is_file() else None for path in files]
+    return list_checkpoints(here, context.config), [disk.read_bytes(path) if path.is_file() else None for path in files]
 
 
-def _apply(room: TidyContext, op: Operation, made: PromotePlan) -> PromotePlan:
+def _apply(context: TidyContext, op: Operation, made: PromotePlan) -> PromotePlan:
     """Carry it out: lessons to their skills, lines through the tests; and nobody is nominated twice."""
-    left = (*made.left, *tidy_apply.apply_plan(room, op, made.distilled))
+    left = (*made.left, *tidy_apply.apply_plan(context, op, made.distilled))
     for one in made.promoted:
         for lesson in one.lessons:
             longterm.add_lesson(op, lesson.skill, lesson.day, lesson.text, one.path)
@@ -212,13 +214,13 @@ def _apply(room: TidyContext, op: Operation, made: PromotePlan) -> PromotePlan:
                 entries = refcount.move_counts(entries, nominee.keys, nominee.key, entry)
             refcount.write_counts(op, counts, entries)
     if made.distilled.meant:
-        room.judge().keep(made.distilled.meant, made.distilled.lately)
+        context.judge().keep(made.distilled.meant, made.distilled.lately)
     return replace(made, left=left)
 
 
-def promotion_report(made: PromotePlan, room: TidyContext, *, applied: bool) -> str:
+def promotion_report(made: PromotePlan, context: TidyContext, *, applied: bool) -> str:
     """promote_report.md: who is nominated for promotion, by which rule, and where each line would go."""
-    when, number = room.clock.now().isoformat(sep=" ", timespec="minutes")[:16], len(made.promoted)
+    when, number = context.clock.now().isoformat(sep=" ", timespec="minutes")[:16], len(made.promoted)
     counted = say(f"{number} candidate{'' if number == 1 else 's'}", f"{number} 个候选")
     lines = [f"# {say('Promotion report', '晋升报告')}", "", f"{when} | {counted}"]
     if made.promoted:
@@ -235,7 +237,7 @@ def promotion_report(made: PromotePlan, room: TidyContext, *, applied: bool) -> 
         goes = say("goes to", "写入") if not applied else say("went to", "已写入")
         for lesson in one.lessons:
             there = say(" (stands there already)", "（已存在）") if lesson.known else ""
-            place = room.workspace.relative(longterm.retrospect_path(room.workspace, lesson.skill))
+            place = context.workspace.relative(longterm.retrospect_path(context.workspace, lesson.skill))
             lines.append(f"- {goes} {place}: {lesson.text}{there}")
         steps = list(_steps_about(one, by_words))
         lines += [f"- {action_word(step.action)} {step.path}: {step.detail} ({step.reason})" for step in steps]

@@ -226,7 +226,7 @@ class LayerPlaces:
                 )
         for number in count(1):
             stem = family.stem if number == 1 else f"{family.stem}-{number}"
-            if with_summary and self._standing(self.root / place_of(layer, stem, summary=True)) is not None:
+            if with_summary and self._file_at(self.root / place_of(layer, stem, summary=True)) is not None:
                 continue
             moved = [self._moved(piece, layer, stem) for piece in family.pieces]
             if all(self._fits(piece, to.path) for piece, to in zip(family.pieces, moved, strict=True)):
@@ -234,8 +234,8 @@ class LayerPlaces:
         moves: list[FileMove] = []
         for piece, to in zip(family.pieces, moved, strict=True):
             if piece.path != to.path:
-                moves.append(FileMove(piece, to.path, is_there=self._standing(to.path) is not None))
-                self._changed |= {to.path: self._standing(to.path) or self._standing(piece.path), piece.path: None}
+                moves.append(FileMove(piece, to.path, is_there=self._file_at(to.path) is not None))
+                self._changed |= {to.path: self._file_at(to.path) or self._file_at(piece.path), piece.path: None}
         by_kind = {piece.is_summary: piece for piece in moved}
         return Family(stem, by_kind.get(False), by_kind.get(True)), tuple(moves)
 
@@ -247,17 +247,17 @@ class LayerPlaces:
         layer, _, name = place.partition("/")
         return replace(piece, layer=layer, name=name, path=self.root / place)
 
-    def _standing(self, place: Path) -> Path | None:
+    def _file_at(self, place: Path) -> Path | None:
         if place in self._changed:
             return self._changed[place]
         return place if os.path.lexists(place) else None
 
     def _fits(self, piece: Checkpoint, to: Path) -> bool:
-        standing = self._standing(to)
-        if piece.path == to or standing is None:
+        there = self._file_at(to)
+        if piece.path == to or there is None:
             return True
         try:
-            return standing.is_file() and not standing.is_symlink() and piece.path.read_bytes() == standing.read_bytes()
+            return there.is_file() and not there.is_symlink() and piece.path.read_bytes() == there.read_bytes()
         except OSError:
             return False
 

@@ -293,16 +293,16 @@ def move_counts(entries: Mapping[str, Any], keys: Sequence[str], key: str, entry
 
 def merge_counts(path: Path, base: bytes | None, ours: bytes | None, theirs: bytes | None) -> bytes | None:
     """`ours` with what leads from `base` to `theirs`, entry by entry and field by field; a field that both changed stays as it is now."""
-    old, now, wanted = ({} if data is None else parse_counts(path, data) for data in (base, ours, theirs))
-    merged = _merged(old, now, wanted)
-    for key in merged.keys() & old.keys() & now.keys() & wanted.keys():
-        if all(isinstance(entries[key], dict) for entries in (old, now, wanted)):
-            merged[key] = _merged(old[key], now[key], wanted[key])
+    old, now, new = ({} if data is None else parse_counts(path, data) for data in (base, ours, theirs))
+    merged = _merged(old, now, new)
+    for key in merged.keys() & old.keys() & now.keys() & new.keys():
+        if all(isinstance(entries[key], dict) for entries in (old, now, new)):
+            merged[key] = _merged(old[key], now[key], new[key])
     return dump_counts(merged) if merged or theirs is not None else None
 
 
-def _merged(old: Mapping[str, Any], now: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
-    changed = {key for key in {*old, *wanted} if old.get(key) == now.get(key) and old.get(key) != wanted.get(key)}
-    kept = {key: wanted.get(key, value) if key in changed else value for key, value in now.items()}
-    kept = {key: value for key, value in kept.items() if key in wanted or key not in changed}
-    return kept | {key: value for key, value in wanted.items() if key not in now and key in changed}
+def _merged(old: Mapping[str, Any], now: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    changed = {key for key in {*old, *new} if old.get(key) == now.get(key) and old.get(key) != new.get(key)}
+    kept = {key: new.get(key, value) if key in changed else value for key, value in now.items()}
+    kept = {key: value for key, value in kept.items() if key in new or key not in changed}
+    return kept | {key: value for key, value in new.items() if key not in now and key in changed}

@@ -253,16 +253,16 @@ def _open(doc: Document, name: str) -> list[StateEntry]:
 
 def _find(doc: Document, name: str, which: str) -> StateEntry | None:
     """The open entry of that number or with these words, also a nested one; refused where several have them."""
-    wanted = " ".join(which.split())
+    words = " ".join(which.split())
     entries = _open(doc, name)
-    exactly = next((entry for entry in entries if same(entry.words, wanted)), None)
-    if exactly or not wanted:
+    exactly = next((entry for entry in entries if same(entry.words, words)), None)
+    if exactly or not words:
         return exactly
-    if wanted.isdecimal() and len(wanted) < 10:
-        return entries[int(wanted) - 1] if 1 <= int(wanted) <= len(entries) else None
+    if words.isdecimal() and len(words) < 10:
+        return entries[int(words) - 1] if 1 <= int(words) <= len(entries) else None
     nested = [(entry, own) for entry, own in working.nested_entries(doc, name) if not entry.done]
-    matches = [entry for entry, own in nested if same(own, wanted)]
-    matches = matches or [entry for entry, own in nested if wanted.casefold() in own.casefold()]
+    matches = [entry for entry, own in nested if same(own, words)]
+    matches = matches or [entry for entry, own in nested if words.casefold() in own.casefold()]
     if len(matches) > 1:
         there = _redacted(say("; ", "；").join(entry.words for entry in matches))
         raise BadInput(
