@@ -14,7 +14,7 @@ from tests.jobs.runners import NOW
 
 from nacre.jobs.due import IDLE_LOOK, LOOK, PlannedRun, capture_due, next_look
 from nacre.jobs.journal import JobRun, Journal
-from nacre.jobs.run import tick
+from nacre.jobs.run import look, tick
 from nacre.memory import Memory
 from nacre.model.session import SessionFile
 
@@ -133,18 +133,18 @@ WORDS = (
 
 def test_a_talk_on_the_disk_is_captured_when_it_fell_silent_and_once(machine: Machine) -> None:
     with memory_at(machine, "2026-03-02T08:50+00:00") as memory:
-        assert [one.run.job for one in tick(memory).reports] == ["memory-sync", "memory-tidy", "organise", "heartbeat"]
+        assert [one.run.job for one in tick(memory)] == ["memory-sync", "memory-tidy", "organise", "heartbeat"]
     machine.claude(*WORDS)
     with memory_at(machine, "2026-03-02T09:08+00:00") as memory:
         found = tick(memory)
-        assert [one.run.job for one in found.reports] == ["organise", "heartbeat"]
-        assert found.wake <= memory.clock.now() + MINUTE
+        assert [one.run.job for one in found] == ["organise", "heartbeat"]
+        assert look(memory).wake <= memory.clock.now() + MINUTE
         assert "61871d67" not in machine.log("2026-03-02")
     with memory_at(machine, "2026-03-02T09:16+00:00") as memory:
-        (report,) = tick(memory).reports
+        (report,) = tick(memory)
         assert (report.run.job, report.run.why, report.outcome.result) == ("memory-sync", "talk", "done")
         assert "61871d67" in machine.log("2026-03-02")
-        assert tick(memory).reports == ()
+        assert tick(memory) == ()
 
 
 def test_a_talk_whose_agent_says_that_it_is_over_is_captured_at_once(machine: Machine) -> None:
@@ -152,7 +152,7 @@ def test_a_talk_whose_agent_says_that_it_is_over_is_captured_at_once(machine: Ma
         tick(memory)
     path = machine.claude(*WORDS)
     with memory_at(machine, "2026-03-02T09:06:30+00:00") as memory:
-        assert [one.run.why for one in tick(memory, ended={str(path)}).reports] == ["time", "talk"]
+        assert [one.run.why for one in tick(memory, ended={str(path)})] == ["time", "talk"]
         assert "61871d67" in machine.log("2026-03-02")
 
 
@@ -165,5 +165,5 @@ def test_where_the_user_wants_fixed_times_only_talks_are_not_looked_at(
     machine.claude(*WORDS)
     with memory_at(machine, "2026-03-02T09:20+00:00") as memory:
         found = tick(memory)
-        assert "memory-sync" not in [one.run.job for one in found.reports]
-        assert found.wake == dt.datetime(2026, 3, 2, 9, 30, tzinfo=dt.UTC)
+        assert "memory-sync" not in [one.run.job for one in found]
+        assert look(memory).wake == dt.datetime(2026, 3, 2, 9, 30, tzinfo=dt.UTC)

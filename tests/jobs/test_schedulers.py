@@ -1,153 +1,325 @@
-"""What is written for systemd, launchd and cron says exactly what was meant, whatever the paths are called."""
+"""Installing writes what it showed, once; removing takes back exactly that; a failure or a kill leaves nothing half done.
+
+The schedulers are stand-ins (see standins.py): no test machine has all of them, and none may be changed by a test.
+"""
 
 from __future__ import annotations
 
-import datetime as dt
-import plistlib
+import os
 import re
-import shlex
-import shutil
+import stat
 import subprocess
-import sys
-from dataclasses import replace
-from pathlib import Path
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from tests.jobs.conftest import NOW
 from tests.jobs.standins import World
+from tests.vault.conftest import run_in_child
 
-from nacre.clock import Clock
-from nacre.config.settings import Config, JobsSettings
-from nacre.errors import BadInput, SecretRefused
-from nacre.jobs.installer import Machine, Setup
-from nacre.jobs.schedulers import cron_line, exec_line, property_lists, systemd_units
-from nacre.memory import Memory
-from nacre.model.context import Context
-from nacre.model.workspace import Workspace
+from nacre.config.settings import JobsSettings, SyncSettings
+from nacre.errors import BadInput, ChangedOutside, NacreError
+from nacre.jobs import installer, journal, schedulers
+from nacre.jobs.installer import Step
+from nacre.jobs.schedulers import ServicePlan, apply_plan, choose_scheduler, plan_install, plan_remove
 
-ODD = 'it\'s 100% "mine" $HOME ${x} \\n `date` 记忆 ;&|#~'
-words = st.text(st.characters(exclude_categories=("C", "Zl", "Zp", "Zs")) | st.just(" "), min_size=1, max_size=30)
+KINDS = ["systemd", "launchd", "cron", "openclaw"]
 
 
-def at(here: World, name: str) -> Setup:
-    root = here.folder / name
-    return replace(
-        here.setup, memory=Memory(Context(Workspace(root), here.setup.memory.config, here.setup.memory.clock))
-    )
+def ready(here: World, kind: str) -> World:
+    """The machine with that scheduler, and things of others in it."""
+    program = {"systemd": "systemctl", "launchd": "launchctl", "cron": "crontab", "openclaw": "openclaw"}[kind]
+    here = here.has(program)
+    (here.kept / "crontab").write_bytes(b"MAILTO=me\n5 4 * * * backup")
+    (here.home / ".config/systemd/user").mkdir(parents=True)
+    (here.home / ".config/systemd/user/mine.timer").write_bytes(b"[Timer]\n")
+    (here.home / ".openclaw").mkdir()
+    (here.home / ".openclaw" / "workspace").symlink_to(here.workspace.root)
+    return here.on(platform="darwin") if kind == "launchd" else here
 
 
-def systemd_words(line: str) -> list[str]:
-    """A command line as systemd reads it: quotes, C escapes, %% and $$; a lone % or $ would be filled in."""
-    found: list[str] = []
-    for quoted, bare in re.findall(r'"((?:[^"\\]|\\.)*)"|(\S+)', line):
-        text = (
-            re.sub(r"\\(.)", lambda match: {"n": "\n", "t": "\t"}.get(match[1], match[1]), quoted) if quoted else bare
-        )
-        for sign in "%$":
-            assert text.replace(sign * 2, "").count(sign) == 0, text
-        found.append(text.replace("%%", "%").replace("$$", "$"))
-    return found
+def install(here: World, kind: str = "auto", **how: Any) -> ServicePlan:
+    made = plan_install(here.setup, kind, **how)
+    apply_plan(made)
+    return made
 
 
-@given(st.lists(words, min_size=1, max_size=6))
-def test_systemd_reads_back_the_command_that_was_meant(given_words: list[str]) -> None:
-    assert systemd_words(exec_line(("/usr/bin/python", *given_words))) == ["/usr/bin/python", *given_words]
+def remove(here: World) -> ServicePlan:
+    made = plan_remove(here.setup)
+    apply_plan(made)
+    return made
 
 
-def test_a_program_with_a_dollar_in_its_path_is_started_by_env() -> None:
-    assert systemd_words(exec_line(("/opt/a$b/python", "x"))) == ["/usr/bin/env", "/opt/a$b/python", "x"]
+@pytest.mark.parametrize("kind", KINDS)
+def test_removing_leaves_the_machine_byte_for_byte_as_it_was(here: World, kind: str) -> None:
+    here = ready(here, kind)
+    before = here.everything()
+    made = install(here, kind, with_heartbeat=True)
+    assert made.kind == kind
+    assert here.everything() != before
+    assert installer.installed_kinds(here.workspace) == (kind,)
+    remove(here)
+    assert here.everything() == before
+    assert installer.read_installed(here.workspace) == {}
+    assert not remove(here).changed
 
 
-@given(words)
-def test_cron_and_the_shell_read_back_the_command_that_was_meant(name: str) -> None:
-    setup = _somewhere(f"/home/{name}")
-    line = cron_line(setup, "memory-sync")
-    assert not re.search(r"(?<!\\)%", line)
-    assert shlex.split(line.replace("\\%", "%")) == [*setup.command("memory-sync"), ">/dev/null", "2>&1"]
+@pytest.mark.parametrize("kind", KINDS)
+def test_whatever_is_installed_runs_only_what_is_due(here: World, kind: str) -> None:
+    """Beside a daemon, or another scheduler, a time that was run for is not run for again."""
+    here = ready(here, kind)
+    install(here, kind, with_heartbeat=True)
+    files = [path for path in here.home.rglob("*") if path.is_file()]
+    told = [path.read_text("utf-8") for path in files if path.suffix in (".service", ".plist")]
+    told += (here.crontab() or b"").decode().splitlines()
+    told += [one["payload"]["message"] for one in here.openclaw_jobs()]
+    told.append((here.workspace.root / "HEARTBEAT.md").read_text("utf-8"))
+    runs = [text for text in told if re.search(r"jobs\W+(?:string\W+)*run\b", text)]
+    assert len(runs) == {"systemd": 5, "launchd": 5, "cron": 5, "openclaw": 3}[kind]
+    assert all("--due" in text for text in runs)
 
 
-@given(words)
-def test_launchd_reads_back_the_command_that_was_meant(name: str) -> None:
-    setup = _somewhere(f"/home/{name}")
-    for data in property_lists(setup).values():
-        assert plistlib.loads(data)["ProgramArguments"][-1] == setup.root
+def test_what_a_timer_calls_runs_a_time_once_whoever_else_ran_it(here: World) -> None:
+    env = {**os.environ, "NACRE_NOW": NOW.isoformat(), "NACRE_JOBS_JITTER": "0s", "TZ": "UTC"}
+
+    def runs() -> list[str]:
+        return [one.job for one in journal.read_journal(here.workspace).runs]
+
+    for job in ("organise", "organise", "heartbeat", "heartbeat", "organise", "memory-sync"):
+        subprocess.run(here.setup.command(job), env=env, check=True, stdout=subprocess.DEVNULL)
+    assert sorted(runs()) == ["heartbeat", "memory-sync", "memory-tidy", "organise"]
 
 
-def _somewhere(root: str) -> Setup:
-    clock = Clock(dt.UTC, dt.datetime(2026, 3, 20, tzinfo=dt.UTC))
-    return Setup(
-        Memory(Context(Workspace(Path(root)), Config(), clock)), Machine({}, Path("/home"), "linux", sys.executable)
-    )
+@pytest.mark.parametrize("kind", KINDS)
+def test_installing_twice_equals_installing_once(here: World, kind: str) -> None:
+    here = ready(here, kind)
+    install(here, kind, with_heartbeat=True)
+    after = here.everything()
+    again = plan_install(here.setup, kind, with_heartbeat=True)
+    assert not again.changed
+    assert again.shown == ()
+    apply_plan(again)
+    assert here.everything() == after
 
 
-def test_the_shell_itself_hands_an_odd_path_on_unchanged(here: World) -> None:
-    setup = at(here, ODD)
-    program = here.folder / "bin" / "echoes"
-    program.write_text("#!/bin/sh\nfor one; do last=$one; done; printf '%s' \"$last\" > out\n", "utf-8")
-    program.chmod(0o755)
-    line = cron_line(setup, "memory-sync").replace("\\%", "%").replace(shlex.quote(setup.machine.python), str(program))
-    subprocess.run(["/bin/sh", "-c", line], cwd=here.kept, check=True)
-    assert (here.kept / "out").read_text("utf-8") == setup.root
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_plan_changes_nothing(here: World, kind: str) -> None:
+    here = ready(here, kind)
+    before = here.everything()
+    assert plan_install(here.setup, kind, with_heartbeat=True).shown
+    plan_remove(here.setup)
+    assert here.everything() == before
 
 
-@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd-analyze is not installed")
-@pytest.mark.parametrize("name", ["plain", ODD, "ends with backslash \\"])
-def test_systemd_itself_finds_nothing_wrong_with_our_units(here: World, name: str) -> None:
-    setup = at(here.configured(timezone="Asia/Shanghai"), name)
-    units = systemd_units(setup)
-    assert len(units) == 8
-    for unit, text in units.items():
-        (here.kept / unit).write_text(text, "utf-8")
-    paths = [str(here.kept / unit) for unit in units]
-    command = ["systemd-analyze", "verify", "--man=no", "--user", *paths]
-    env = {"HOME": str(here.home), "XDG_RUNTIME_DIR": str(here.kept)}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
-    assert "Failed to initialize" not in done.stderr
-    assert [line for line in done.stderr.splitlines() if setup.mark in line] == []
+@pytest.mark.parametrize("kind", KINDS)
+def test_new_times_take_the_place_of_the_old_ones(here: World, kind: str) -> None:
+    here = ready(here, kind)
+    before = here.everything()
+    install(here, kind)
+    first = here.everything()
+    here = here.configured(sync=SyncSettings(times=["09:30", "21:00"]), jobs=JobsSettings(organise="off"))
+    assert install(here, kind).changed
+    assert here.everything() != first
+    assert not plan_install(here.setup, kind).changed
+    remove(here)
+    assert here.everything() == before
 
 
-def test_units_run_at_the_times_of_the_settings_and_catch_up(here: World) -> None:
-    setup = here.configured(timezone="Asia/Shanghai", jobs=JobsSettings(jitter="5min")).setup
-    units = systemd_units(setup)
-    timer = units[f"nacre-memory-sync@{setup.mark}.timer"]
-    assert "\nOnCalendar=*-*-* 10,14,18,22:00:00 Asia/Shanghai\n" in timer
-    assert "\nPersistent=true\nRandomizedDelaySec=300s\n" in timer
-    service = units[f"nacre-memory-tidy@{setup.mark}.service"]
-    line = next(one for one in service.splitlines() if one.startswith("ExecStart=")).removeprefix("ExecStart=")
-    assert systemd_words(line) == list(setup.command("memory-tidy"))
-    assert setup.command("memory-tidy")[-5:] == ("run", "memory-tidy", "--due", "--workspace", setup.root)
-    assert setup.command("heartbeat")[-4:] == ("run", "--due", "--workspace", setup.root)  # also what was missed
+@pytest.mark.parametrize(
+    ("kind", "broken"),
+    [
+        ("systemd", "enable"),
+        ("systemd", "restart"),
+        ("systemd", "daemon-reload"),
+        ("launchd", "bootstrap"),
+        ("cron", "-"),
+        ("openclaw", "memory-tidy"),
+    ],
+)
+def test_a_command_that_fails_is_told_with_its_words_and_nothing_half_done_remains(
+    here: World, kind: str, broken: str
+) -> None:
+    here = ready(here, kind)
+    before = here.everything()
+    here.fails(broken)
+    with pytest.raises(NacreError, match=r"failed \(exit code 5\): \w+: something broke with two lines\. Nothing"):
+        install(here, kind)
+    (here.kept / "failing").unlink()
+    assert here.everything() == before
+    remove(here)
+    assert here.everything() == before
+    install(here, kind)
+    assert installer.read_installed(here.workspace)[kind]["complete"]
 
 
-def test_a_job_that_is_switched_off_has_no_unit(here: World) -> None:
-    setup = here.configured(jobs=JobsSettings(organise="off", heartbeat="")).setup
-    assert {unit.partition("@")[0] for unit in systemd_units(setup)} == {"nacre-memory-sync", "nacre-memory-tidy"}
+@pytest.mark.parametrize(("kind", "broken"), [("systemd", "restart"), ("cron", "-"), ("openclaw", "30 9 * * *")])
+def test_an_update_that_fails_leaves_what_was_installed(here: World, kind: str, broken: str) -> None:
+    here = ready(here, kind)
+    before = here.everything()
+    install(here, kind)
+    jobs = {one["name"]: one["schedule"] for one in here.openclaw_jobs()}
+    first = {name: data for name, data in here.everything().items() if name != "openclaw"}
+    changed = here.configured(sync=SyncSettings(times=["09:30"]))
+    here.fails(broken)
+    with pytest.raises(NacreError):
+        install(changed, kind)
+    (here.kept / "failing").unlink()
+    assert {name: data for name, data in here.everything().items() if name != "openclaw"} == first
+    assert {one["name"]: one["schedule"] for one in here.openclaw_jobs()} == jobs
+    assert not plan_install(here.setup, kind).changed
+    remove(here)
+    assert here.everything() == before
 
 
-def test_two_workspaces_have_names_of_their_own(here: World) -> None:
-    assert not {*systemd_units(at(here, "one"))} & {*systemd_units(at(here, "two"))}
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("updating", [False, True])
+def test_killed_after_any_step_it_can_be_repeated_or_taken_back(here: World, kind: str, *, updating: bool) -> None:
+    here = ready(here, kind)
+    before = here.everything()
+    later = here.configured(sync=SyncSettings(times=["09:30"])) if updating else here
+    if updating:
+        install(here, kind)
+    steps = len(plan_install(later.setup, kind).changes[kind].steps)
+    if updating:
+        remove(here)
+    install(later, kind)
+    wanted = shape(here)
+    remove(here)
+    for survived in range(steps + 1):
+        if updating:
+            install(here, kind)
+        killed(later, kind, survived)
+        if (survived + updating) % 2:
+            install(later, kind)
+            assert shape(here) == wanted
+            assert not plan_install(later.setup, kind).changed
+        remove(later)
+        assert here.everything() == before
 
 
-def test_only_places_are_carried_over_from_the_shell_and_never_a_key(here: World) -> None:
-    secret = "sk-proj-" + "a1B2c3D4e5" * 4
-    env = {
-        **here.machine.env,
-        "NACRE_CONFIG_FILE": "/etc/my nacre.toml",
-        "OPENAI_API_KEY": secret,
-        "NACRE_EMBED_MODEL": "x",
-    }
-    setup = here.on(env=env).setup
-    text = "".join(systemd_units(setup).values()) + cron_line(setup, "memory-sync")
-    assert 'Environment="NACRE_CONFIG_FILE=/etc/my nacre.toml"\n' in text
-    assert "env 'NACRE_CONFIG_FILE=/etc/my nacre.toml' " in text
-    assert secret not in text
-    assert "NACRE_EMBED" not in text
-    with pytest.raises(SecretRefused):
-        systemd_units(here.on(env={**env, "NACRE_CONFIG_FILE": secret}).setup)
+def shape(here: World) -> dict[str, bytes]:
+    """Everything but the order and ids of OpenClaw's jobs."""
+    jobs = sorted(repr({**one, "id": ""}) for one in here.openclaw_jobs())
+    return {**here.everything(), "openclaw": repr(jobs).encode()}
 
 
-def test_a_path_with_a_line_break_is_refused(here: World) -> None:
-    with pytest.raises(BadInput, match="rename"):
-        at(here, "two\nlines").check()
-    at(here, f"{ODD}\u3000\u00a0").check()
+def killed(here: World, kind: str, survived: int) -> None:
+    """Install in a process that dies after some steps, with no chance to take anything back."""
+
+    def cut_short(steps: Sequence[Step]) -> None:
+        for step in steps[:survived]:
+            step.do()
+        os._exit(9)
+
+    def work() -> None:
+        schedulers.apply_steps = cut_short
+        install(here, kind)
+
+    assert run_in_child(work) == 9
+
+
+def test_another_scheduler_takes_over_and_the_first_is_taken_back(here: World) -> None:
+    here = ready(here, "systemd").has("systemctl", "crontab")
+    before = here.everything()
+    install(here, "systemd")
+    install(here, "cron")
+    assert installer.installed_kinds(here.workspace) == ("cron",)
+    assert not list((here.home / ".config/systemd/user").glob("nacre-*"))
+    assert choose_scheduler(here.setup) == "cron"  # what is in use stays in use
+    remove(here)
+    assert here.everything() == before
+
+
+def test_the_record_is_the_users_alone_and_what_came_with_a_clone_names_no_files(here: World) -> None:
+    here = ready(here, "systemd")
+    install(here, "systemd")
+    record = installer.installed_path(here.workspace)
+    assert stat.S_IMODE(record.stat().st_mode) == 0o600
+    mine = here.home / "precious"
+    mine.write_bytes(b"mine")
+    text = record.read_text("utf-8").replace("nacre-memory-sync", f"{mine}")
+    record.write_text(text, "utf-8")
+    remove(here)
+    assert mine.read_bytes() == b"mine"
+
+
+@pytest.mark.parametrize("kind", ["systemd", "launchd", "cron"])
+@pytest.mark.parametrize(
+    "record", [None, b"not json", b'{"installed": [1]}', b'{"installed": {"systemd": 3, "cron": {"lead": 7}}}']
+)
+def test_without_its_record_it_is_taken_back_by_its_name(here: World, kind: str, record: bytes | None) -> None:
+    here = ready(here, kind)
+    (here.kept / "crontab").write_bytes(b"5 4 * * * backup\n")
+    before = here.everything()
+    install(here, kind)
+    file = installer.installed_path(here.workspace)
+    file.unlink() if record is None else file.write_bytes(record)
+    assert remove(here).changed
+    file.unlink(missing_ok=True)
+    assert here.everything() == before
+
+
+@pytest.mark.parametrize("kind", ["systemd", "launchd"])
+def test_a_file_that_somebody_edited_is_neither_overwritten_nor_removed(here: World, kind: str) -> None:
+    here = ready(here, kind)
+    install(here, kind)
+    edited = min(path for path in here.home.rglob("nacre*") if path.is_file() and "tidy" in path.name)
+    edited.write_bytes(edited.read_bytes() + b"# mine\n")
+    with pytest.raises(ChangedOutside, match="is not as Nacre wrote it"):
+        install(here.configured(jobs=JobsSettings(jitter="9min", tidy="0 4 * * *")), kind)
+    made = remove(here)
+    assert [path for path in here.home.rglob("nacre*") if path.is_file() and path.suffix != ".lock"] == [edited]
+    assert str(edited) in made.notes[0]
+
+
+def test_a_file_of_somebody_else_in_our_place_is_left_alone(here: World) -> None:
+    here = ready(here, "systemd")
+    foreign = here.home / ".config/systemd/user" / f"nacre-organise@{here.setup.mark}.timer"
+    foreign.write_bytes(b"[Timer]\nOnCalendar=daily\n")
+    before = here.everything()
+    with pytest.raises(ChangedOutside):
+        install(here, "systemd")
+    remove(here)
+    assert here.everything() == before
+
+
+def test_systemd_that_does_not_answer_any_more_does_not_hinder_removing(here: World) -> None:
+    here = ready(here, "systemd")
+    before = here.everything()
+    install(here, "systemd")
+    here.fails("systemctl")
+    remove(here)
+    (here.kept / "failing").unlink()
+    assert here.everything() == before
+    assert not list((here.home / ".config/systemd/user/timers.target.wants").iterdir())
+
+
+def test_the_machine_decides_what_runs_the_jobs(here: World) -> None:
+    here = ready(here, "systemd").has("systemctl", "launchctl", "crontab", "openclaw")
+    assert choose_scheduler(here.setup) == "systemd"
+    here.fails("show-environment")  # no session bus, as in a container
+    assert choose_scheduler(here.setup) == "cron"
+    assert choose_scheduler(here.on(platform="darwin").setup) == "launchd"
+    assert choose_scheduler(here.has("openclaw").setup) == "openclaw"
+    (here.home / ".openclaw" / "workspace").unlink()
+    assert choose_scheduler(here.setup) is None
+
+
+def test_where_nothing_can_run_jobs_nothing_is_written(here: World) -> None:
+    made = install(here)
+    assert (made.kind, made.changed) == (None, False)
+    assert installer.read_installed(here.workspace) == {}
+
+
+@pytest.mark.parametrize(
+    ("kind", "sentence"),
+    [("systemd", "does not answer"), ("launchd", "no launchd"), ("cron", "no cron"), ("openclaw", "no openclaw")],
+)
+def test_what_is_asked_for_and_not_there_is_said(here: World, kind: str, sentence: str) -> None:
+    with pytest.raises(BadInput, match=sentence):
+        plan_install(here.setup, kind)
+
+
+def test_openclaw_is_not_asked_to_run_the_jobs_of_a_workspace_that_is_not_its_own(here: World) -> None:
+    with pytest.raises(BadInput, match="not the workspace of an OpenClaw agent"):
+        plan_install(here.has("openclaw").setup, "openclaw")

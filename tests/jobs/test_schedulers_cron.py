@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.jobs.standins import World
 
 from nacre.errors import BadInput, ChangedOutside, NacreError
-from nacre.jobs.services import apply_plan, plan_install, plan_remove
+from nacre.jobs.schedulers import apply_plan, plan_install, plan_remove
 from nacre.memory import Memory
 from nacre.model.context import Context
 from nacre.model.workspace import Workspace

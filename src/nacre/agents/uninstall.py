@@ -10,7 +10,7 @@ from pathlib import Path
 from nacre.agents.connection import RulesPlan, plan_rules
 from nacre.errors import NacreError, cannot_write
 from nacre.jobs.installer import Machine, Setup
-from nacre.jobs.services import ServicePlan, plan_remove
+from nacre.jobs.schedulers import ServicePlan, plan_remove
 from nacre.memory import Memory, cache_folders, is_workspace, trusted_workspaces
 
 _SHELL_FILES = (".bashrc", ".bash_profile", ".profile", ".zshrc", ".zprofile", ".config/fish/config.fish")

@@ -12,7 +12,7 @@ from nacre.i18n import say
 
 if TYPE_CHECKING:
     from nacre.jobs.installer import Setup, Step
-    from nacre.jobs.services import ServicePlan
+    from nacre.jobs.schedulers import ServicePlan
     from nacre.memory import Memory
 
 
@@ -35,7 +35,7 @@ def install(invocation: Invocation, kind: str, *, heartbeat: bool, dry_run: bool
     Shows every file and command, then does it. Doing it again changes nothing; after a change of the settings it brings the times up to
     date. Entries of others are never touched. "nacre jobs remove" takes back exactly what was written.
     """
-    from nacre.jobs.services import plan_install
+    from nacre.jobs.schedulers import plan_install
 
     for memory in open_all(invocation):
         made = plan_install(setup_of(memory), kind, with_heartbeat=heartbeat)
@@ -48,7 +48,7 @@ def install(invocation: Invocation, kind: str, *, heartbeat: bool, dry_run: bool
 @click.pass_obj
 def remove(invocation: Invocation, *, dry_run: bool, as_json: bool) -> None:
     """Take back what "nacre jobs install" wrote, and nothing else. Jobs then run only in the daemon, or when you ask."""
-    from nacre.jobs.services import plan_remove
+    from nacre.jobs.schedulers import plan_remove
 
     for memory in open_all(invocation):
         made = plan_remove(setup_of(memory))
@@ -64,7 +64,7 @@ def setup_of(memory: Memory) -> Setup:
 
 def _carry_out(made: ServicePlan, sentence: str, *, dry_run: bool, as_json: bool) -> None:
     """What is to be done is shown first, then done, then said in a sentence."""
-    from nacre.jobs.services import apply_plan
+    from nacre.jobs.schedulers import apply_plan
 
     plain = _as_plain(made, dry_run=dry_run)
     if not as_json:

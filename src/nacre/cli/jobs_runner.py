@@ -15,7 +15,7 @@ INSTALL, SERVE = "nacre jobs install", "nacre serve --background"
 def has_scheduler(memory: Memory) -> bool:
     """Whether something on this machine can run the jobs at their times."""
     from nacre.cli.jobs_install import setup_of
-    from nacre.jobs.services import choose_scheduler
+    from nacre.jobs.schedulers import choose_scheduler
 
     return choose_scheduler(setup_of(memory)) is not None
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from nacre.agents.uninstall import Cache, InstalledWorkspace
     from nacre.forget.destroy import DestroyPlan
     from nacre.forget.purge import Remaining
-    from nacre.jobs.services import ServicePlan
+    from nacre.jobs.schedulers import ServicePlan
     from nacre.memory import Memory
 
 
@@ -142,14 +142,14 @@ def _taken_back(place: InstalledWorkspace) -> list[str]:
     """One workspace: its timers, its daemon, what lets clients in over HTTP, our rules; the sentences of what could not be."""
     from nacre.agents import connection
     from nacre.daemon.process import stop_daemon
-    from nacre.jobs import services
+    from nacre.jobs import schedulers
     from nacre.mcp.http import forget_tokens
 
     memory = place.memory
     troubles: list[str] = []
     try:
         if place.jobs.changes or place.jobs.errors:
-            services.apply_plan(place.jobs)
+            schedulers.apply_plan(place.jobs)
     except NacreError as trouble:
         troubles.append(str(trouble))
     try:
@@ -251,12 +251,12 @@ def destroy(invocation: Invocation, *, yes: bool, tiers: bool, purge: bool, dry_
     from nacre.cli.jobs_install import setup_of
     from nacre.daemon.process import stop_daemon
     from nacre.forget import destroy as destroying
-    from nacre.jobs import services
+    from nacre.jobs import schedulers
     from nacre.mcp.http import forget_tokens
 
     with open_memory(invocation) as memory:
         workspace, config = memory.workspace, memory.config
-    made, jobs = destroying.plan_destroy(workspace, config, tiers=tiers), services.plan_remove(setup_of(memory))
+    made, jobs = destroying.plan_destroy(workspace, config, tiers=tiers), schedulers.plan_remove(setup_of(memory))
     if not as_json:
         _show_destroy(made, jobs)
     if dry_run:
@@ -269,7 +269,7 @@ def destroy(invocation: Invocation, *, yes: bool, tiers: bool, purge: bool, dry_
     stop_daemon(memory)  # it would make an index again of what is still there
     # Before the memory: what was written where stands in it, and a scheduler that does not answer must be asked again.
     if jobs.changes or jobs.errors:
-        services.apply_plan(jobs)
+        schedulers.apply_plan(jobs)
     destroying.apply_destroy(made)
     forget_tokens(workspace.root)
     left = destroying.find_remaining(made, words)
@@ -318,7 +318,7 @@ def _ask_destroy(name: str) -> None:
 
 def _tell(jobs: ServicePlan, words: int, left: tuple[Remaining, ...], *, purge: bool) -> None:
     if jobs.changed:
-        by = [one.name for one in jobs.changes if one.planned.steps]
+        by = [name for name, planned in jobs.changes.items() if planned.steps]
         note(
             f"What was installed to run its jobs was taken back: {', '.join(by)}.",
             f"已撤回为运行其任务而安装的内容：{'、'.join(by)}。",

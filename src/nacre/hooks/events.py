@@ -38,7 +38,8 @@ class Fired:
         self.kind = kind
         self.name = name  # as the agent spells it
         self.session = _word(event.get("session_id")) or _word(event.get("conversation_id"))
-        self.here = _word(event.get("cwd")) or _first(event.get("workspace_roots"))
+        roots = event.get("workspace_roots")
+        self.here = _word(event.get("cwd")) or _word(roots[0] if isinstance(roots, list) and roots else "")
         self.prompt = shortened(_word(event.get("prompt"), LONGEST_PROMPT * 1000))
         self.transcript = _word(event.get("transcript_path"))
         self.source = _word(event.get("source")) or "startup"
@@ -96,7 +97,3 @@ def _word(value: object, most: int = _LONGEST) -> str:
     if not isinstance(value, str) or len(value) > most or "\0" in value:
         return ""
     return value.encode("utf-8", "replace").decode("utf-8")
-
-
-def _first(values: object) -> str:
-    return _word(values[0]) if isinstance(values, list) and values else ""

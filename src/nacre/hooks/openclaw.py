@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from nacre.errors import BadInput, NotFound
@@ -99,11 +100,6 @@ def _agent_end(memory: Memory, event: dict[str, Any]) -> dict[str, Any] | None:
     return _queue(memory, event, now=False) if trigger in ("", "user") else None
 
 
-def _before_reset(memory: Memory, event: dict[str, Any]) -> dict[str, Any] | None:
-    """A session is over, or begins anew: what was said in it is captured at once."""
-    return _queue(memory, event, now=True)
-
-
 def _queue(memory: Memory, event: dict[str, Any], *, now: bool) -> dict[str, Any] | None:
     from nacre.sources.openclaw_scope import database, is_incognito
 
@@ -142,6 +138,6 @@ _ANSWERS: dict[str, Callable[[Memory, dict[str, Any]], dict[str, Any] | None]] =
     "flush_plan": _flush_plan,
     "before_prompt_build": _before_prompt_build,
     "agent_end": _agent_end,
-    "before_reset": _before_reset,
+    "before_reset": partial(_queue, now=True),  # a session is over, or begins anew: it is captured at once
     "refresh": _refresh,
 }

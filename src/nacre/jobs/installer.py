@@ -6,6 +6,7 @@ import difflib
 import hashlib
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -252,6 +253,7 @@ class Planned:
     entry: Entry = field(default_factory=dict)
     notes: Sequence[str] = ()
     ready: bool = False  # nothing has to change
+    removes: bool = False
 
 
 def command_step(
@@ -344,3 +346,18 @@ def record_under_way(old: Entry, new: Entry) -> dict[str, Any]:
 def _file_hashes(entry: Entry) -> dict[str, list[str]]:
     files = entry.get("files")
     return {name: some for name, some in files.items() if isinstance(some, list)} if isinstance(files, dict) else {}
+
+
+# A block of ours in a text of the user's, between two markers on lines of their own.
+
+
+def find_block(text: str, begin: str, end: str) -> tuple[int, int] | None:
+    begin, end = re.escape(begin), re.escape(end)
+    match = re.search(rf"^{begin}[ \t]*\r?\n(?:(?!{begin})[^\n]*\n)*?{end}[ \t]*(?:\r?\n|\Z)", text, re.MULTILINE)
+    return match.span() if match else None
+
+
+def recorded_lead(entry: Entry) -> str:
+    """The line ends that were written before the block."""
+    lead = entry.get("lead")
+    return lead if isinstance(lead, str) and not lead.strip("\r\n") else ""

@@ -147,7 +147,7 @@ def begin_run(
     number = max((run.number for run in read_journal(workspace).runs), default=0) + 1
     process = (os.getpid(), disk.host_name(), disk.boot_id())
     run = JobRun(number, job, now.astimezone(dt.UTC), window, attempt, why, process)
-    _append(workspace, _first_line(run))
+    _append(workspace, _lines(run)[0])
     return run
 
 
@@ -160,35 +160,24 @@ def end_run(
     seconds = None if seconds is None else round(seconds, 3)
     said = redact(" ".join(said.split())).text[:_LONGEST]
     run = replace(run, ended=now.astimezone(dt.UTC), result=result, seconds=seconds, said=said)
-    _append(workspace, _last_line(run))
+    _append(workspace, _lines(run)[-1])
     path = journal_path(workspace)
     if path.exists() and path.stat().st_size > LARGEST:
         kept = newest_runs(read_journal(workspace).runs, LARGEST // 2)
-        disk.write(path, "".join(map(_lines, kept)).encode(), root=workspace.root)
+        disk.write(path, "".join(line for run in kept for line in _lines(run)).encode(), root=workspace.root)
     return run
 
 
-def _first_line(run: JobRun) -> str:
-    row: dict[str, Any] = {"run": run.number, "job": run.job, "started": run.started.isoformat()}
+def _lines(run: JobRun) -> list[str]:
+    """The line of its beginning and, where it has an end, that of its end."""
+    first: dict[str, Any] = {"run": run.number, "job": run.job, "started": run.started.isoformat()}
     if run.window:
-        row["window"] = run.window.isoformat()
-    return _dumped(row | {"attempt": run.attempt, "why": run.why, "process": list(run.process)})
-
-
-def _last_line(run: JobRun) -> str:
-    assert run.ended
-    row: dict[str, Any] = {"run": run.number, "ended": run.ended.isoformat(), "result": run.result}
-    if run.seconds is not None:
-        row["seconds"] = run.seconds
-    return _dumped(row | {"said": run.said})
-
-
-def _dumped(row: dict[str, Any]) -> str:
-    return json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n"
-
-
-def _lines(run: JobRun) -> str:
-    return _first_line(run) + (_last_line(run) if run.result else "")
+        first["window"] = run.window.isoformat()
+    rows = [first | {"attempt": run.attempt, "why": run.why, "process": list(run.process)}]
+    if run.ended:
+        last: dict[str, Any] = {"run": run.number, "ended": run.ended.isoformat(), "result": run.result}
+        rows.append(last | ({"seconds": run.seconds} if run.seconds is not None else {}) | {"said": run.said})
+    return [json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n" for row in rows]
 
 
 def _append(workspace: Workspace, line: str) -> None:
@@ -206,7 +195,7 @@ def newest_runs(runs: Sequence[JobRun], room: int) -> list[JobRun]:
         timed = [run for run in journal.of(job) if run.window]
         needed |= {run.number for run in (*good[-1:], *timed[-1:], *journal.failures(job)[:1])}
     for run in reversed(runs):
-        room -= len(_lines(run))
+        room -= sum(map(len, _lines(run)))
         if room < 0:
             break
         needed.add(run.number)

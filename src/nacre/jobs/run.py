@@ -326,16 +326,9 @@ def _wake(memory: Memory, sessions: list[SessionFile], active: dt.datetime | Non
     return max(min(times, default=moment + dt.timedelta(days=1)), moment + _SOONEST)
 
 
-class Tick(NamedTuple):
-    """What was run, and when to come back."""
-
-    reports: tuple[JobReport, ...]
-    wake: dt.datetime
-
-
-def tick(memory: Memory, *, ended: Collection[str] = (), active: dt.datetime | None = None, timed: bool = True) -> Tick:
-    """Do what is to be done now. `ended` names transcripts whose agent says that they are over, `active` is when something was last
-    asked. Who is not to run the jobs at their times captures what hooks queued, and no more. `Locked` when another runner is at it."""
+def tick(memory: Memory, *, ended: Collection[str] = (), timed: bool = True) -> tuple[JobReport, ...]:
+    """Run what is to be run now. `ended` names transcripts whose agent says that they are over. Who is not to run the jobs at their times
+    captures what hooks queued, and no more. `Locked` when another runner is at it."""
     runner = runner_for(memory)
     reports = run_due(runner) if timed else ()
     sessions = memory.session_files(ended, only_queued=not timed) if memory.config.jobs.adaptive else []
@@ -346,7 +339,7 @@ def tick(memory: Memory, *, ended: Collection[str] = (), active: dt.datetime | N
 
     if plan(journal.read_journal(memory.workspace)):
         reports += run_planned(runner, plan)
-    return Tick(reports, _wake(memory, sessions, active, timed=timed))
+    return reports
 
 
 class Look(NamedTuple):
@@ -357,7 +350,7 @@ class Look(NamedTuple):
 
 
 def look(memory: Memory, *, ended: Collection[str] = (), active: dt.datetime | None = None, timed: bool = True) -> Look:
-    """What a process that lets another do the running has to know. Runs and writes nothing."""
+    """What a process that lets another do the running has to know; `active` is when something was last asked. Runs and writes nothing."""
     sessions = memory.session_files(ended, only_queued=not timed) if memory.config.jobs.adaptive else []
     wanted = timed and bool(due_now(runner_for(memory)))
     capture = _capture_run(memory, sessions, journal.read_journal(memory.workspace), timed=timed)
@@ -371,10 +364,10 @@ def main(arguments: list[str]) -> int:
     root, *over = arguments if timed else arguments[1:]
     try:
         with Memory.open(root) as memory:
-            done = tick(memory, ended=over, timed=timed)
+            reports = tick(memory, ended=over, timed=timed)
     except NacreError as error:
         return error.exit_code
-    return int(any(report.error for report in done.reports))
+    return int(any(report.error for report in reports))
 
 
 if __name__ == "__main__":

@@ -1,17 +1,17 @@
-"""The schedulers that can run the jobs: timers of systemd, agents of launchd, the crontab, OpenClaw's cron; and HEARTBEAT.md.
+"""Install what runs the jobs, and remove it: timers of systemd, agents of launchd, the crontab, OpenClaw's cron; and HEARTBEAT.md.
 
-Each is a `Scheduler`: whether the machine has it, and the steps that install and remove it.
+Each is a `Scheduler`: whether the machine has it, and the steps that install and remove it. One is chosen, planned, applied and recorded.
 """
 
 from __future__ import annotations
 
-import json
+import contextlib
 import os
 import plistlib
 import re
 import shlex
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,9 +19,19 @@ from typing import Any
 from nacre.clock import duration
 from nacre.errors import BadInput, ChangedOutside, NacreError
 from nacre.i18n import say
-from nacre.jobs import installer, schedule
-from nacre.jobs.installer import Entry, Machine, Planned, Setup, Step, command_step, must_run, run_command
-from nacre.jobs.schedule import HEARTBEAT, JOB_NAMES, SYNC, TIDY, shifted, zone_difference
+from nacre.jobs import installer, openclaw, schedule
+from nacre.jobs.installer import (
+    HEARTBEAT_BLOCK,
+    Entry,
+    Machine,
+    Planned,
+    Setup,
+    Step,
+    command_step,
+    must_run,
+    run_command,
+)
+from nacre.jobs.schedule import JOB_NAMES, shifted, zone_difference
 
 
 @dataclass(frozen=True)
@@ -267,21 +277,6 @@ def _zone_notes(setup: Setup) -> list[str]:
     return [note + (again if changes else "")]
 
 
-# A block of ours in a text of the user's, between two markers on lines of their own.
-
-
-def _find_block(text: str, begin: str, end: str) -> tuple[int, int] | None:
-    begin, end = re.escape(begin), re.escape(end)
-    match = re.search(rf"^{begin}[ \t]*\r?\n(?:(?!{begin})[^\n]*\n)*?{end}[ \t]*(?:\r?\n|\Z)", text, re.MULTILINE)
-    return match.span() if match else None
-
-
-def _lead(entry: Entry) -> str:
-    """The line ends that were written before the block."""
-    lead = entry.get("lead")
-    return lead if isinstance(lead, str) and not lead.strip("\r\n") else ""
-
-
 # The user's crontab.
 
 _CRONTAB_LINE = 990  # bytes that classic crons read of a line
@@ -345,7 +340,7 @@ def _crontab_step(machine: Machine, before: bytes | None, after: str | None) -> 
 def _split_crontab(setup: Setup, text: str) -> tuple[str, str, str] | None:
     """What stands above our block, lines that somebody put between our markers, and what stands below it; None without a block."""
     begin, end = _cron_markers(setup)
-    span = _find_block(text, begin, end)
+    span = installer.find_block(text, begin, end)
     if span is None:
         if re.search(rf"^(?:{begin}|{end})[ \t]*$", text, re.MULTILINE):
             raise BadInput(
@@ -372,7 +367,7 @@ def _install_cron(setup: Setup, entry: Entry) -> Planned:
     zone = setup.memory.config.timezone if "cronie" in (version.out + version.err).lower() else None
     if parts := _split_crontab(setup, text):
         head, foreign, rest = parts
-        lead = _lead(entry)
+        lead = installer.recorded_lead(entry)
         wanted = head + _cron_block(setup, head, zone) + foreign + rest
     else:
         lead = "\n" if text and not text.endswith("\n") else ""
@@ -391,280 +386,9 @@ def _remove_cron(setup: Setup, entry: Entry) -> Planned:
         return Planned(ready=True)
     head, foreign, rest = parts
     if not foreign and not rest:
-        head = head.removesuffix(_lead(entry))  # the last line had no end, and has none again
+        head = head.removesuffix(installer.recorded_lead(entry))  # the last line had no end, and has none again
     after = head + foreign + rest
     return Planned([_crontab_step(setup.machine, before, None if not after and entry.get("made") is True else after)])
-
-
-# OpenClaw's own cron: an agent turn in an isolated session, which is told to run the job.
-
-_CRON = ("openclaw", "cron")
-_OPENCLAW_JOBS = (SYNC, TIDY)  # a turn of the agent costs tokens: only what is worth one
-
-_SYNC_PROMPT = {
-    "en": """\
-Memory capture (memory-sync). Run exactly this command, once, and wait for it to end:
-
-    {command}
-
-It reads what was said since its last run into the day's log, leaves out isolated sessions such as this one, and brings the \
-index up to date. Write nothing yourself: no memory file, no summary, no second run.
-If it fails, answer with one sentence that holds its error message; that jobs are running already is no failure. In every \
-other case, also when there was nothing to capture, answer {silence} and nothing else.""",
-    "zh": """\
-记忆采集（memory-sync）。请准确运行下面这条命令一次，并等它结束：
-
-    {command}
-
-它会把上次运行以来的对话记入当天的日志，跳过像本会话这样的隔离会话，并更新索引。你自己不要写任何内容：不要改记忆文件，不要写摘要，也不要再运行一次。
-如果命令失败，用一句话回答，并带上它的错误信息；提示已有任务在运行不算失败。其他情况下，包括没有可采集的内容时，只回答 {silence}。""",
-}
-
-_TIDY_PROMPT = {
-    "en": """\
-Nightly memory care (memory-tidy). You are explicitly permitted to read and change MEMORY.md in this isolated session, by \
-means of the command below and in no other way. Run it once and wait for it to end:
-
-    {command}
-
-It backs MEMORY.md up, presses old daily logs into weeks, admits only what passes its tests, and archives. Edit no file \
-by hand, neither before nor after it.
-Then answer with the summary that it printed, in one or two sentences and nothing added. If it says that nothing changed, \
-or prints nothing because this night was seen to already, answer {silence} and nothing else. If it fails, answer with one \
-sentence that holds its error message.""",
-    "zh": """\
-每晚的记忆整理（memory-tidy）。你被明确授权在此隔离会话中读取和修改 MEMORY.md，但只能通过下面的命令，不得以其他方式进行。请运行一次，并等它结束：
-
-    {command}
-
-它会先备份 MEMORY.md，再把旧的每日日志压缩成周报，只收录通过检验的内容，然后归档。运行前后都不要手动修改任何文件。
-之后用一两句话转述它输出的摘要，不要添加内容。如果它说没有变更，或因当晚已整理过而没有任何输出，只回答 {silence}。如果命令失败，用一句话回答，并带上它的错误信息。""",
-}
-
-_PROMPTS = {SYNC: _SYNC_PROMPT, TIDY: _TIDY_PROMPT}
-
-Job = Mapping[str, Any]  # in the form in which OpenClaw lists it
-
-
-def job_prompt(job: str, command: str, language: str) -> str:
-    return _PROMPTS[job][language].format(command=command, silence="ANNOUNCE_SKIP")
-
-
-def _openclaw_agent(setup: Setup) -> str | None:
-    places = setup.machine.openclaw_workspaces()
-    return next((name for name, place in places.items() if os.path.realpath(place) == setup.root), None)
-
-
-def _table(value: object) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _message(job: Job) -> str:
-    message = _table(job.get("payload")).get("message")
-    return message if isinstance(message, str) else ""
-
-
-def _identity(job: Job) -> tuple[object, ...]:
-    when = _table(job.get("schedule"))
-    return job.get("name"), when.get("expr"), when.get("tz") or None, _message(job)
-
-
-def _is_own_job(setup: Setup, job: Job) -> bool:
-    """Whether it runs one of our jobs for this very workspace, also as earlier versions had it run, due or not."""
-    place = re.escape(shlex.join(["--workspace", setup.root]))
-    pattern = rf"nacre'? jobs run (?:{'|'.join(_OPENCLAW_JOBS)}) (?:--due )?{place}$"
-    return re.search(pattern, _message(job), re.MULTILINE) is not None
-
-
-def list_openclaw_jobs(machine: Machine) -> list[dict[str, Any]]:
-    printed = must_run(machine, (*_CRON, "list", "--all", "--json"))
-    try:
-        jobs = _table(json.loads(printed[printed.index("{") :] if "{" in printed else "{}")).get("jobs")
-    except ValueError as error:
-        raise NacreError(
-            '"openclaw cron list --json" did not answer with JSON. Look whether its Gateway runs: openclaw gateway status.',
-            "“openclaw cron list --json”没有返回 JSON。请检查其网关是否在运行：openclaw gateway status。",
-        ) from error
-    return [job for job in jobs if isinstance(job, dict)] if isinstance(jobs, list) else []
-
-
-def _wanted_jobs(setup: Setup, present: list[dict[str, Any]]) -> list[Job]:
-    """Every job that OpenClaw is to run. A name that another job has gets our mark; several times become several jobs."""
-    agent = _openclaw_agent(setup)
-    # The user's time zone by name, also the system's own: the Gateway may run on another machine.
-    zone = setup.memory.config.timezone or getattr(schedule.zone_of(setup.memory.clock), "key", None)
-    taken = {job.get("name") for job in present if not _is_own_job(setup, job)}
-    wanted: list[Job] = []
-    for name in _OPENCLAW_JOBS:
-        message = job_prompt(name, setup.shell_line(name), setup.language)
-        for number, times in enumerate(setup.times().get(name, ()), start=1):
-            numbered = name if number == 1 else f"{name}-{number}"
-            wanted.append(
-                {
-                    "name": f"{numbered}-{setup.mark}" if numbered in taken else numbered,
-                    "agentId": agent,
-                    "schedule": {"expr": times.expression, "tz": zone},
-                    "payload": {"message": message},
-                    "delivery": {"mode": "none" if name == SYNC else "announce"},
-                }
-            )
-    return wanted
-
-
-def _add_command(machine: Machine, job: Job) -> tuple[str, ...]:
-    """The command that adds a job. Versions differ: --delivery none became --no-deliver, --deliver became --announce."""
-    options = run_command(machine, (*_CRON, "add", "--help")).out
-    newer = "--delivery" not in options
-    if _table(job.get("delivery")).get("mode") == "none":
-        delivery = ("--no-deliver",) if newer and "--no-deliver" in options else ("--delivery", "none")
-    else:
-        delivery = ("--announce",) if newer and "--announce" in options else ("--deliver",)
-    when, agent = _table(job.get("schedule")), job.get("agentId")
-    zone = ("--tz", str(when["tz"])) if when.get("tz") else ()
-    whose = ("--agent", str(agent)) if agent and agent != "main" else ()
-    timing = ("--cron", str(when.get("expr")), *zone, "--session", "isolated", "--wake", "now", *delivery)
-    return (*_CRON, "add", "--name", str(job.get("name")), *timing, *whose, "--message", _message(job))
-
-
-def _remove_command(job: Job) -> tuple[str, ...]:
-    return (*_CRON, "rm", str(job.get("id")))
-
-
-def _add_step(setup: Setup, job: Job) -> Step:
-    command = _add_command(setup.machine, job)
-
-    def undo() -> None:
-        for other in list_openclaw_jobs(setup.machine):
-            if _is_own_job(setup, other) and _identity(other) == _identity(job):
-                run_command(setup.machine, _remove_command(other))
-
-    return Step(partial(must_run, setup.machine, command), undo, command=command)
-
-
-def _drop_step(machine: Machine, job: Job) -> Step:
-    def undo() -> None:
-        """Add it once more, because what should take its place could not be."""
-        if _table(job.get("schedule")).get("expr") and job.get("id") not in [
-            other.get("id") for other in list_openclaw_jobs(machine)
-        ]:
-            run_command(machine, _add_command(machine, job))
-
-    return Step(partial(must_run, machine, _remove_command(job)), undo, command=_remove_command(job))
-
-
-def _install_openclaw(setup: Setup, entry: Entry) -> Planned:
-    """Jobs that are missing or out of date. Nothing is known of a job but what OpenClaw itself says of it."""
-    present = list_openclaw_jobs(setup.machine)
-    wanted = _wanted_jobs(setup, present)
-    ours = [job for job in present if _is_own_job(setup, job)]
-    kept = {_identity(job) for job in wanted} & {_identity(job) for job in ours}
-    steps = [_drop_step(setup.machine, job) for job in ours if _identity(job) not in kept]
-    steps += [_add_step(setup, job) for job in wanted if _identity(job) not in kept]
-    names = [job["name"] for job in wanted]
-    notes = [
-        say(
-            f"OpenClaw has a job {name!r} that is not ours; it stays, and ours is called {name}-{setup.mark}.",
-            f"OpenClaw 已有一个不属于 Nacre 的任务“{name}”；它保持不变，Nacre 的任务名为 {name}-{setup.mark}。",
-        )
-        for name in _OPENCLAW_JOBS
-        if f"{name}-{setup.mark}" in names
-    ]
-    return Planned(steps, {"jobs": names}, notes, ready=not steps and bool(entry.get("complete")))
-
-
-def _remove_openclaw(setup: Setup, entry: Entry) -> Planned:
-    """Our jobs taken out: those that run Nacre for this workspace, whatever they are called by now."""
-    if not entry:
-        return Planned(ready=True)
-    if not setup.machine.has("openclaw"):
-        note = say(
-            "OpenClaw is not here any more; jobs that its Gateway still has can be removed only there.",
-            "OpenClaw 已不在本机；其网关中残留的任务只能在那里移除。",
-        )
-        return Planned(notes=(note,), ready=True)
-    present = list_openclaw_jobs(setup.machine)
-    steps = [_drop_step(setup.machine, job) for job in present if _is_own_job(setup, job)]
-    return Planned(steps, ready=not steps)
-
-
-# Our instructions in an agent's HEARTBEAT.md, between markers; written only when the user asks for them.
-
-BEGIN, END = "<!-- nacre:heartbeat:begin -->", "<!-- nacre:heartbeat:end -->"
-_HEARTBEAT_TEXT = {
-    "en": """\
-## Memory
-
-- Run `{command}` once. It looks at what is due and takes a moment.
-- If it reports a failure, tell the user in one sentence. Otherwise say nothing about it, and answer HEARTBEAT_OK unless \
-another point of this file wants attention.
-""",
-    "zh": """\
-## 记忆
-
-- 运行一次 `{command}`。它会查看有哪些工作到期，很快就结束。
-- 如果它报告失败，用一句话告诉用户。否则不要提及；本文件中没有其他需要关注的事项时，回答 HEARTBEAT_OK。
-""",
-}
-
-
-def _read_heartbeat(setup: Setup) -> tuple[Path, bytes | None, str]:
-    path = setup.memory.workspace.root / "HEARTBEAT.md"
-    data = _read_file(path)
-    try:
-        return path, data, (data or b"").decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise BadInput(
-            f"{path} is not UTF-8 text, so it was left alone. Save it as UTF-8, or leave --heartbeat out.",
-            f"{path} 不是 UTF-8 文本，因此未作改动。请另存为 UTF-8，或不使用 --heartbeat。",
-        ) from error
-
-
-def _read_file(path: Path) -> bytes | None:
-    return path.read_bytes() if path.is_file() else None
-
-
-def _heartbeat_step(setup: Setup, path: Path, before: bytes | None, after: bytes | None) -> Step:
-    """The change of the file as an operation of the vault, so that it can be undone like any other."""
-
-    def put(data: bytes | None) -> None:
-        setup.memory.replace_file(path, data, read=_read_file(path), command="jobs")
-
-    return installer.edit_step("HEARTBEAT.md", partial(_read_file, path), put, before, after)
-
-
-def _install_heartbeat(setup: Setup, entry: Entry) -> Planned:
-    path, data, text = _read_heartbeat(setup)
-    newline = "\r\n" if "\r\n" in text else "\n"
-    block = f"{BEGIN}\n{_HEARTBEAT_TEXT[setup.language].format(command=setup.shell_line(HEARTBEAT))}{END}\n"
-    block = block.replace("\n", newline)
-    if span := _find_block(text, BEGIN, END):
-        lead = _lead(entry)
-        after = text[: span[0]] + block + text[span[1] :]
-    else:  # a blank line before it
-        missing = 0 if not text or text.endswith(newline * 2) else 1 if text.endswith(newline) else 2
-        lead = newline * missing
-        after = text + lead + block
-    record = {"lead": lead, "made": entry.get("made") is True or data is None}
-    if after == text:
-        return Planned(entry=record, ready=bool(entry.get("complete")))
-    note = say(
-        "OpenClaw now takes a turn of the agent at every heartbeat, which costs tokens.",
-        "OpenClaw 现在每次心跳都会让代理运行一轮，这会消耗 token。",
-    )
-    return Planned([_heartbeat_step(setup, path, data, after.encode())], record, (note,))
-
-
-def _remove_heartbeat(setup: Setup, entry: Entry) -> Planned:
-    path, data, text = _read_heartbeat(setup)
-    span = _find_block(text, BEGIN, END)
-    if data is None or not span:
-        return Planned(ready=True)
-    head, rest, lead = text[: span[0]], text[span[1] :], _lead(entry)
-    if lead and head.endswith(lead):
-        # Where something was written below our block, a last line without an end keeps the one that it was given.
-        head = head.removesuffix(lead) + (lead[: len(lead) // 2] if rest and lead.count("\n") > 1 else "")
-    after = (head + rest).encode()
-    return Planned([_heartbeat_step(setup, path, data, None if not after and entry.get("made") is True else after)])
 
 
 # In the order in which they are chosen: OpenClaw last, because there each run costs a turn of the agent.
@@ -677,9 +401,140 @@ SCHEDULERS = {
     ),
     "cron": Scheduler(lambda setup: setup.machine.has("crontab"), _install_cron, _remove_cron),
     "openclaw": Scheduler(
-        lambda setup: setup.machine.has("openclaw") and _openclaw_agent(setup) is not None,
-        _install_openclaw,
-        _remove_openclaw,
+        lambda setup: setup.machine.has("openclaw") and openclaw.workspace_agent(setup) is not None,
+        openclaw.install_cron,
+        openclaw.remove_cron,
     ),
 }
-HEARTBEAT_FILE = Scheduler(lambda _: True, _install_heartbeat, _remove_heartbeat)
+HEARTBEAT_FILE = Scheduler(lambda _: True, openclaw.install_heartbeat, openclaw.remove_heartbeat)
+AUTO = "auto"
+
+
+@dataclass(frozen=True)
+class ServicePlan:
+    """What would be done to the machine. Without a kind nothing here can run jobs, and the daemon does."""
+
+    setup: Setup
+    kind: str | None
+    changes: Mapping[str, Planned] = field(default_factory=dict)  # by the name of the scheduler
+    errors: Sequence[NacreError] = ()  # what could not even be planned; the rest does not wait for it
+
+    @property
+    def shown(self) -> tuple[Step, ...]:
+        return tuple(step for planned in self.changes.values() for step in planned.steps if step.path or step.command)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(note for planned in self.changes.values() for note in planned.notes))
+
+    @property
+    def changed(self) -> bool:
+        return any(planned.steps for planned in self.changes.values())
+
+
+def choose_scheduler(setup: Setup, wanted: str = AUTO) -> str | None:
+    """The scheduler to use: the one asked for, the one in use already, or the first that this machine has."""
+    if wanted == AUTO:
+        in_use = [kind for kind in installer.installed_kinds(setup.memory.workspace) if kind in SCHEDULERS]
+        return next((kind for kind in (*in_use, *SCHEDULERS) if SCHEDULERS[kind].is_here(setup)), None)
+    if SCHEDULERS[wanted].is_here(setup):
+        return wanted
+    if wanted == "systemd":
+        raise BadInput(
+            '"systemctl --user" does not answer here: there is no systemd session of yours. Choose another way, or --with auto.',
+            "“systemctl --user”没有响应：这里没有您的 systemd 会话。请选择其他方式，或使用 --with auto。",
+        )
+    if wanted == "openclaw" and setup.machine.has("openclaw"):
+        raise BadInput(
+            f"{setup.root} is not the workspace of an OpenClaw agent, so OpenClaw does not run its jobs. Choose another way.",
+            f"{setup.root} 不是 OpenClaw 代理的工作区，因此 OpenClaw 不会运行它的任务。请选择其他方式。",
+        )
+    raise BadInput(
+        f"This machine has no {wanted}. Choose another way, or --with auto.",
+        f"本机没有 {wanted}。请选择其他方式，或使用 --with auto。",
+    )
+
+
+def plan_install(setup: Setup, wanted: str = AUTO, *, with_heartbeat: bool = False) -> ServicePlan:
+    """What has to be done so that the jobs run; what another scheduler was told earlier is taken back."""
+    setup.check()
+    record = installer.read_installed(setup.memory.workspace)
+    kind = choose_scheduler(setup, wanted)
+    parts = {kind: SCHEDULERS[kind]} if kind else {}
+    if with_heartbeat:
+        parts[HEARTBEAT_BLOCK] = HEARTBEAT_FILE
+    changes = {name: part.install(setup, record.get(name, {})) for name, part in parts.items()}
+    old = {name: part for name, part in SCHEDULERS.items() if kind and name in record and name != kind}
+    removals, errors = _removals(setup, record, old)
+    return ServicePlan(setup, kind, {**changes, **removals}, errors)
+
+
+def plan_remove(setup: Setup) -> ServicePlan:
+    """Everything that we wrote to make the jobs run, also where the record of it was lost."""
+    record = installer.read_installed(setup.memory.workspace)
+    return ServicePlan(setup, None, *_removals(setup, record, {**SCHEDULERS, HEARTBEAT_BLOCK: HEARTBEAT_FILE}))
+
+
+def _removals(
+    setup: Setup, record: Mapping[str, Entry], parts: Mapping[str, Scheduler]
+) -> tuple[dict[str, Planned], list[NacreError]]:
+    changes, errors = {}, []
+    for name, part in parts.items():
+        try:
+            planned = part.remove(setup, record.get(name, {}))
+        except NacreError as error:
+            if name in record:  # else a crontab that may not be read, and of which we know nothing
+                errors.append(error)
+            continue
+        if name in record or not planned.ready or planned.notes:
+            changes[name] = replace(planned, removes=True)
+    return changes, errors
+
+
+def apply_plan(plan: ServicePlan) -> None:
+    """Carry it out, one part after the other. What could not be installed is taken back and ends it; what could not be removed stays
+    in the record, and is raised when the rest was done."""
+    errors = list(plan.errors)
+    with installer.machine_lock("service"):
+        for name, planned in plan.changes.items():
+            if not planned.removes:
+                if not planned.ready:
+                    _install(plan.setup, name, planned)
+                continue
+            try:
+                apply_steps(planned.steps)
+                installer.record_installed(plan.setup.memory.workspace, name, None)
+            except NacreError as error:
+                errors.append(error)
+    if errors:
+        raise errors[0]
+
+
+def _install(setup: Setup, name: str, planned: Planned) -> None:
+    workspace, entry = setup.memory.workspace, planned.entry
+    before = installer.read_installed(workspace).get(name)
+    # Written down first: whenever this is cut short, what may have been written is known.
+    installer.record_installed(workspace, name, {**installer.record_under_way(before or {}, entry), "complete": False})
+    try:
+        apply_steps(planned.steps)
+    except BaseException:
+        with contextlib.suppress(NacreError, OSError):
+            part = {**SCHEDULERS, HEARTBEAT_BLOCK: HEARTBEAT_FILE}[name]
+            if before is not None or part.remove(setup, entry).ready:
+                installer.record_installed(workspace, name, before)
+        raise
+    installer.record_installed(workspace, name, {**entry, "complete": True})
+
+
+def apply_steps(steps: Sequence[Step]) -> None:
+    """Do the steps; when one fails, undo all that were begun, the last first."""
+    begun: list[Step] = []
+    try:
+        for step in steps:
+            begun.append(step)
+            step.do()
+    except BaseException:
+        for step in reversed(begun):
+            with contextlib.suppress(NacreError, OSError):
+                step.undo()
+        raise

@@ -11,8 +11,8 @@ from tests.jobs.standins import World
 
 from nacre.errors import NacreError
 from nacre.jobs import installer
-from nacre.jobs.schedulers import job_prompt, list_openclaw_jobs
-from nacre.jobs.services import apply_plan, plan_install, plan_remove
+from nacre.jobs.openclaw import job_prompt, list_jobs
+from nacre.jobs.schedulers import apply_plan, plan_install, plan_remove
 
 CURRENT = "--announce Fallback-deliver --deliver Deprecated --no-deliver Disable --session <target>"
 
@@ -140,7 +140,7 @@ def test_an_answer_that_makes_no_sense_never_crashes(claw: World, answer: str) -
     program = claw.folder / "bin" / "openclaw"
     program.write_text(f"#!/bin/sh\nprintf '%s' '{answer}'\n", "utf-8")
     try:
-        assert list_openclaw_jobs(claw.machine) in ([], [{"payload": 2}])
+        assert list_jobs(claw.machine) in ([], [{"payload": 2}])
         plan_install(claw.setup, "openclaw")
     except NacreError as trouble:
         assert "did not answer with JSON" in str(trouble)  # noqa: PT017 - both ends are right

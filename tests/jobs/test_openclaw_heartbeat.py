@@ -8,8 +8,8 @@ import pytest
 from tests.jobs.standins import World
 
 from nacre.errors import BadInput, PathEscape
-from nacre.jobs.schedulers import BEGIN, END
-from nacre.jobs.services import apply_plan, plan_install, plan_remove
+from nacre.jobs.openclaw import BEGIN, END
+from nacre.jobs.schedulers import apply_plan, plan_install, plan_remove
 
 
 @pytest.fixture

@@ -1,0 +1,288 @@
+"""OpenClaw as a scheduler: its own cron, and our instructions in an agent's HEARTBEAT.md."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from nacre.errors import BadInput, NacreError
+from nacre.i18n import say
+from nacre.jobs import installer, schedule
+from nacre.jobs.installer import Entry, Machine, Planned, Setup, Step, must_run, run_command
+from nacre.jobs.schedule import HEARTBEAT, SYNC, TIDY
+
+# OpenClaw's own cron: an agent turn in an isolated session, which is told to run the job.
+
+_CRON = ("openclaw", "cron")
+_OPENCLAW_JOBS = (SYNC, TIDY)  # a turn of the agent costs tokens: only what is worth one
+
+_SYNC_PROMPT = {
+    "en": """\
+Memory capture (memory-sync). Run exactly this command, once, and wait for it to end:
+
+    {command}
+
+It reads what was said since its last run into the day's log, leaves out isolated sessions such as this one, and brings the \
+index up to date. Write nothing yourself: no memory file, no summary, no second run.
+If it fails, answer with one sentence that holds its error message; that jobs are running already is no failure. In every \
+other case, also when there was nothing to capture, answer {silence} and nothing else.""",
+    "zh": """\
+记忆采集（memory-sync）。请准确运行下面这条命令一次，并等它结束：
+
+    {command}
+
+它会把上次运行以来的对话记入当天的日志，跳过像本会话这样的隔离会话，并更新索引。你自己不要写任何内容：不要改记忆文件，不要写摘要，也不要再运行一次。
+如果命令失败，用一句话回答，并带上它的错误信息；提示已有任务在运行不算失败。其他情况下，包括没有可采集的内容时，只回答 {silence}。""",
+}
+
+_TIDY_PROMPT = {
+    "en": """\
+Nightly memory care (memory-tidy). You are explicitly permitted to read and change MEMORY.md in this isolated session, by \
+means of the command below and in no other way. Run it once and wait for it to end:
+
+    {command}
+
+It backs MEMORY.md up, presses old daily logs into weeks, admits only what passes its tests, and archives. Edit no file \
+by hand, neither before nor after it.
+Then answer with the summary that it printed, in one or two sentences and nothing added. If it says that nothing changed, \
+or prints nothing because this night was seen to already, answer {silence} and nothing else. If it fails, answer with one \
+sentence that holds its error message.""",
+    "zh": """\
+每晚的记忆整理（memory-tidy）。你被明确授权在此隔离会话中读取和修改 MEMORY.md，但只能通过下面的命令，不得以其他方式进行。请运行一次，并等它结束：
+
+    {command}
+
+它会先备份 MEMORY.md，再把旧的每日日志压缩成周报，只收录通过检验的内容，然后归档。运行前后都不要手动修改任何文件。
+之后用一两句话转述它输出的摘要，不要添加内容。如果它说没有变更，或因当晚已整理过而没有任何输出，只回答 {silence}。如果命令失败，用一句话回答，并带上它的错误信息。""",
+}
+
+_PROMPTS = {SYNC: _SYNC_PROMPT, TIDY: _TIDY_PROMPT}
+
+Job = Mapping[str, Any]  # in the form in which OpenClaw lists it
+
+
+def job_prompt(job: str, command: str, language: str) -> str:
+    return _PROMPTS[job][language].format(command=command, silence="ANNOUNCE_SKIP")
+
+
+def workspace_agent(setup: Setup) -> str | None:
+    places = setup.machine.openclaw_workspaces()
+    return next((name for name, place in places.items() if os.path.realpath(place) == setup.root), None)
+
+
+def _table(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _message(job: Job) -> str:
+    message = _table(job.get("payload")).get("message")
+    return message if isinstance(message, str) else ""
+
+
+def _identity(job: Job) -> tuple[object, ...]:
+    when = _table(job.get("schedule"))
+    return job.get("name"), when.get("expr"), when.get("tz") or None, _message(job)
+
+
+def _is_own_job(setup: Setup, job: Job) -> bool:
+    """Whether it runs one of our jobs for this very workspace, also as earlier versions had it run, due or not."""
+    place = re.escape(shlex.join(["--workspace", setup.root]))
+    pattern = rf"nacre'? jobs run (?:{'|'.join(_OPENCLAW_JOBS)}) (?:--due )?{place}$"
+    return re.search(pattern, _message(job), re.MULTILINE) is not None
+
+
+def list_jobs(machine: Machine) -> list[dict[str, Any]]:
+    printed = must_run(machine, (*_CRON, "list", "--all", "--json"))
+    try:
+        jobs = _table(json.loads(printed[printed.index("{") :] if "{" in printed else "{}")).get("jobs")
+    except ValueError as error:
+        raise NacreError(
+            '"openclaw cron list --json" did not answer with JSON. Look whether its Gateway runs: openclaw gateway status.',
+            "“openclaw cron list --json”没有返回 JSON。请检查其网关是否在运行：openclaw gateway status。",
+        ) from error
+    return [job for job in jobs if isinstance(job, dict)] if isinstance(jobs, list) else []
+
+
+def _wanted_jobs(setup: Setup, present: list[dict[str, Any]]) -> list[Job]:
+    """Every job that OpenClaw is to run. A name that another job has gets our mark; several times become several jobs."""
+    agent = workspace_agent(setup)
+    # The user's time zone by name, also the system's own: the Gateway may run on another machine.
+    zone = setup.memory.config.timezone or getattr(schedule.zone_of(setup.memory.clock), "key", None)
+    taken = {job.get("name") for job in present if not _is_own_job(setup, job)}
+    wanted: list[Job] = []
+    for name in _OPENCLAW_JOBS:
+        message = job_prompt(name, setup.shell_line(name), setup.language)
+        for number, times in enumerate(setup.times().get(name, ()), start=1):
+            numbered = name if number == 1 else f"{name}-{number}"
+            wanted.append(
+                {
+                    "name": f"{numbered}-{setup.mark}" if numbered in taken else numbered,
+                    "agentId": agent,
+                    "schedule": {"expr": times.expression, "tz": zone},
+                    "payload": {"message": message},
+                    "delivery": {"mode": "none" if name == SYNC else "announce"},
+                }
+            )
+    return wanted
+
+
+def _add_command(machine: Machine, job: Job) -> tuple[str, ...]:
+    """The command that adds a job. Versions differ: --delivery none became --no-deliver, --deliver became --announce."""
+    options = run_command(machine, (*_CRON, "add", "--help")).out
+    newer = "--delivery" not in options
+    if _table(job.get("delivery")).get("mode") == "none":
+        delivery = ("--no-deliver",) if newer and "--no-deliver" in options else ("--delivery", "none")
+    else:
+        delivery = ("--announce",) if newer and "--announce" in options else ("--deliver",)
+    when, agent = _table(job.get("schedule")), job.get("agentId")
+    zone = ("--tz", str(when["tz"])) if when.get("tz") else ()
+    whose = ("--agent", str(agent)) if agent and agent != "main" else ()
+    timing = ("--cron", str(when.get("expr")), *zone, "--session", "isolated", "--wake", "now", *delivery)
+    return (*_CRON, "add", "--name", str(job.get("name")), *timing, *whose, "--message", _message(job))
+
+
+def _remove_command(job: Job) -> tuple[str, ...]:
+    return (*_CRON, "rm", str(job.get("id")))
+
+
+def _add_step(setup: Setup, job: Job) -> Step:
+    command = _add_command(setup.machine, job)
+
+    def undo() -> None:
+        for other in list_jobs(setup.machine):
+            if _is_own_job(setup, other) and _identity(other) == _identity(job):
+                run_command(setup.machine, _remove_command(other))
+
+    return Step(partial(must_run, setup.machine, command), undo, command=command)
+
+
+def _drop_step(machine: Machine, job: Job) -> Step:
+    def undo() -> None:
+        """Add it once more, because what should take its place could not be."""
+        if _table(job.get("schedule")).get("expr") and job.get("id") not in [
+            other.get("id") for other in list_jobs(machine)
+        ]:
+            run_command(machine, _add_command(machine, job))
+
+    return Step(partial(must_run, machine, _remove_command(job)), undo, command=_remove_command(job))
+
+
+def install_cron(setup: Setup, entry: Entry) -> Planned:
+    """Jobs that are missing or out of date. Nothing is known of a job but what OpenClaw itself says of it."""
+    present = list_jobs(setup.machine)
+    wanted = _wanted_jobs(setup, present)
+    ours = [job for job in present if _is_own_job(setup, job)]
+    kept = {_identity(job) for job in wanted} & {_identity(job) for job in ours}
+    steps = [_drop_step(setup.machine, job) for job in ours if _identity(job) not in kept]
+    steps += [_add_step(setup, job) for job in wanted if _identity(job) not in kept]
+    names = [job["name"] for job in wanted]
+    notes = [
+        say(
+            f"OpenClaw has a job {name!r} that is not ours; it stays, and ours is called {name}-{setup.mark}.",
+            f"OpenClaw 已有一个不属于 Nacre 的任务“{name}”；它保持不变，Nacre 的任务名为 {name}-{setup.mark}。",
+        )
+        for name in _OPENCLAW_JOBS
+        if f"{name}-{setup.mark}" in names
+    ]
+    return Planned(steps, {"jobs": names}, notes, ready=not steps and bool(entry.get("complete")))
+
+
+def remove_cron(setup: Setup, entry: Entry) -> Planned:
+    """Our jobs taken out: those that run Nacre for this workspace, whatever they are called by now."""
+    if not entry:
+        return Planned(ready=True)
+    if not setup.machine.has("openclaw"):
+        note = say(
+            "OpenClaw is not here any more; jobs that its Gateway still has can be removed only there.",
+            "OpenClaw 已不在本机；其网关中残留的任务只能在那里移除。",
+        )
+        return Planned(notes=(note,), ready=True)
+    present = list_jobs(setup.machine)
+    steps = [_drop_step(setup.machine, job) for job in present if _is_own_job(setup, job)]
+    return Planned(steps, ready=not steps)
+
+
+# Our instructions in an agent's HEARTBEAT.md, between markers; written only when the user asks for them.
+
+BEGIN, END = "<!-- nacre:heartbeat:begin -->", "<!-- nacre:heartbeat:end -->"
+_HEARTBEAT_TEXT = {
+    "en": """\
+## Memory
+
+- Run `{command}` once. It looks at what is due and takes a moment.
+- If it reports a failure, tell the user in one sentence. Otherwise say nothing about it, and answer HEARTBEAT_OK unless \
+another point of this file wants attention.
+""",
+    "zh": """\
+## 记忆
+
+- 运行一次 `{command}`。它会查看有哪些工作到期，很快就结束。
+- 如果它报告失败，用一句话告诉用户。否则不要提及；本文件中没有其他需要关注的事项时，回答 HEARTBEAT_OK。
+""",
+}
+
+
+def _read_heartbeat(setup: Setup) -> tuple[Path, bytes | None, str]:
+    path = setup.memory.workspace.root / "HEARTBEAT.md"
+    data = _read_file(path)
+    try:
+        return path, data, (data or b"").decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise BadInput(
+            f"{path} is not UTF-8 text, so it was left alone. Save it as UTF-8, or leave --heartbeat out.",
+            f"{path} 不是 UTF-8 文本，因此未作改动。请另存为 UTF-8，或不使用 --heartbeat。",
+        ) from error
+
+
+def _read_file(path: Path) -> bytes | None:
+    return path.read_bytes() if path.is_file() else None
+
+
+def _heartbeat_step(setup: Setup, path: Path, before: bytes | None, after: bytes | None) -> Step:
+    """The change of the file as an operation of the vault, so that it can be undone like any other."""
+
+    def put(data: bytes | None) -> None:
+        setup.memory.replace_file(path, data, read=_read_file(path), command="jobs")
+
+    return installer.edit_step("HEARTBEAT.md", partial(_read_file, path), put, before, after)
+
+
+def install_heartbeat(setup: Setup, entry: Entry) -> Planned:
+    path, data, text = _read_heartbeat(setup)
+    newline = "\r\n" if "\r\n" in text else "\n"
+    block = f"{BEGIN}\n{_HEARTBEAT_TEXT[setup.language].format(command=setup.shell_line(HEARTBEAT))}{END}\n"
+    block = block.replace("\n", newline)
+    if span := installer.find_block(text, BEGIN, END):
+        lead = installer.recorded_lead(entry)
+        after = text[: span[0]] + block + text[span[1] :]
+    else:  # a blank line before it
+        missing = 0 if not text or text.endswith(newline * 2) else 1 if text.endswith(newline) else 2
+        lead = newline * missing
+        after = text + lead + block
+    record = {"lead": lead, "made": entry.get("made") is True or data is None}
+    if after == text:
+        return Planned(entry=record, ready=bool(entry.get("complete")))
+    note = say(
+        "OpenClaw now takes a turn of the agent at every heartbeat, which costs tokens.",
+        "OpenClaw 现在每次心跳都会让代理运行一轮，这会消耗 token。",
+    )
+    return Planned([_heartbeat_step(setup, path, data, after.encode())], record, (note,))
+
+
+def remove_heartbeat(setup: Setup, entry: Entry) -> Planned:
+    path, data, text = _read_heartbeat(setup)
+    span = installer.find_block(text, BEGIN, END)
+    if data is None or not span:
+        return Planned(ready=True)
+    head, rest, lead = text[: span[0]], text[span[1] :], installer.recorded_lead(entry)
+    if lead and head.endswith(lead):
+        # Where something was written below our block, a last line without an end keeps the one that it was given.
+        head = head.removesuffix(lead) + (lead[: len(lead) // 2] if rest and lead.count("\n") > 1 else "")
+    after = (head + rest).encode()
+    return Planned([_heartbeat_step(setup, path, data, None if not after and entry.get("made") is True else after)])
