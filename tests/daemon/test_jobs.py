@@ -71,7 +71,7 @@ def whys(machine: Machine) -> list[tuple[str, str, str | None]]:
     return [(one.job, one.why, one.result) for one in journal.read_journal(machine.workspace).runs]
 
 
-def test_a_talk_whose_agent_says_that_it_ended_is_captured_within_a_minute(machine: Machine, start: Start) -> None:
+def test_a_session_whose_agent_says_that_it_ended_is_captured_within_a_minute(machine: Machine, start: Start) -> None:
     start(jobs=True, place=machine.workspace.root)
     path = talk(machine)
     with connected(machine.workspace.root) as daemon:
@@ -96,7 +96,7 @@ def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("_hurry")
-def test_a_talk_that_ends_just_after_it_was_captured_leaves_the_queue_within_seconds(machine: Machine) -> None:
+def test_a_session_that_ends_just_after_it_was_captured_leaves_the_queue_within_seconds(machine: Machine) -> None:
     """Its agent said before that it would forget the beginning; then nothing was said any more."""
     root, path = str(machine.workspace.root), talk(machine)
     with Memory.open(machine.workspace.root) as memory:
@@ -111,7 +111,7 @@ def test_a_talk_that_ends_just_after_it_was_captured_leaves_the_queue_within_sec
 
 
 @pytest.mark.usefixtures("_hurry")
-def test_talks_that_end_one_after_the_other_are_captured_a_few_times_a_minute(
+def test_sessions_that_end_one_after_the_other_are_captured_a_few_times_a_minute(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Memory.open(machine.workspace.root) as memory:
@@ -151,7 +151,7 @@ def test_who_is_not_to_run_the_jobs_captures_what_hooks_queued_and_no_more(
 
 
 @pytest.mark.usefixtures("_hurry")
-def test_a_talk_that_ended_while_a_job_was_at_work_is_not_waited_for(machine: Machine) -> None:
+def test_a_session_that_ended_while_a_job_was_at_work_is_not_waited_for(machine: Machine) -> None:
     """The note may come between the look and the waiting that follows it, which may be long."""
     with Memory.open(machine.workspace.root) as memory:
         jobs = JobThread(memory, logging.getLogger("test"), first=3600)
@@ -174,7 +174,7 @@ def test_a_talk_that_ended_while_a_job_was_at_work_is_not_waited_for(machine: Ma
     assert looks[:2] == [{"another"}, {path}]
 
 
-def test_a_talk_that_ended_while_another_runner_is_at_it_is_captured_after_that(
+def test_a_session_that_ended_while_another_runner_is_at_it_is_captured_after_that(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("nacre.daemon.jobs._AFTER_ANOTHER", 0.05)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mcp import Client
@@ -116,20 +117,26 @@ VALUES = (
 )
 
 
+@pytest.fixture(scope="module")
+def group_memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
+    laid = lay_out(tmp_path_factory.mktemp("group") / "ws", 7)
+    with Memory.open(laid.root, now=NOW, scope="group:ops") as memory:
+        yield memory
+
+
 @settings(max_examples=40, deadline=None)
 @given(st.sampled_from(tools()), st.data())
-def test_whatever_arguments_a_model_makes_up_nothing_private_comes_out(one: Any, data: st.DataObject) -> None:
+def test_whatever_arguments_a_model_makes_up_nothing_private_comes_out(
+    group_memory: Memory, one: Any, data: st.DataObject
+) -> None:
     names = [*one.takes["properties"], "scope", "group"]
     given_ = data.draw(st.dictionaries(st.sampled_from(names), VALUES))
 
-    async def ask(memory: Memory) -> str:
-        async with Client(make_server(face(memory)), mode="legacy") as client:
+    async def ask() -> str:
+        async with Client(make_server(face(group_memory)), mode="legacy") as client:
             return (await client.call_tool(one.name, given_)).model_dump_json()
 
-    with tempfile.TemporaryDirectory() as folder:
-        laid = lay_out(Path(os.path.realpath(folder)) / "ws", 7)
-        with Memory.open(laid.root, now=NOW, scope="group:ops") as memory:
-            must_be_clean(asyncio.run(ask(memory)))
+    must_be_clean(asyncio.run(ask()))
 
 
 def test_the_owner_gets_through_mcp_what_a_group_must_not(tmp_path: Path) -> None:
