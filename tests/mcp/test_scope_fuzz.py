@@ -18,8 +18,6 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 from tests.recall.test_scope_fuzz import NOW, PRIVATE, Laid, lay_out, must_be_clean, places, queries
 
-from nacre.mcp import resources
-from nacre.mcp.calls import call
 from nacre.mcp.server import Face, make_server
 from nacre.mcp.tools import ACTIONS, tools
 from nacre.memory import Memory
@@ -27,12 +25,7 @@ from nacre.model.hit import LAYERS
 
 
 def face(memory: Memory) -> Face:
-    return Face(
-        lambda name, arguments: call(copy.copy(memory), name, arguments),
-        lambda uri: resources.read_resource(copy.copy(memory), uri),
-        lambda name: resources.get_prompt(copy.copy(memory), name),
-        group=True,
-    )
+    return Face(lambda: copy.copy(memory), group=True)
 
 
 def calls(laid: Laid, ids: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:

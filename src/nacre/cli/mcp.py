@@ -31,7 +31,6 @@ def mcp(invocation: Invocation) -> None:
 
 def _face(memory: Memory) -> Face:
     from nacre.daemon.requests import current_folder
-    from nacre.mcp import resources
     from nacre.mcp.server import Face
 
     place = current_folder()
@@ -44,13 +43,8 @@ def _face(memory: Memory) -> Face:
         # A copy for each call: trouble that is noted in one must not be told in the next.
         return answered if answered is not None else call(copy.copy(memory), name, arguments, here=place)
 
-    return Face(
-        call,
-        lambda uri: resources.read_resource(copy.copy(memory), uri),
-        lambda name: resources.get_prompt(copy.copy(memory), name),
-        group=memory.scope.group is not None,
-        begun=_Warmth(memory).begin,
-    )
+    group = memory.scope.group is not None
+    return Face(lambda: copy.copy(memory), group=group, call=call, begun=_Warmth(memory).begin)
 
 
 class _Warmth:

@@ -227,9 +227,9 @@ class _Hook:
         return root if root and any(os.path.lexists(os.path.join(root, name)) for name in signs) else None
 
     def _answer(self, event: dict[str, Any]) -> None:
-        told = self._ask_daemon("hook", of=self.agent, event=event, language=os.environ.get("NACRE_LANGUAGE"))
-        if told is not None:
-            self._print(told.get("answer"))
+        reply = self._ask_daemon("hook", of=self.agent, event=event, language=os.environ.get("NACRE_LANGUAGE"))
+        if reply is not None:
+            self._print(reply.get("answer"))
             return
         from nacre.hooks.events import answer
 

@@ -86,7 +86,6 @@ class Daemon:
 
     def _open_http(self, port: int) -> Listener:
         """The listener for one scope, fixed when the daemon is started."""
-        from nacre.mcp import calls, resources
         from nacre.mcp.http import Listener, watch_token
         from nacre.mcp.server import Face
 
@@ -99,12 +98,7 @@ class Daemon:
             return self._requests.memory_of(self._http_scope)
 
         Scope.parse(self._http_scope)
-        face = Face(
-            lambda name, arguments: calls.call(memory(), name, arguments),
-            lambda uri: resources.read_resource(memory(), uri),
-            lambda name: resources.get_prompt(memory(), name),
-            group=self._http_scope != "main",
-        )
+        face = Face(memory, group=self._http_scope != "main")
         token = watch_token(self._memory.workspace.root, self._http_scope)
         return Listener(self._memory.config.serve.host, port, face, token, self._log)
 

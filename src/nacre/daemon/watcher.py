@@ -149,15 +149,15 @@ class Watcher(threading.Thread):
         """Make vectors in small steps, so that whoever asks meanwhile is not kept waiting; how many."""
         from nacre.index.embedding import fill
 
-        made = 0
+        count = 0
         try:
             embedder, _ = self._memory.embedder()
             store = self._memory.keeper.store
             while embedder and not self._stopping.is_set():
                 done = store.safely(lambda: fill(store, embedder, most=_VECTORS_AT_ONCE))
-                made += done
+                count += done
                 if done < _VECTORS_AT_ONCE:
                     break
         except ModelUnusable as error:
             self._log.warning("no vectors: %s", error_place(error))
-        return made
+        return count

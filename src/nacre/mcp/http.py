@@ -82,27 +82,27 @@ def token(root: Path, scope: str = "main") -> str:
     path = token_file(root, scope)
     try:
         make_folder(path.parent)
-        known = _read_token(path)
-        if known:
-            return known
-        if known is not None:  # readable by others, or cut short
+        existing = _read_token(path)
+        if existing:
+            return existing
+        if existing is not None:  # readable by others, or cut short
             path.unlink()
-        made = secrets.token_urlsafe(32)
+        new = secrets.token_urlsafe(32)
         temporary = path.with_name(f".{path.name}-{os.getpid()}-{secrets.token_hex(4)}.tmp")
         try:
             descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with os.fdopen(descriptor, "w", encoding="ascii") as file:
-                file.write(f"{made}\n")
+                file.write(f"{new}\n")
             os.link(temporary, path)
         except FileExistsError:  # another process was first, and its token is the one
-            return _read_token(path) or made
+            return _read_token(path) or new
         except OSError:  # a file system that has no second names
             os.replace(temporary, path)
         finally:
             temporary.unlink(missing_ok=True)
     except OSError as error:
         raise cannot_write(path, error) from error
-    return made
+    return new
 
 
 def watch_token(root: Path, scope: str = "main") -> Callable[[], str]:

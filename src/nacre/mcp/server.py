@@ -14,10 +14,13 @@ from nacre import __version__
 from nacre.errors import NacreError, NotFound, error_place
 from nacre.i18n import say
 from nacre.mcp import resources
+from nacre.mcp.calls import call
 from nacre.mcp.tools import tool, tools
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel.server import Server
+
+    from nacre.memory import Memory
 
 _AT_ONCE = 4  # calls that are worked on; the others wait
 _log = logging.getLogger("nacre.mcp")
@@ -53,15 +56,15 @@ class Busy:
 
 @dataclass(frozen=True)
 class Face:
-    """What stands behind a server: who answers calls, reads resources and gives prompts, and for whom.
+    """What stands behind a server: memory as one request may use it, and for whom.
 
-    `begun` is called when a client has got its first answer: what takes long to load is loaded then.
+    `call` answers tools, where not memory alone does; `begun` is called when a client has got its first answer: what takes long to load
+    is loaded then.
     """
 
-    call: Callable[[str, dict[str, Any]], dict[str, Any]]
-    read: Callable[[str], str]
-    prompt: Callable[[str], str]
+    memory: Callable[[], Memory]
     group: bool = False
+    call: Callable[[str, dict[str, Any]], dict[str, Any]] | None = None
     begun: Callable[[], None] = lambda: None
     busy: Busy = field(default_factory=Busy)
 
@@ -128,7 +131,7 @@ def make_server(face: Face) -> Server[Any]:
         return types.ListResourceTemplatesResult.model_validate({"resourceTemplates": []})
 
     async def read_resource(_context: Any, params: Any) -> Any:
-        text = await read(lambda: face.read(str(params.uri)))
+        text = await read(lambda: resources.read_resource(face.memory(), str(params.uri)))
         content = {"uri": str(params.uri), "mimeType": resources.MARKDOWN, "text": text}
         return types.ReadResourceResult.model_validate({"contents": [content]})
 
@@ -137,7 +140,7 @@ def make_server(face: Face) -> Server[Any]:
         return types.ListPromptsResult.model_validate({"prompts": rows})
 
     async def get_prompt(_context: Any, params: Any) -> Any:
-        text = await read(lambda: face.prompt(params.name))
+        text = await read(lambda: resources.get_prompt(face.memory(), params.name))
         message = {"role": "user", "content": {"type": "text", "text": text}}
         return types.GetPromptResult.model_validate({"messages": [message]})
 
@@ -157,7 +160,7 @@ def make_server(face: Face) -> Server[Any]:
         on_read_resource=read_resource,
         on_list_prompts=list_prompts,
         on_get_prompt=get_prompt,
-        get_tool_input_schema=lambda name: found.takes if (found := tool(name)) else None,
+        get_tool_input_schema=lambda name: known.takes if (known := tool(name)) else None,
     )
     server.middleware.clear()  # the SDK's tracing: nothing of a memory is told to a collector
     server.add_notification_handler("notifications/initialized", types.NotificationParams, initialized)
@@ -167,7 +170,7 @@ def make_server(face: Face) -> Server[Any]:
 def _call_result(face: Face, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
     """The result twice, as the protocol wants it: as values, and as text for clients that know no values."""
     try:
-        result = face.call(name, arguments)
+        result = face.call(name, arguments) if face.call else call(face.memory(), name, arguments)
     except NacreError as refusal:
         sentence, error, code = str(refusal), type(refusal).__name__, refusal.exit_code
     except Exception as bug:  # noqa: BLE001 - as above
