@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mcp import Client
 from mcp.shared.exceptions import MCPError
-from tests.recall.test_scope_fuzz import NOW, PRIVATE, Laid, lay_out, must_be_clean, places, queries
+from tests.search.test_scope_fuzz import NOW, PRIVATE, Laid, lay_out, must_be_clean, places, queries
 
 from nacre.mcp.server import Face, make_server
 from nacre.mcp.tools import ACTIONS, tools

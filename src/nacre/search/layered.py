@@ -373,22 +373,17 @@ def recall(context: Context, query: str, limit: int = MAX_FILES) -> RecallReport
     kept = _narrow(answering, terms, among)[: min(limit, MAX_FILES)]
     recalled = tuple(_recalled(context, candidate, layer, query, asked) for candidate in kept)
     before = len(answering) if len(answering) > MAX_FILES else 0
-    notes = []
-    if before:
-        notes.append(
-            say(
-                f"{before} checkpoints answered; the question was narrowed to those that hold most of the key words.",
-                f"共有 {before} 个检查点符合；已收窄为包含关键词最多的几个。",
-            )
-        )
-    if layer == FORGOTTEN:
-        notes.append(
-            say(
-                "An almost forgotten memory answers: it lay in the layer forgotten, to be deleted some day.",
-                "一段快要遗忘的记忆给出了答案：它原在 forgotten 层，到期会被删除。",
-            )
-        )
-    return RecallReport(query, words, layer, recalled, before, say(" ", "").join(notes), tuple(problems))
+    narrowed = say(
+        f"{before} checkpoints answered; the question was narrowed to those that hold most of the key words.",
+        f"共有 {before} 个检查点符合；已收窄为包含关键词最多的几个。",
+    )
+    forgotten = say(
+        "An almost forgotten memory answers: it lay in the layer forgotten, to be deleted some day.",
+        "一段快要遗忘的记忆给出了答案：它原在 forgotten 层，到期会被删除。",
+    )
+    notes = [note for note, applies in ((narrowed, before), (forgotten, layer == FORGOTTEN)) if applies]
+    reason = say(" ", "").join(notes)
+    return RecallReport(query, words, layer, recalled, before, reason, tuple(problems))
 
 
 def _candidate(context: Context, family: Family, terms: Sequence[_Term], problems: list[Problem]) -> _Candidate | None:

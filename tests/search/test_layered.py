@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.recall.conftest import lay_out
+from tests.search.conftest import lay_out
 
 from nacre.errors import BadInput
 from nacre.i18n import use_language

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.recall.conftest import lay_out
+from tests.search.conftest import lay_out
 
 from nacre.errors import NotFound
 from nacre.memory import Memory

@@ -331,6 +331,6 @@ def test_nothing_private_reaches_a_group_through_processes_of_their_own(tmp_path
         must_be_clean(nacre(*arguments))
 
 
-if __name__ == "__main__":  # a longer run by hand: python tests/recall/test_scope_fuzz.py 2000
+if __name__ == "__main__":  # a longer run by hand: python tests/search/test_scope_fuzz.py 2000
     for number in range(int(sys.argv[1])):
         one_life(number)
