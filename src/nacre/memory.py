@@ -1030,7 +1030,7 @@ class Memory:
         if dry_run:
             path = own.workspace.tiers(own.config.tiers.path) / "hot" / made.name
             return Written(own.workspace.relative(path), changed=False)
-        write = checkpoints.write_checkpoint if made.is_talk else checkpoints.write_text_checkpoint
+        write = checkpoints.write_checkpoint if made.is_session else checkpoints.write_text_checkpoint
         path, changed = write(own.workspace, own.clock, made.name, made.text, own.config)
         return Written(own.workspace.relative(path), changed)
 

@@ -39,7 +39,7 @@ _MARKS = re.compile(r"\A[#>*\s-]+")
 class Checkpoint(NamedTuple):
     name: str
     text: str
-    is_talk: bool = True  # of a session, whose file is brought up to date; a text is always one of its own
+    is_session: bool = True  # of a session, whose file is brought up to date; a text is always one of its own
 
 
 def checkpoint_of_session(setup: SyncSetup, session_id: str | None) -> Checkpoint:
@@ -78,7 +78,7 @@ def checkpoint_of_text(setup: SyncSetup, text: str, title: str | None) -> Checkp
     name = redact(one_line(title)).text if title and title.strip() else _first_line(safe)
     slug = slug_of(name)[:NAME_LENGTH].strip("-") or "note"
     body = safe if safe.lstrip().startswith("# ") else f"# {name}\n\n{safe}"
-    return Checkpoint(f"{setup.context.clock.now():%Y-%m-%d-%H%M}-{slug}.md", body, is_talk=False)
+    return Checkpoint(f"{setup.context.clock.now():%Y-%m-%d-%H%M}-{slug}.md", body, is_session=False)
 
 
 def _checkpoint_of_hook(setup: SyncSetup, event: dict[str, Any]) -> Checkpoint:

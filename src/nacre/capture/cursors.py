@@ -169,21 +169,8 @@ def _parse_cursor(values: Mapping[str, Any]) -> Cursor:
 
 
 def _section_values(section: Section) -> dict[str, Any]:
-    values: dict[str, Any] = {
-        "key": section.key,
-        "day": section.day.isoformat(),
-        "heading": section.heading,
-        "before": section.before,
-        "session": section.session,
-        "name": section.name,
-        "at": section.reached.at.isoformat(),
-        "ids": list(section.reached.ids),
-        "users": section.users,
-        "agent": section.agent,
-        "sources": [list(ids) for ids in section.sources],
-        "place": section.place,
-        "agents": list(section.agents),
-    }
+    values = {name: value for name, value in vars(section).items() if name not in ("bullets", "reached", "then")}
+    values |= {"day": section.day.isoformat(), "at": section.reached.at.isoformat(), "ids": section.reached.ids}
     return values | ({"then": _cursor_values(section.then)} if section.then else {})
 
 

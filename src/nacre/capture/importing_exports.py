@@ -200,7 +200,7 @@ def _drop_undone(workspace: Workspace) -> None:
             undone |= {heading.session: operation_.state == UNDONE for heading in read_headings(written)}
     if not any(undone.values()):
         return
-    known = cursors.load_cursors(workspace)
-    kept = {key: cursor for key, cursor in known.transcripts.items() if not undone.get(cursor.name)}
-    if len(kept) < len(known.transcripts):
-        cursors.save_cursors(workspace, replace(known, transcripts=kept))
+    before = cursors.load_cursors(workspace)
+    kept = {key: cursor for key, cursor in before.transcripts.items() if not undone.get(cursor.name)}
+    if len(kept) < len(before.transcripts):
+        cursors.save_cursors(workspace, replace(before, transcripts=kept))

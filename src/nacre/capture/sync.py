@@ -78,7 +78,6 @@ class SyncReport:
     unknown: int = 0  # entries whose form is not known
     unreadable: tuple[str, ...] = ()
     paused: bool = False
-    first: bool = False
 
 
 @dataclass
@@ -94,9 +93,8 @@ class _Run:
     hook_notes: Mapping[str, HookNote]
     cursors: dict[str, Cursor] = field(default_factory=dict)
     keys_of_session: dict[str, set[str]] = field(default_factory=dict)
-    names: dict[str, dict[str, str]] = field(
-        default_factory=dict
-    )  # sessions by what headings call them, by its beginning
+    # By the beginning of a name: what headings call sessions, and which.
+    names: dict[str, dict[str, str]] = field(default_factory=dict)
     listed: dict[str, tuple[Source, Transcript]] = field(default_factory=dict)
     changed: list[tuple[Source, Transcript]] = field(default_factory=list)
     interrupted: set[str] = field(default_factory=set)  # transcripts that a run which broke off was about to write
@@ -160,11 +158,11 @@ def sync(
     context = setup.context
     with hold(context.workspace.machine / "sync.lock", timeout=PATIENCE):
         run = _begin(setup, since)
-        first = run.saved.synced is None
+        is_first = run.saved.synced is None
         if run.saved.pending and not dry_run:
             _recover(run)
         if paused_at(run.pauses, run.now):
-            return SyncReport(paused=True, first=first)
+            return SyncReport(paused=True)
         run.changed = _list_changed(run)
         left = sum(run.key_of(transcript) in run.interrupted for _, transcript in run.changed)
         written: list[Section] = []
@@ -181,11 +179,11 @@ def sync(
             if progress:
                 progress(number, len(run.changed))
         if not dry_run:
-            if run.changed or first or run.since != run.saved.since:
+            if run.changed or is_first or run.since != run.saved.since:
                 _save(run, synced=run.now)
             clear_queue(context, run.queue, {key for key, cursor in run.cursors.items() if cursor.open})
         looked_at, passed = len(run.changed), dict(run.passed)
-        return SyncReport(tuple(written), looked_at, passed, run.unknown, tuple(run.unreadable), first=first)
+        return SyncReport(tuple(written), looked_at, passed, run.unknown, tuple(run.unreadable))
 
 
 def _begin(setup: SyncSetup, since: dt.datetime | None) -> _Run:
@@ -312,12 +310,12 @@ def _new_sections(
         reached.append(before.reached)
     note, copies = run.hook_notes.get(session.id), {message.id for message in copied}
     spoken = outside_pauses(recent, run.pauses)
-    told = {message.id for message in spoken if message.id in copies or (note and note.holds(message))}
-    told_users = owner_count(message for message in spoken if message.id in told)
+    covered = {message.id for message in spoken if message.id in copies or (note and note.holds(message))}
+    covered_users = owner_count(message for message in spoken if message.id in covered)
     messages = tuple(
         message
         for message in spoken
-        if message.id not in told and not any(point.covers(message.at, message.id) for point in reached)
+        if message.id not in covered and not any(point.covers(message.at, message.id) for point in reached)
     )
     if begin.reached is None and elsewhere is None:
         headings = {
@@ -337,12 +335,12 @@ def _new_sections(
             messages = tuple(message for message in messages if id(message) not in captured_ids)
     if not messages:
         if copied and begin.reached is None:
-            done = replace(done, reached=reached_by(copied), users=told_users)
+            done = replace(done, reached=reached_by(copied), users=covered_users)
         return done, [], "too old" if too_old and not recent else "nothing new"
 
     # Wait until there is enough of it.
     least = settings.min_user_messages
-    captured = begin.users or (least if elsewhere else told_users + owner_count(too_old))
+    captured = begin.users or (least if elsewhere else covered_users + owner_count(too_old))
     held = replace(begin, stamp=stamp, session=session_id, users=captured, open=True)
     patience = dt.timedelta() if run.queue.is_ended(transcript) else duration(settings.lookback)
     if must_wait(messages, captured, least, run.now, patience, clock):
@@ -411,8 +409,8 @@ def _bullets(run: _Run, session: Session, day: dt.date, heading: str, messages: 
         return []
     workspace = run.context.workspace
     path = daily.log_path(workspace, day)
-    given = lines_given_to(workspace, session.id, lambda: run.memory_texts)
-    return drop_duplicates(bullets, heading, path, disk.read_bytes(path), run.setup.alike, given)
+    delivered = lines_given_to(workspace, session.id, lambda: run.memory_texts)
+    return drop_duplicates(bullets, heading, path, disk.read_bytes(path), run.setup.alike, delivered)
 
 
 def _name_of(run: _Run, session: str) -> str:
@@ -513,14 +511,14 @@ def _recover(run: _Run) -> None:
     """Understand a run that broke off: what it was about to write stands in the logs, or does not."""
     context = run.context
     with operation(context.workspace, context.clock, "sync", context.config) as op:
-        known = {
+        recorded = {
             (captured.day, captured.session, *captured.bullets)
             for captured in provenance.read_provenance(context.workspace).captured
         }
         missing = [
             captured
             for captured in _provenance(run, run.saved.pending)
-            if (captured.day, captured.session, *captured.bullets) not in known
+            if (captured.day, captured.session, *captured.bullets) not in recorded
         ]
         provenance.write_provenance(op, missing)
     unwritten: list[Section] = []

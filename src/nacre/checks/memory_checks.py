@@ -199,10 +199,10 @@ def take_snapshot(memory: Memory) -> Snapshot:
     except NacreError as error:
         made = None
         problems.append(Problem(UNREADABLE, str(error), workspace.relative(workspace.longterm), severity="error"))
-        told = ledger.read_ledger(workspace)
-        states, questions = ledger.entry_states(told.records), review.read_review(workspace)
+        entries = ledger.read_ledger(workspace)
+        states, questions = ledger.entry_states(entries.records), review.read_review(workspace)
         trail = provenance.read_provenance(workspace)
-        problems += told.problems
+        problems += entries.problems
     for day in days:
         if made and (today - day.date).days <= memory.config.tidy.daily_days:
             try:

@@ -82,7 +82,7 @@ class ForgetPlan:
     @property
     def ids(self) -> frozenset[str]:
         """Every id of the ledger that belongs to what goes."""
-        return frozenset({entry for fact in self.facts for entry in fact.ids} | {one.id for one in self.wordings})
+        return frozenset({entry for fact in self.facts for entry in fact.ids} | {item.id for item in self.wordings})
 
     @property
     def words(self) -> set[str]:
@@ -102,7 +102,7 @@ class ForgetReport:
 
 def forget(
     context: ForgetContext,
-    wanted: str,
+    text: str,
     *,
     choose: Choose | None = None,
     similar: bool = False,
@@ -110,13 +110,13 @@ def forget(
     dry_run: bool = False,
 ) -> ForgetReport:
     """Forget what is meant; with `purging` from history, backups and the index's bytes as well."""
-    lines, targets = _meant(context, wanted, choose, named_only=not dry_run)
+    lines, targets = _meant(context, text, choose, named_only=not dry_run)
     with contextlib.nullcontext() if dry_run else lock(context.workspace):  # from looking to writing
         plan = plan_forget(context, targets, lines, similar=similar)
         if not plan and not purging:
             raise NotFound(
-                f'{wanted} was forgotten before. "--purge" also takes it out of history and backups.',
-                f"{wanted} 之前已经忘记。“--purge”可将其从历史和备份中一并清除。",
+                f'{text} was forgotten before. "--purge" also takes it out of history and backups.',
+                f"{text} 之前已经忘记。“--purge”可将其从历史和备份中一并清除。",
             )
         if not dry_run:
             # What sessions were given last is kept to be shown. First: killed in between, it is done again.
@@ -131,24 +131,24 @@ def forget(
     return ForgetReport(plan, cleaning, None if dry_run else purge.apply_purge(context, cleaning))
 
 
-def one_target(context: ForgetContext, wanted: str) -> tuple[list[MemoryLine], Target]:
+def one_target(context: ForgetContext, text: str) -> tuple[list[MemoryLine], Target]:
     """The one thing that is meant; an error that lists them when there are several."""
-    lines, targets = _meant(context, wanted, None)
+    lines, targets = _meant(context, text, None)
     return lines, targets[0]
 
 
 def _meant(
-    context: ForgetContext, wanted: str, choose: Choose | None, *, named_only: bool = False
+    context: ForgetContext, text: str, choose: Choose | None, *, named_only: bool = False
 ) -> tuple[list[MemoryLine], Sequence[Target]]:
     """All lines of memory, and what is meant. With `named_only` what a search or a line number gives is not taken for it unasked."""
     lines = list(memory_lines(context.workspace, context.config))
-    found, certain = find_targets(context, wanted, lines)
+    found, certain = find_targets(context, text, lines)
     targets = distinct_targets(found, ledger.entry_states(ledger.read_ledger(context.workspace).records))
     if choose:
         return lines, choose(targets, certain)
     several = len({normal_words(target.words) for target in targets}) > 1
     if several or (named_only and (len(targets) > 1 or not certain)):
-        raise several_targets(wanted, targets)
+        raise several_targets(text, targets)
     return lines, targets
 
 
@@ -168,7 +168,7 @@ def plan_forget(
     alike: list[Removal] = []
     for removal in _alike(context, facts, lines):
         # Not what goes anyway, nor a line within which the line that says the fact goes.
-        inner = removal.reason == _among_others() and any(removal.line.covers(one.line) for one in going.values())
+        inner = removal.reason == _among_others() and any(removal.line.covers(item.line) for item in going.values())
         if not inner and removal.line.span not in going:
             alike.append(removal)
     if similar:
@@ -178,7 +178,7 @@ def plan_forget(
     wordings = _wordings(facts, removed, states, stones)
     ids = {entry for fact in facts for entry in fact.ids} | {wording.id for wording in wordings}
     redacts = sum(record.id in ids and bool(record.text or record.without_it) for record in records)
-    alike = [one for one in _outermost(alike) if not any(other.line.covers(one.line) for other in removed)]
+    alike = [item for item in _outermost(alike) if not any(other.line.covers(item.line) for other in removed)]
     removed += _tags(facts, removed, lines)
     return ForgetPlan(facts, tuple(removed), tuple(alike), wordings, redacts)
 
@@ -242,7 +242,7 @@ def _overlap(text: str, other: str) -> float:
 def _outermost(removals: Iterable[Removal]) -> list[Removal]:
     """Each line once, in order: what is nested in a line that goes, goes with it."""
     kept: list[Removal] = []
-    for removal in sorted(removals, key=lambda one: (one.line.path, one.line.start, -one.line.end)):
+    for removal in sorted(removals, key=lambda item: (item.line.path, item.line.start, -item.line.end)):
         if not kept or not kept[-1].line.covers(removal.line):
             kept.append(removal)
     return kept
@@ -309,13 +309,13 @@ def apply_forget(context: ForgetContext, plan: ForgetPlan) -> None:
             first = removals[0].line
             data = read_memory(first.full)
             now = {(line.start, line.end, line.text) for line in lines_of(first.path, first.full, first.layer, data)}
-            if any((one.line.start, one.line.end, one.line.text) not in now for one in removals):
+            if any((item.line.start, item.line.end, item.line.text) not in now for item in removals):
                 raise changed_outside(context.workspace.relative(first.full))
             contents.append(data)
         _bury(op, plan)
         for removals, data in zip(files.values(), contents, strict=True):
-            instead = {one.line.start: one.instead for one in removals if one.instead is not None}
-            after = without_lines(data, [one.line for one in removals], instead)
+            instead = {item.line.start: item.instead for item in removals if item.instead is not None}
+            after = without_lines(data, [item.line for item in removals], instead)
             write_memory(op, removals[0].line.full, data, after)
 
 
@@ -327,7 +327,7 @@ def _bury(op: Operation, plan: ForgetPlan) -> None:
     key = tombstones.workspace_key(op)
     now = op.clock.now()
     records = []
-    for wording, vectors in zip(plan.wordings, vectors_of([one.words for one in plan.wordings]), strict=True):
+    for wording, vectors in zip(plan.wordings, vectors_of([item.words for item in plan.wordings]), strict=True):
         stone = tombstones.new_tombstone(
             key, wording.words, known=wording.id, fact=wording.fact, apart=wording.apart, vectors=vectors
         )

@@ -52,11 +52,11 @@ class DestroyPlan:
 
     @property
     def files(self) -> int:
-        return sum(one.files for one in self.doomed)
+        return sum(item.files for item in self.doomed)
 
     @property
     def bytes(self) -> int:
-        return sum(one.bytes for one in self.doomed)
+        return sum(item.bytes for item in self.doomed)
 
 
 def plan_destroy(workspace: Workspace, config: Config, *, tiers: bool = False) -> DestroyPlan:
@@ -129,7 +129,9 @@ def sample_words(workspace: Workspace, config: Config) -> tuple[str, ...]:
     """The words of the memory's lines, as many as can be looked for: those that could stand nowhere else by chance."""
     words = {line.words: None for line in memory_lines(workspace, config) if line.path != KEPT}
     telling = [
-        one for one in words if len(one.encode("utf-8", "replace")) >= 24 and sum(sign.isalnum() for sign in one) >= 8
+        item
+        for item in words
+        if len(item.encode("utf-8", "replace")) >= 24 and sum(sign.isalnum() for sign in item) >= 8
     ]
     return tuple(telling[:: max(1, -(-len(telling) // SAMPLE))])
 
@@ -144,9 +146,9 @@ def apply_destroy(plan: DestroyPlan) -> None:
             held.enter_context(lock(workspace))
         if plan.agents is not None:
             disk.write(agents, plan.agents) if plan.agents.strip() else disk.remove(agents)  # it held only our rules
-        for one in plan.doomed:
-            if one.path != workspace.machine and _is_reached(workspace.root, one.path):
-                _remove(one.path)
+        for item in plan.doomed:
+            if item.path != workspace.machine and _is_reached(workspace.root, item.path):
+                _remove(item.path)
         _remove(workspace.machine)
     for folder in (*sorted(projects.glob("*")), projects) if _is_folder(projects) else ():
         if _is_folder(folder) and not any(folder.iterdir()):
@@ -170,11 +172,11 @@ def _remove(path: Path) -> None:
 
 def find_remaining(plan: DestroyPlan, words: Iterable[str]) -> tuple[Remaining, ...]:
     """Every place where words of the memory still stand: in the workspace's folder, and where Nacre keeps its own state."""
-    workspace, wanted = plan.workspace, Words(words)
-    if not wanted:
+    workspace, sought = plan.workspace, Words(words)
+    if not sought:
         return ()
     roots = [workspace.root, *filter(Path.is_dir, (user_config_folder(), _cached_index(workspace).parent))]
-    traces = scan(roots, wanted, skip=[plan.kept_tiers] if plan.kept_tiers else [])
+    traces = scan(roots, sought, skip=[plan.kept_tiers] if plan.kept_tiers else [])
     left = (
         Remaining(
             workspace.relative(trace.path), trace.line, cannot_be_read() if trace.inside == UNREADABLE else own_file()

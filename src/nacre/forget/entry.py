@@ -117,7 +117,9 @@ def why(context: ForgetContext, target: Target, lines: Sequence[MemoryLine]) -> 
         mine.append(target.line)
     entries = [states[entry] for entry in fact.ids if entry in states]
     marks = set(fact.marks).union(*(line.marks for line in mine if line.layer in ("daily", "archive")))
-    captured = [one for one in provenance.read_provenance(context.workspace).captured if marks & one.bullets.keys()]
+    captured = [
+        section for section in provenance.read_provenance(context.workspace).captured if marks & section.bullets.keys()
+    ]
     order = {layer: place for place, layer in enumerate(_ORDER)}
     mine.sort(key=lambda line: (order.get(line.layer, len(order)), line.path, line.start))
     chain = [

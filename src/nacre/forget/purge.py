@@ -84,8 +84,8 @@ def plan_purge(context: ForgetContext, facts: Sequence[Fact], ids: frozenset[str
     said = set(words).union(
         *(_recognised(data, stones, ids) for data in (*(data for _, data in history), *backups.values()))
     )
-    wanted = Words(_with_names(said))
-    held = dict.fromkeys(name for name, data in history if wanted.found(data))
+    sought = Words(_with_names(said))
+    held = dict.fromkeys(name for name, data in history if sought.found(data))
     undoes = tuple(
         operation_.id
         for operation_ in read_history(workspace).operations
@@ -151,7 +151,7 @@ def _parse_row(line: str | bytes) -> dict[str, Any]:
 def _with_names(words: Iterable[str]) -> list[str]:
     """The words, and what they become in the name of a checkpoint, as far as that tells anything."""
     every = list(words)
-    return every + [slug for one in every if is_telling(slug := slug_of(one)[:NAME_LENGTH].strip("-"))]
+    return every + [slug for phrase in every if is_telling(slug := slug_of(phrase)[:NAME_LENGTH].strip("-"))]
 
 
 def redact_ledger(op: Operation, ids: Collection[str], holds: Callable[[str], bool] = lambda _: False) -> None:
@@ -182,7 +182,7 @@ def _without_words(value: Any, holds: Callable[[str], bool]) -> Any:
 def apply_purge(context: ForgetContext, plan: PurgePlan) -> PurgeReport:
     """Clean all of it, then search every file for the words. What is done here is not undone."""
     workspace, config = context.workspace, context.config
-    words, wanted = Words(plan.words), _with_names(plan.words)
+    words, sought = Words(plan.words), _with_names(plan.words)
     with lock(workspace):
         with operation(workspace, context.clock, "forget", config) as op:
             for path, lines in plan.backups:
@@ -192,7 +192,7 @@ def apply_purge(context: ForgetContext, plan: PurgePlan) -> PurgeReport:
                     rewrite(op, path, without_lines(data, left), read=disk.digest(data))
             redact_ledger(op, plan.ids, words.hold)
         # Every earlier content that holds the words goes, those of this very operation too.
-        held = Words(wanted)
+        held = Words(sought)
         for name in {name for name, data in _history_contents(workspace) if held.found(data)}:
             disk.remove(workspace.history / "blobs" / name[:2] / name[2:])
         injected.redact_injected(workspace, words.hold)
@@ -208,13 +208,15 @@ def apply_purge(context: ForgetContext, plan: PurgePlan) -> PurgeReport:
     else:
         traces = list(_by_tombstone(context, plan.ids, extra))
     still = {trace.words for trace in traces if str(trace.path) in {file.full for file in files}}
-    gone = [one for one in wanted if one not in still]  # what a file holds, its index may hold
+    gone = [phrase for phrase in sought if phrase not in still]  # what a file holds, its index may hold
     rebuilt = _clean_index(context, Words(gone))
     named = {trace.path for trace in traces}
     plain = Words(gone)
     traces += [trace for path in _index_files(store) for trace in traces_in(path, plain)]
     traces += [trace for trace in _in_full_text(context, store, plan.words) if trace.path not in named]
-    remaining = (Remaining(workspace.relative(one.path), one.line, _why_left(context, one, extra)) for one in traces)
+    remaining = (
+        Remaining(workspace.relative(trace.path), trace.line, _why_left(context, trace, extra)) for trace in traces
+    )
     return PurgeReport(plan, tuple(dict.fromkeys(remaining)), rebuilt)
 
 
@@ -261,12 +263,12 @@ def _in_full_text(context: ForgetContext, store: Store, words: Sequence[str]) ->
                         f"select f.path, c.first from {name} left join chunks c on c.id = {name}.rowid"  # noqa: S608
                         f" left join files f on f.id = c.file where {name} match ?"
                     )
-                    for one in filter(is_telling, words):
-                        for shown, line in db.execute(query, (f'"{" ".join(tokens(one))}"',)).fetchall():
+                    for phrase in filter(is_telling, words):
+                        for shown, line in db.execute(query, (f'"{" ".join(tokens(phrase))}"',)).fetchall():
                             if shown and path.name != SESSIONS_FILE:
-                                yield Trace(context.workspace.root / shown, one, line)
+                                yield Trace(context.workspace.root / shown, phrase, line)
                             else:
-                                yield Trace(path, one)
+                                yield Trace(path, phrase)
         except sqlite3.Error:
             yield Trace(path, "", inside=UNREADABLE)
 
@@ -348,12 +350,12 @@ class Words:
     def __init__(self, words: Iterable[str]) -> None:
         self._long: dict[bytes, list[str]] = {}
         self._short: dict[bytes, list[str]] = {}
-        for one in dict.fromkeys(words):
-            bare = _SIGNS.sub("", one)
+        for phrase in dict.fromkeys(words):
+            bare = _SIGNS.sub("", phrase)
             for text in (bare, _SIGNS.sub("", unmarked(bare))):
                 for spelled in (text, json.dumps(text, ensure_ascii=False)[1:-1], json.dumps(text)[1:-1]):
                     if form := _squeezed(spelled):
-                        (self._short if len(form) < DISTINCTIVE else self._long).setdefault(form, []).append(one)
+                        (self._short if len(form) < DISTINCTIVE else self._long).setdefault(form, []).append(phrase)
 
     def __bool__(self) -> bool:
         return bool(self._long or self._short)
@@ -364,8 +366,8 @@ class Words:
         found = self._whole_lines(data)
         for squeezed in dict.fromkeys((_squeezed(text), _squeezed(unmarked(text)))):
             phrases = (form for form in self._short if _is_phrase(form) and _stands_alone(form, squeezed))
-            found += [one for form in phrases for one in self._short[form]]
-            found += [one for form, same in self._long.items() if form in squeezed for one in same]
+            found += [phrase for form in phrases for phrase in self._short[form]]
+            found += [phrase for form, same in self._long.items() if form in squeezed for phrase in same]
         return list(dict.fromkeys(found))
 
     def hold(self, text: str) -> bool:
@@ -381,7 +383,7 @@ class Words:
         for line in data.split(b"\n") if self._short else ():
             bare = _SIGNS.sub("", line.decode("utf-8", "replace"))
             forms = (_squeezed(bare), _squeezed(_SIGNS.sub("", unmarked(bare))))
-            found += [one for form in forms for one in self._short.get(form, ())]
+            found += [phrase for form in forms for phrase in self._short.get(form, ())]
         return found
 
 
@@ -424,7 +426,9 @@ def scan(roots: Iterable[Path], words: Words, *, skip: Iterable[Path] = ()) -> I
         for path in files_below(root, skipped):
             if (real := os.path.realpath(path)) not in seen:
                 seen.add(real)
-                yield from (Trace(path, one, inside=NAME) for one in words.found(path.name.encode("utf-8", "replace")))
+                yield from (
+                    Trace(path, phrase, inside=NAME) for phrase in words.found(path.name.encode("utf-8", "replace"))
+                )
                 yield from traces_in(path, words)
 
 
@@ -454,12 +458,12 @@ def traces_in(path: Path, words: Words) -> list[Trace]:
             data = file.read(PIECE)
             is_large = len(data) == PIECE
             for how, content in contents(data) if not is_large else ():
-                for one in words.found(content):
-                    line = None if how else _line_of(content, one)
-                    traces.setdefault(one, Trace(path, one, line, how))
+                for phrase in words.found(content):
+                    line = None if how else _line_of(content, phrase)
+                    traces.setdefault(phrase, Trace(path, phrase, line, how))
             while is_large and len(data) > SHARED:
-                for one in words.found(data):
-                    traces.setdefault(one, Trace(path, one))
+                for phrase in words.found(data):
+                    traces.setdefault(phrase, Trace(path, phrase))
                 data = data[-SHARED:] + file.read(PIECE)
     except FileNotFoundError:
         return []
@@ -472,8 +476,8 @@ def _line_of(data: bytes, words: str) -> int | None:
     """The line that the words stand on; none in a database, or where they go over several."""
     if b"\0" in data[:4096]:
         return None
-    wanted = Words([words])
-    return next((number for number, line in enumerate(data.split(b"\n"), 1) if wanted.found(line)), None)
+    sought = Words([words])
+    return next((number for number, line in enumerate(data.split(b"\n"), 1) if sought.found(line)), None)
 
 
 def contents(data: bytes) -> Iterator[tuple[str, bytes]]:

@@ -261,24 +261,24 @@ def find_targets(context: ForgetContext, text: str, lines: Sequence[MemoryLine])
     return _distinct(matches), False
 
 
-def _by_id(context: ForgetContext, wanted: str, lines: Sequence[MemoryLine]) -> tuple[Target, ...]:
+def _by_id(context: ForgetContext, text: str, lines: Sequence[MemoryLine]) -> tuple[Target, ...]:
     """By the id of a search hit, of a ledger entry, or of a bullet in the provenance."""
     index = context.keeper()
     query = "select f.path, c.first, c.last from chunks c join files f on f.id = c.file where c.key = ? and c.generation = ?"
-    hit = index.store.safely(lambda: index.store.db.execute(query, (wanted, index.current().id)).fetchone())
+    hit = index.store.safely(lambda: index.store.db.execute(query, (text, index.current().id)).fetchone())
     if hit:
         path, first, last = hit
         if inside := lines_at(lines, path, first, last):
             return _distinct(inside)
         _check_is_memory(context, path)
         raise _no_line(f"{path}:{first}")
-    if named := [line for line in lines if wanted in line.ids or wanted in line.marks]:
+    if named := [line for line in lines if text in line.ids or text in line.marks]:
         return _distinct(named if all(line.normal == named[0].normal for line in named) else named[:1])
-    if entry := ledger.entry_states(ledger.read_ledger(context.workspace).records).get(wanted):
+    if entry := ledger.entry_states(ledger.read_ledger(context.workspace).records).get(text):
         return (Target(entry.id, entry.text or ""),)
     raise NotFound(
-        f'Nothing in memory has the id {wanted}. Ids change when lines do: "nacre search" shows the ones of today.',
-        f"记忆中没有 id 为 {wanted} 的内容。行变动后 id 也会变：可用“nacre search”查看当前的 id。",
+        f'Nothing in memory has the id {text}. Ids change when lines do: "nacre search" shows the ones of today.',
+        f"记忆中没有 id 为 {text} 的内容。行变动后 id 也会变：可用“nacre search”查看当前的 id。",
     )
 
 
@@ -355,19 +355,19 @@ def _check_is_memory(context: ForgetContext, path: str) -> None:
     )
 
 
-def several_targets(wanted: str, targets: Sequence[Target]) -> BadInput:
+def several_targets(text: str, targets: Sequence[Target]) -> BadInput:
     """The error that lists what may be meant."""
-    wanted = excerpt(wanted, QUOTED)
+    text = excerpt(text, QUOTED)
     listed = "".join(
         f"\n  {target.id}  {target.line.place if target.line else 'ledger'}  {excerpt(target.words, QUOTED)}"
         for target in targets
     )
     if len(targets) == 1:
         return BadInput(
-            f'"{wanted}" may mean this; name it by its id or its words:{listed}',
-            f"“{wanted}”可能指以下内容；请用 id 或原文指定：{listed}",
+            f'"{text}" may mean this; name it by its id or its words:{listed}',
+            f"“{text}”可能指以下内容；请用 id 或原文指定：{listed}",
         )
     return BadInput(
-        f'"{wanted}" may mean {len(targets)} things; name one by its id or its words:{listed}',
-        f"“{wanted}”可能指 {len(targets)} 项内容；请用 id 或原文指定其中一项：{listed}",
+        f'"{text}" may mean {len(targets)} things; name one by its id or its words:{listed}',
+        f"“{text}”可能指 {len(targets)} 项内容；请用 id 或原文指定其中一项：{listed}",
     )
