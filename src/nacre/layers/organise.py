@@ -291,7 +291,7 @@ def _summarised(
 
 
 def organise(context: Context, summarise: Summarise, *, dry_run: bool = False) -> OrganiseReport:
-    """Bring every checkpoint into the layer where it belongs; summaries are made before the workspace is held."""
+    """Bring every checkpoint into the layer where it belongs; summaries are made while nobody has to wait."""
     workspace, clock, config = context.workspace, context.clock, context.config
     left: tuple[Problem, ...] = ()
     if dry_run:
@@ -302,12 +302,12 @@ def organise(context: Context, summarise: Summarise, *, dry_run: bool = False) -
     else:
         summaries: Summaries = {}
         for tries in range(TRIES):
-            _summarised(context, plan(context), summaries, summarise)
             with operation(workspace, clock, "organise", config) as op, layers_lock(workspace, config):
                 made, missing = _summarised(context, plan(context), summaries, None)
-                if not missing or tries == TRIES - 1:  # else a text changed meanwhile
+                if not missing or tries == TRIES - 1:  # a text that changes every time is left for the next run
                     left, entries = apply(op, made, summaries)
                     break
+            _summarised(context, made, summaries, summarise)
         layers = [family.layer for family in families(list_checkpoints(workspace, config))]
     before, after = Counter(family.layer for family in made.families), Counter(layers)
     steps = made.plan.steps

@@ -17,7 +17,7 @@ from nacre.layers.layer import fold_recalls, local_time
 from nacre.layers.organise import TRIES, Transition, plan
 from nacre.model.context import Context
 from nacre.model.entry import Bullet
-from nacre.model.report import Problem, Step
+from nacre.model.report import Problem
 from nacre.model.session import Kind, Session
 from nacre.model.workspace import slug_of
 from nacre.sources.registry import project_name
@@ -230,7 +230,11 @@ def promotion_report(made: PromotePlan, context: TidyContext, *, applied: bool) 
             else say("nothing is carried out yet: nacre promote --apply", "尚未执行：nacre promote --apply")
         )
     else:
-        lines += ["", nobody_nominated()]
+        nobody = say(
+            "Nobody is nominated: no checkpoint was recalled often enough, or marked.",
+            "没有候选：没有检查点被足够频繁地调用或标记。",
+        )
+        lines += ["", nobody]
     by_words = {step.detail: step for step in made.distilled.steps if step.detail}
     for one in made.promoted:
         lines += ["", f"## {one.path}", "", *_about(one)]
@@ -239,7 +243,10 @@ def promotion_report(made: PromotePlan, context: TidyContext, *, applied: bool) 
             there = say(" (stands there already)", "（已存在）") if lesson.known else ""
             place = context.workspace.relative(longterm.retrospect_path(context.workspace, lesson.skill))
             lines.append(f"- {goes} {place}: {lesson.text}{there}")
-        steps = list(_steps_about(one, by_words))
+        # The steps of the tests that speak of its lines: whole, or a statement of one.
+        said = [piece.text.casefold() for line in one.lines for piece in pieces(line.words)]
+        judged = [(words.casefold(), step) for words, step in by_words.items()]
+        steps = [step for words, step in judged if any(text in words or words in text for text in said)]
         lines += [f"- {action_word(step.action)} {step.path}: {step.detail} ({step.reason})" for step in steps]
         if not one.lessons and not steps:
             nothing = say(
@@ -248,13 +255,6 @@ def promotion_report(made: PromotePlan, context: TidyContext, *, applied: bool) 
             )
             lines.append(f"- {nothing}")
     return guarded("\n".join(lines) + "\n", REDACT)
-
-
-def nobody_nominated() -> str:
-    return say(
-        "Nobody is nominated: no checkpoint was recalled often enough, or marked.",
-        "没有候选：没有检查点被足够频繁地调用或标记。",
-    )
 
 
 def _about(one: Promoted) -> Iterator[str]:
@@ -266,14 +266,6 @@ def _about(one: Promoted) -> Iterator[str]:
         f"调用：共 {nominee.total} 次，7 天内 {nominee.week} 次，14 天内 {nominee.fortnight} 次；user_marked：{marked}",
     )
     yield f"- {say('rule', '规则')}: {nominee.rule}"
-
-
-def _steps_about(one: Promoted, by_words: dict[str, Step]) -> Iterator[Step]:
-    """The steps of the tests that speak of this checkpoint's lines: whole, or a statement of one."""
-    said = [piece.text.casefold() for line in one.lines for piece in pieces(line.words)]
-    for words, step in by_words.items():
-        if any(text in words.casefold() or words.casefold() in text for text in said):
-            yield step
 
 
 def write_report(op: Operation, text: str) -> None:
