@@ -50,7 +50,7 @@ class _Stored(NamedTuple):
 
     about: dict[str, Any]
     messages: dict[str, dict[str, Any]]  # in order; empty where one cannot be understood
-    parts: Callable[[str], Iterable[dict[str, Any] | None]]  # of a message: there are many, and few are needed
+    parts: Callable[[str], Iterable[dict[str, Any]]]  # of a message: there are many, and few are needed
     latest: float  # when anything here was last written
 
 
@@ -74,12 +74,12 @@ def _in_database(path: Path) -> Iterator[Transcript]:
         with open_readonly(path) as connection:
             rows = connection.execute(_SESSIONS).fetchall()
     except sqlite3.Error:
-        return  # busy, or of another form: nothing to tell this time
+        return  # busy, or of another form: nothing to list this time
     for name, updated, count, last in rows:
         stamp = tuple(value if isinstance(value, int) else 0 for value in (updated, count, last))
         changed = parse_time(max(stamp[0], stamp[2]))
-        moment_or_file = changed.timestamp() if changed else last_written(path)
-        yield Transcript(AGENT, path, f"{path}#{name}", stamp, moment_or_file, {"session": str(name)})
+        seconds = changed.timestamp() if changed else last_written(path)
+        yield Transcript(AGENT, path, f"{path}#{name}", stamp, seconds, {"session": str(name)})
 
 
 def _in_folder(storage: Path) -> Iterator[Transcript]:
@@ -136,11 +136,13 @@ def _from_folder(path: Path) -> _Stored | None:
         as_text(one.get("id")) or file.stem: one for file in _files(storage / "message" / name) for one in [_load(file)]
     }
     messages = {one: loaded[one] for one in sorted(loaded, key=lambda one: (_created(loaded[one]) or _NEVER, one))}
-    loose = [_load(file) for file in _files(storage / "part")]  # the oldest layout: all parts in one folder
+    loose: dict[str, list[dict[str, Any]]] = {}
+    for part in map(_load, _files(storage / "part")):  # the oldest layout: all parts in one folder
+        loose.setdefault(as_text(part.get("messageID")), []).append(part)
 
     def parts(message: str) -> list[dict[str, Any]]:
         inside = [_load(file) for file in _files(storage / "part" / message)] if _is_name(message) else []
-        return [*inside, *(part for part in loose if part.get("messageID") == message)]
+        return [*inside, *loose.get(message, ())]
 
     return _Stored(about, messages, parts, path.stat().st_mtime)
 
@@ -184,12 +186,12 @@ def _read_stored(stored: _Stored | None, mark: Mark | None, until: dt.datetime |
     return Reading(session, Mark(end, digest_of(ids[:end]), facts), end == len(ids), unknown, rewritten)
 
 
-def _text(parts: Iterable[dict[str, Any] | None], speaker: Speaker) -> str:
+def _text(parts: Iterable[dict[str, Any]], speaker: Speaker) -> str:
     """What was typed or said: no tools, no thoughts, no files, nothing that the program put in."""
     texts = (
         part.get("text")
         for part in parts
-        if part and part.get("type") == "text" and not part.get("synthetic") and not part.get("ignored")
+        if part.get("type") == "text" and not part.get("synthetic") and not part.get("ignored")
     )
     text = "\n".join(text.strip() for text in texts if isinstance(text, str) and text.strip())
     # `opencode run "…"` stores an argument with spaces in quotation marks, those inside it escaped.
