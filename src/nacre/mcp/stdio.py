@@ -101,10 +101,12 @@ def serve(face: Face) -> None:
 
     import anyio
 
+    gc.disable()  # loading leaves hardly any rubbish, and looking for it was a tenth of the start
     load_sdk()
     # Threads of our own write nowhere else: the SDK turns stray output away from the wire, and logging goes to stderr.
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="nacre mcp: %(levelname)s %(message)s")
     gc.freeze()  # what was loaded stays; looking through it for rubbish again and again would only cost
+    gc.enable()
     anyio.run(_serve, face)
     face.busy.wait(_FINISH_WITHIN)
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from nacre.errors import BadInput
-from nacre.vault.markdown import Document
+
+if TYPE_CHECKING:
+    from nacre.vault.markdown import Document
 
 TITLE = {"en": "## Memory", "zh": "## 记忆"}
 
