@@ -28,7 +28,7 @@ def history(invocation: Invocation, limit: int, *, as_json: bool) -> None:
     past = read(open_memory(invocation).workspace)
     newest = past.operations[::-1][:limit]
     if as_json:
-        print_json([asdict(one) for one in newest])
+        print_json([{**one._asdict(), "changes": [change._asdict() for change in one.changes]} for one in newest])
         return
     for problem in past.problems:
         note(problem.message)

@@ -12,10 +12,10 @@ import threading
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from nacre.clock import Clock
 from nacre.config.settings import Config
@@ -39,8 +39,7 @@ _LARGEST_BLOB = 200_000_000  # bytes; more than any note, and little enough to h
 _TAIL = 8192  # bytes of the operations file that are read first
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(NamedTuple):
     """One file's change. `before` and `after` are hashes of the whole file, None where there is none.
 
     An append also knows where its bytes were to stand and their own hash; a move knows where to.
@@ -57,12 +56,11 @@ class Change:
     mode: int | None = None
 
     def as_json(self) -> dict[str, Any]:
-        values = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        values = self._asdict()
         return {name: value for name, value in values.items() if value is not None or name in ("before", "after")}
 
 
-@dataclass(frozen=True)
-class Recorded:
+class Recorded(NamedTuple):
     """An operation as history tells it."""
 
     id: int
@@ -76,12 +74,11 @@ class Recorded:
     undone_by: int | None = None
 
 
-@dataclass(frozen=True)
-class History:
+class History(NamedTuple):
     """All operations, oldest first, and problems with the file that holds them."""
 
     operations: tuple[Recorded, ...]
-    problems: tuple[Problem, ...] = field(default=())
+    problems: tuple[Problem, ...] = ()
 
     def find(self, number: int) -> Recorded:
         for operation in self.operations:
@@ -168,11 +165,11 @@ def read_history(workspace: Workspace) -> History:
         recorded = operations.get(number)
         if value.get("done"):
             if recorded:
-                operations[number] = replace(recorded, finished=True)
+                operations[number] = recorded._replace(finished=True)
             continue
         changes = tuple(change for listed in _list(value.get("changes")) if (change := _change(listed)))
         if recorded:
-            operations[number] = replace(recorded, changes=recorded.changes + changes)
+            operations[number] = recorded._replace(changes=recorded.changes + changes)
         else:
             undoes = tuple(undone for undone in _list(value.get("undoes")) if isinstance(undone, int))
             at, command = str(value.get("at", "")), str(value.get("command", ""))
@@ -188,7 +185,7 @@ def _change(value: Any) -> Change | None:
     """A change from its record; None when that is damaged, or not ours."""
     if not isinstance(value, Mapping) or not isinstance(value.get("path"), str):
         return None
-    fields: dict[str, Any] = {name: value.get(name) for name in Change.__dataclass_fields__}
+    fields: dict[str, Any] = {name: value.get(name) for name in Change._fields}
     for name, held in fields.items():
         if held is None:
             continue
@@ -283,7 +280,7 @@ def _with_states(workspace: Workspace, recorded: list[Recorded]) -> tuple[Record
         elif operation.undoes and state == DONE:
             undone |= dict.fromkeys(operation.undoes, operation.id)
         undone_by = undone.get(operation.id)
-        result.append(replace(operation, state=state, carried_out=tuple(flags), undone_by=undone_by))
+        result.append(operation._replace(state=state, carried_out=tuple(flags), undone_by=undone_by))
     return tuple(reversed(result))
 
 
@@ -343,7 +340,7 @@ def diff_operation(workspace: Workspace, number: int) -> str:
 # Recording operations.
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Operation:
     """One command at work. Its number is taken when the first change is recorded."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from nacre.clock import Clock
@@ -247,7 +247,7 @@ class _Files:
         for done in later:
             for moving, carried_out in zip(done.changes, done.carried_out, strict=True):
                 if carried_out and moving.kind == MOVE and moving.path == change.path:
-                    change = replace(change, path=moving.to or change.path)
+                    change = change._replace(path=moving.to or change.path)
         now = self.read(change.path)
         data = self._cut(change, now) if change.bytes is not None else self._earlier(undone, change, now)
         if data == now:

@@ -9,7 +9,6 @@ import json
 import os
 import stat
 from collections import Counter
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -257,8 +256,7 @@ def is_log(workspace: Workspace, path: Path) -> bool:
 # Many files changed as one: all are checked, one record tells of them, each folder is synced once.
 
 
-@dataclass(frozen=True)
-class _Pending:
+class _Pending(NamedTuple):
     """A change that waits: `to` for a move, `data` for a write, neither for a removal. The file `beside` must still have the hash
     given with it."""
 
@@ -354,7 +352,7 @@ class Batch:
         if pending.data is not None:
             data = guard_added(before or b"", pending.data)
             change = Change(shown, CREATE if before is None else REWRITE, read, disk.digest(data))
-            return replace(pending, data=data), change, [data] if before is None else [before, data]
+            return pending._replace(data=data), change, [data] if before is None else [before, data]
         if pending.beside:
             expect(op.workspace, *pending.beside)
         mode = stat.S_IMODE(path.stat().st_mode)
