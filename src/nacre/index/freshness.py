@@ -149,13 +149,7 @@ def update(
     for file in files:
         report.files += 1
         row = rows.pop(file.path, None)
-        # The last: whether it may have changed after it was read without showing a newer time.
-        if (
-            every_file
-            or row is None
-            or row[2:7] != file[2:]
-            or row[7] - (row[5] if _BY_CTIME else max(row[4], row[5])) < _RACY
-        ):
+        if every_file or row is None or row[2:7] != file[2:] or _is_racy(row):
             changed.append(file)
     if rows:
         with store.writing() as db:
@@ -183,6 +177,11 @@ def count_changed(store: Store, generation: Generation, files: Iterable[MemoryFi
         row = rows.pop(file.path, None)
         changed += row is None or row[2:7] != file[2:]
     return changed + len(rows)
+
+
+def _is_racy(row: _Row) -> bool:
+    """Whether the file may have changed after it was read without showing a newer time."""
+    return row[7] - (row[5] if _BY_CTIME else max(row[4], row[5])) < _RACY
 
 
 def _rows(db: sqlite3.Connection, generation: Generation) -> dict[str, _Row]:
