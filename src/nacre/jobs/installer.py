@@ -93,7 +93,7 @@ class Machine:
         return shutil.which(program, path=self.env.get("PATH", os.defpath))
 
     def path(self, text: str) -> Path:
-        return self.home / text[2:] if text.startswith("~/") else Path(text)
+        return self.home / text[2:] if text == "~" or text.startswith("~/") else Path(text)
 
     @property
     def openclaw_folder(self) -> Path:

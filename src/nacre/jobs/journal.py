@@ -99,11 +99,11 @@ def read_journal(workspace: Workspace) -> Journal:
     path = journal_path(workspace)
     try:
         about = path.stat()
+        version = (about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns)
+        if path not in _cached or _cached[path][0] != version:
+            _cached[path] = version, Journal(tuple(_runs(path.read_bytes().split(b"\n"))))
     except OSError:
         return Journal()
-    version = (about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns)
-    if path not in _cached or _cached[path][0] != version:
-        _cached[path] = version, Journal(tuple(_runs(path.read_bytes().split(b"\n"))))
     return _cached[path][1]
 
 
