@@ -149,7 +149,9 @@ def _plan(source: ImportSource, context: Context) -> ImportPlan:
     plan = ImportPlan(context, home)
     path, kind = source.path, source.kind
     if kind == "settings":
-        _plan_settings(plan, path or _settings_file(env, home), env)
+        moved = env.get("OPENCLAW_CONFIG_PATH")
+        usual = expand(moved, home) if moved else openclaw_state(env, home) / SETTINGS_NAME
+        _plan_settings(plan, path or usual, env)
     elif path is None:
         notes = files.notes_of_agent(source.name, context.config, env, home)
         if not notes:
@@ -305,11 +307,6 @@ _VALUES: dict[str, Callable[[Any], Any]] = {  # None: it says nothing that we co
 _NETWORK = frozenset(
     "memoryFlush.model provider model fallback remote local store multimodal outputDimensionality".split()
 )
-
-
-def _settings_file(env: Mapping[str, str], home: Path) -> Path:
-    named = env.get("OPENCLAW_CONFIG_PATH")
-    return expand(named, home) if named else openclaw_state(env, home) / SETTINGS_NAME
 
 
 def _plan_settings(plan: ImportPlan, path: Path, env: Mapping[str, str]) -> None:
