@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from nacre.cli.main import cli
-from nacre.config.loading import Known, known_settings
+from nacre.config.loading import Setting, known_settings
 from nacre.config.settings import FlushSettings
 from nacre.hooks.openclaw import FORCED_AT
 from nacre.i18n import language, use_language
@@ -64,17 +64,17 @@ def settings_page() -> str:
     return "\n".join([_MADE, "# Settings\n", _SETTINGS, "\n".join(rows), "", _VARIABLES])
 
 
-def _default(one: Known) -> str:
+def _default(one: Setting) -> str:
     if one.default is None:
         return "unset"
     return f"`{one.default if isinstance(one.default, str) else json.dumps(one.default)}`"
 
 
-def _places(one: Known) -> str:
+def _places(one: Setting) -> str:
     return "user file, workspace file" if one.shared else "user file"
 
 
-def _meaning(one: Known) -> str:
+def _meaning(one: Setting) -> str:
     choices = f" (one of {', '.join(f'`{choice}`' for choice in one.choices)})" if one.choices else ""
     least = f" (at least {one.least:g})" if one.least else ""
     return one.meaning.replace("|", "\\|") + choices + least
