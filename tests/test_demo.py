@@ -32,7 +32,7 @@ def test_the_talks_are_read_by_the_readers_of_their_agents(tmp_path: Path, langu
     memory = Memory(stage.at(NOW))
     found = memory.survey()
     assert {row.agent for row in found} == {"claude-code", "openclaw"}
-    assert sum(row.sessions for row in found) == stage.talks == 8
+    assert sum(row.sessions for row in found) == stage.sessions == 8
     assert len([row for row in found if row.agent == "claude-code"]) == 2  # projects
     assert len([row for row in found if row.agent == "openclaw" and row.name != "direct"]) == 1  # the group
 

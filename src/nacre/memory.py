@@ -35,14 +35,15 @@ if TYPE_CHECKING:
     from nacre.capture.sync import SyncReport
     from nacre.context.pack import ContextPack
     from nacre.embed.models import Embedder, ModelStatus
-    from nacre.forget.apply import Choose, ForgetReport
+    from nacre.forget.apply import Choose, ForgetReport, Removal
     from nacre.forget.entry import PinPlan, Why
-    from nacre.forget.target import ForgetContext
+    from nacre.forget.purge import Remaining
+    from nacre.forget.target import ForgetContext, Target
     from nacre.guard.finding import Redaction
     from nacre.index.embedding import MeaningSource
     from nacre.index.freshness import MemoryIndex, Progress, TextReport
     from nacre.index.sessions import SessionIndex
-    from nacre.layers.flush import Flush, FlushAnswer, FlushCheck
+    from nacre.layers.flush import ChangedFile, Flush, FlushAnswer, FlushCheck
     from nacre.layers.flush_prompts import Prompts
     from nacre.layers.organise import OrganiseReport
     from nacre.layers.promote import PromotePlan
@@ -67,6 +68,11 @@ if TYPE_CHECKING:
     from nacre.vault.wal import Edit, Snapshot, SnapshotPlan
     from nacre.vault.working import State
 
+
+# The facade, and for annotations what its methods return, so that no face imports past it.
+__all__ = ["Capturable", "Choose", "DecayReport", "Edit", "ForgetReport", "IndexReport", "Memory", "ModelStatus"]
+__all__ += ["OrganiseReport", "PromotePlan", "Question", "Remaining", "Removal", "SnapshotPlan", "SyncReport", "Target"]
+__all__ += ["TidyReport", "Working"]
 
 MODES = ("hybrid", "text", "vector")
 MAX_HITS = 1000  # hits of one search
@@ -433,7 +439,7 @@ class Working:
         return list_snapshots(self.workspace)
 
     def snapshot(self, name: str | None = None, *, dry_run: bool = False) -> SnapshotPlan:
-        """Keep a copy of it as it is now."""
+        """Keep a copy of it is now."""
         from nacre.vault.wal import snapshot
 
         return snapshot(self.opened, name, dry_run=dry_run)
@@ -1311,6 +1317,12 @@ class Memory:
         from nacre.layers.flush import take_answer
 
         return take_answer(self.owned, text, session=session, dry_run=dry_run)
+
+    def flush_change(self, file: ChangedFile) -> str:
+        """What became of a file that `flush_check` names, in a sentence."""
+        from nacre.layers.flush import change_sentence
+
+        return change_sentence(file)
 
     def flush_check(self, *, session: str = "default", restore: bool = False) -> tuple[FlushCheck, tuple[str, ...]]:
         """Which reference files changed since a session got the prompts; those that were brought back, where asked for."""

@@ -74,7 +74,7 @@ def test_the_list_shows_what_there_is_and_writes_nothing(nacre: Nacre, desk: Des
     assert nacre("sync", "--list").stderr.split() == ["claude-code", "shop-api", "1", "session", "3", "messages"]
     (row,) = json.loads(nacre("sync", "--list", "--json", "--exclude", "shop-api").stdout)
     assert row == {"agent": "claude-code", "name": "shop-api", "sessions": 1, "messages": 3, "left_out": True}
-    assert nacre("sync", "--list", "--since", "1h").stderr == "No talk of any agent was found in this span.\n"
+    assert nacre("sync", "--list", "--since", "1h").stderr == "No session of any agent was found in this span.\n"
     assert not desk.workspace.cursors.exists()
 
 

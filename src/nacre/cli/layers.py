@@ -3,101 +3,83 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from nacre.cli.base import (
-    Command,
-    Invocation,
-    dry_run_option,
-    echo,
-    json_option,
-    note,
-    open_all,
-    open_memory,
-    piped,
-    print_json,
-)
-from nacre.errors import PartlyDone
+from nacre.cli import ui
 from nacre.i18n import say
+from nacre.model.report import Report
 
 if TYPE_CHECKING:
-    from nacre.layers.organise import OrganiseReport
-    from nacre.layers.promote import PromotePlan
-    from nacre.search.layered import Recalled, RecallReport
+    from nacre.memory import Memory, OrganiseReport, PromotePlan
 
 
-@click.command(cls=Command, epilog="Example:  nacre checkpoint 61871d67")
+@ui.command("nacre checkpoint 61871d67", dry_run=True)
 @click.argument("session", required=False)
 @click.option("--title", metavar="TEXT", help="What text from a pipe is called.")
-@dry_run_option
-@json_option
-@click.pass_obj
-def checkpoint(invocation: Invocation, session: str | None, title: str | None, *, dry_run: bool, as_json: bool) -> None:
+def checkpoint(
+    invocation: ui.Invocation, session: str | None, title: str | None, *, dry_run: bool, as_json: bool
+) -> None:
     """Write a whole conversation to memory_fs/hot, with its secrets blacked out.
 
-    SESSION is the beginning of a session's id; without it the talk that went on last (or OPENCLAW_SESSION_ID). "-" takes text,
-    or what an agent's hook says, from a pipe. The same talk again brings its file up to date.
+    SESSION is the beginning of a session's id; without it the session that went on last (or OPENCLAW_SESSION_ID). "-" takes text,
+    or what an agent's hook says, from a pipe. The same session again brings its file up to date.
     """
-    memory = open_memory(invocation)
-    text = piped() if session == "-" else None
-    wanted = None if text is not None else session or os.environ.get("OPENCLAW_SESSION_ID")
-    done = memory.checkpoint(wanted, text=text, title=title, dry_run=dry_run)
-    if as_json:
-        print_json({"path": done.path, "changed": done.changed, "dryRun": dry_run})
-        return
-    if dry_run:
-        note("Would be written:", "将写入：")
-    elif not done.changed:
-        note("Already there, unchanged:", "已存在，没有变化：")
-    click.echo(done.path)
+    memory, text = ui.open_memory(invocation), ui.words_of("-") if session == "-" else None
+    session = None if text is not None else session or os.environ.get("OPENCLAW_SESSION_ID")
+    written = memory.checkpoint(session, text=text, title=title, dry_run=dry_run)
+    outcome = ui.first(
+        (dry_run, "Would be written:", "将写入："),
+        (not written.changed, "Already there, unchanged:", "已存在，没有变化："),
+    )
+    facts = ui.fields(written, "path changed", dryRun=dry_run)
+    ui.print_reports([Report(facts, heading=[outcome], lines=[written.path])], as_json=as_json)
 
 
 # nacre organise: checkpoints sink by age, rise when they were recalled, and go when they were forgotten for long.
 
 
-@click.command(cls=Command, epilog="Example:  nacre organise --dry-run")
+@ui.command("nacre organise --dry-run", dry_run=True)
 @click.option("--verbose", "-v", is_flag=True, help="Show every step with its reason.")
-@dry_run_option
-@json_option
-@click.pass_obj
-def organise(invocation: Invocation, *, verbose: bool, dry_run: bool, as_json: bool) -> None:
+def organise(invocation: ui.Invocation, *, verbose: bool, dry_run: bool, as_json: bool) -> None:
     """Bring every checkpoint into the layer where it belongs, and count the recalls.
 
     Hot for 3 hours, warm for 7 days, then a summary in gist stands for it while the original stays in warm; forgotten after 14 days
     without a recall, deleted after 30 days there unless its user marked it. A recall makes it young again. Ages count from the content's
     own time. Deletions are listed first; "nacre undo" brings everything back.
     """
-    left: list[str] = []
-    for memory in open_all(invocation):
-        report = memory.organise(dry_run=dry_run)
-        left += [problem.message for problem in report.left]
-        print_json(organise_json(report)) if as_json else _show_organised(report, verbose=verbose or dry_run)
-    if left:
-        raise PartlyDone(" ".join(left))
 
+    def report(memory: Memory) -> Report:
+        made = memory.organise(dry_run=dry_run)
+        lines: list[str] = []
+        for step in made.steps:
+            if verbose or dry_run or step.action == "delete":  # what is deleted is named in any case
+                to = f" → {step.detail}" if step.detail else ""
+                lines.append(f"{_word(step.action):>10}  {step.path}{to}\n{'':>12}{step.reason}")
+        if made.steps or made.counted:
+            lines += [f"{layer:>10}  {before} → {made.after[layer]}" for layer, before in made.before.items()]
+        facts = {
+            "changed": made.changed,
+            "dryRun": dry_run,
+            "summary": organise_summary(made),
+            "before": dict(made.before),
+            "after": dict(made.after),
+            "counted": made.counted,
+            "steps": [ui.fields(step, "action path to reason", to=step.detail or None) for step in made.steps],
+            "problems": ui.problems_json(made.notes),
+            "left": ui.problems_json(made.left),
+        }
+        return Report(facts, lines=[*lines, organise_summary(made)], problems=made.notes, left=made.left)
 
-def _show_organised(report: OrganiseReport, *, verbose: bool) -> None:
-    for problem in report.notes:
-        note(problem.message)
-    for step in report.steps:
-        if not verbose and step.action != "delete":
-            continue  # what is deleted is named in any case
-        to = f" → {step.detail}" if step.detail else ""
-        click.echo(f"{_word(step.action):>10}  {step.path}{to}\n{'':>12}{step.reason}")
-    if report.steps or report.counted:
-        for layer, before in report.before.items():
-            click.echo(f"{layer:>10}  {before} → {report.after[layer]}")
-    click.echo(organise_summary(report))
+    ui.print_reports(map(report, ui.open_all(invocation)), as_json=as_json)
 
 
 def organise_summary(report: OrganiseReport) -> str:
     """What was done, in one sentence."""
-    told: dict[str, int] = {}
-    for step in report.steps:
-        told[step.action] = told.get(step.action, 0) + 1
-    parts = [f"{_word(action)} {count}" for action, count in told.items()]
+    counts = Counter(step.action for step in report.steps)
+    parts = [f"{_word(action)} {count}" for action, count in counts.items()]
     parts += [say(f"recalls counted {report.counted}", f"计入调用 {report.counted}")] if report.counted else []
     if not parts:
         return say("Nothing to organise.", "没有需要整理的内容。")
@@ -116,75 +98,44 @@ def _word(action: str) -> str:
     }.get(action, action)
 
 
-def organise_json(report: OrganiseReport) -> dict[str, object]:
-    """A report as plain values."""
-    return {
-        "changed": report.changed,
-        "dryRun": report.dry_run,
-        "summary": organise_summary(report),
-        "before": dict(report.before),
-        "after": dict(report.after),
-        "counted": report.counted,
-        "steps": [
-            {"action": step.action, "path": step.path, "to": step.detail or None, "reason": step.reason}
-            for step in report.steps
-        ],
-        "problems": [{"kind": one.kind, "path": one.path, "message": one.message} for one in report.notes],
-        "left": [{"kind": one.kind, "path": one.path, "message": one.message} for one in report.left],
-    }
-
-
 # nacre promote: what recalled checkpoints teach becomes lasting memory.
 
 
-@click.command(cls=Command, epilog="Example:  nacre promote --apply")
+@ui.command("nacre promote --apply", dry_run=True)
 @click.option("--apply", "carry_out", is_flag=True, help="Carry out what the report proposes.")
-@dry_run_option
-@json_option
-@click.pass_obj
-def promote(invocation: Invocation, *, carry_out: bool, dry_run: bool, as_json: bool) -> None:
+def promote(invocation: ui.Invocation, *, carry_out: bool, dry_run: bool, as_json: bool) -> None:
     """Write promote_report.md: which checkpoints were recalled so often that what they teach should last.
 
     Nominated is what was recalled 3 times in 7 days, 5 times in 14, 8 times in all, or what the user marked. With --apply, lessons
     about a skill go to skills/<skill>/docs/retrospect.md, everything else is put to the four tests of MEMORY.md, and the checkpoint
     is never nominated again.
     """
-    left: list[str] = []
-    for memory in open_all(invocation):
+    applied = carry_out and not dry_run
+
+    def report(memory: Memory) -> Report:
         made = memory.promote(apply=carry_out, dry_run=dry_run)
-        left += [problem.message for problem in made.left]
-        if as_json:
-            print_json(promote_json(made, applied=carry_out and not dry_run, dry_run=dry_run))
-            continue
-        click.echo(memory.promote_report(made, applied=carry_out and not dry_run).rstrip("\n"))
-        if not dry_run:
-            note("Written to promote_report.md.", "已写入 promote_report.md。")
-    if left:
-        raise PartlyDone(" ".join(left))
+        written = say("Written to promote_report.md.", "已写入 promote_report.md。")
+        return Report(
+            _promoted_json(made, applied=applied, dry_run=dry_run),
+            lines=[memory.promote_report(made, applied=applied).rstrip("\n")],
+            notes=[] if dry_run else [written],
+            left=made.left,
+        )
+
+    ui.print_reports(map(report, ui.open_all(invocation)), as_json=as_json)
 
 
-def promote_json(made: PromotePlan, *, applied: bool, dry_run: bool) -> dict[str, Any]:
+def _promoted_json(made: PromotePlan, *, applied: bool, dry_run: bool) -> dict[str, Any]:
     return {
         "candidates": [
-            {
-                "path": one.path,
-                "title": one.title,
-                "total": one.nominee.total,
-                "7d": one.nominee.week,
-                "14d": one.nominee.fortnight,
-                "user_marked": one.nominee.marked,
-                "rule": one.nominee.rule,
-                "lessons": [
-                    {"skill": lesson.skill, "text": lesson.text, "known": lesson.known} for lesson in one.lessons
-                ],
-                "lines": [line.words for line in one.lines],
-            }
+            ui.fields(one, "path title")
+            | {"total": one.nominee.total, "7d": one.nominee.week, "14d": one.nominee.fortnight}
+            | {"user_marked": one.nominee.marked, "rule": one.nominee.rule}
+            | {"lessons": [ui.fields(lesson, "skill text known") for lesson in one.lessons]}
+            | {"lines": [line.words for line in one.lines]}
             for one in made.promoted
         ],
-        "steps": [
-            {"action": step.action, "path": step.path, "reason": step.reason, "text": step.detail}
-            for step in made.distilled.steps
-        ],
+        "steps": [ui.fields(step, "action path reason", text=step.detail) for step in made.distilled.steps],
         "problems": [problem.message for problem in made.left],
         "applied": applied,
         "dryRun": dry_run,
@@ -194,145 +145,95 @@ def promote_json(made: PromotePlan, *, applied: bool, dry_run: bool) -> dict[str
 # nacre recall: layered search, from the youngest checkpoints to the almost forgotten ones.
 
 
-@click.command(cls=Command, epilog='Example:  nacre recall "what did we settle about payment retries?"')
+@ui.command('nacre recall "what did we settle about payment retries?"', dry_run=True)
 @click.argument("query", nargs=-1, required=True)
 @click.option(
     "-n", "--limit", type=click.IntRange(1, 3), default=3, show_default=True, help="How many checkpoints at most."
 )
-@dry_run_option
-@json_option
-@click.pass_obj
-def recall(invocation: Invocation, query: tuple[str, ...], limit: int, *, dry_run: bool, as_json: bool) -> None:
+def recall(invocation: ui.Invocation, query: tuple[str, ...], limit: int, *, dry_run: bool, as_json: bool) -> None:
     """Look through the checkpoints by layer: hot, warm, gist, forgotten, as far as the first that answers.
 
     What is found becomes young again: it moves to a younger layer, and "nacre undo" moves it back. A summary that is not enough
     opens its original. The exit code is 1 when nothing answers.
     """
-    report = open_memory(invocation).recall(" ".join(query), limit=limit, dry_run=dry_run)
+    report = ui.open_memory(invocation).recall(" ".join(query), limit=limit, dry_run=dry_run)
     if as_json:
-        print_json(_as_json(report, dry_run=dry_run))
+        names = "path was layer title confidence certainty coverage opened"
+        results = [
+            ui.fields(one, names, passages=[ui.fields(passage, "start_line end_line text") for passage in one.passages])
+            for one in report.found
+        ]
+        facts = ui.fields(report, "layer words narrowed reason", words=list(report.words), dryRun=dry_run)
+        ui.print_json({"results": results, **facts, "problems": ui.problems_json(report.problems)})
     else:
         for problem in report.problems:
-            note(problem.message)
+            ui.note(problem.message)
         for one in report.found:
-            _show_recalled(one)
+            sure = say(
+                f"confidence {one.certainty} ({one.confidence:g})", f"可信度{one.certainty}（{one.confidence:g}）"
+            )
+            click.echo(f"{one.path}  {one.layer}  {sure}  {one.title}")
+            if one.path != one.was:
+                ui.note(f"{one.was} was moved to {one.path}.", f"{one.was} 已移到 {one.path}。")
+            if one.opened:
+                ui.note(
+                    f"The summary was not enough; {one.opened} was opened.", f"摘要不够详细；已打开原文 {one.opened}。"
+                )
+            for passage in one.passages:
+                first, last = passage.start_line, passage.end_line
+                click.echo(say(f"  lines {first}-{last}:", f"  第 {first}-{last} 行："))
+                click.echo("\n".join(f"  {line}" for line in passage.text.splitlines()))
+            click.echo("")
         if report.reason:
-            note(report.reason)
+            ui.note(report.reason)
         if dry_run and report.found:
-            note("Nothing was moved or counted.", "没有移动，也没有计数。")
+            ui.note("Nothing was moved or counted.", "没有移动，也没有计数。")
     if not report.found:
         raise click.exceptions.Exit(1)
 
 
-def _show_recalled(one: Recalled) -> None:
-    click.echo(f"{one.path}  {one.layer}  {_confidence(one)}  {one.title}")
-    if one.path != one.was:
-        note(f"{one.was} was moved to {one.path}.", f"{one.was} 已移到 {one.path}。")
-    if one.opened:
-        note(f"The summary was not enough; {one.opened} was opened.", f"摘要不够详细；已打开原文 {one.opened}。")
-    for passage in one.passages:
-        first, last = passage.start_line, passage.end_line
-        echo(f"  lines {first}-{last}:", f"  第 {first}-{last} 行：")
-        for line in passage.text.splitlines():
-            click.echo(f"  {line}")
-    click.echo("")
+# nacre refresh: put the session away, put the layers in order, and begin anew with what matters.
 
 
-def _confidence(one: Recalled) -> str:
-    return say(f"confidence {one.certainty} ({one.confidence:g})", f"可信度{one.certainty}（{one.confidence:g}）")
-
-
-def _as_json(report: RecallReport, *, dry_run: bool) -> dict[str, Any]:
-    return {
-        "results": [_recalled_json(one) for one in report.found],
-        "layer": report.layer,
-        "words": list(report.words),
-        "narrowed": report.narrowed,
-        "reason": report.reason,
-        "dryRun": dry_run,
-        "problems": [{"kind": one.kind, "path": one.path, "message": one.message} for one in report.problems],
-    }
-
-
-def _recalled_json(one: Recalled) -> dict[str, Any]:
-    return {
-        "path": one.path,
-        "was": one.was,
-        "layer": one.layer,
-        "title": one.title,
-        "confidence": one.confidence,
-        "certainty": one.certainty,
-        "coverage": one.coverage,
-        "opened": one.opened,
-        "passages": [
-            {"startLine": passage.start_line, "endLine": passage.end_line, "text": passage.text}
-            for passage in one.passages
-        ],
-    }
-
-
-# nacre refresh: put the talk away, put the layers in order, and begin anew with what matters.
-
-
-@click.command(cls=Command, epilog="Example:  nacre refresh")
+@ui.command("nacre refresh", dry_run=True)
 @click.argument("session", required=False)
 @click.option(
     "--apply", "carry_out", is_flag=True, help="Promote what is nominated, too; else only the report is written."
 )
 @click.option("--budget", type=click.IntRange(1), metavar="TOKENS", help="Most tokens of the context that is printed.")
-@dry_run_option
-@json_option
-@click.pass_obj
 def refresh(
-    invocation: Invocation,
-    session: str | None,
-    *,
-    carry_out: bool,
-    budget: int | None,
-    dry_run: bool,
-    as_json: bool,
+    invocation: ui.Invocation, session: str | None, *, carry_out: bool, budget: int | None, dry_run: bool, as_json: bool
 ) -> None:
-    """Checkpoint the talk, organise the layers, promote, and print a fresh context.
+    """Checkpoint the session, organise the layers, promote, and print a fresh context.
 
-    SESSION is the beginning of a session's id; without it the talk that went on last (or OPENCLAW_SESSION_ID). What is printed is
+    SESSION is the beginning of a session's id; without it the session that went on last (or OPENCLAW_SESSION_ID). What is printed is
     what "nacre context" gives, ready for the first turn of the new session.
     """
-    memory = open_memory(invocation)
-    wanted = session or os.environ.get("OPENCLAW_SESSION_ID")
-    done = memory.refresh(wanted, apply=carry_out, budget=budget, dry_run=dry_run)
-    left = [problem.message for problem in (*done.organised.left, *done.promoted.left)]
-    if as_json:
-        print_json(
-            {
-                "checkpoint": done.checkpoint.path if done.checkpoint else None,
-                "organised": [
-                    {"action": step.action, "path": step.path, "to": step.detail, "reason": step.reason}
-                    for step in done.organised.steps
-                ],
-                "promoted": promote_json(done.promoted, applied=carry_out and not dry_run, dry_run=dry_run),
-                "context": done.context.as_plain(),
-                "problems": left,
-                "dryRun": dry_run,
-            }
-        )
-    else:
-        note(
-            (
-                say(f"Talk to be put away: {done.checkpoint.path}", f"对话将存入：{done.checkpoint.path}")
-                if dry_run
-                else say(f"Talk put away: {done.checkpoint.path}", f"对话已存入：{done.checkpoint.path}")
-            )
-            if done.checkpoint
-            else done.missing
-        )
-        for step in done.organised.steps:
-            if step.action == "delete":
-                note(f"Deleted: {step.path}, {step.reason}", f"已删除：{step.path}，{step.reason}")
-        steps, candidates = len(done.organised.steps), len(done.promoted.promoted)
-        note(
+    session = session or os.environ.get("OPENCLAW_SESSION_ID")
+    done = ui.open_memory(invocation).refresh(session, apply=carry_out, budget=budget, dry_run=dry_run)
+    path = done.checkpoint.path if done.checkpoint else None
+    steps, candidates = len(done.organised.steps), len(done.promoted.promoted)
+    deleted = [step for step in done.organised.steps if step.action == "delete"]
+    heading = ui.every(
+        (not path, done.missing, done.missing),
+        (path and dry_run, f"Session to be put away: {path}", f"对话将存入：{path}"),
+        (path and not dry_run, f"Session put away: {path}", f"对话已存入：{path}"),
+        *((True, f"Deleted: {one.path}, {one.reason}", f"已删除：{one.path}，{one.reason}") for one in deleted),
+        (
+            True,
             f"Layers: {steps} changes. Nominated for promotion: {candidates} (promote_report.md).",
             f"分层：{steps} 处变动。晋升候选：{candidates} 个（promote_report.md）。",
-        )
-        click.echo(done.context.text, nl=False)
-    if left:
-        raise PartlyDone(" ".join(left))
+        ),
+    )
+    left = (*done.organised.left, *done.promoted.left)
+    facts = {
+        "checkpoint": path,
+        "organised": [ui.fields(step, "action path to reason", to=step.detail) for step in done.organised.steps],
+        "promoted": _promoted_json(done.promoted, applied=carry_out and not dry_run, dry_run=dry_run),
+        "context": done.context.as_plain(),
+        "problems": [problem.message for problem in left],
+        "dryRun": dry_run,
+    }
+    text = done.context.text.removesuffix("\n")
+    report = Report(facts, heading=heading, lines=[text] if text else [], left=left)
+    ui.print_reports([report], as_json=as_json)

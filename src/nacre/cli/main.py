@@ -10,7 +10,7 @@ import sys
 import click
 
 from nacre import __version__
-from nacre.cli.base import GlobalOptions, Invocation, invocation_from
+from nacre.cli import ui
 from nacre.errors import NO_SPACE, BadInput, NacreError, cannot_write
 from nacre.i18n import say
 
@@ -26,27 +26,27 @@ COMMANDS = {
     "remember": ("remember", "Write one thing down in today's log."),
     "forget": ("forget", "Take a fact out of memory."),
     "pin": ("forget", "Keep an entry of MEMORY.md whatever happens."),
-    "why": ("why", "Show where a memory comes from."),
-    "review": ("review", "Answer what tidying left to you."),
+    "why": ("forget", "Show where a memory comes from."),
+    "review": ("tidy", "Answer what tidying left to you."),
     "tidy": ("tidy", "Press old days into weeks, and distil what lasts."),
     "decay": ("tidy", "Promote what lasts in the oldest logs, and archive them."),
-    "sync": ("sync", "Read what was said since the last time into the daily logs."),
+    "sync": ("capture", "Read what was said since the last time into the daily logs."),
     "checkpoint": ("layers", "Write a whole conversation to the hot layer."),
     "organise": ("layers", "Let checkpoints sink by age, and rise when they were recalled."),
-    "flush": ("flush", "Give an agent its turn to write down what lasts before compaction."),
+    "flush": ("context", "Give an agent its turn to write down what lasts before compaction."),
     "promote": ("layers", "Nominate checkpoints that were recalled often for lasting memory."),
-    "refresh": ("layers", "Put the talk away, organise, promote, and print a fresh context."),
-    "import": ("import_", "Take in existing memories and chat exports."),
+    "refresh": ("layers", "Put the session away, organise, promote, and print a fresh context."),
+    "import": ("capture", "Take in existing memories and chat exports."),
     "wal": ("wal", "Keep what is going on now, on disk before the answer is given."),
-    "cache": ("cache", "Keep values for one session."),
+    "cache": ("wal", "Keep values for one session."),
     "classify": ("remember", "Say what kind of memory the lines of a log are."),
     "extract": ("remember", "Say what of a text is worth remembering."),
     "jobs": ("jobs", "List and run what keeps memory alive by itself."),
     "pause": ("workspace", "Capture nothing, for a while or until resume."),
     "resume": ("workspace", "Capture again."),
     "serve": ("serve", "Stay in memory, answer at once, watch the files, run the jobs."),
-    "mcp": ("mcp", "Serve memory to an MCP client over stdin and stdout."),
-    "hook": ("hook", "Answer a hook of an agent, or show what hooks gave."),
+    "mcp": ("serve", "Serve memory to an MCP client over stdin and stdout."),
+    "hook": ("context", "Answer a hook of an agent, or show what hooks gave."),
     "status": ("status", "Show the workspace, its sizes, the index and the models."),
     "index": ("index", "Bring text and vectors up to date, and wait."),
     "update": ("index", "Bring the text of the index up to date."),
@@ -59,8 +59,8 @@ COMMANDS = {
     "undo": ("history", "Take an operation back."),
     "config": ("config", "List, read or set settings."),
     "models": ("config", "List, install or verify the embedding models."),
-    "health": ("health", "Show how well memory is kept, and what mends it."),
-    "doctor": ("health", "Look for trouble and say how to mend it."),
+    "health": ("status", "Show how well memory is kept, and what mends it."),
+    "doctor": ("status", "Look for trouble and say how to mend it."),
     "uninstall": ("uninstall", "Take back everything that was written outside of memory."),
     "destroy": ("uninstall", "Remove a workspace's memory for good."),
     "trust": ("workspace", "Trust a workspace that was found by walking up."),
@@ -90,7 +90,7 @@ class LazyGroup(click.Group):
 
 @click.group(
     cls=LazyGroup,
-    params=GlobalOptions.params(),
+    params=ui.global_options(),
     context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "NACRE", "max_content_width": 100},
     epilog='Example:  nacre search "which package manager do we use"',
 )
@@ -98,34 +98,29 @@ class LazyGroup(click.Group):
 @click.pass_context
 def cli(ctx: click.Context, /, **given: str | None) -> None:
     """Memory for AI agents, laid down in layers: plain Markdown, searched in milliseconds, on this machine alone."""
-    ctx.obj = invocation_from(given, Invocation())
+    ctx.obj = ui.invocation_from(given, ui.Invocation())
 
 
 def run(arguments: list[str]) -> int:
     """Run the command line; the exit code."""
     try:
-        for argument in arguments:
-            _must_be_text(argument)
+        "\0".join(arguments).encode()
         result = cli.main(args=arguments, prog_name="nacre", standalone_mode=False)
-    except NacreError as trouble:
-        _complain(str(trouble))
-        return trouble.exit_code
+    except UnicodeEncodeError:  # bytes that are no UTF-8 reach us as lone surrogates
+        return _failed(say("An argument is not valid UTF-8 text.", "参数不是有效的 UTF-8 文本。"), BadInput.exit_code)
+    except NacreError as error:
+        return _failed(str(error), error.exit_code)
     except click.exceptions.Exit as ended:
         return ended.exit_code
-    except click.UsageError as trouble:
-        trouble.show()
-        return 2
-    except click.ClickException as trouble:
-        trouble.show()
-        return 1
-    except OSError as trouble:
-        if trouble.errno not in {*NO_SPACE, errno.EIO}:
+    except click.ClickException as error:
+        error.show()
+        return 2 if isinstance(error, click.UsageError) else 1
+    except OSError as error:
+        if error.errno not in {*NO_SPACE, errno.EIO}:
             raise
-        _complain(str(cannot_write(trouble.filename or say("the output", "输出"), trouble)))
-        return 1
+        return _failed(str(cannot_write(error.filename or say("the output", "输出"), error)), 1)
     except (KeyboardInterrupt, click.Abort):
-        _complain(say("Interrupted; nothing was lost.", "已中断；没有丢失任何内容。"))
-        return 130
+        return _failed(say("Interrupted; nothing was lost.", "已中断；没有丢失任何内容。"), 130)
     except SystemExit:
         # click's way of saying that the reader (head, less) has gone; what it wanted it has.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -133,13 +128,6 @@ def run(arguments: list[str]) -> int:
     return result if isinstance(result, int) else 0
 
 
-def _must_be_text(argument: str) -> None:
-    """Bytes that are no UTF-8 reach us as lone surrogates, which neither files nor the index can hold."""
-    try:
-        argument.encode()
-    except UnicodeEncodeError as trouble:
-        raise BadInput("An argument is not valid UTF-8 text.", "参数不是有效的 UTF-8 文本。") from trouble
-
-
-def _complain(sentence: str) -> None:
+def _failed(sentence: str, code: int) -> int:
     click.echo(f"nacre: {sentence}", err=True)
+    return code

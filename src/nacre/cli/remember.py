@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import click
 
-from nacre.cli.base import Command, Invocation, dry_run_option, json_option, note, open_memory, piped, print_json, table
+from nacre.cli import ui
 from nacre.errors import BadInput
 from nacre.i18n import say
-from nacre.memory import Memory
 from nacre.model.entry import EVERYWHERE, TYPES
+from nacre.model.report import Report
 
 
-@click.command(cls=Command, epilog='Example:  nacre remember "Use pnpm, never npm" --type PREF')
+@ui.command('nacre remember "Use pnpm, never npm" --type PREF', dry_run=True)
 @click.argument("text", nargs=-1, required=True)
 @click.option("--type", "kind", metavar="|".join(TYPES), help="What kind of memory it is.")
 @click.option(
@@ -22,11 +22,8 @@ from nacre.model.entry import EVERYWHERE, TYPES
     help="The project that it is about; without a name, and by default, that of the current folder.",
 )
 @click.option("--global", "everywhere", is_flag=True, help="It holds in every project.")
-@dry_run_option
-@json_option
-@click.pass_obj
 def remember(
-    invocation: Invocation,
+    invocation: ui.Invocation,
     text: tuple[str, ...],
     kind: str | None,
     project: str | None,
@@ -45,74 +42,44 @@ def remember(
         raise click.UsageError(
             say("--project and --global exclude each other.", "--project 与 --global 不能同时使用。")
         )
-    words = piped() if text == ("-",) else " ".join(text)
-    memory = open_memory(invocation)
-    entry = memory.remember(words, kind, project=EVERYWHERE if everywhere else project or None, dry_run=dry_run)
-    if as_json:
-        print_json(
-            {
-                "path": entry.path,
-                "line": entry.line,
-                "type": entry.type,
-                "text": entry.text,
-                "already": entry.already,
-                "project": entry.project or None,
-                "dryRun": dry_run,
-            }
-        )
-        return
+    words = ui.words_of(text)
+    project = EVERYWHERE if everywhere else project or None
+    entry = ui.open_memory(invocation).remember(words, kind, project=project, dry_run=dry_run)
     where = f"{entry.path}:{entry.line}" if entry.line else entry.path
-    if entry.project:
-        where += say(f", for the project {entry.project}", f"，属于项目 {entry.project}")
-    if entry.already:
-        note(f"Already there: {where}", f"已经记过：{where}")
-    elif dry_run:
-        note(f"Would be written to {where}", f"将写入 {where}")
-    else:
-        note(f"Written to {where}", f"已写入 {where}")
-    click.echo(f"- [{entry.type}] {entry.text}" if entry.type else f"- {entry.text}")
+    where += ui.first((entry.project, f", for the project {entry.project}", f"，属于项目 {entry.project}"))
+    outcome = ui.first(
+        (entry.already, f"Already there: {where}", f"已经记过：{where}"),
+        (dry_run, f"Would be written to {where}", f"将写入 {where}"),
+        (True, f"Written to {where}", f"已写入 {where}"),
+    )
+    facts = ui.fields(entry, "path line type text already", project=entry.project or None, dryRun=dry_run)
+    line = f"- [{entry.type}] {entry.text}" if entry.type else f"- {entry.text}"
+    ui.print_reports([Report(facts, heading=[outcome], lines=[line])], as_json=as_json)
 
 
-# nacre extract: what of a text is worth remembering.
-
-
-@click.command(cls=Command, epilog='Example:  nacre extract "we moved to pnpm, never use npm here again"')
+@ui.command('nacre extract "we moved to pnpm, never use npm here again"', dry_run=True)
 @click.argument("text", nargs=-1, required=True)
 @click.option("--auto", is_flag=True, help="Write what was found into today's log.")
-@dry_run_option
-@json_option
-@click.pass_obj
-def extract(invocation: Invocation, text: tuple[str, ...], *, auto: bool, dry_run: bool, as_json: bool) -> None:
+def extract(invocation: ui.Invocation, text: tuple[str, ...], *, auto: bool, dry_run: bool, as_json: bool) -> None:
     """Say what of a text is worth remembering, each line with its type; "-" takes the text from a pipe.
 
     With --auto the lines go into today's log, those that stand there already not again. No model server is asked and nothing
     leaves this machine.
     """
-    words = piped() if text == ("-",) else " ".join(text)
-    memory = open_memory(invocation)
-    found = memory.extract(words, write=auto and not dry_run)
-    if as_json:
-        rows = [{"text": one.text, "type": one.type} for one in found]
-        print_json({"lines": rows, "written": auto and not dry_run and bool(found)})
-        return
-    for one in found:
-        click.echo(f"- {one.line}")
-    if not found:
-        note("Nothing in it is worth a line.", "其中没有值得记录的内容。")
+    words, write = ui.words_of(text), auto and not dry_run
+    bullets = ui.open_memory(invocation).extract(words, write=write)
+    notes = ui.every((not bullets, "Nothing in it is worth a line.", "其中没有值得记录的内容。"))
+    facts = {"lines": [ui.fields(bullet, "text type") for bullet in bullets], "written": write and bool(bullets)}
+    lines = [f"- {bullet.line}" for bullet in bullets]
+    ui.print_reports([Report(facts, lines=lines, notes=notes)], as_json=as_json)
 
 
-# nacre classify: what kind of memory lines are.
-
-
-@click.command(cls=Command, epilog='Example:  nacre classify "Reports are written in Typst"')
+@ui.command('nacre classify "Reports are written in Typst"', dry_run=True)
 @click.argument("text", nargs=-1)
 @click.option("--summary", is_flag=True, help="Only count the lines of the daily logs by type.")
 @click.option("--apply", "do_apply", is_flag=True, help="Put the type before the lines of notes that have none.")
-@dry_run_option
-@json_option
-@click.pass_obj
 def classify(
-    invocation: Invocation, text: tuple[str, ...], *, summary: bool, do_apply: bool, dry_run: bool, as_json: bool
+    invocation: ui.Invocation, text: tuple[str, ...], *, summary: bool, do_apply: bool, dry_run: bool, as_json: bool
 ) -> None:
     """Say what kind of memory a text is: PREF, PROJ, TECH, LESSON, PEOPLE or TEMP.
 
@@ -124,41 +91,28 @@ def classify(
             "--summary and --apply are for the daily logs; leave the text out.",
             "--summary 和 --apply 用于每日日志；请不要同时给出文本。",
         )
-    memory = open_memory(invocation)
+    memory = ui.open_memory(invocation)
     if text:
-        _one(memory, " ".join(text), as_json=as_json)
+        words = " ".join(text)
+        if not words.strip():
+            raise BadInput("There is nothing to classify: the text is empty.", "没有可分类的内容：文本为空。")
+        kind, category = memory.classify(words), memory.category(words)
+        facts = {"text": words, "type": kind, "category": category}
+        ui.print_reports([Report(facts, lines=[f"{kind}\t{category}"])], as_json=as_json)
         return
-    lines = memory.untyped(apply=do_apply and not dry_run)
+    apply = do_apply and not dry_run
+    lines = memory.untyped(apply=apply)
+    counts = dict(memory.count_types().most_common()) if summary else {}
+    if as_json:
+        rows = [ui.fields(line, "path line type text") for line in lines]
+        ui.print_json({"counts": counts} if summary else {"lines": rows, "applied": apply})
+        return
     if summary:
-        _summary(memory, as_json=as_json)
-    elif as_json:
-        rows = [{"path": one.path, "line": one.line, "type": one.type, "text": one.text} for one in lines]
-        print_json({"lines": rows, "applied": do_apply and not dry_run})
+        headings = (say("Type", "类型"), say("Lines", "行数"))
+        ui.table([(kind, str(count)) for kind, count in counts.items()], headings)
     else:
-        table([f"{one.path}:{one.line}", one.type or "", one.text] for one in lines)
-    if as_json:
-        return
+        ui.table([(f"{line.path}:{line.line}", line.type or "", line.text) for line in lines])
     if not lines:
-        note("Every line of a note has its type.", "每一行笔记都有类型。")
-    elif do_apply and not dry_run:
-        note(f"Lines that were given their type: {len(lines)}.", f"已为 {len(lines)} 行标注类型。")
-
-
-def _one(memory: Memory, words: str, *, as_json: bool) -> None:
-    if not words.strip():
-        raise BadInput("There is nothing to classify: the text is empty.", "没有可分类的内容：文本为空。")
-    kind, category = memory.classify(words), memory.category(words)
-    if as_json:
-        print_json({"text": words, "type": kind, "category": category})
-    else:
-        click.echo(f"{kind}\t{category}")
-
-
-def _summary(memory: Memory, *, as_json: bool) -> None:
-    from nacre.capture.extract import count_types
-
-    counts = count_types(memory.workspace, memory.brain)
-    if as_json:
-        print_json({"counts": dict(counts.most_common())})
-    else:
-        table(([kind, str(count)] for kind, count in counts.most_common()), (say("Type", "类型"), say("Lines", "行数")))
+        ui.note("Every line of a note has its type.", "每一行笔记都有类型。")
+    elif apply:
+        ui.note(f"Lines that were given their type: {len(lines)}.", f"已为 {len(lines)} 行标注类型。")

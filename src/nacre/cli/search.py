@@ -5,29 +5,17 @@ from __future__ import annotations
 import fnmatch
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import click
 
-from nacre.cli.base import Command, Invocation, json_option, note, open_all, open_memory, print_json
+from nacre.cli import ui
 from nacre.daemon import requests
-from nacre.daemon.requests import (
-    OUT,
-    Printed,
-    ask_daemon,
-    at_terminal,
-    current_folder,
-    print_output,
-)
+from nacre.daemon.requests import OUT, Printed
 from nacre.errors import BadInput, NacreError, NotFound
 from nacre.i18n import say
 from nacre.model.hit import LAYERS
-
-if TYPE_CHECKING:
-    from nacre.memory import Memory
-    from nacre.search.read import Excerpt
-
 
 FORMS = ("cli", "json", "md", "files")
 EVERYTHING = 1000  # hits of --all
@@ -54,63 +42,46 @@ def qmd_options(function: Any) -> Any:
     return function
 
 
-def in_our_words(given: Mapping[str, Any]) -> dict[str, Any]:
-    """A search as we ask it: typed lines are searched by their words, collections narrow it, --all has no limit."""
-    told = {name: value for name, value in given.items() if name not in ("form", "collections", "every")}
-    told["query"] = " ".join(_TYPED.sub(" ", word).strip() for word in given["query"])
-    told["layers"] = list(given["layers"])
-    if given["every"] and given["limit"] is None:
-        told["limit"] = EVERYTHING
-    told["as_json"] = given["as_json"] or given["form"] in ("json", "md", "files")
-    return told | _narrowed(given["collections"], told["layers"])
-
-
-def _narrowed(collections: Sequence[str], layers: Sequence[str]) -> dict[str, Any]:
-    """Where to look, by the names of collections: ours are memory and sessions; a layer or a folder narrows memory further."""
-    told: dict[str, Any] = {}
-    named = [name for name in collections if name in LAYERS]
-    talks = [name for name in collections if name.startswith("sessions")]
-    folders = [
-        name for name in collections if name not in (*named, *talks, "memory") and not name.startswith("memory-")
-    ]
-    if named:
-        told["layers"] = [*layers, *named]
-    if talks:
-        told["corpus"] = "sessions" if len(talks) == len(collections) else "all"
+def request_from(mode: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The search that was typed: typed lines are searched by their words, collections (memory, sessions, a layer or a folder)
+    narrow it, --all has no limit."""
+    request = {name: value for name, value in options.items() if name not in ("form", "collections", "every")}
+    request["query"] = " ".join(_TYPED.sub(" ", word).strip() for word in options["query"])
+    if options["every"] and options["limit"] is None:
+        request["limit"] = EVERYTHING
+    request["as_json"] = options["as_json"] or options["form"] in ("json", "md", "files")
+    collections = options["collections"]
+    request["layers"] = [*options["layers"], *(name for name in collections if name in LAYERS)]
+    sessions = [name for name in collections if name.startswith("sessions")]
+    if sessions:
+        request["corpus"] = "sessions" if len(sessions) == len(collections) else "all"
+    known = {"memory", *LAYERS, *sessions}
+    folders = [name for name in collections if name not in known and not name.startswith("memory-")]
     if len(folders) > 1:
         raise BadInput(
             f"Only one folder can be searched at a time; given: {', '.join(folders)}.",
             f"一次只能搜索一个文件夹；给出的有：{'、'.join(folders)}。",
         )
     if folders:
-        told["path"] = f"{folders[0].strip('/')}/*"
-    return told
+        request["path"] = f"{folders[0].strip('/')}/*"
+    return request | {"mode": mode, "here": requests.current_folder(), "terminal": requests.at_terminal()}
 
 
 def printed_as(form: str | None, printed: Printed) -> Printed:
     """The answer in another form; as it is where none was asked for."""
     if form not in ("md", "files"):
         return printed
-    found = json.loads("".join(text for kind, text in printed.parts if kind == OUT))["results"]
+    hits = json.loads("".join(text for kind, text in printed.parts if kind == OUT))["results"]
     made = Printed()
-    for line in _as_files(found) if form == "files" else _as_markdown(found):
-        made.out(line)
-    if not found:
+    for hit in hits:
+        if form == "files":
+            made.out(f"#{hit['id']},{hit['score']:.2f},{hit['path']}:{hit['startLine']}")
+        else:
+            head = f"# {hit['heading'] or hit['path']}\n\n**file:** `{hit['citation']}`\n**docid:** `#{hit['id']}`"
+            made.out(f"---\n{head}\n\n{hit['snippet']}\n")
+    if not hits:
         made.note(say("Nothing in memory matches.", "记忆中没有匹配的内容。"))
     return made
-
-
-def _as_files(hits: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    for hit in hits:
-        yield f"#{hit['id']},{hit['score']:.2f},{hit['path']}:{hit['startLine']}"
-
-
-def _as_markdown(hits: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    for hit in hits:
-        yield f"---\n# {hit['heading'] or hit['path']}\n\n**file:** `{hit['citation']}`\n**docid:** `#{hit['id']}`\n\n{hit['snippet']}\n"
-
-
-# nacre search: find memories.
 
 
 def search_options(function: Any) -> Any:
@@ -140,79 +111,65 @@ def search_options(function: Any) -> Any:
             ),
             click.option("--all-projects", is_flag=True, help="Other projects too."),
             click.option("--explain", is_flag=True, help="Show what each score is made of."),
-            json_option,
+            ui.json_option,
             qmd_options,
-            click.pass_obj,
         )
     ):
         function = option(function)
     return function
 
 
-@click.command(cls=Command, epilog='Example:  nacre search "who owns billing?" -n 3 --since 30d')
+@ui.command('nacre search "who owns billing?" -n 3 --since 30d', as_json=False)
 @click.option(
     "--mode", type=click.Choice(["hybrid", "text", "vector"]), default="hybrid", show_default=True, help="How to look."
 )
 @search_options
-def search(invocation: Invocation, mode: str, **given: Any) -> None:
+def search(invocation: ui.Invocation, mode: str, **options: Any) -> None:
     """Find memories by words and meaning.
 
     Every hit names its file and lines; "nacre get FILE:LINE" reads them.
     """
-    run_search(invocation, mode, given)
+    run_search(invocation, mode, options)
 
 
-def run_search(invocation: Invocation, mode: str, given: dict[str, Any]) -> None:
+def run_search(invocation: ui.Invocation, mode: str, options: Mapping[str, Any]) -> None:
     """Answer by the daemon where one runs, else by ourselves: the same words either way."""
-    asked = in_our_words(given) | {"mode": mode, "here": current_folder(), "terminal": at_terminal()}
-    memories = list(open_all(invocation, for_groups=True))
-    printed = ask_daemon(memories[0], "search", asked) if len(memories) == 1 else None
-    print_output(printed_as(given["form"], printed or requests.answer_search(memories, **asked)))
+    request = request_from(mode, options)
+    memories = list(ui.open_all(invocation, for_groups=True))
+    printed = requests.ask_daemon(memories[0], "search", request) if len(memories) == 1 else None
+    requests.print_output(printed_as(options["form"], printed or requests.answer_search(memories, **request)))
 
 
-# nacre get: read lines of a memory file or of a session.
-
-
-@click.command(cls=Command, epilog="Example:  nacre get memory/2026-02-10.md:14 -l 20")
+@ui.command("nacre get memory/2026-02-10.md:14 -l 20")
 @click.argument("path")
 @click.option("-l", "--lines", type=click.IntRange(1, 10_000), default=20, show_default=True, help="How many lines.")
 @click.option("--from", "start", type=click.IntRange(1), help="First line; also PATH:LINE or PATH#L3-L9.")
-@json_option
-@click.pass_obj
-def get(invocation: Invocation, path: str, lines: int, start: int | None, *, as_json: bool) -> None:
+def get(invocation: ui.Invocation, path: str, lines: int, start: int | None, *, as_json: bool) -> None:
     """Read lines of a memory file, or of a session, as search names them."""
-    memory = open_memory(invocation, for_groups=True)
-    asked: dict[str, Any] = {
-        "path": path,
-        "lines": lines,
-        "start": start,
-        "as_json": as_json,
-        "terminal": at_terminal(),
-    }
-    print_output(ask_daemon(memory, "get", asked) or requests.answer_get(memory, **asked))
+    memory = ui.open_memory(invocation, for_groups=True)
+    request: dict[str, Any] = {"path": path, "lines": lines, "start": start, "as_json": as_json}
+    request["terminal"] = requests.at_terminal()
+    requests.print_output(requests.ask_daemon(memory, "get", request) or requests.answer_get(memory, **request))
 
 
-# nacre query, vsearch, multi-get: verbs that prompts written for qmd use.
-
-
-@click.command(cls=Command, epilog='Example:  nacre query "what did we decide about the API?" --files -n 5')
+@ui.command('nacre query "what did we decide about the API?" --files -n 5', as_json=False)
 @search_options
-def query(invocation: Invocation, **given: Any) -> None:
+def query(invocation: ui.Invocation, **options: Any) -> None:
     """Find memories by words and meaning (as search; the verb that prompts written for qmd use).
 
     A query of typed lines (intent:, lex:, vec:, hyde:) is searched by the words of all of them.
     """
-    run_search(invocation, "hybrid", given)
+    run_search(invocation, "hybrid", options)
 
 
-@click.command(cls=Command, epilog='Example:  nacre vsearch "how we ship to customers"')
+@ui.command('nacre vsearch "how we ship to customers"', as_json=False)
 @search_options
-def vsearch(invocation: Invocation, **given: Any) -> None:
+def vsearch(invocation: ui.Invocation, **options: Any) -> None:
     """Find memories by meaning alone (the verb that prompts written for qmd use)."""
-    run_search(invocation, "vector", given)
+    run_search(invocation, "vector", options)
 
 
-@click.command("multi-get", cls=Command, epilog='Example:  nacre multi-get "memory/2026-02-*.md" -l 40')
+@ui.command('nacre multi-get "memory/2026-02-*.md" -l 40', "multi-get")
 @click.argument("pattern")
 @click.option(
     "-l", "--lines", type=click.IntRange(1, 10_000), default=200, show_default=True, help="Most lines of each."
@@ -221,44 +178,30 @@ def vsearch(invocation: Invocation, **given: Any) -> None:
 @click.option("--format", "form", type=click.Choice(FORMS), help="How to print.")
 @click.option("--md", "form", flag_value="md", help="Print Markdown.")
 @click.option("--files", "form", flag_value="files", help="Print only the paths.")
-@json_option
-@click.pass_obj
 def multi_get(
-    invocation: Invocation, *, pattern: str, lines: int, max_bytes: int, form: str | None, as_json: bool
+    invocation: ui.Invocation, *, pattern: str, lines: int, max_bytes: int, form: str | None, as_json: bool
 ) -> None:
     """Read several memory files at once: those that fit a pattern, or names and #ids between commas (qmd's verb)."""
-    memory = open_memory(invocation)
-    names = _named_files(memory, pattern, max_bytes)
+    memory = ui.open_memory(invocation)
+    names = [name.strip() for name in pattern.split(",") if name.strip()]
+    if set(pattern) & set("*?["):
+        small = (file.path for file in memory.files() if file.size <= max_bytes)
+        names = sorted(path for path in small if fnmatch.fnmatchcase(path, pattern))
     if not names:
         raise NotFound(f"No memory file fits {pattern}.", f"没有符合 {pattern} 的记忆文件。")
     if form == "files":
-        for name in names:
-            click.echo(name)
+        click.echo("\n".join(names))
         return
-    read = list(_read_files(memory, names, lines))
-    if as_json or form == "json":
-        print_json(
-            [{"path": one.path, "startLine": one.start_line, "text": one.text, "more": one.more} for one in read]
-        )
-        return
-    for one in read:
-        head = f"# {one.path}:{one.start_line}\n" if form == "md" else f"==> {one.path}:{one.start_line} <=="
-        click.echo(f"{head}\n{one.text}\n")
-
-
-def _named_files(memory: Memory, pattern: str, max_bytes: int) -> list[str]:
-    """What is meant: names are taken as they are, a pattern is looked for among the files of memory."""
-    if not set(pattern) & set("*?["):
-        return [name.strip() for name in pattern.split(",") if name.strip()]
-    from nacre.vault.files import memory_files
-
-    found = memory_files(memory.workspace, memory.config)
-    return sorted(one.path for one in found if one.size <= max_bytes and fnmatch.fnmatchcase(one.path, pattern))
-
-
-def _read_files(memory: Memory, names: Sequence[str], lines: int) -> Iterator[Excerpt]:
+    excerpts = []
     for name in names:
         try:
-            yield memory.get(name, lines=lines)
-        except NacreError as trouble:
-            note(str(trouble))
+            excerpts.append(memory.get(name, lines=lines))
+        except NacreError as error:
+            ui.note(str(error))
+    if as_json or form == "json":
+        ui.print_json([ui.fields(excerpt, "path start_line text more") for excerpt in excerpts])
+        return
+    for excerpt in excerpts:
+        place = f"{excerpt.path}:{excerpt.start_line}"
+        head = f"# {place}\n" if form == "md" else f"==> {place} <=="
+        click.echo(f"{head}\n{excerpt.text}\n")

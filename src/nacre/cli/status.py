@@ -1,173 +1,163 @@
-"""nacre status: the workspace at a glance."""
+"""nacre status, health, doctor: the workspace at a glance, how well memory is kept, and what is wrong with its setup."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from nacre.cli.base import Command, Invocation, json_option, note, open_all, print_json, shown_path, size_of, table
+from nacre.cli import ui
+from nacre.errors import BadSetting, NacreError
 from nacre.i18n import say
+from nacre.model.report import Problem
 
 if TYPE_CHECKING:
+    from nacre.checks.health import Health
     from nacre.memory import Memory
 
-_RESULTS = {
-    "done": ("done", "完成"),
-    "nothing": ("nothing to do", "无事可做"),
-    "partly": ("partly done", "部分完成"),
-    "failed": ("failed", "失败"),
-}
 
-
-@click.command(cls=Command, epilog="Example:  nacre status --deep")
+@ui.command("nacre status --deep")
 @click.option("--deep", is_flag=True, help="Also check the index file and try the embedding models.")
 @click.option("--index", "reindex", is_flag=True, help="Bring the index up to date first, when files changed.")
 @click.option("--verbose", is_flag=True, help="Also list the problems found.")
-@json_option
-@click.pass_obj
-def status(invocation: Invocation, *, deep: bool, reindex: bool, verbose: bool, as_json: bool) -> None:
+def status(invocation: ui.Invocation, *, deep: bool, reindex: bool, verbose: bool, as_json: bool) -> None:
     """Show the workspace, its sizes against the limits, the index and the models."""
     from nacre.checks.status import status_facts
 
-    found: list[dict[str, Any]] = []
-    for memory in open_all(invocation):
+    rows: list[dict[str, Any]] = []
+    for memory in ui.open_all(invocation):
         if reindex:
             memory.index()
-        stock = {**status_facts(memory, deep=deep), "connections": connections()}
-        found.append(stock)
+        facts = {**status_facts(memory, deep=deep), "connections": _connections()}
+        rows.append(facts)
         if not as_json:
-            _tell(stock, _jobs(memory, stock["jobs"], stock["daemon"]), verbose=verbose)
+            _show_status(memory, facts, verbose=verbose)
     if as_json:
-        print_json(found[0] if len(found) == 1 else found)
+        ui.print_one_or_list(rows)
 
 
-def connections() -> list[dict[str, Any]]:
+def _connections() -> list[dict[str, Any]]:
     """Every agent that is connected; none where the record of it cannot be understood, which doctor tells."""
-    from nacre.agents.connection import RECORD_NAME, state_folder
+    from nacre.agents.connection import RECORD_NAME, agent_states, state_folder
 
     if not (state_folder() / RECORD_NAME).exists():
         return []
-    from nacre.agents.connection import agent_states
     from nacre.agents.registry import all_agents
-    from nacre.errors import NacreError
     from nacre.jobs.installer import this_machine
 
     try:
-        return [one.as_plain() for one in agent_states(all_agents(), this_machine(), state_folder()) if one.connection]
+        states = agent_states(all_agents(), this_machine(), state_folder())
     except NacreError:
         return []
+    return [state.as_plain() for state in states if state.connection]
 
 
-def _connected(listed: list[dict[str, Any]], root: str) -> str:
-    """Which agents use this memory by themselves; one whose connection is broken is marked."""
-    import os
-
-    here = [one for one in listed if os.path.realpath(one["workspace"]) == os.path.realpath(root)]
-    if not here:
-        return say('none connected; "nacre connect" does it', "未连接；可运行“nacre connect”")
-    broken = say(" (broken: nacre doctor)", "（已损坏：nacre doctor）")
-    return ", ".join(
-        one["agent"] + (broken if one["missing"] or one["unreadable"] or not one["starts"] else "") for one in here
-    )
-
-
-def _tell(stock: dict[str, Any], jobs: str, *, verbose: bool) -> None:
-    from pathlib import Path
-
-    longterm, index, embed = stock["longterm"], stock["index"], stock["embedding"]
-    rows = [
-        (
-            say("workspace", "工作区"),
-            shown_path(Path(stock["workspace"])) + (f"  ({stock['agent']})" if stock["agent"] else ""),
-        ),
-        ("MEMORY.md", _limits(longterm)),
-        (
-            say("files", "文件"),
-            ", ".join(f"{count} {layer}" for layer, count in stock["files"].items()) or say("none yet", "暂无"),
-        ),
-        (say("capture", "采集"), _capture(stock["capture"])),
-        (say("agents", "代理"), _connected(stock["connections"], stock["workspace"])),
-        (say("jobs", "任务"), jobs),
-        (say("daemon", "守护进程"), _daemon(stock["daemon"])),
-        (say("index", "索引"), _index(index)),
-        *([(say("sessions", "会话"), _sessions(stock["sessions"]))] if stock["sessions"] else []),
-        (say("vectors", "向量"), _vectors(embed)),
-        (say("history", "历史"), say(f"operations: {stock['history']}", f"{stock['history']} 次操作")),
-    ]
-    table(rows)
-    if longterm["share"] > 1:
-        note(
-            'MEMORY.md is over its limits and takes nothing new; "nacre review --adopt" brings it under them.',
-            "MEMORY.md 已超出上限，不再接受新内容；可用“nacre review --adopt”使其回到上限以内。",
-        )
-    elif longterm["share"] >= 0.9:
-        note("MEMORY.md is nearly full: above 90% of its limits.", "MEMORY.md 快满了：已超过上限的 90%。")
-    if waiting := stock["review"]:
-        note(f'"nacre review" has {waiting} to ask you.', f"“nacre review”有 {waiting} 项待您决定。")
-    problems = stock["problems"]
-    if verbose:
-        for one in problems:
-            note(f"{one['path']}: {one['message']}" if one["path"] else one["message"])
-    elif problems:
-        note(
-            f'Problems found: {len(problems)}; "nacre doctor" lists them.',
-            f"发现 {len(problems)} 个问题；“nacre doctor”会列出。",
-        )
-
-
-def _limits(longterm: dict[str, Any]) -> str:
-    return say(
+def _show_status(memory: Memory, facts: dict[str, Any], *, verbose: bool) -> None:
+    longterm, problems, sessions = facts["longterm"], facts["problems"], facts["sessions"]
+    files = ", ".join(f"{count} {layer}" for layer, count in facts["files"].items()) or say("none yet", "暂无")
+    limits = say(
         f"{longterm['lines']} of {longterm['maxLines']} lines, {longterm['bytes']} of {longterm['maxBytes']} bytes",
         f"{longterm['lines']}/{longterm['maxLines']} 行，{longterm['bytes']}/{longterm['maxBytes']} 字节",
     )
+    indexed = sessions and say(
+        f"{sessions['sessions']} indexed, {sessions['messages']} messages",
+        f"已索引 {sessions['sessions']} 个，共 {sessions['messages']} 条消息",
+    )
+    rows = [
+        (
+            say("workspace", "工作区"),
+            ui.shown_path(facts["workspace"]) + (f"  ({facts['agent']})" if facts["agent"] else ""),
+        ),
+        ("MEMORY.md", limits),
+        (say("files", "文件"), files),
+        (say("capture", "采集"), _capture(facts["capture"])),
+        (say("agents", "代理"), _connected(facts["connections"], facts["workspace"])),
+        (say("jobs", "任务"), _jobs(memory, facts["jobs"], facts["daemon"])),
+        (say("daemon", "守护进程"), _daemon(facts["daemon"])),
+        (say("index", "索引"), _index(facts["index"])),
+        (say("sessions", "会话"), indexed),
+        (say("vectors", "向量"), _vectors(facts["embedding"])),
+        (say("history", "历史"), say(f"operations: {facts['history']}", f"{facts['history']} 次操作")),
+    ]
+    ui.table([row for row in rows if row[1]])
+    waiting, count = facts["review"], len(problems)
+    sentences = ui.every(
+        (
+            longterm["share"] > 1,
+            'MEMORY.md is over its limits and takes nothing new; "nacre review --adopt" brings it under them.',
+            "MEMORY.md 已超出上限，不再接受新内容；可用“nacre review --adopt”使其回到上限以内。",
+        ),
+        (
+            0.9 <= longterm["share"] <= 1,
+            "MEMORY.md is nearly full: above 90% of its limits.",
+            "MEMORY.md 快满了：已超过上限的 90%。",
+        ),
+        (waiting, f'"nacre review" has {waiting} to ask you.', f"“nacre review”有 {waiting} 项待您决定。"),
+        (
+            count and not verbose,
+            f'Problems found: {count}; "nacre doctor" lists them.',
+            f"发现 {count} 个问题；“nacre doctor”会列出。",
+        ),
+    )
+    shown = [f"{one['path']}: {one['message']}" if one["path"] else one["message"] for one in problems if verbose]
+    for sentence in (*sentences, *shown):
+        ui.note(sentence)
+
+
+def _connected(connections: list[dict[str, Any]], root: str) -> str:
+    """Which agents use this memory by themselves; one whose connection is broken is marked."""
+    broken = say(" (broken: nacre doctor)", "（已损坏：nacre doctor）")
+    here = [
+        one["agent"] + (broken if one["missing"] or one["unreadable"] or not one["starts"] else "")
+        for one in connections
+        if os.path.realpath(one["workspace"]) == os.path.realpath(root)
+    ]
+    return ", ".join(here) or say('none connected; "nacre connect" does it', "未连接；可运行“nacre connect”")
 
 
 def _capture(capture: dict[str, Any]) -> str:
-    if not capture["synced"]:
-        text = say('nothing yet; run "nacre sync"', "尚未采集；请运行“nacre sync”")
-    else:
-        at = capture["synced"].replace("T", " ")[:16]
-        text = say(f"{capture['sessions']} sessions, last at {at}", f"{capture['sessions']} 个会话，最近一次 {at}")
-    if capture["paused"]:
-        text += say("; paused", "；已暂停")
-        text += f" → {capture['pausedUntil']}" if capture["pausedUntil"] else ""
-    if not capture["meaning"]:
-        text += say("; judged by structure alone, without the models", "；未装模型，仅按句子结构判断")
-    return text
+    at, count, until = _at(capture["synced"] or ""), capture["sessions"], capture["pausedUntil"]
+    end = f" → {until}" if until else ""
+    return "".join(
+        ui.every(
+            (not at, 'nothing yet; run "nacre sync"', "尚未采集；请运行“nacre sync”"),
+            (at, f"{count} sessions, last at {at}", f"{count} 个会话，最近一次 {at}"),
+            (capture["paused"], f"; paused{end}", f"；已暂停{end}"),
+            (
+                not capture["meaning"],
+                "; judged by structure alone, without the models",
+                "；未装模型，仅按句子结构判断",
+            ),
+        )
+    )
 
 
 def _jobs(memory: Memory, jobs: dict[str, Any], daemon: dict[str, Any] | None) -> str:
     """The last and the next run in one line, which jobs fail, and who runs them."""
     if jobs["trouble"]:
         return str(jobs["trouble"])
-    from nacre.cli.jobs_runner import nobody, runners
+    from nacre.cli.jobs import nobody, result_word, runners
 
-    states = jobs["states"]
-    ran = max((one for one in states if one["last"]), key=lambda one: one["last"], default=None)
+    ran = [state for state in jobs["states"] if state["last"]]
+    coming = [state for state in jobs["states"] if state["next"]]
     by = runners(memory, daemon)
     if not ran and not by:
         return nobody(memory)
-    parts: list[str] = []
-    if ran:
-        parts.append(say(f"last {ran['name']} {_at(ran['last'])}", f"上次 {ran['name']} {_at(ran['last'])}"))
-        result = _RESULTS.get(ran["result"], ("running", "进行中"))
-        parts[-1] += say(f" ({result[0]})", f"（{result[1]}）")
-    else:
-        parts.append(say("none has run yet", "尚未运行过"))
-    coming = min((one for one in states if one["next"]), key=lambda one: one["next"], default=None)
-    if by and coming:
-        parts.append(
-            say(f"next {coming['name']} {_at(coming['next'])}", f"下次 {coming['name']} {_at(coming['next'])}")
-        )
-    parts += [
-        say(
-            f"{one['name']} FAILING since {_at(one['failingSince'])}",
-            f"{one['name']} 自 {_at(one['failingSince'])} 起失败",
-        )
-        for one in states
-        if one["failingSince"]
-    ]
+    parts = [] if ran else [say("none has run yet", "尚未运行过")]
+    for state in sorted(ran, key=lambda state: state["last"])[-1:]:
+        name, at = state["name"], _at(state["last"])
+        result = result_word(state["result"]) if state["result"] else say("running", "进行中")
+        parts.append(say(f"last {name} {at} ({result})", f"上次 {name} {at}（{result}）"))
+    for state in sorted(coming, key=lambda state: state["next"])[: 1 if by else 0]:
+        name, at = state["name"], _at(state["next"])
+        parts.append(say(f"next {name} {at}", f"下次 {name} {at}"))
+    for state in jobs["states"]:
+        name, at = state["name"], _at(state["failingSince"] or "")
+        parts += ui.every((at, f"{name} FAILING since {at}", f"{name} 自 {at} 起失败"))
     parts.append(say(f"by {', '.join(by)}", f"由 {'、'.join(by)} 运行") if by else nobody(memory))
     return say("; ", "；").join(parts)
 
@@ -181,52 +171,246 @@ def _daemon(daemon: dict[str, Any] | None) -> str:
         "events": say("watching", "正在监听文件"),
         "scanning": say("scanning instead of watching", "以扫描代替监听"),
     }.get(daemon["watching"], daemon["watching"])
+    since, megabytes, url = _at(daemon["since"]), daemon["memoryMb"], (daemon.get("http") or {}).get("url")
     text = say(
-        f"running since {_at(daemon['since'])}, {daemon['memoryMb']:.0f} MB, {watching}",
-        f"自 {_at(daemon['since'])} 起运行，{daemon['memoryMb']:.0f} MB，{watching}",
+        f"running since {since}, {megabytes:.0f} MB, {watching}", f"自 {since} 起运行，{megabytes:.0f} MB，{watching}"
     )
-    if url := (daemon.get("http") or {}).get("url"):
-        text += say(f", MCP at {url}", f"，MCP：{url}")
-    return text + (f" ({daemon['skew']})" if daemon["skew"] else "")
+    return (
+        text + ui.first((url, f", MCP at {url}", f"，MCP：{url}")) + (f" ({daemon['skew']})" if daemon["skew"] else "")
+    )
 
 
 def _at(moment: str) -> str:
-    """A moment as people read it, in the time zone of this machine's user."""
     return moment.replace("T", " ")[:16]
 
 
 def _index(index: dict[str, Any]) -> str:
-    text = say(
-        f"{index['files']} files, {index['chunks']} passages, {size_of(index['bytes'])}",
-        f"{index['files']} 个文件，{index['chunks']} 段，{size_of(index['bytes'])}",
-    )
-    if index["changed"]:
-        text += say(f"; files changed since: {index['changed']}", f"；此后有 {index['changed']} 个文件变化")
-    if index["outdated"]:
-        text += say('; settings changed, run "nacre index"', "；设置已更改，请运行“nacre index”")
-    if index["check"] not in (None, "ok"):
-        text += say(f"; damaged: {index['check']}", f"；已损坏：{index['check']}")
-    return text
-
-
-def _sessions(talks: dict[str, int]) -> str:
-    return say(
-        f"{talks['sessions']} indexed, {talks['messages']} messages",
-        f"已索引 {talks['sessions']} 个，共 {talks['messages']} 条消息",
-    )
-
-
-def _vectors(embed: dict[str, Any]) -> str:
-    if embed["reason"] and not embed["models"]:
-        return str(embed["reason"])
-    text = f"{embed['provider']}: {', '.join(embed['models'])}"
-    if embed["waiting"]:
-        text += say(f"; {embed['waiting']} passages to embed", f"；{embed['waiting']} 段待生成")
-    if embed["works"] is not None:
-        text += say(
-            "; works" if embed["works"] is True else f"; does not work: {embed['works']}",
-            "；可用" if embed["works"] is True else f"；不可用：{embed['works']}",
+    files, chunks, size = index["files"], index["chunks"], ui.size_of(index["bytes"])
+    changed, check = index["changed"], index["check"]
+    return "".join(
+        ui.every(
+            (True, f"{files} files, {chunks} passages, {size}", f"{files} 个文件，{chunks} 段，{size}"),
+            (changed, f"; files changed since: {changed}", f"；此后有 {changed} 个文件变化"),
+            (index["outdated"], '; settings changed, run "nacre index"', "；设置已更改，请运行“nacre index”"),
+            (check not in (None, "ok"), f"; damaged: {check}", f"；已损坏：{check}"),
         )
-    if embed["reason"]:
-        text += f" ({embed['reason']})"
-    return text
+    )
+
+
+def _vectors(embedding: dict[str, Any]) -> str:
+    reason, works, waiting = embedding["reason"], embedding["works"], embedding["waiting"]
+    if reason and not embedding["models"]:
+        return str(reason)
+    about = ui.every(
+        (waiting, f"; {waiting} passages to embed", f"；{waiting} 段待生成"),
+        (works is True, "; works", "；可用"),
+        (works not in (None, True), f"; does not work: {works}", f"；不可用：{works}"),
+        (reason, f" ({reason})", f" ({reason})"),
+    )
+    return f"{embedding['provider']}: {', '.join(embedding['models'])}" + "".join(about)
+
+
+# nacre health: how well memory is kept.
+
+REASONS = 3  # deductions that are named first
+KINDS, FADES, PROJECTS = 9, 4, 3  # lines about findings, about what fades and about projects, unless all are asked for
+WIDTH = 56  # columns of the text of a finding, unless all is asked for
+
+
+@ui.command("nacre health -v")
+@click.option(
+    "--verbose", "-v", is_flag=True, help="Show every finding and all that fades, not only the first of each kind."
+)
+def health(invocation: ui.Invocation, *, verbose: bool, as_json: bool) -> None:
+    """Show what memory holds, what is wrong with it, which command mends that, what fades next, and a grade from A to F.
+
+    Reads, and changes nothing. A bad grade is no error: the exit code is 0 whenever memory could be looked at.
+    """
+    from nacre.checks.health import check_health
+
+    rows: list[dict[str, Any]] = []
+    for memory in ui.open_all(invocation):
+        report = check_health(memory)
+        rows.append({"workspace": str(memory.workspace.root), "agent": memory.agent, **_health_json(report)})
+        if not as_json:
+            _show_health(report, ui.shown_path(memory.workspace.root), verbose=verbose)
+    if as_json:
+        ui.print_one_or_list(rows)
+
+
+def _health_json(report: Health) -> dict[str, Any]:
+    stock, grade = report.stock, report.grade
+    findings = []
+    for one in report.findings:
+        command = one.remedy if one.remedy.startswith("nacre ") else None
+        row = ui.fields(one, "kind message path line id", id=one.id or None)
+        findings.append({**row, "command": command, "byHand": None if command else one.remedy})
+    names = "daily weekly archived notes checkpoints ledger pinned questions"
+    counts = ui.fields(
+        stock, names, checkpoints=dict(stock.checkpoints), ledger=dict(stock.verdicts), questions=dict(stock.questions)
+    )
+    return {
+        "grade": grade.letter,
+        "points": grade.points,
+        "deductions": [asdict(deduction) for deduction in grade.deductions],
+        "findings": findings,
+        "fading": [asdict(fade) for fade in report.fading],
+        "longterm": [asdict(size) for size in stock.sizes],
+        "counts": counts,
+        "tokens": asdict(stock.tokens),
+        "loose": asdict(report.loose),
+        "meaning": list(report.meaning),
+    }
+
+
+def _show_health(report: Health, where: str, *, verbose: bool) -> None:
+    from nacre.checks.memory_checks import kind_title
+
+    grade, fading = report.grade, report.fading
+    ui.echo(
+        f"{where}: {grade.letter}, {grade.points} of 100", f"{where}：{grade.letter}，{grade.points} 分（满分 100）"
+    )
+    if grade.deductions:
+        lost = say(", ", "，").join(f"{kind_title(one.kind)} −{one.points:g}" for one in grade.deductions[:REASONS])
+        why = say("Points lost", "扣分") if grade.letter == "A" else say("Why not A", "为何不是 A")
+        click.echo(why + say(": ", "：") + lost)
+    if report.findings:
+        click.echo()
+        ui.table(_finding_rows(report, verbose=verbose))
+    if fading:
+        click.echo("\n" + say("Fades next", "即将淡出"))
+        rows = [
+            (
+                fade.day,
+                (f"{fade.path}:{fade.line}" if fade.line else fade.path) + say(": ", "：") + fade.what,
+                fade.rule + (f"  → {fade.keep}" if fade.keep and verbose else ""),
+            )
+            for fade in (fading if verbose else fading[:FADES])
+        ]
+        rest = len(fading) - len(rows)
+        ui.table(
+            rows
+            + [
+                ("", line, "")
+                for line in ui.every((rest, f"and {rest} more (-v shows all)", f"另有 {rest} 项（-v 显示全部）"))
+            ]
+        )
+    click.echo("\n" + say("Holds", "现有内容"))
+    ui.table(_figures(report, verbose=verbose))
+
+
+def _finding_rows(report: Health, *, verbose: bool) -> Iterator[tuple[str, str, str]]:
+    """The findings by kind, with what mends them; of each kind the first, unless all are asked for."""
+    from nacre.checks.memory_checks import kind_title
+
+    by_kind: dict[str, list[tuple[str, str]]] = {}
+    for finding in report.findings:
+        text = finding.message
+        if finding.place and finding.place not in text:
+            text = finding.place + say(": ", "：") + text
+        mends = f"→ {finding.remedy}"
+        by_kind.setdefault(finding.kind, []).append((mends, text if verbose else _cut(text)))
+    kinds = list(by_kind.items())
+    for kind, rows in kinds if verbose else kinds[:KINDS]:
+        head = kind_title(kind) + say(f": {len(rows)}", f"：{len(rows)}")
+        for place, row in enumerate(rows if verbose else rows[:1]):
+            yield ("" if place else head, *row)
+    if not verbose and (rest := sum(len(rows) for _, rows in kinds[KINDS:])):
+        yield (say(f"others: {rest}", f"其他：{rest}"), say("-v shows all", "-v 显示全部"), "")
+
+
+def _cut(text: str) -> str:
+    """As much as fits beside the rest; a Han character is as wide as two others."""
+    widths = accumulate(2 if "\u2e80" <= sign <= "\uffef" else 1 for sign in text)
+    fits = sum(width <= WIDTH for width in widths)
+    return text if fits == len(text) else text[:fits].rstrip() + "…"
+
+
+def _figures(report: Health, *, verbose: bool) -> Iterator[tuple[str, str]]:
+    stock, tokens, loose = report.stock, report.stock.tokens, report.loose
+    projects = sorted(stock.sizes[1:], key=lambda size: -size.share)
+    for size in (*stock.sizes[:1], *(projects if verbose else projects[:PROJECTS])):
+        fills = say(
+            f"{size.entries} entries, {size.lines} lines, {size.bytes} bytes: {size.share:.0%} of its limits",
+            f"{size.entries} 条，{size.lines} 行，{size.bytes} 字节：占上限的 {size.share:.0%}",
+        )
+        yield (size.path, fills)
+    logs = say(
+        f"{stock.daily} daily, {stock.weekly} weekly, {stock.archived} archived, {stock.notes} notes",
+        f"每日 {stock.daily}，每周 {stock.weekly}，归档 {stock.archived}，笔记 {stock.notes}",
+    )
+    costs = say(
+        f"MEMORY.md {tokens.longterm:,}, today and yesterday {tokens.recent:,}, a new session {tokens.session:,}, "
+        f"everything {tokens.everything:,}",
+        f"MEMORY.md {tokens.longterm:,}，今天和昨天 {tokens.recent:,}，新会话 {tokens.session:,}，全部 {tokens.everything:,}",
+    )
+    harmless = say(
+        f"recalls {loose.recalls}, days of the trail {loose.trail}, former entries {loose.ledger}: harmless",
+        f"召回 {loose.recalls}，来源记录 {loose.trail} 天，旧条目 {loose.ledger}：无害",
+    )
+    yield (say("logs", "日志"), logs)
+    yield (say("checkpoints", "检查点"), _counted(stock.checkpoints))
+    yield (say("ledger", "账本"), _counted({**stock.verdicts, say("pinned", "已固定"): stock.pinned}))
+    yield (say("tokens, about", "token（约）"), costs)
+    if verbose:
+        yield (say("leads nowhere", "来源已失"), harmless)
+
+
+def _counted(counts: Mapping[str, int]) -> str:
+    return say(", ", "，").join(f"{name} {count}" for name, count in counts.items())
+
+
+# nacre doctor: look for problems and say how to mend them.
+
+
+@ui.command("nacre doctor --fix")
+@click.option(
+    "--fix",
+    is_flag=True,
+    help="Mend what can be mended without touching your notes: the index, missing files, permissions, a stale socket.",
+)
+def doctor(invocation: ui.Invocation, *, fix: bool, as_json: bool) -> int:
+    """Look for trouble in files, settings, index, models, agents, jobs, daemon and clock, and say how to mend it.
+
+    For each agent on this machine a session is made up in that agent's own format and taken the whole way in a scratch workspace: read,
+    written, found again. Exit code 0 when nothing keeps Nacre from its work, 1 when something does.
+    """
+    from nacre.agents.connection import connection_problems, state_folder
+    from nacre.agents.registry import all_agents
+    from nacre.checks.doctor import examine, repair, settings_remedy
+    from nacre.checks.proof import agents_here
+    from nacre.jobs.installer import this_machine
+
+    proven: list[str] = []
+    found: list[tuple[str | None, Problem]] = []
+    try:
+        for memory in ui.open_all(invocation):
+            for line in repair(memory) if fix else ():
+                ui.note(line)
+            connections = connection_problems(all_agents(), this_machine(), state_folder(), memory.workspace.root)
+            found += [(memory.agent, problem) for problem in (*examine(memory), *connections)]
+            proven += [source.agent for _, source, _ in agents_here(memory)]
+    except BadSetting as error:  # settings that stop every command are what doctor is asked about
+        remedy = settings_remedy(str(error))
+        found.append((None, Problem("bad setting", str(error), severity="error", remedy=remedy)))
+    if not as_json:
+        _show_problems([problem for _, problem in found])
+    if proven and not any(problem.kind == "capture" for _, problem in found):
+        names = list(dict.fromkeys(proven))
+        ui.note(
+            f"Proven in a scratch workspace: a session with {', '.join(names)} is captured, written and found again.",
+            f"已在临时工作区验证：与 {'、'.join(names)} 的对话可被采集、写入并查到。",
+        )
+    if as_json:
+        ui.print_json([{"agent": agent, **problem.as_plain()} for agent, problem in found])
+    elif not found:
+        ui.echo("All is well.", "一切正常。")
+    return 1 if any(problem.severity == "error" for _, problem in found) else 0
+
+
+def _show_problems(problems: Sequence[Problem]) -> None:
+    for problem in problems:
+        where = problem.path + (f":{problem.line}" if problem.line else "")
+        click.echo("  ".join(filter(None, (problem.severity, where, problem.message))))
+        if problem.remedy:
+            click.echo(f"    → {problem.remedy}")

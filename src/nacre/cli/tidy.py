@@ -1,58 +1,77 @@
-"""nacre tidy, nacre decay: press old days into weeks, distil what lasts, archive the oldest logs."""
+"""nacre tidy, decay, review: press old days into weeks, distil what lasts, archive the oldest logs, answer what is left to you."""
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from nacre.cli.base import Command, Invocation, dry_run_option, json_option, note, open_all, print_json
-from nacre.errors import PartlyDone
+from nacre.cli import ui
+from nacre.errors import BadInput
 from nacre.i18n import say
-from nacre.tidy.run import action_word
+from nacre.model.report import Report, Step
 
 if TYPE_CHECKING:
-    from nacre.tidy.run import DecayReport, TidyReport
+    from nacre.memory import DecayReport, Memory, Question, TidyReport
 
 
-@click.command(cls=Command, epilog="Example:  nacre tidy --dry-run")
+@ui.command("nacre tidy --dry-run", dry_run=True)
 @click.option("--verbose", "-v", is_flag=True, help="Show every step with its reason, refusals too.")
-@dry_run_option
-@json_option
-@click.pass_obj
-def tidy(invocation: Invocation, *, verbose: bool, dry_run: bool, as_json: bool) -> None:
+def tidy(invocation: ui.Invocation, *, verbose: bool, dry_run: bool, as_json: bool) -> None:
     """Press old days into weeks, distil what lasts into MEMORY.md, and archive.
 
-    Each line of the last days is put to four tests: without it the agent would make a specific mistake; it holds for many talks; it
+    Each line of the last days is put to four tests: without it the agent would make a specific mistake; it holds for many sessions; it
     can be understood alone; it is not there yet. MEMORY.md never grows over 80 lines or 5 KB. Running it again changes nothing;
     "nacre undo" takes a night back.
     """
-    left: list[str] = []
-    for memory in open_all(invocation):
-        report = memory.tidy(dry_run=dry_run)
-        left += [problem.message for problem in report.left]
-        print_json(as_plain(report)) if as_json else _show_tidied(report, verbose=verbose or dry_run)
-    if left:
-        raise PartlyDone(" ".join(left))
 
-
-def _show_tidied(report: TidyReport, *, verbose: bool) -> None:
-    for problem in report.problems:
-        note(problem.message)
-    for phase, step in report.steps:
+    def shown(phase: str, step: Step) -> bool:
         quiet = step.action in ("refuse", "say once", "merge")
-        if verbose or (sys.stdout.isatty() and phase == "distil" and not quiet):
-            click.echo(f"{action_word(step.action):>10}  {step.path}: {step.detail}\n{'':>12}{step.reason}")
-    click.echo(tidy_summary(report))
+        return verbose or dry_run or (sys.stdout.isatty() and phase == "distil" and not quiet)
+
+    def report(memory: Memory) -> Report:
+        made = memory.tidy(dry_run=dry_run)
+        lines = [_step(step) for phase, step in made.steps if shown(phase, step)]
+        facts = _facts(made, summary=tidy_summary(made))
+        return Report(facts, lines=[*lines, tidy_summary(made)], problems=made.problems, left=made.left)
+
+    ui.print_reports(map(report, ui.open_all(invocation)), as_json=as_json)
+
+
+@ui.command("nacre decay --dry-run", dry_run=True)
+@click.option("--promote-only", is_flag=True, help="Only put what lasts to long-term memory; archive nothing.")
+@click.option("--verbose", "-v", is_flag=True, help="Show every step with its reason.")
+def decay(invocation: ui.Invocation, *, promote_only: bool, verbose: bool, dry_run: bool, as_json: bool) -> None:
+    """Promote what lasts in the oldest daily logs, then archive these: the profile with tidy.retention = "decay".
+
+    Sets in when a MEMORY.md is over decay.max_lines, there are more than decay.max_files daily logs, or one is older than
+    decay.keep_days. The lines of the logs that go are put to the same four tests as in "nacre tidy", [TEMP] lines are not. Logs move to
+    memory/archive/YYYY-MM/, their bytes unchanged; with archive.compress as .md.gz, in which search, "nacre get" and
+    "nacre forget" go on finding every line. "nacre undo" takes it all back.
+    """
+
+    def report(memory: Memory) -> Report:
+        made = memory.decay(promote_only=promote_only, dry_run=dry_run)
+        weekly = say(
+            'The weekly profile is in force (tidy.retention is "weekly"); this is what decay would do instead.',
+            "当前采用周报方式（tidy.retention 为“weekly”）；以下是改用 decay 时会做的事。",
+        )
+        heading = [*([] if made.in_force else [weekly]), *made.occasions, *(one.message for one in made.problems)]
+        lines = [_step(step) for phase, step in made.steps if verbose or dry_run or phase == "review"]
+        facts = _facts(made, inForce=made.in_force, summary=decay_summary(made), occasions=list(made.occasions))
+        return Report(facts, heading=heading, lines=[*lines, decay_summary(made)], left=made.left)
+
+    ui.print_reports(map(report, ui.open_all(invocation)), as_json=as_json)
 
 
 def tidy_summary(report: TidyReport) -> str:
-    """The night in one sentence."""
+    """A run of tidying in one sentence."""
     if not report.changed:
         return say("memory-tidy done, nothing changed.", "memory-tidy 完成,无变更。")
     counts = report.counts
-    told = [
+    return _summary(
+        "memory-tidy",
         (counts["compress add"], "pressed into weeks", "压缩进周报"),
         (counts["distil add"], "admitted", "收录"),
         (counts["distil supersede"], "superseded", "更新"),
@@ -64,72 +83,15 @@ def tidy_summary(report: TidyReport) -> str:
         (counts["distil ask"], 'for "nacre review"', "待“nacre review”"),
         (counts["archive move"] + counts["archive append"], "days archived", "归档天数"),
         (counts["archive remove"], "old backups removed", "清理旧备份"),
-    ]
-    parts = [f"{say(english, chinese)} {count}" for count, english, chinese in told if count]
-    done = say("would do", "将进行") if report.dry_run else say("done", "完成")
-    return f"memory-tidy {done}" + say(": ", "：") + say(", ", "，").join(parts) + say(".", "。")
-
-
-def as_plain(report: TidyReport) -> dict[str, object]:
-    """A report as plain values."""
-    return {
-        "changed": report.changed,
-        "dryRun": report.dry_run,
-        "summary": tidy_summary(report),
-        "steps": [
-            {"phase": phase, "action": step.action, "path": step.path, "text": step.detail, "reason": step.reason}
-            for phase, step in report.steps
-        ],
-        "counts": dict(report.counts),
-        "problems": [{"kind": one.kind, "path": one.path, "message": one.message} for one in report.problems],
-        "left": [{"kind": one.kind, "path": one.path, "message": one.message} for one in report.left],
-    }
-
-
-# nacre decay: old daily logs give up what lasts, and go to the archive.
-
-
-@click.command(cls=Command, epilog="Example:  nacre decay --dry-run")
-@click.option("--promote-only", is_flag=True, help="Only put what lasts to long-term memory; archive nothing.")
-@click.option("--verbose", "-v", is_flag=True, help="Show every step with its reason.")
-@dry_run_option
-@json_option
-@click.pass_obj
-def decay(invocation: Invocation, *, promote_only: bool, verbose: bool, dry_run: bool, as_json: bool) -> None:
-    """Promote what lasts in the oldest daily logs, then archive these: the profile with tidy.retention = "decay".
-
-    Sets in when a MEMORY.md is over decay.max_lines, there are more than decay.max_files daily logs, or one is older than
-    decay.keep_days. The lines of the logs that go are put to the same four tests as in "nacre tidy", [TEMP] lines are not. Logs move to
-    memory/archive/YYYY-MM/, their bytes unchanged; with archive.compress as .md.gz, in which search, "nacre get" and
-    "nacre forget" go on finding every line. "nacre undo" takes it all back.
-    """
-    left: list[str] = []
-    for memory in open_all(invocation):
-        report = memory.decay(promote_only=promote_only, dry_run=dry_run)
-        left += [problem.message for problem in report.left]
-        print_json(_plain(report)) if as_json else _show_decayed(report, verbose=verbose or dry_run)
-    if left:
-        raise PartlyDone(" ".join(left))
-
-
-def _show_decayed(report: DecayReport, *, verbose: bool) -> None:
-    if not report.in_force:
-        note(
-            'The weekly profile is in force (tidy.retention is "weekly"); this is what decay would do instead.',
-            "当前采用周报方式（tidy.retention 为“weekly”）；以下是改用 decay 时会做的事。",
-        )
-    for sentence in (*report.occasions, *(problem.message for problem in report.problems)):
-        note(sentence)
-    for phase, step in report.steps:
-        if verbose or phase == "review":
-            click.echo(f"{_word(step.action):>10}  {step.path}: {step.detail}\n{'':>12}{step.reason}")
-    click.echo(decay_summary(report))
+        dry_run=report.dry_run,
+    )
 
 
 def decay_summary(report: DecayReport) -> str:
-    """The run in one sentence."""
+    """A run of decay in one sentence."""
     counts = report.counts
-    told = [
+    return _summary(
+        "memory-decay",
         (counts["promote add"], "promoted", "收录"),
         (counts["promote supersede"], "superseded", "更新"),
         (counts["promote merge"], "known already", "已有"),
@@ -138,36 +100,153 @@ def decay_summary(report: DecayReport) -> str:
         (counts["promote ask"], 'for "nacre review"', "待“nacre review”"),
         (counts["archive move"] + counts["archive append"] + counts["archive compress"], "days archived", "归档天数"),
         (counts["review propose"], 'proposed for "nacre review --adopt"', "建议用“nacre review --adopt”移出"),
-    ]
-    parts = [f"{say(english, chinese)} {count}" for count, english, chinese in told if count]
+        dry_run=report.dry_run,
+    )
+
+
+def _summary(job: str, *counted: tuple[int, str, str], dry_run: bool) -> str:
+    parts = [f"{say(english, chinese)} {count}" for count, english, chinese in counted if count]
     if not parts:
-        return say("memory-decay done, nothing changed.", "memory-decay 完成，无变更。")
-    done = say("would do", "将进行") if report.dry_run else say("done", "完成")
-    return f"memory-decay {done}" + say(": ", "：") + say(", ", "，").join(parts) + say(".", "。")
+        return say(f"{job} done, nothing changed.", f"{job} 完成，无变更。")
+    done = say("would do", "将进行") if dry_run else say("done", "完成")
+    return f"{job} {done}" + say(": ", "：") + say(", ", "，").join(parts) + say(".", "。")
 
 
-def _word(action: str) -> str:
+def _step(step: Step) -> str:
     from nacre.tidy.run import action_word
 
-    return {
-        "drop": say("drop", "略过"),
-        "compress": say("compress", "压缩"),
-        "propose": say("propose", "建议"),
-    }.get(action) or action_word(action)
+    words = {"drop": say("drop", "略过"), "compress": say("compress", "压缩"), "propose": say("propose", "建议")}
+    word = words.get(step.action) or action_word(step.action)
+    return f"{word:>10}  {step.path}: {step.detail}\n{'':>12}{step.reason}"
 
 
-def _plain(report: DecayReport) -> dict[str, object]:
+def _facts(report: TidyReport | DecayReport, **about: Any) -> dict[str, Any]:
     return {
         "changed": report.changed,
         "dryRun": report.dry_run,
-        "inForce": report.in_force,
-        "summary": decay_summary(report),
-        "occasions": list(report.occasions),
+        **about,
         "steps": [
-            {"phase": phase, "action": step.action, "path": step.path, "text": step.detail, "reason": step.reason}
+            {"phase": phase, **ui.fields(step, "action path text reason", text=step.detail)}
             for phase, step in report.steps
         ],
         "counts": dict(report.counts),
-        "problems": [{"kind": one.kind, "path": one.path, "message": one.message} for one in report.problems],
-        "left": [{"kind": one.kind, "path": one.path, "message": one.message} for one in report.left],
+        "problems": ui.problems_json(report.problems),
+        "left": ui.problems_json(report.left),
     }
+
+
+# nacre review: what long-term memory could not decide alone.
+
+
+@ui.command('nacre review --accept 7f3a9c41d2 --edit 19c0ffee01 "Use pnpm in every repository"', dry_run=True)
+@click.option("--accept", metavar="ID", multiple=True, help="Take it in (or let a faded line go); may be repeated.")
+@click.option("--refuse", metavar="ID", multiple=True, help="Leave it out (or keep a faded line); may be repeated.")
+@click.option("--pin", metavar="ID", multiple=True, help="Take it in and never let it go; may be repeated.")
+@click.option("--edit", nargs=2, metavar="ID TEXT", multiple=True, help="Take it in, in these words; may be repeated.")
+@click.option("--adopt", is_flag=True, help="Bring a MEMORY.md that is over its limits under them.")
+@click.option("--yes", is_flag=True, help="Do not ask before --adopt.")
+def review(
+    invocation: ui.Invocation,
+    accept: tuple[str, ...],
+    refuse: tuple[str, ...],
+    pin: tuple[str, ...],
+    edit: tuple[tuple[str, str], ...],
+    *,
+    adopt: bool,
+    yes: bool,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Answer what "nacre tidy" left to you: clashes, lines that found no room, lines whose time may be over.
+
+    Without options it asks about each where somebody watches, and lists them where not. --adopt moves what does not fit from a
+    MEMORY.md that is over its limits into a note, after showing it; "nacre undo" takes it back.
+    """
+    from nacre.tidy.answers import ACCEPT, PIN, REFUSE, Answer
+
+    memory = ui.open_memory(invocation)
+    if adopt:
+        _adopt(memory, yes=yes, dry_run=dry_run, as_json=as_json)
+        return
+    answers = [Answer(id_, verb) for verb, ids in ((REFUSE, refuse), (ACCEPT, accept), (PIN, pin)) for id_ in ids]
+    answers += [Answer(id_, ACCEPT, text) for id_, text in edit]
+    if answers:
+        steps = memory.answer(answers, dry_run=dry_run)
+        if as_json:
+            ui.print_json([ui.fields(step, "action path", text=ui.legible(step.detail)) for step in steps])
+            return
+        for step in steps:
+            click.echo(f"{step.action}  {step.path}: {ui.legible(step.detail)}\n    {step.reason}")
+        return
+    questions = memory.questions()
+    if as_json:
+        ui.print_json([question_json(question) for question in questions])
+    elif not questions:
+        ui.echo("Nothing to review.", "没有待审内容。")
+    elif sys.stdin.isatty() and sys.stdout.isatty() and not dry_run:
+        _ask_each(memory, questions)
+    else:
+        for question in questions:
+            show_question(question)
+
+
+def question_json(question: Question) -> dict[str, Any]:
+    shown = {"text": ui.legible(question.text), "why": ui.legible(question.why)}
+    return {**ui.fields(question, "id kind"), **shown, **question.about}
+
+
+def show_question(question: Question) -> None:
+    from nacre.vault.review import kind_title
+
+    kind, why = kind_title(question.kind), ui.legible(question.why)
+    click.echo(f"{question.id}  [{kind}] {ui.legible(question.text)}\n            {why}")
+
+
+def _ask_each(memory: Memory, questions: list[Question]) -> None:
+    """One after the other; what is skipped stays open."""
+    from nacre.tidy.answers import ACCEPT, PIN, REFUSE, Answer
+    from nacre.vault.review import FADED
+
+    verbs = {"a": ACCEPT, "r": REFUSE, "p": PIN, "e": ACCEPT}
+    keys = click.Choice([*verbs, "s", "q"])
+    for question in questions:
+        show_question(question)
+        takes = say("let it go", "移除") if question.kind == FADED else say("take it in", "收录")
+        leaves = say("keep it", "保留") if question.kind == FADED else say("leave it out", "不收")
+        prompt = say(
+            f"[a] {takes}, [r] {leaves}, [e] edit, [p] pin, [s] skip, [q] quit",
+            f"[a] {takes}，[r] {leaves}，[e] 修改，[p] 固定，[s] 跳过，[q] 退出",
+        )
+        key = click.prompt(prompt, type=keys, show_choices=False, default="s")
+        if key == "q":
+            return
+        text = click.prompt(say("In these words", "改为"), default=question.text) if key == "e" else None
+        if key in verbs:
+            memory.answer([Answer(question.id, verbs[key], text)])
+
+
+def _adopt(memory: Memory, *, yes: bool, dry_run: bool, as_json: bool) -> None:
+    planned = [(plan, memory.workspace.relative(plan.note)) for plan in memory.adopting()]
+    if as_json:
+        ui.print_json(
+            [
+                {"path": plan.shown, "note": place, "moves": [ui.legible(step.detail) for step in plan.steps]}
+                for plan, place in planned
+            ]
+        )
+    elif not planned:
+        ui.echo("Every MEMORY.md is within its limits.", "所有 MEMORY.md 都在上限以内。")
+    for plan, place in planned if not as_json else ():
+        for step in plan.steps:
+            click.echo(f"  {ui.legible(step.detail)}\n      {step.reason}")
+        count = len(plan.moving)
+        ui.echo(f"{plan.shown}: {count} would move to {place}.", f"{plan.shown}：{count} 项将移到 {place}。")
+    if not planned or dry_run:
+        return
+    if not yes:
+        if not ui.is_interactive():
+            raise BadInput('Nothing was moved: say "--yes" to do it.', "未做任何移动：请加“--yes”确认。")
+        if not click.confirm(say("Move them?", "现在移动吗？"), err=True):
+            return
+    memory.adopt([plan for plan, _ in planned])
+    ui.note('Done; "nacre undo" takes it back.', "完成；可用“nacre undo”撤销。")

@@ -1,4 +1,4 @@
-"""nacre wal: working memory, written before the agent answers."""
+"""nacre wal, nacre cache: working memory, written before the agent answers; and values that one session keeps for itself."""
 
 from __future__ import annotations
 
@@ -6,28 +6,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from nacre.cli.base import (
-    Group,
-    Invocation,
-    dry_run_option,
-    json_option,
-    note,
-    note_untrusted,
-    owner_only,
-    piped,
-    print_json,
-    table,
-)
-from nacre.errors import BadInput
+from nacre.cli import ui
 from nacre.i18n import say
+from nacre.model.report import Report
 
 if TYPE_CHECKING:
-    from nacre.memory import Working
-    from nacre.model.workspace import Workspace
-    from nacre.vault.wal import Edit, SnapshotPlan
+    from nacre.memory import Edit, SnapshotPlan, Working
+    from nacre.vault.cache import Cache
 
 
-@click.group(cls=Group, epilog='Example:  nacre wal decide "PostgreSQL rather than MySQL"')
+@click.group(cls=ui.Group, epilog='Example:  nacre wal decide "PostgreSQL rather than MySQL"')
 def wal() -> None:
     """Keep what is going on now in SESSION-STATE.md: the task, decisions, context, what is pending, what blocks.
 
@@ -36,203 +24,234 @@ def wal() -> None:
     """
 
 
-@wal.command(epilog='Example:  nacre wal task "Move the API to v2"')
+@ui.command('nacre wal task "Move the API to v2"', group=wal, dry_run=True)
 @click.argument("text", nargs=-1)
 @click.option("--clear", is_flag=True, help="Let the task go unfinished.")
-@dry_run_option
-@json_option
-@click.pass_obj
-def task(invocation: Invocation, text: tuple[str, ...], *, clear: bool, dry_run: bool, as_json: bool) -> None:
+def task(invocation: ui.Invocation, text: tuple[str, ...], *, clear: bool, dry_run: bool, as_json: bool) -> None:
     """Say what is being done now, in the place of what stood there. "-" takes the text from a pipe."""
     if bool(text) == clear:
         raise click.UsageError(say("Say what the task is, or --clear.", "请说明任务内容，或使用 --clear。"))
     state = _state(invocation)
-    done = state.drop(dry_run=dry_run) if clear else state.task(_words(text), dry_run=dry_run)
-    _tell(done, dry_run=dry_run, as_json=as_json)
+    edit = state.drop(dry_run=dry_run) if clear else state.task(ui.words_of(text), dry_run=dry_run)
+    _print_edit(edit, dry_run=dry_run, as_json=as_json)
 
 
-@wal.command(epilog='Example:  nacre wal decide "PostgreSQL rather than MySQL"')
+@ui.command('nacre wal decide "PostgreSQL rather than MySQL"', group=wal, dry_run=True)
 @click.argument("text", nargs=-1, required=True)
-@dry_run_option
-@json_option
-@click.pass_obj
-def decide(invocation: Invocation, text: tuple[str, ...], *, dry_run: bool, as_json: bool) -> None:
+def decide(invocation: ui.Invocation, text: tuple[str, ...], *, dry_run: bool, as_json: bool) -> None:
     """Write a decision down with its time. The oldest move to today's log when there are more than state.max_entries."""
-    _tell(_state(invocation).decide(_words(text), dry_run=dry_run), dry_run=dry_run, as_json=as_json)
+    _print_edit(_state(invocation).decide(ui.words_of(text), dry_run=dry_run), dry_run=dry_run, as_json=as_json)
 
 
-@wal.command(epilog="Example:  nacre wal context deadline 2026-03-31")
+@ui.command("nacre wal context deadline 2026-03-31", group=wal, dry_run=True)
 @click.argument("key")
 @click.argument("value", nargs=-1, required=True)
-@dry_run_option
-@json_option
-@click.pass_obj
-def context(invocation: Invocation, key: str, value: tuple[str, ...], *, dry_run: bool, as_json: bool) -> None:
+def context(invocation: ui.Invocation, key: str, value: tuple[str, ...], *, dry_run: bool, as_json: bool) -> None:
     """Keep a VALUE by its KEY, in the place of the one that it had."""
-    made = _state(invocation).context(key, _words(value), dry_run=dry_run)
-    _tell(made, dry_run=dry_run, as_json=as_json)
+    _print_edit(_state(invocation).context(key, ui.words_of(value), dry_run=dry_run), dry_run=dry_run, as_json=as_json)
 
 
-@wal.command(epilog='Example:  nacre wal pending "Ask Ann for the schema"')
+@ui.command('nacre wal pending "Ask Ann for the schema"', group=wal, dry_run=True)
 @click.argument("text", nargs=-1, required=True)
-@dry_run_option
-@json_option
-@click.pass_obj
-def pending(invocation: Invocation, text: tuple[str, ...], *, dry_run: bool, as_json: bool) -> None:
+def pending(invocation: ui.Invocation, text: tuple[str, ...], *, dry_run: bool, as_json: bool) -> None:
     """Write down what is still to be done."""
-    _tell(_state(invocation).pending(_words(text), dry_run=dry_run), dry_run=dry_run, as_json=as_json)
+    _print_edit(_state(invocation).pending(ui.words_of(text), dry_run=dry_run), dry_run=dry_run, as_json=as_json)
 
 
-@wal.command(epilog="Example:  nacre wal done 1")
+@ui.command("nacre wal done 1", group=wal, dry_run=True)
 @click.argument("which", metavar="[N|TEXT]", nargs=-1)
-@dry_run_option
-@json_option
-@click.pass_obj
-def done(invocation: Invocation, which: tuple[str, ...], *, dry_run: bool, as_json: bool) -> None:
+def done(invocation: ui.Invocation, which: tuple[str, ...], *, dry_run: bool, as_json: bool) -> None:
     """Finish something pending, by its number or words; without either, the current task. Today's log says so."""
-    wanted = " ".join(which) if which else None
-    _tell(_state(invocation).done(wanted, dry_run=dry_run), dry_run=dry_run, as_json=as_json)
+    edit = _state(invocation).done(" ".join(which) if which else None, dry_run=dry_run)
+    _print_edit(edit, dry_run=dry_run, as_json=as_json)
 
 
-@wal.command(epilog='Example:  nacre wal blocker "No access to staging"')
+@ui.command('nacre wal blocker "No access to staging"', group=wal, dry_run=True)
 @click.argument("text", nargs=-1)
 @click.option(
     "--clear", is_flag=False, flag_value="", metavar="N|TEXT", help="Take the blocker of that number or text out."
 )
-@dry_run_option
-@json_option
-@click.pass_obj
-def blocker(invocation: Invocation, text: tuple[str, ...], clear: str | None, *, dry_run: bool, as_json: bool) -> None:
+def blocker(
+    invocation: ui.Invocation, text: tuple[str, ...], clear: str | None, *, dry_run: bool, as_json: bool
+) -> None:
     """Write down what stands in the way; or take it out with --clear, and today's log says so."""
     state = _state(invocation)
-    if clear is not None:
-        which = " ".join(part for part in (clear, *text) if part)
-        made = state.clear(which, dry_run=dry_run)
+    if clear is None:
+        edit = state.blocker(ui.words_of(text), dry_run=dry_run)
     else:
-        made = state.blocker(_words(text), dry_run=dry_run)
-    _tell(made, dry_run=dry_run, as_json=as_json)
+        edit = state.clear(" ".join(part for part in (clear, *text) if part), dry_run=dry_run)
+    _print_edit(edit, dry_run=dry_run, as_json=as_json)
 
 
-@wal.command(epilog="Example:  nacre wal get pending")
+@ui.command("nacre wal get pending", group=wal)
 @click.argument("section", nargs=-1)
-@json_option
-@click.pass_obj
-def get(invocation: Invocation, section: tuple[str, ...], *, as_json: bool) -> None:
+def get(invocation: ui.Invocation, section: tuple[str, ...], *, as_json: bool) -> None:
     """Print working memory, or one SECTION of it: task, context, decisions, pending, blockers, or a heading of your own."""
-    from nacre.vault import working
-
-    state = _state(invocation).shown()
-    wanted = " ".join(section)
+    state = _state(invocation)
     if as_json:
-        everything = working.as_plain(state)
-        name = working.name_of(wanted)
-        if wanted and not name:
-            raise _no_section(wanted)
-        print_json({name: everything[name]} if name else everything)
+        ui.print_json(state.get(" ".join(section)))
         return
-    if state.read is None:
-        note("There is no working memory yet.", "还没有工作记忆。")
-        return
-    shown = working.section_body(state.document, wanted) if wanted else state.document.text
-    if shown is None:
-        raise _no_section(wanted)
-    if shown.strip():
-        click.echo(shown, nl=not shown.endswith("\n"))
+    text = state.text(" ".join(section))
+    if text is None:
+        ui.note("There is no working memory yet.", "还没有工作记忆。")
+    elif text.strip():
+        click.echo(text, nl=not text.endswith("\n"))
 
 
-@wal.command(epilog="Example:  nacre wal snapshot before-the-move")
+@ui.command("nacre wal snapshot before-the-move", group=wal, dry_run=True)
 @click.argument("name", required=False)
 @click.option("--list", "listing", is_flag=True, help="List the snapshots, newest first.")
-@dry_run_option
-@json_option
-@click.pass_obj
-def snapshot(invocation: Invocation, name: str | None, *, listing: bool, dry_run: bool, as_json: bool) -> None:
+def snapshot(invocation: ui.Invocation, name: str | None, *, listing: bool, dry_run: bool, as_json: bool) -> None:
     """Keep a copy of working memory; the last 20 stay."""
     state = _state(invocation)
-    if listing:
-        found = state.snapshots()
-        rows = [(one.moment, one.name, state.workspace.relative(one.path)) for one in found]
-        if as_json:
-            print_json([{"moment": moment, "name": called or None, "path": path} for moment, called, path in rows])
-        else:
-            table(rows, (say("moment", "时间"), say("name", "名称"), say("file", "文件")))
+    if not listing:
+        _print_snapshot(state, state.snapshot(name, dry_run=dry_run), dry_run=dry_run, as_json=as_json)
         return
-    made = state.snapshot(name, dry_run=dry_run)
-    _tell_kept(state.workspace, made, dry_run=dry_run, as_json=as_json)
+    rows = [(kept.moment, kept.name, state.workspace.relative(kept.path)) for kept in state.snapshots()]
+    if as_json:
+        ui.print_json([{"moment": moment, "name": called or None, "path": path} for moment, called, path in rows])
+    else:
+        ui.table(rows, (say("moment", "时间"), say("name", "名称"), say("file", "文件")))
 
 
-@wal.command(epilog="Example:  nacre wal restore before-the-move")
+@ui.command("nacre wal restore before-the-move", group=wal, dry_run=True)
 @click.argument("name", required=False)
-@dry_run_option
-@json_option
-@click.pass_obj
-def restore(invocation: Invocation, name: str | None, *, dry_run: bool, as_json: bool) -> None:
+def restore(invocation: ui.Invocation, name: str | None, *, dry_run: bool, as_json: bool) -> None:
     """Bring a snapshot back: the newest, or the one of that name or moment. "nacre undo" takes that back."""
     state = _state(invocation)
-    made = state.restore(name, dry_run=dry_run)
-    _tell_kept(state.workspace, made, dry_run=dry_run, as_json=as_json)
+    _print_snapshot(state, state.restore(name, dry_run=dry_run), dry_run=dry_run, as_json=as_json)
 
 
-def _state(invocation: Invocation) -> Working:
-    owner_only(invocation)
+def _state(invocation: ui.Invocation) -> Working:
+    ui.owner_only(invocation)
     from nacre.memory import Working
 
     state = Working.open(invocation.workspace, now=invocation.now, agent=invocation.agent)
-    note_untrusted(state.problems)
+    ui.note_untrusted(state.problems)
     return state
 
 
-def _words(text: tuple[str, ...]) -> str:
-    return piped() if text == ("-",) else " ".join(text)
+def _print_edit(edit: Edit, *, dry_run: bool, as_json: bool) -> None:
+    name, changed = edit.path.name, edit.changed and not dry_run
+    outcome = ui.first(
+        (changed, f"Written to {name}.", f"已写入 {name}。"),
+        (edit.changed, f"{name} would be changed.", f"将修改 {name}。"),
+        (edit.line, f"{name} says so already.", f"{name} 已是如此。"),
+        (True, "No task is set.", "没有当前任务。"),
+    )
+    logged = [say(f"Into today's log: {bullet}", f"记入今日日志：{bullet}") for bullet in edit.log]
+    facts = {"section": edit.section, "text": edit.line, "changed": changed, "dryRun": dry_run, "path": name}
+    lines = [edit.line] if edit.line else []
+    ui.print_reports(
+        [Report({**facts, "log": list(edit.log)}, heading=[outcome, *logged], lines=lines)], as_json=as_json
+    )
 
 
-def _tell(made: Edit, *, dry_run: bool, as_json: bool) -> None:
-    """The line on stdout, what became of it on stderr."""
-    if as_json:
-        told = {"section": made.section, "text": made.line, "changed": made.changed and not dry_run, "dryRun": dry_run}
-        print_json(told | {"path": made.path.name, "log": list(made.log)})
-        return
-    name = made.path.name
-    if not made.changed:
-        note(
-            say(f"{name} says so already.", f"{name} 已是如此。")
-            if made.line
-            else say("No task is set.", "没有当前任务。")
-        )
-    elif dry_run:
-        note(f"{name} would be changed.", f"将修改 {name}。")
-    else:
-        note(f"Written to {name}.", f"已写入 {name}。")
-    for bullet in made.log:
-        note(f"Into today's log: {bullet}", f"记入今日日志：{bullet}")
-    if made.line:
-        click.echo(made.line)
-
-
-def _tell_kept(workspace: Workspace, made: SnapshotPlan, *, dry_run: bool, as_json: bool) -> None:
-    path = workspace.relative(made.snapshot.path)
-    if as_json:
-        changed = bool(made.plan) and not dry_run
-        print_json({"path": path, "moment": made.snapshot.moment, "changed": changed, "dryRun": dry_run})
-        return
-    for step in made.plan.steps:
-        note("\t".join((_word(step.action, dry_run=dry_run), step.path, step.reason)))
-    if not made.plan:
-        note("It is the same as that snapshot.", "与该快照相同。")
-    click.echo(path)
-
-
-def _word(action: str, *, dry_run: bool) -> str:
-    done_, would = {
+def _print_snapshot(state: Working, made: SnapshotPlan, *, dry_run: bool, as_json: bool) -> None:
+    words = {
         "keep": (say("kept", "已保存"), say("would keep", "将保存")),
         "remove": (say("removed", "已移除"), say("would remove", "将移除")),
         "restore": (say("restored", "已恢复"), say("would restore", "将恢复")),
-    }[action]
-    return would if dry_run else done_
+    }
+    path = state.workspace.relative(made.snapshot.path)
+    heading = ["\t".join((words[step.action][dry_run], step.path, step.reason)) for step in made.plan.steps]
+    changed = bool(made.plan) and not dry_run
+    facts = {"path": path, "moment": made.snapshot.moment, "changed": changed, "dryRun": dry_run}
+    same = say("It is the same as that snapshot.", "与该快照相同。")
+    ui.print_reports([Report(facts, heading=heading or [same], lines=[path])], as_json=as_json)
 
 
-def _no_section(wanted: str) -> BadInput:
-    return BadInput(
-        f'"{wanted}" is no section; there are task, context, decisions, pending and blockers.',
-        f"没有“{wanted}”这一节；可用：task、context、decisions、pending、blockers。",
+# nacre cache: values that one session keeps for itself.
+
+SESSION_VARIABLES = ["NACRE_SESSION", "OPENCLAW_SESSION_ID", "CLAUDE_CODE_SESSION_ID", "CLAUDE_SESSION_ID"]
+session_option = click.option(
+    "--session",
+    metavar="ID",
+    envvar=SESSION_VARIABLES,
+    default="default",
+    help="Whose cache; default OPENCLAW_SESSION_ID or CLAUDE_CODE_SESSION_ID, else one for all.",
+)
+
+
+@click.group(cls=ui.Group, epilog="Example:  nacre cache set branch feature/login")
+def cache() -> None:
+    """Keep values for one session: in the user's own temp folder, readable by nobody else, gone after a restart or a day.
+
+    It needs no workspace. A secret is refused (exit code 13).
+    """
+
+
+@ui.command("nacre cache set branch feature/login", "set", group=cache, dry_run=True)
+@click.argument("key")
+@click.argument("value", nargs=-1, required=True)
+@session_option
+def set_value(
+    invocation: ui.Invocation, key: str, value: tuple[str, ...], session: str, *, dry_run: bool, as_json: bool
+) -> None:
+    """Keep a VALUE by its KEY. "-" takes the value from a pipe."""
+    from nacre.vault.cache import put_value
+
+    kept = put_value(_open_cache(invocation, session), key, ui.words_of(value), dry_run=dry_run)
+    outcome = ui.first(
+        (dry_run, f'"{key}" would be kept.', f"将缓存“{key}”。"),
+        (True, f'"{key}" is kept for this session.', f"已为此会话缓存“{key}”。"),
     )
+    facts = {"key": key, "value": kept.text, "session": session, "changed": not dry_run, "dryRun": dry_run}
+    ui.print_reports([Report(facts, notes=[outcome])], as_json=as_json)
+
+
+@ui.command("nacre cache get branch", "get", group=cache)
+@click.argument("key")
+@session_option
+def get_value(invocation: ui.Invocation, key: str, session: str, *, as_json: bool) -> None:
+    """Print the value of a KEY. Exit code 1 when there is none."""
+    from nacre.vault.cache import get_value
+
+    value = get_value(_open_cache(invocation, session), key)
+    if as_json:
+        ui.print_json({"key": key, "value": value.text, "at": value.at.isoformat(timespec="seconds")})
+    else:
+        click.echo(value.text, nl=not value.text.endswith("\n"))
+
+
+@ui.command("nacre cache list", "list", group=cache)
+@session_option
+def list_values(invocation: ui.Invocation, session: str, *, as_json: bool) -> None:
+    """List the keys with their sizes and times."""
+    from nacre.vault.cache import read_values
+
+    values = read_values(_open_cache(invocation, session))
+    sizes = {key: len(value.text.encode()) for key, value in values.items()}
+    if as_json:
+        rows = [(key, sizes[key], value.at.isoformat(timespec="seconds")) for key, value in values.items()]
+        ui.print_json([{"key": key, "bytes": size, "at": at} for key, size, at in rows])
+        return
+    if not values:
+        ui.note("This session keeps nothing.", "此会话没有缓存内容。")
+    shown = [(key, ui.size_of(sizes[key]), f"{value.at:%H:%M}") for key, value in values.items()]
+    ui.table(shown, (say("key", "键"), say("size", "大小"), say("since", "时间")))
+
+
+@ui.command("nacre cache clear branch", group=cache, dry_run=True)
+@click.argument("key", required=False)
+@session_option
+def clear(invocation: ui.Invocation, key: str | None, session: str, *, dry_run: bool, as_json: bool) -> None:
+    """Forget one KEY, or everything that the session keeps."""
+    from nacre.vault.cache import clear_values
+
+    keys = clear_values(_open_cache(invocation, session), key, dry_run=dry_run)
+    heading = ui.every(
+        (not keys, "There was nothing to clear.", "没有可清除的内容。"),
+        (keys and dry_run, f"{len(keys)} would be cleared.", f"将清除 {len(keys)} 项。"),
+    )
+    ui.print_reports([Report({"cleared": list(keys), "dryRun": dry_run}, heading=heading, lines=keys)], as_json=as_json)
+
+
+def _open_cache(invocation: ui.Invocation, session: str) -> Cache:
+    ui.owner_only(invocation)
+    from nacre import config as settings
+    from nacre.memory import clock_for
+    from nacre.vault.cache import open_cache
+
+    config = settings.load()
+    return open_cache(session, config.cache, clock_for(config, invocation.now))

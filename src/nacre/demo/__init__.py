@@ -1,1 +1,1 @@
-"""Two weeks of an invented user's talks, and what Nacre makes of them: to look at before anything of your own is read."""
+"""Two weeks of an invented user's sessions, and what Nacre makes of them: to look at before anything of your own is read."""

@@ -21,17 +21,17 @@ LANGUAGES = ("en", "zh")
 FIRST_DAY = dt.date(2026, 3, 2)
 DAYS = 14
 NOW = "2026-03-16T09:00"  # the morning after: whoever looks, whenever they do, sees the same
-SECRET = "tulip-Harbour-42"  # noqa: S105 - said in one of the talks, to be written nowhere
+SECRET = "tulip-Harbour-42"  # noqa: S105 - said in one of the sessions, to be written nowhere
 _ZONES = {"en": "UTC", "zh": "Asia/Shanghai"}
 
 
 @dataclass(frozen=True)
 class Stage:
-    """A folder with the talks of an invented user's agents and a workspace of its own."""
+    """A folder with the sessions of an invented user's agents and a workspace of its own."""
 
     folder: Path
     config: Config
-    talks: int
+    sessions: int
 
     @property
     def workspace(self) -> Workspace:
@@ -42,18 +42,18 @@ class Stage:
 
 
 def prepare(folder: Path, language: str) -> Stage:
-    """Put the talks and an empty workspace into a folder. Of the user's own settings nothing holds here."""
+    """Put the sessions and an empty workspace into a folder. Of the user's own settings nothing holds here."""
     from nacre.vault import create
 
-    talks = files("nacre.demo") / "talks" / language
+    sessions = files("nacre.demo") / "talks" / language
     count = 0
-    for project in (talks / "claude-code").iterdir():
-        for talk in project.iterdir():
-            _put(talk, folder / ".claude" / "projects" / project.name / talk.name)
+    for project in (sessions / "claude-code").iterdir():
+        for session in project.iterdir():
+            _put(session, folder / ".claude" / "projects" / project.name / session.name)
             count += 1
-    for talk in (talks / "openclaw").iterdir():
-        _put(talk, folder / ".openclaw" / "agents" / "main" / "sessions" / talk.name)
-        count += talk.name.endswith(".jsonl")
+    for session in (sessions / "openclaw").iterdir():
+        _put(session, folder / ".openclaw" / "agents" / "main" / "sessions" / session.name)
+        count += session.name.endswith(".jsonl")
     stage = Stage(folder, _config(folder, language), count)
     # Trusted within its own folder only: what the user trusts is not added to.
     clock = stage.at(f"{FIRST_DAY}T08:00").clock
@@ -61,9 +61,9 @@ def prepare(folder: Path, language: str) -> Stage:
     return stage
 
 
-def _put(talk: Traversable, place: Path) -> None:
+def _put(session: Traversable, place: Path) -> None:
     """A copy that is as old as its last message: an agent's file is changed when something is said."""
-    data = talk.read_bytes()
+    data = session.read_bytes()
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_bytes(data)
     if place.suffix == ".jsonl":

@@ -19,7 +19,7 @@ QUESTIONS = {
     "en": ("who checks the invoices?", "陈伟怎么收款？"),
     "zh": ("发票找谁核对？", "how should I write to Lucas?"),
 }
-# As its talks are stamped: what it is called, and the sign of its chat.
+# As its sessions are stamped: what it is called, and the sign of its chat.
 GROUPS = {"en": ("rowing-club-b8dcdc", "who brings the oars?"), "zh": ("划船队-f2b47c", "谁带备用桨？")}
 UNSAID = {"en": "present for Mara", "zh": "礼物"}
 _LOG_DAY = "2026-03-12"
@@ -62,13 +62,13 @@ class Story:
     answers: Sequence[Answer]
     private: Answer  # a private question, asked from within a group
     shared: Answer  # the group's own
-    layers: Mapping[str, int]  # whole talks by layer
+    layers: Mapping[str, int]  # whole sessions by layer
     context_tokens: int
     context_parts: Sequence[str]
 
 
 def tell_story(stage: Stage, memory: Memory) -> Story:
-    """Look at everything once. Asks the real commands' functions, in the language of the talks."""
+    """Look at everything once. Asks the real commands' functions, in the language of the sessions."""
     workspace, language = stage.workspace, stage.config.language
     known = open_document(workspace.longterm)
     records = ledger.read_ledger(workspace).records

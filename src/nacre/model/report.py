@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -44,3 +46,16 @@ class Plan:
 
     def __bool__(self) -> bool:
         return bool(self.steps)
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a command did or would do: for programs the facts, for people everything else, in this order."""
+
+    facts: Mapping[str, Any]
+    problems: Sequence[Problem] = ()
+    heading: Sequence[str] = ()  # sentences before the result
+    steps: Sequence[Step] = ()
+    lines: Sequence[str] = ()  # the rest of the result
+    notes: Sequence[str] = ()  # sentences after it
+    left: Sequence[Problem] = ()  # what was not done: the command ends with exit code 3

@@ -1,4 +1,4 @@
-"""A talk between a person and an agent, as a transcript tells it: whose words, when, in which order."""
+"""A session between a person and an agent, as a transcript tells it: whose words, when, in which order."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Speaker(StrEnum):
 
 
 class Kind(StrEnum):
-    """What kind of talk it is. Isolated ones (cron, hooks, sub-agents, internal runs) are nobody's talk."""
+    """What kind of session it is. Isolated ones (cron, hooks, sub-agents, internal runs) are nobody's."""
 
     MAIN = "main"
     GROUP = "group"
@@ -36,7 +36,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """One talk, or the part of it that was not read before."""
+    """One session, or the part of it that was not read before."""
 
     id: str
     agent: str

@@ -1,0 +1,208 @@
+"""nacre sync, nacre import: read what was said since the last time into the daily logs; take in what other tools kept."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Collection, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from nacre.cli import ui
+from nacre.i18n import say
+from nacre.model.report import Problem, Report
+
+if TYPE_CHECKING:
+    from nacre.memory import Capturable, Memory, SyncReport
+
+_NONE = frozenset(("n", "no", "none", "nothing", "-", "无", "不", "没有", "否", "不用", "不排除"))
+
+
+def ask_consent(memory: Memory, since: str | None, survey: Sequence[Capturable] | None = None) -> list[str]:
+    """Before the first run: what there is, and what to leave out, which goes into the user's settings.
+
+    Without a terminal nothing is asked: there the settings and --exclude say it.
+    """
+    if memory.synced() is not None or not ui.is_interactive():
+        return []
+    survey = memory.survey(since) if survey is None else survey
+    if all(row.left_out for row in survey):
+        return []
+    show_survey(survey)
+    question = say(
+        'Leave out any? Names separated by commas or spaces, "all" for everything, or Enter for none',
+        "要排除哪些？用逗号或空格分隔名称，“all”表示全部排除，直接回车表示不排除",
+    )
+    known = {name.casefold() for row in survey for name in (row.name, row.agent)}
+    while True:
+        names = chosen(click.prompt(question, default="", show_default=False, err=True), known)
+        if [name.casefold() for name in names] == ["all"]:
+            names = sorted({row.agent for row in survey})
+        unknown = [name for name in names if name.casefold() not in known]
+        if not unknown:
+            memory.exclude(survey, names)
+            return names
+        for name in unknown:  # a slip must not capture what was to be left out
+            ui.note(f'Nothing is called "{name}".', f"没有名为“{name}”的项目。")
+
+
+def chosen(answer: str, known: Collection[str]) -> list[str]:
+    """The names that were typed, separated by commas or by spaces; a name that holds spaces itself is found first. None where no was
+    meant."""
+    if answer.strip().casefold() in _NONE - set(known):
+        return []
+    names: list[str] = []
+    for part in re.split(r"[,，、;；]", answer):
+        words = part.split()
+        while words:
+            sizes = (size for size in range(len(words), 0, -1) if " ".join(words[:size]).casefold() in known)
+            size = next(sizes, 1)
+            names.append(" ".join(words[:size]))
+            words = words[size:]
+    return names
+
+
+def show_survey(survey: Sequence[Capturable]) -> None:
+    """The agents, projects and chats, for people."""
+    if not survey:
+        ui.note("No session of any agent was found in this span.", "在此时间范围内没有找到任何代理的对话。")
+    for row in survey:
+        left_out = say("  (left out)", "（已排除）") if row.left_out else ""
+        sessions = f"session{'s' if row.sessions > 1 else ' '}"
+        ui.note(
+            f"  {row.agent:12} {row.name:28} {row.sessions:5} {sessions} {row.messages:6} messages{left_out}",
+            f"  {row.agent:12} {row.name:28} {row.sessions:5} 个会话 {row.messages:6} 条消息{left_out}",
+        )
+
+
+@ui.command("nacre sync --since 7d", dry_run=True)
+@click.option("--since", metavar="WHEN", help='How far back to look: 4h, 7d, a date, or "all".')
+@click.option(
+    "--exclude", metavar="PATTERN", multiple=True, help="Leave out a project, folder or chat; may be repeated."
+)
+@click.option("--list", "only_list", is_flag=True, help="Show which agents, projects and chats there are, and stop.")
+def sync(
+    invocation: ui.Invocation,
+    since: str | None,
+    exclude: tuple[str, ...],
+    *,
+    only_list: bool,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Read what you and your agents said since the last time and write it into the daily logs.
+
+    Each session gets one heading with three to ten lines in the log of its own day; a session that goes on gets the new part
+    only. Secrets are blacked out first. Running it again, or eight times at once, changes nothing.
+    """
+    written = False
+    for memory in ui.open_all(invocation):
+        if only_list:
+            survey = memory.survey(since, exclude=exclude)
+            ui.print_json([row._asdict() for row in survey]) if as_json else show_survey(survey)
+            continue
+        left_out = [*exclude, *([] if dry_run else ask_consent(memory, since))]
+        with ui.progress_bar("Capturing", "采集") as bar:
+            made = memory.sync(since=since, exclude=left_out, progress=bar, dry_run=dry_run)
+        written = written or bool(made.sections)
+        ui.print_reports([_sync_report(made, dry_run=dry_run)], as_json=as_json)
+    if not written and not only_list and not as_json and os.environ.get("OPENCLAW_SESSION_ID"):
+        click.echo("ANNOUNCE_SKIP")  # what OpenClaw's scheduler takes for "nothing to say"
+
+
+def _sync_report(made: SyncReport, *, dry_run: bool) -> Report:
+    """What a run did. Where nobody watches, only problems are told."""
+    unread, count, sections = made.unreadable, made.passed_over.get("no folder", 0), len(made.sections)
+    many = "1 session was" if count == 1 else f"{count} sessions were"
+    heading = ui.every(
+        (made.paused, 'Capture is paused; "nacre resume" goes on.', "采集已暂停；可用“nacre resume”恢复。"),
+        *((True, f"{path} cannot be read and was passed over.", f"{path} 无法读取，已跳过。") for path in unread),
+        (
+            count,
+            f"{many} not captured: it is not known in which folder, and some folders are to be left out.",
+            f"有 {count} 个对话未采集：不知道它们属于哪个文件夹，而有的文件夹已被排除。",
+        ),
+    )
+    outcome = ui.first(
+        (made.paused or not (dry_run or sys.stderr.isatty()), "", ""),
+        (not sections, "Nothing new to write down.", "没有新的内容可记录。"),
+        (dry_run, f"Would be written: {ui.plural(sections, 'section')}.", f"将写入 {sections} 段。"),
+        (True, f"Written: {ui.plural(sections, 'section')}.", f"已写入 {sections} 段。"),
+    )
+    lines: list[str] = []
+    for section in made.sections if dry_run or sys.stdout.isatty() else ():
+        lines += [f"{section.day}  ## {section.heading}", *(f"  - {bullet}" for bullet in section.bullets)]
+    rows = [
+        {"day": section.day.isoformat(), "session": ui.legible(section.session)}
+        | {"heading": section.heading, "bullets": list(section.bullets)}
+        for section in made.sections
+    ]
+    facts = {"sessions": rows, "lookedAt": made.looked_at, "passedOver": dict(made.passed_over)}
+    facts |= {"unknownEntries": made.unknown, "unreadable": list(unread), "paused": made.paused, "dryRun": dry_run}
+    return Report(facts, heading=heading, lines=lines, notes=[outcome])
+
+
+@ui.command("nacre import claude-code --dry-run", "import", dry_run=True)
+@click.argument("what", required=False, metavar="[PATH|AGENT]")
+@click.option(
+    "--since", metavar="WHEN", help="Of a chat export, only conversations that went on after this: 90d, a date."
+)
+def import_(invocation: ui.Invocation, what: str | None, since: str | None, *, dry_run: bool, as_json: bool) -> None:
+    """Take in existing memories. Nothing that is here is overwritten, secrets are blacked out, importing again changes nothing.
+
+    PATH is a memory_fs folder, a refcount.json, another workspace, a CLAUDE.md, AGENTS.md or GEMINI.md, a folder of Markdown
+    notes, or a chat export of ChatGPT or Claude.ai (the zip, its folder or conversations.json), which goes into the daily logs
+    of its own days. AGENT is claude-code, codex, gemini or opencode for the notes these keep, openclaw for its memory settings.
+
+    Without either: what on this machine could be imported. "nacre undo" takes an import back, settings aside.
+    """
+    memory = ui.open_memory(invocation)
+    if what is None:
+        _list_importable(memory, as_json=as_json)
+        return
+    with ui.progress_bar("Importing", "导入") as bar:
+        made = memory.import_(what, since=since, dry_run=dry_run, progress=bar)
+    changed, unread = made.changed, len(made.unreadable)
+    outcome = ui.first(
+        (made.paused, 'Capture is paused; "nacre resume" goes on.', "采集已暂停；可用“nacre resume”恢复。"),
+        (not changed, "Nothing new: everything is here already.", "没有新内容：全部已在此处。"),
+        (dry_run, f"{changed} steps would be taken.", f"将执行 {changed} 步。"),
+        (
+            made.kind == "settings",
+            f"{changed} settings were set for the user; \"nacre config set --user KEY ''\" takes one back.",
+            f"已为用户写入 {changed} 项设置；“nacre config set --user KEY ''”可撤回一项。",
+        ),
+        (True, f'{changed} imported; "nacre undo" takes it back.', f"已导入 {changed} 项；“nacre undo”可撤回。"),
+    )
+    names = ", ".join(made.unreadable[:3]) + (" …" if unread > 3 else "")
+    left = ui.every(
+        (
+            unread,
+            f"{unread} files could not be read and were passed over: {names}",
+            f"{unread} 个文件无法读取，已跳过：{names}",
+        )
+    )
+    facts = {"kind": made.kind, "from": made.origin, "changed": changed, "steps": list(map(asdict, made.steps))}
+    facts |= {"unreadable": list(made.unreadable), "paused": made.paused, "dryRun": dry_run}
+    steps = () if made.paused else made.steps
+    problems = [Problem("unreadable", sentence) for sentence in left]
+    ui.print_reports([Report(facts, steps=steps, notes=[outcome], left=problems)], as_json=as_json)
+
+
+def _list_importable(memory: Memory, *, as_json: bool) -> None:
+    rows = memory.importable()
+    if as_json:
+        ui.print_json([row._asdict() for row in rows])
+    elif not rows:
+        ui.note(
+            "Nothing to import was found on this machine; name a file or folder: nacre import PATH",
+            "本机没有找到可导入的内容；请指定文件或文件夹：nacre import PATH",
+        )
+    else:
+        headings = ("nacre import …", say("what it is", "类型"), say("parts", "数量"), say("new", "新增"))
+        ui.table(
+            [(one.what, one.kind, str(one.parts), "" if one.new is None else str(one.new)) for one in rows], headings
+        )

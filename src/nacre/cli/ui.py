@@ -1,0 +1,298 @@
+"""What every command shares: the global options before or after the verb, opening memory, printing for people and programs."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from nacre.errors import BadInput, PartlyDone
+from nacre.i18n import say
+from nacre.model.report import Report
+
+if TYPE_CHECKING:
+    from nacre.memory import Memory
+    from nacre.model.report import Problem
+
+
+@dataclass(frozen=True)
+class Invocation:
+    """The global options as given, from the environment or on either side of the verb."""
+
+    workspace: str | None = None
+    now: str | None = None
+    agent: str | None = None
+    scope: str | None = None
+
+
+GLOBAL_NAMES = ("workspace", "now", "agent", "scope")
+
+
+def global_options(*, hidden: bool = False) -> list[click.Parameter]:
+    """The options that every command takes; the root's --help names them once."""
+    return [
+        click.Option([f"--{name}"], metavar=metavar, envvar=f"NACRE_{name.upper()}", help=about, hidden=hidden)
+        for name, metavar, about in (
+            ("workspace", "PATH", "The workspace to work on."),
+            ("now", "ISO", "Act as if it were this moment."),
+            ("agent", "ID", "The agent whose workspace to work on."),
+            ("scope", "SCOPE", "Who listens: main, or group:NAME."),
+        )
+    ]
+
+
+def invocation_from(options: Mapping[str, Any], before: Invocation) -> Invocation:
+    if options.get("workspace") == "":
+        raise BadInput(
+            "--workspace is empty; name a folder, or leave it out.",
+            "--workspace 为空；请指定文件夹，或不要使用该选项。",
+        )
+    return replace(before, **{name: options[name] for name in GLOBAL_NAMES if options.get(name)})
+
+
+class Command(click.Command):
+    """A command that takes the global options after the verb too."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.params += global_options(hidden=True)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        # Here only what was typed counts: the environment has been read by the root, and must not overrule its flags.
+        typed = click.core.ParameterSource.COMMANDLINE
+        options = {name: ctx.params.pop(name, None) for name in GLOBAL_NAMES}
+        typed_options = {name: options[name] for name in GLOBAL_NAMES if ctx.get_parameter_source(name) is typed}
+        ctx.obj = invocation_from(typed_options, ctx.obj or Invocation())
+        return super().invoke(ctx)
+
+
+class Group(click.Group):
+    """A group of commands of our kind."""
+
+    command_class = Command
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+dry_run_option = click.option("--dry-run", is_flag=True, help="Show what would be done, and do nothing.")
+
+
+def command(
+    example: str,
+    name: str | None = None,
+    *,
+    group: click.Group | None = None,
+    dry_run: bool = False,
+    as_json: bool = True,
+    **attributes: Any,
+) -> Callable[[Callable[..., Any]], click.Command]:
+    """Make a function a command: it is given the global options first, and has --json and where it writes --dry-run last."""
+
+    def made(function: Callable[..., Any]) -> click.Command:
+        options = vars(function).pop("__click_params__", [])
+        for last in [json_option] * as_json + [dry_run_option] * dry_run:
+            function = last(function)
+        vars(function).setdefault("__click_params__", []).extend(options)
+        register = (group or click).command
+        return register(name, cls=Command, epilog=f"Example:  {example}", **attributes)(click.pass_obj(function))
+
+    return made
+
+
+def open_memory(invocation: Invocation, *, for_groups: bool = False) -> Memory:
+    """The memory that the options name. Only commands that know what a group may see are for groups."""
+    from nacre.memory import Memory
+
+    owner_only(invocation, for_groups=for_groups)
+    path, now, agent, scope = invocation.workspace, invocation.now, invocation.agent, invocation.scope
+    memory = Memory.open(path, now=now, agent=agent, scope=scope or "main")
+    note_untrusted(memory.problems)
+    return memory
+
+
+def open_all(invocation: Invocation, *, for_groups: bool = False) -> Iterator[Memory]:
+    """The memory that the options name; every agent's, when several are configured and none is named."""
+    from nacre.memory import several_agents
+
+    several = () if invocation.workspace or invocation.agent else several_agents()
+    for agent in several or (invocation.agent,):
+        yield open_memory(replace(invocation, agent=agent), for_groups=for_groups)
+
+
+def owner_only(invocation: Invocation, *, for_groups: bool = False) -> None:
+    """Refuse what a group has no business with: it reads its own memories and nothing else."""
+    if not for_groups and (invocation.scope or "main") != "main":
+        raise BadInput(
+            "In a group only search, get, context and mcp answer; run this command without --scope.",
+            "在群组范围内只能使用 search、get、context 和 mcp；请去掉 --scope 再运行。",
+        )
+
+
+def note_untrusted(problems: Iterable[Problem]) -> None:
+    """A workspace nearer by that is not trusted: the user may have meant that one."""
+    for problem in problems:
+        if problem.kind == "not trusted":
+            note(f"{problem.message} {problem.remedy}".strip())
+
+
+def print_json(value: Any) -> None:
+    click.echo(json.dumps(value, ensure_ascii=False, indent=2 if sys.stdout.isatty() else None))
+
+
+def fields(value: object, names: str, **computed: Any) -> dict[str, Any]:
+    """The named attributes of a value by their names in JSON (start_line is startLine), in this order; what is computed takes the
+    place of the attribute of that name, or comes last."""
+
+    def camel(name: str) -> str:
+        first, *rest = name.split("_")
+        return first + "".join(map(str.capitalize, rest))
+
+    keys = {camel(name): name for name in names.split()}
+    return {key: computed[key] if key in computed else getattr(value, keys[key]) for key in [*keys, *computed]}
+
+
+def note(sentence: str, chinese: str | None = None) -> None:
+    """Something for people that is not the result: a sentence, or its English and Chinese form."""
+    click.echo(sentence if chinese is None else say(sentence, chinese), err=True)
+
+
+def echo(english: str, chinese: str) -> None:
+    """A line of the result, in the user's language."""
+    click.echo(say(english, chinese))
+
+
+Choice = tuple[object, str, str]  # a condition, and the sentence in English and in Chinese that holds under it
+
+
+def every(*choices: Choice) -> list[str]:
+    """The sentences whose condition holds, in the user's language."""
+    return [say(english, chinese) for holds, english, chinese in choices if holds]
+
+
+def first(*choices: Choice) -> str:
+    """The first sentence whose condition holds; nothing where none does."""
+    return next(iter(every(*choices)), "")
+
+
+def print_reports(reports: Iterable[Report], *, as_json: bool) -> None:
+    """Each report as it comes, as JSON or for people; exit code 3 at the end when something was left undone."""
+    left: list[str] = []
+    for report in reports:
+        left += [problem.message for problem in report.left]
+        if as_json:
+            print_json(report.facts)
+            continue
+        for sentence in filter(None, (*(problem.message for problem in report.problems), *report.heading)):
+            note(sentence)
+        for step in report.steps:
+            click.echo("\t".join(part for part in (step.action, step.path, step.reason, step.detail) if part))
+        for line in report.lines:
+            click.echo(line)
+        for sentence in filter(None, report.notes):
+            note(sentence)
+    if left:
+        raise PartlyDone(" ".join(left))
+
+
+def problems_json(problems: Iterable[Problem]) -> list[dict[str, Any]]:
+    return [fields(problem, "kind path message") for problem in problems]
+
+
+def print_one_or_list(rows: Sequence[Any]) -> None:
+    """What was found in one workspace, or a list where several were looked at."""
+    print_json(rows[0] if len(rows) == 1 else rows)
+
+
+def words_of(text: Sequence[str]) -> str:
+    """The words that were typed; those of a pipe for "-": UTF-8, whatever the terminal speaks."""
+    if tuple(text) != ("-",):
+        return " ".join(text)
+    if sys.stdin is None:
+        raise BadInput("There is no input to read from.", "没有可读取的输入。")
+    try:
+        return sys.stdin.buffer.read().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise BadInput("The input is not valid UTF-8 text.", "输入不是有效的 UTF-8 文本。") from error
+
+
+def legible(text: str) -> str:
+    """Text of a memory as it may be shown: without secrets and control characters."""
+    from nacre.guard.secrets import legible
+
+    return legible(text)
+
+
+def is_interactive() -> bool:
+    """Whether somebody sits there who can be asked."""
+    return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def table(rows: Iterable[Sequence[str]], headings: Sequence[str] = ()) -> None:
+    """Rows for people: a coloured table in a terminal, plain columns elsewhere."""
+    if not sys.stdout.isatty():
+        for row in rows:
+            click.echo("\t".join(cell.replace("\t", " ") for cell in row))
+        return
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    cells = [list(row) for row in rows]
+    drawn = Table(box=None, pad_edge=False, show_header=bool(headings), header_style="bold")
+    for heading in headings or ([""] * max(map(len, cells), default=1)):
+        drawn.add_column(heading, overflow="fold")
+    for row in cells:
+        drawn.add_row(*map(Text, row))
+    Console().print(drawn)
+
+
+@contextmanager
+def progress_bar(english: str, chinese: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar on stderr for work that may take more than a second; nothing where nobody watches."""
+    if not sys.stderr.isatty():
+        yield lambda _done, _total: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(say(english, chinese), total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+@contextmanager
+def until_reader_leaves() -> Iterator[None]:
+    """Show as much as is read: who looks only at the beginning (head, less) does not keep the work from being done."""
+    try:
+        yield
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def size_of(count: int) -> str:
+    """A number of bytes for people."""
+    amount = float(count)
+    for unit in ("B", "KB", "MB"):
+        if amount < 1000:
+            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
+        amount /= 1000
+    return f"{amount:.1f} GB"
+
+
+def shown_path(path: str | Path) -> str:
+    """A path for people, with the home folder as ~."""
+    try:
+        return "~/" + Path(path).relative_to(Path.home()).as_posix()
+    except ValueError:
+        return str(path)
+
+
+def plural(count: int, word: str) -> str:
+    return f"1 {word}" if count == 1 else f"{count} {word}s"
