@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 import threading
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -539,15 +539,6 @@ class Memory:
         memory.agent = agent
         return memory
 
-    @classmethod
-    def open_all(
-        cls, path: str | Path | None = None, *, now: str | None = None, agent: str | None = None, scope: str = "main"
-    ) -> Iterator[Memory]:
-        """The workspace that `open` would open; every agent's, when several are configured and none is named."""
-        several = () if path or agent else several_agents()
-        for name in several or (agent,):
-            yield cls.open(path, now=now, agent=name, scope=scope)
-
     def __enter__(self) -> Self:
         return self
 
@@ -633,6 +624,13 @@ class Memory:
     def waiting(self, files: Sequence[MemoryFile] | None = None) -> tuple[int, int]:
         """How many files and transcripts differ from the index, and how many passages have no vector yet."""
         return self.indexes.waiting(files)
+
+    def passages(self) -> int:
+        """How many passages can be searched."""
+        store = self.keeper.store
+        live = store.safely(store.live)
+        query = "select count(*) from chunks where generation = ?"
+        return int(store.db.execute(query, (live.id,)).fetchone()[0]) if live else 0
 
     def files(self) -> list[MemoryFile]:
         """Every file of memory, with its path, size and layer."""
@@ -1188,11 +1186,14 @@ class Memory:
 
         return read_review(self.owned.workspace)
 
-    def answer(self, answers: Sequence[Answer], *, dry_run: bool = False) -> tuple[Step, ...]:
-        """Carry out the user's answers to `questions`."""
-        from nacre.tidy.answers import give_answers
+    def answer(
+        self, answers: Sequence[Answer | tuple[str, str, str | None]], *, dry_run: bool = False
+    ) -> tuple[Step, ...]:
+        """Carry out the user's answers to `questions`: the id, "accept", "refuse" or "pin", and other words for it."""
+        from nacre.tidy.answers import Answer, give_answers
 
-        steps = give_answers(self._tidying(), list(answers), dry_run=dry_run)
+        given = [one if isinstance(one, Answer) else Answer(*one) for one in answers]
+        steps = give_answers(self._tidying(), given, dry_run=dry_run)
         if not dry_run:
             self.index()
         return steps
@@ -1266,6 +1267,12 @@ class Memory:
         if report.purged and report.purged.rebuilt:
             self.index()
         return report
+
+    def holding(self, targets: Sequence[Target], query: str) -> list[Target]:
+        """Of what may be meant by a query, what holds every word of it."""
+        from nacre.forget.target import holding
+
+        return holding(targets, query)
 
     def pin(self, id: str, *, off: bool = False, dry_run: bool = False) -> PinPlan:  # noqa: A002 - the word users know
         """Keep an entry of a MEMORY.md whatever happens, or no longer."""

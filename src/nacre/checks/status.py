@@ -104,14 +104,6 @@ def daemon_status(memory: Memory) -> dict[str, Any] | None:
         return {"process": process, "answers": False, "trouble": str(error)}
 
 
-def count_passages(memory: Memory) -> int:
-    """How many passages can be searched."""
-    store = memory.keeper.store
-    live = store.safely(store.live)
-    asked = "select count(*) from chunks where generation = ?"
-    return int(store.db.execute(asked, (live.id,)).fetchone()[0]) if live else 0
-
-
 def _index(memory: Memory, changed: int, *, deep: bool) -> dict[str, Any]:
     store = memory.keeper.store
     live = store.safely(store.live)
@@ -120,7 +112,7 @@ def _index(memory: Memory, changed: int, *, deep: bool) -> dict[str, Any]:
         "path": str(store.path),
         "bytes": store.path.stat().st_size if store.path.exists() else 0,
         "files": store.db.execute(count, (live.id,)).fetchone()[0] if live else 0,
-        "chunks": count_passages(memory),
+        "chunks": memory.passages(),
         "changed": changed,
         "outdated": memory.keeper.outdated(),
         "recovered": store.recovered,

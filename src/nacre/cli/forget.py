@@ -12,7 +12,7 @@ from nacre.i18n import say
 from nacre.model.report import Report
 
 if TYPE_CHECKING:
-    from nacre.memory import Choose, ForgetReport, Remaining, Removal, Target
+    from nacre.memory import Choose, ForgetReport, Memory, Remaining, Removal, Target
 
 
 NOT_ALL = 3  # exit code: something is left
@@ -45,8 +45,9 @@ def forget(
     --purge was given; exit code 3 says that something is left.
     """
     words = " ".join(what)
-    choose = _chooser(words, every=every, dry_run=dry_run, as_json=as_json)
-    report = ui.open_memory(invocation).forget(words, purge=purge, dry_run=dry_run, similar=similar, choose=choose)
+    memory = ui.open_memory(invocation)
+    choose = _chooser(memory, words, every=every, dry_run=dry_run, as_json=as_json)
+    report = memory.forget(words, purge=purge, dry_run=dry_run, similar=similar, choose=choose)
     if as_json:
         ui.print_json(_forgotten_json(report, dry_run=dry_run))
     else:
@@ -55,15 +56,12 @@ def forget(
         raise click.exceptions.Exit(NOT_ALL)
 
 
-def _chooser(words: str, *, every: bool, dry_run: bool, as_json: bool) -> Choose:
+def _chooser(memory: Memory, words: str, *, every: bool, dry_run: bool, as_json: bool) -> Choose:
     def choose(targets: Sequence[Target], certain: bool) -> Sequence[Target]:
         if len(targets) == 1 and (certain or dry_run):
             return targets
-        if every:
-            from nacre.forget.target import holding
-
-            if meant := targets if certain else holding(targets, words):
-                return meant
+        if every and (meant := targets if certain else memory.holding(targets, words)):
+            return meant
         if ui.is_interactive() and not as_json:
             return _ask_which(targets)
         if as_json:

@@ -35,7 +35,7 @@ def jobs() -> None:
 @ui.command("nacre jobs list --json", "list", group=jobs)
 def list_(invocation: ui.Invocation, *, as_json: bool) -> None:
     """List the jobs: when they run, the last run with its result and length, the next one."""
-    from nacre.checks.status import daemon_status
+    from nacre.cli.status import daemon_status
     from nacre.jobs.run import job_states
 
     pairs = [("job", "任务"), ("when", "时间"), ("last run", "上次运行"), ("result", "结果")]

@@ -18,6 +18,7 @@ from nacre.model.report import Problem
 if TYPE_CHECKING:
     from nacre.checks.health import Health
     from nacre.memory import Memory
+    from nacre.model.hit import Hit, SearchReport
 
 
 @ui.command("nacre status --deep")
@@ -38,6 +39,20 @@ def status(invocation: ui.Invocation, *, deep: bool, reindex: bool, verbose: boo
             _show_status(memory, facts, verbose=verbose)
     if as_json:
         ui.print_one_or_list(rows)
+
+
+def daemon_status(memory: Memory) -> dict[str, Any] | None:
+    """What the daemon says of itself."""
+    from nacre.checks.status import daemon_status
+
+    return daemon_status(memory)
+
+
+def prove() -> tuple[Hit, SearchReport]:
+    """A note written in a scratch workspace and found again."""
+    from nacre.checks.proof import try_round_trip
+
+    return try_round_trip()
 
 
 def _connections() -> list[dict[str, Any]]:

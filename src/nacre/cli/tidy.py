@@ -162,14 +162,13 @@ def review(
     Without options it asks about each where somebody watches, and lists them where not. --adopt moves what does not fit from a
     MEMORY.md that is over its limits into a note, after showing it; "nacre undo" takes it back.
     """
-    from nacre.tidy.answers import ACCEPT, PIN, REFUSE, Answer
-
     memory = ui.open_memory(invocation)
     if adopt:
         _adopt(memory, yes=yes, dry_run=dry_run, as_json=as_json)
         return
-    answers = [Answer(id_, verb) for verb, ids in ((REFUSE, refuse), (ACCEPT, accept), (PIN, pin)) for id_ in ids]
-    answers += [Answer(id_, ACCEPT, text) for id_, text in edit]
+    by_verb = {"refuse": refuse, "accept": accept, "pin": pin}
+    answers: list[tuple[str, str, str | None]] = [(id_, verb, None) for verb, ids in by_verb.items() for id_ in ids]
+    answers += [(id_, "accept", text) for id_, text in edit]
     if answers:
         steps = memory.answer(answers, dry_run=dry_run)
         if as_json:
@@ -204,10 +203,9 @@ def show_question(question: Question) -> None:
 
 def _ask_each(memory: Memory, questions: list[Question]) -> None:
     """One after the other; what is skipped stays open."""
-    from nacre.tidy.answers import ACCEPT, PIN, REFUSE, Answer
     from nacre.vault.review import FADED
 
-    verbs = {"a": ACCEPT, "r": REFUSE, "p": PIN, "e": ACCEPT}
+    verbs = {"a": "accept", "r": "refuse", "p": "pin", "e": "accept"}
     keys = click.Choice([*verbs, "s", "q"])
     for question in questions:
         show_question(question)
@@ -222,7 +220,7 @@ def _ask_each(memory: Memory, questions: list[Question]) -> None:
             return
         text = click.prompt(say("In these words", "改为"), default=question.text) if key == "e" else None
         if key in verbs:
-            memory.answer([Answer(question.id, verbs[key], text)])
+            memory.answer([(question.id, verbs[key], text)])
 
 
 def _adopt(memory: Memory, *, yes: bool, dry_run: bool, as_json: bool) -> None:

@@ -239,9 +239,7 @@ def _index(memory: Memory) -> None:
         text = memory.update(progress=bar)
     with ui.progress_bar("Embedding", "生成向量") as bar:
         memory.embed(progress=bar)
-    from nacre.checks.status import count_passages
-
-    count, how = count_passages(memory), _by(meaning=memory.embedder()[0] is not None)
+    count, how = memory.passages(), _by(meaning=memory.embedder()[0] is not None)
     _note_line(
         "Index",
         f"{ui.plural(count, 'passage')} of {ui.plural(text.files, 'file')} can be searched {how}",
@@ -252,9 +250,9 @@ def _index(memory: Memory) -> None:
 
 def _prove() -> None:
     """A first useful result, on any machine: what is written is found again, by other words than it was written in."""
-    from nacre.checks.proof import try_round_trip
+    from nacre.cli.status import prove
 
-    hit, report = try_round_trip()
+    hit, report = prove()
     how, took = _by(meaning=report.mode == "hybrid"), report.took_ms
     _note_line(
         "Proof",
@@ -304,8 +302,8 @@ def offer_jobs(memory: Memory, wish: bool | None, *, yes: bool) -> bool | None:
 
     Whether the user wants jobs; None where nobody was asked.
     """
-    from nacre.checks.status import daemon_status
     from nacre.cli.jobs import has_scheduler, runners
+    from nacre.cli.status import daemon_status
     from nacre.jobs.installer import installed_kinds
 
     if installed_kinds(memory.workspace) or (wish is None and runners(memory, daemon_status(memory))):
@@ -354,7 +352,7 @@ def _let_daemons_run_jobs(memory: Memory) -> None:
 def _offer_serving(memory: Memory, wish: bool | None, *, jobs: bool | None, yes: bool) -> None:
     """`nacre serve --background`, when the user wants it and none that stays runs yet. `jobs` is what they said to those: a no holds
     for the process too."""
-    from nacre.checks.status import daemon_status
+    from nacre.cli.status import daemon_status
 
     running = daemon_status(memory)
     if running is not None and not running.get("onDemand"):
