@@ -49,6 +49,17 @@ def test_the_weights_of_search_are_told_as_they_are() -> None:
     assert {f"Weights.{name}" for name in rank.Weights._fields} <= {name for name, _ in named}
 
 
+def test_modules_that_the_architecture_names_exist() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    names = set(re.findall(r"`(\w+(?:/\w+)*\.py)(?::\w+)?`", page)) - {"docs/generate.py"}
+    packages = list((ROOT / "src" / "nacre").rglob("*.py"))
+    missing = [name for name in names if not any(path.as_posix().endswith(f"/{name}") for path in packages)]
+    assert len(names) > 20
+    assert missing == []
+    folders = {path.name for path in (ROOT / "src" / "nacre").iterdir() if path.is_dir() and path.name != "__pycache__"}
+    assert [folder for folder in sorted(folders) if f"`{folder}/`" not in page] == []
+
+
 def test_every_dependency_says_why_it_is_there() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     listed = [
