@@ -864,11 +864,9 @@ class Memory:
         from nacre.vault.history import operation
         from nacre.vault.tombstones import lift_tombstones
 
-        with operation(own.workspace, own.clock, "remember", own.config) as op:
+        with operation(own, "remember") as op:
             slug, folder = self._stamp(project, here)
-            entry = daily.append_note(
-                own.workspace, own.clock, text, type, project=slug, by_agent=by_agent, config=own.config
-            )
+            entry = daily.append_note(own, text, type, project=slug, by_agent=by_agent)
             if not by_agent:
                 lift_tombstones(op, entry.text)
             if folder:  # from there tidying knows where the project lies
@@ -999,7 +997,7 @@ class Memory:
 
             own, lines = self.owned, [bullet.line for bullet in bullets]
             project = self._stamp(None)[0]
-            daily.append_notes(own.workspace, own.clock, "extract", lines, project=project, config=own.config)
+            daily.append_notes(own, "extract", lines, project=project)
         return bullets
 
     def untyped(self, *, apply: bool = False) -> list[Entry]:
@@ -1035,7 +1033,7 @@ class Memory:
             path = own.workspace.tiers(own.config.tiers.path) / "hot" / made.name
             return Written(own.workspace.relative(path), changed=False)
         write = checkpoints.write_checkpoint if made.is_session else checkpoints.write_text_checkpoint
-        path, changed = write(own.workspace, own.clock, made.name, made.text, own.config)
+        path, changed = write(own, made.name, made.text)
         return Written(own.workspace.relative(path), changed)
 
     def import_(
@@ -1228,8 +1226,7 @@ class Memory:
         again unasked."""
         from nacre.vault.undo import plan_undo, undo
 
-        own = self.owned
-        return (plan_undo if dry_run else undo)(own.workspace, own.clock, own.config, number, last=last)
+        return (plan_undo if dry_run else undo)(self.owned, number, last=last)
 
     def _forgetting(self) -> ForgetContext:
         from nacre.forget.target import ForgetContext
@@ -1244,7 +1241,7 @@ class Memory:
         from nacre.vault.writing import remove_file, rewrite
 
         before = None if read is None else disk.digest(read)
-        with operation(self.workspace, self.clock, command, self.config) as op:
+        with operation(self.opened, command) as op:
             if data is not None:
                 rewrite(op, path, data, read=before)
             elif before is not None:

@@ -9,8 +9,10 @@ from tests.capture.talks import SESSION, Desk
 
 from nacre.brain.local.judge import Judge
 from nacre.capture.dedupe import alike_in_meaning, drop_duplicates
+from nacre.config.settings import Config
 from nacre.embed.install import install
 from nacre.embed.local import LocalEmbedder
+from nacre.model.context import Context
 from nacre.model.entry import Bullet
 from nacre.vault import daily, injected
 from nacre.vault.injected import Delivered
@@ -19,7 +21,7 @@ NOON = "2026-03-02 12:00"
 
 
 def note(desk: Desk, text: str, type: str | None = None) -> None:  # noqa: A002 - the word users know
-    daily.append_note(desk.workspace, desk.setting("2026-03-02 09:02").context.clock, text, type)
+    daily.append_note(Context(desk.workspace, Config(), desk.setting("2026-03-02 09:02").context.clock), text, type)
 
 
 @pytest.mark.parametrize(

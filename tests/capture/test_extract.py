@@ -7,7 +7,9 @@ from tests.capture.talks import Desk
 
 from nacre.brain.local.judge import Judge
 from nacre.capture.extract import count_types, extract_text, give_types, untyped
+from nacre.config.settings import Config
 from nacre.errors import BadInput
+from nacre.model.context import Context
 from nacre.model.entry import TYPES
 from nacre.vault.undo import undo
 
@@ -60,7 +62,7 @@ def test_types_are_put_before_the_words_once_and_undo_takes_them_back(desk: Desk
     changed = {number for number, line in enumerate(LOG.split("\n")) if line != lines[number]}
     assert changed == {entry.line - 1 for entry in found}
     assert untyped(desk.workspace, judge) == []
-    undo(desk.workspace, clock)
+    undo(Context(desk.workspace, Config(), clock))
     assert path.read_bytes() == LOG.replace("\n", end).encode()
 
 

@@ -11,7 +11,9 @@ from tests.capture.talks import SESSION, Desk, named
 from tests.capture.test_sync import MORNING
 
 from nacre.capture.importing_exports import import_export
+from nacre.config.settings import Config
 from nacre.memory import Memory
+from nacre.model.context import Context
 from nacre.model.entry import Bullet
 from nacre.model.session import Message
 from nacre.vault import provenance
@@ -142,9 +144,9 @@ def test_undo_takes_the_trail_back_with_the_section(desk: Desk) -> None:
     desk.claude(("2026-03-02 12:00", "user", "gamma"), ("2026-03-02 12:01", "user", "delta"))
     before = desk.workspace.trail.read_bytes()
     desk.sync("2026-03-02 14:00")
-    undo(desk.workspace, desk.setting(NOW).context.clock)
+    undo(Context(desk.workspace, Config(), desk.setting(NOW).context.clock))
     assert desk.workspace.trail.read_bytes() == before
-    undo(desk.workspace, desk.setting(NOW).context.clock)
+    undo(Context(desk.workspace, Config(), desk.setting(NOW).context.clock))
     assert not desk.workspace.trail.exists()
     assert desk.logs() == {}
     assert desk.sync("2026-03-02 14:00").sections == ()
@@ -191,7 +193,7 @@ def test_conversations_of_an_export_are_followed_too(desk: Desk) -> None:
     (one,) = followed(desk)
     assert (one.day, one.agent, one.transcript) == ("2026-03-02", "claude-ai", "c0ffee00-1")
     assert one.bullets == {bullet_id("alpha"): ("m0",), bullet_id("beta"): ("m1",)}
-    undo(desk.workspace, desk.setting(NOW).context.clock)
+    undo(Context(desk.workspace, Config(), desk.setting(NOW).context.clock))
     assert not desk.workspace.trail.exists()
     import_export(path, desk.setting("2026-03-09"))
     assert followed(desk) == (one,)

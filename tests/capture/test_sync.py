@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from tests.capture.talks import SESSION, Desk, Said, at
 
+from nacre.config.settings import Config
+from nacre.model.context import Context
 from nacre.vault.undo import undo
 
 OTHER = "61871d67-9999-4222-8333-444455556666"  # begins as the first one does
@@ -375,7 +377,7 @@ def test_a_run_looks_back_some_hours_at_least_whatever_it_is_told(desk: Desk) ->
 def test_what_undo_takes_back_stays_away_until_the_talk_goes_on(desk: Desk) -> None:
     desk.claude(*MORNING)
     desk.sync("2026-03-02 10:00")
-    undo(desk.workspace, desk.setting("2026-03-02 10:01").context.clock)
+    undo(Context(desk.workspace, Config(), desk.setting("2026-03-02 10:01").context.clock))
     assert desk.logs() == {}
     assert desk.sync("2026-03-02 10:02").sections == ()
     desk.claude(("2026-03-02 11:00", "user", "gamma"), ("2026-03-02 11:01", "user", "delta"))

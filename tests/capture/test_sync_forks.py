@@ -12,6 +12,7 @@ from tests.capture.talks import SESSION, Desk, Said, at
 from tests.sources.test_opencode import TABLES
 
 from nacre.capture.checkpoint import checkpoint_of_session
+from nacre.model.context import Context
 from nacre.vault import checkpoints
 
 FORK, SECOND = "f0000000-1", "f1111111-1"
@@ -123,7 +124,7 @@ def test_the_checkpoint_of_a_fork_repeats_nothing_that_stands_in_its_sessions(de
     setting = desk.setting("2026-03-02 12:00")
     assert "alpha" in checkpoint_of_session(setting, FORK).text  # nothing is put away yet
     first = checkpoint_of_session(setting, SESSION)
-    checkpoints.write_checkpoint(desk.workspace, setting.context.clock, first.name, first.text, desk.config)
+    checkpoints.write_checkpoint(Context(desk.workspace, desk.config, setting.context.clock), first.name, first.text)
     made = checkpoint_of_session(setting, FORK).text
     assert "epsilon" in made
     assert "alpha" not in made

@@ -82,7 +82,7 @@ def test_the_ledger_loses_the_words_and_keeps_a_tombstone_without_any(memory: Me
 def test_undo_brings_everything_back_with_the_ledger(memory: Memory, root: Path) -> None:
     before = everything(root)
     memory.forget("MEMORY.md:4", choose=take)
-    undo(memory.workspace, memory.clock, memory.config)
+    undo(memory.opened)
     assert everything(root) == before
 
 
@@ -284,7 +284,7 @@ def test_a_file_that_goes_by_two_names_is_edited_once(memory: Memory, root: Path
     (root / "memory" / "linked.md").symlink_to("2026-03-13.md")
     memory.forget("memory/2026-03-13.md:3", choose=take)
     assert (root / "memory" / "2026-03-13.md").read_text("utf8") == "# 2026-03-13\n\n- Stays\n"
-    undo(memory.workspace, memory.clock, memory.config)
+    undo(memory.opened)
     assert "well" in (root / "memory" / "linked.md").read_text("utf8")
 
 
@@ -295,7 +295,7 @@ def test_a_workspace_behind_a_link_is_the_same(root: Path, tmp_path: Path) -> No
     with Memory.open(tmp_path / "way", now=NOW) as memory:
         before = everything(tmp_path / ".hidden" / "ws")
         assert places(memory.forget("MEMORY.md:4", choose=take).plan) == WHERE
-        undo(memory.workspace, memory.clock, memory.config)
+        undo(memory.opened)
     assert everything(tmp_path / ".hidden" / "ws") == before
 
 

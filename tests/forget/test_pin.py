@@ -53,7 +53,7 @@ def test_pinning_twice_writes_once_and_off_takes_it_out(memory: Memory, root: Pa
 def test_a_pin_is_undone(memory: Memory, root: Path) -> None:
     before = everything(root)
     memory.pin("MEMORY.md:6")
-    undo(memory.workspace, memory.clock, memory.config)
+    undo(memory.opened)
     assert everything(root) == before
 
 

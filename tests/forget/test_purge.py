@@ -38,10 +38,10 @@ def busy(root: Path, memory: Memory) -> Memory:
     edit = longterm.plan_add(
         memory.workspace, memory.workspace.longterm, doc, "The hedge is cut in autumn", type="TECH"
     )
-    longterm.apply_edit(memory.workspace, memory.clock, edit, memory.config)
+    longterm.apply_edit(memory.opened, edit)
     memory.remember(f"{FACT}, said once more")
     memory.forget("memory/2026-03-20.md:4", choose=take)
-    undo(memory.workspace, memory.clock, memory.config)
+    undo(memory.opened)
     (root / f".nacre-{os.urandom(4).hex()}-1-ab.tmp").write_text(FACT, "utf8")
     os.utime(next(root.glob(".nacre-*.tmp")), (0, 0))
     memory.index()
@@ -99,7 +99,7 @@ def test_what_was_purged_cannot_be_undone_and_undo_says_so(busy: Memory, root: P
     before = everything(root)
     assert {one.id for one in read_history(busy.workspace).operations} >= set(report.purge_plan.undoes) != set()
     with pytest.raises(NotFound, match="History has lost"):
-        undo(busy.workspace, busy.clock, busy.config, number=report.purge_plan.undoes[-1])
+        undo(busy.opened, number=report.purge_plan.undoes[-1])
     assert everything(root) == before
 
 
@@ -225,7 +225,7 @@ def test_undo_brings_titles_and_tags_back(memory: Memory, root: Path) -> None:
     laid(root, CODE)
     before = everything(root)
     memory.forget(CODE)
-    undo(memory.workspace, memory.clock, memory.config)
+    undo(memory.opened)
     assert everything(root) == before
 
 

@@ -101,7 +101,7 @@ def test_remembering_it_again_lifts_it_in_all_its_wordings(memory: Memory, root:
 def test_undoing_that_puts_the_tombstone_back(memory: Memory, root: Path) -> None:
     memory.forget("MEMORY.md:4", choose=take)
     memory.remember(FACT)
-    undo(memory.workspace, memory.clock, memory.config)
+    undo(memory.opened)
     assert stones(root).matches([FACT]) == [True]
 
 

@@ -102,7 +102,7 @@ class Layers:
         return moved
 
     def undo(self, n: int = 1) -> None:
-        undo(self.workspace, self.clock, self.config, last=n)
+        undo(self.context, last=n)
 
     def places(self) -> list[str]:
         top = str(self.folder)

@@ -10,6 +10,7 @@ import pytest
 from nacre.clock import Clock
 from nacre.config.settings import Config
 from nacre.memory import Memory
+from nacre.model.context import Context
 from nacre.model.workspace import Workspace
 from nacre.vault.disk import digest
 from nacre.vault.history import operation
@@ -30,7 +31,7 @@ def root(tmp_path: Path) -> Path:
 def admit(root: Path, old: str, new: str, moment: str = NOW) -> None:
     """As Nacre changes MEMORY.md itself: recorded in history."""
     workspace = Workspace(root)
-    with operation(workspace, Clock(dt.UTC, dt.datetime.fromisoformat(moment)), "tidy", Config()) as op:
+    with operation(Context(workspace, Config(), Clock(dt.UTC, dt.datetime.fromisoformat(moment))), "tidy") as op:
         data = workspace.longterm.read_bytes()
         rewrite(op, workspace.longterm, data.replace(old.encode(), new.encode()), read=digest(data))
 

@@ -79,7 +79,7 @@ def test_what_came_after_an_undo_that_stopped_is_undone_first(layers: Layers) ->
     layers.organise()
     with disk_full_for_large_files(), pytest.raises(PartlyDone):
         layers.undo()
-    with operation(layers.workspace, layers.clock, "edit") as op:
+    with operation(layers.context, "edit") as op:
         rewrite(op, layers.root / "USER.md", b"mine\n", read=None)
     layers.undo()
     assert not (layers.root / "USER.md").exists()
@@ -119,7 +119,7 @@ def test_an_undo_of_moves_and_edits_killed_at_any_call_goes_on(layers: Layers) -
     layers.put("hot/b.md", "# b\n", age="4h")
     before = layers.tree()
     layers.organise()
-    with operation(layers.workspace, layers.clock, "forget") as op:
+    with operation(layers.context, "forget") as op:
         rewrite(op, layers.folder / "warm/a.md", b"# less\n", read=disk.digest(b"# a\n"))
     root, start = layers.root, layers.root.with_name("start")
     shutil.copytree(root, start)

@@ -63,7 +63,7 @@ def nights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Nights:
 
 def tidied(room: TidyContext) -> tuple[Problem, ...]:
     """Both phases as one operation; everything that was left, with the reason."""
-    with operation(room.workspace, room.clock, "tidy", room.config) as op:
+    with operation(room, "tidy") as op:
         pressed = compress.plan(room)
         left = compress.apply(room, op, pressed)
         moved = archive.plan(room, pressed)

@@ -89,7 +89,7 @@ class Nights:
 
     def undo(self, day: str = TODAY) -> None:
         memory = self.memory(day)
-        undo(memory.workspace, memory.clock)
+        undo(memory.opened)
 
     # What there is after
 

@@ -74,7 +74,7 @@ def test_a_file_edited_between_plan_and_apply_is_left_alone_and_the_next_run_suc
         (nights.root / "MEMORY.md").unlink()
     nights.log("2026-03-19", RULE)
     room = nights.room()
-    with operation(room.workspace, room.clock, "tidy", room.config) as op:
+    with operation(room, "tidy") as op:
         planned = distil.plan(room)
         nights.lay("MEMORY.md", "# Mine\n\n- my own line\n")
         before = nights.files()
@@ -91,7 +91,7 @@ def test_when_one_of_two_files_was_edited_neither_is_written(nights: Nights) -> 
     nights.log("2026-03-19", BACKUP, session="aaaa1111", stamp=" | project:shop")
     nights.lay("projects/shop/MEMORY.md", "# Shop\n")
     room = nights.room()
-    with operation(room.workspace, room.clock, "tidy", room.config) as op:
+    with operation(room, "tidy") as op:
         planned = distil.plan(room)
         nights.lay("projects/shop/MEMORY.md", "# Shop, edited\n")
         before = nights.files()
@@ -302,7 +302,7 @@ def test_a_rewrite_that_would_lose_more_than_a_quarter_is_refused(
     nights.entries(*filler(entries))
     before = nights.files()
     room = nights.room()
-    with operation(room.workspace, room.clock, "tidy", room.config) as op:
+    with operation(room, "tidy") as op:
         problems = apply.apply_plan(room, op, losing(nights, lost))
     assert [one.kind for one in problems] == (["too much lost"] if refused else [])
     assert (nights.files() == before) == refused

@@ -69,7 +69,7 @@ def test_what_is_captured_later_for_an_archived_day_goes_to_its_log_and_is_press
 ) -> None:
     lay("2026-03-03", "- [Task] a\n")
     tidy()
-    daily.append_section(room.workspace, room.clock, "18:00 session:aa", ["[Task] late"], day=dt.date(2026, 3, 3))
+    daily.append_section(room, "18:00 session:aa", ["[Task] late"], day=dt.date(2026, 3, 3))
     assert "late" in (room.workspace.root / OLD).read_text()
     tidy()
     assert "[Task] late (src: 2026-03-03)" in (room.workspace.weekly / "2026-03-02.md").read_text()
@@ -89,7 +89,7 @@ def test_a_day_that_comes_back_goes_behind_what_is_archived_of_it(
     assert not living.exists()
     assert len(list(room.workspace.archive.rglob("*.md"))) == 1
     assert not compress.plan(room)
-    undo(room.workspace, room.clock)
+    undo(room)
     assert contents(room.workspace) == before
 
 
@@ -155,7 +155,7 @@ def test_a_log_changed_between_plan_and_apply_is_left_for_the_next_run(room: Tid
     lay("2026-03-05", "- [Task] c\n")
     lay("memory/archive/2026/2026-03-05.md", "- [Task] d\n")
     pressed = compress.plan(room)
-    with operation(room.workspace, room.clock, "tidy") as op:
+    with operation(room, "tidy") as op:
         assert compress.apply(room, op, pressed) == []
         moves = archive.plan(room, pressed)
         lay("2026-03-03", "- [Task] a\n- [Task] more\n")
@@ -171,7 +171,7 @@ def test_a_log_changed_between_plan_and_apply_is_left_for_the_next_run(room: Tid
 def test_a_place_that_is_taken_meanwhile_keeps_what_stands_there(room: TidyContext, lay: Lay) -> None:
     lay("2026-03-03", "- [Task] a\n")
     pressed = compress.plan(room)
-    with operation(room.workspace, room.clock, "tidy") as op:
+    with operation(room, "tidy") as op:
         compress.apply(room, op, pressed)
         moves = archive.plan(room, pressed)
         lay(OLD, "somebody's\n")
@@ -183,6 +183,6 @@ def test_a_place_that_is_taken_meanwhile_keeps_what_stands_there(room: TidyConte
 def test_nothing_moves_that_the_digest_has_not_taken_in(room: TidyContext, lay: Lay) -> None:
     lay("2026-03-03", "- [Task] a\n")
     pressed = compress.plan(room)
-    with operation(room.workspace, room.clock, "tidy") as op:
+    with operation(room, "tidy") as op:
         assert archive.apply(room, op, archive.plan(room, pressed).moves) == []
     assert (room.workspace.memory / "2026-03-03.md").exists()

@@ -33,7 +33,7 @@ def kept(room: TidyContext) -> Keep:
         for name in names:
             (room.workspace.archive / name).write_text(name)
         mine = replace(room, config=Config(archive=ArchiveSettings(backups=list(keep))))
-        with operation(room.workspace, room.clock, "tidy") as op:
+        with operation(room, "tidy") as op:
             assert archive.apply_backups(mine, op, archive.plan_backups(mine)) == []
         assert not archive.plan_backups(mine).removals
         return sorted(path.name for path in room.workspace.archive.iterdir())
@@ -111,7 +111,7 @@ def test_every_removal_says_why_and_can_be_undone(room: TidyContext, kept: Keep)
     use_language("zh")
     assert "同一天" in archive.plan_backups(mine).steps[0].reason
     assert kept(keep=(1, 0, 0)) == [names[1]]
-    undo(room.workspace, room.clock)
+    undo(room)
     assert contents(room.workspace) == before
 
 
@@ -123,7 +123,7 @@ def test_a_backup_changed_meanwhile_stays(room: TidyContext) -> None:
     mine = replace(room, config=Config(archive=ArchiveSettings(backups=[0, 0, 0])))
     plan = archive.plan_backups(mine)
     old.write_text("changed")
-    with operation(room.workspace, room.clock, "tidy") as op:
+    with operation(room, "tidy") as op:
         (left,) = archive.apply_backups(mine, op, plan)
     assert left.path == "memory/archive/MEMORY.md.bak-2026-03-01"
     assert old.read_text() == "changed"

@@ -206,7 +206,7 @@ def test_a_day_captured_late_is_completed_wherever_its_log_lies_and_never_double
     lay("2026-03-03", "# 2026-03-03\n\n## 14:05 note\n- [Task] a\n")
     tidy()
     assert not compress.plan(room)
-    daily.append_section(room.workspace, room.clock, "18:00 session:aa", ["[Task] late"], day=dt.date(2026, 3, 3))
+    daily.append_section(room, "18:00 session:aa", ["[Task] late"], day=dt.date(2026, 3, 3))
     (step,) = compress.plan(room).steps
     assert step.reason == "memory/archive/2026/2026-03-03.md:7 came after its day was pressed"
     tidy()
@@ -325,7 +325,7 @@ def test_a_file_changed_between_plan_and_apply_is_left_for_the_next_run(
     moves = archive.plan(room, plan)
     lay("memory/weekly/2026-03-02.md", "the user was here\n")
     lay("2026-03-10", "- [Task] b\n- [Task] and more\n")
-    with operation(room.workspace, room.clock, "tidy") as op:
+    with operation(room, "tidy") as op:
         left = compress.apply(room, op, plan)
         archive.apply(room, op, moves.moves)
     assert [one.path for one in left] == ["memory/weekly/2026-03-02.md", "memory/weekly/2026-03-09.md"]
@@ -360,7 +360,7 @@ def test_undo_takes_everything_back_and_the_next_run_does_it_again(room: TidyCon
     before = contents(room.workspace)
     tidy()
     after = contents(room.workspace)
-    undo(room.workspace, room.clock)
+    undo(room)
     assert contents(room.workspace) == before
     tidy()
     assert contents(room.workspace) == after
@@ -374,7 +374,7 @@ def test_two_at_once_do_each_thing_once(room: TidyContext, lay: Lay) -> None:
     for plan, move in zip(plans, moves, strict=True):
 
         def work(plan: compress.CompressPlan = plan, move: archive.ArchivePlan = move) -> None:
-            with operation(room.workspace, room.clock, "tidy") as op:
+            with operation(room, "tidy") as op:
                 compress.apply(room, op, plan)
                 archive.apply(room, op, move.moves)
 
@@ -431,7 +431,7 @@ def test_killed_at_every_single_call_nothing_is_lost_or_doubled_and_the_next_run
         ), trails
         assert not compress.plan(room)
         if which % 5 == 0:
-            undo(room.workspace, room.clock, last=9)
+            undo(room, last=9)
             assert contents(room.workspace) == before
     assert which > 100
 

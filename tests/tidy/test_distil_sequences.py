@@ -148,7 +148,7 @@ class Nights(RuleBasedStateMachine):
         self.sessions += 1
         heading = f"09:30 session:{self.sessions:08x} | 4 messages" + (f" | project:{project}" if project else "")
         day = self.clock.today() - dt.timedelta(days=ago)
-        daily.append_section(self.workspace, self.clock, heading, told, day=day, config=self.config)
+        daily.append_section(self.room, heading, told, day=day)
         self._did(Counter(told))
 
     @rule(told=sayings, ago=st.integers(0, 12))
@@ -163,7 +163,7 @@ class Nights(RuleBasedStateMachine):
 
     @rule(told=sayings)
     def remembers(self, told: str) -> None:
-        entry = daily.append_note(self.workspace, self.clock, told, config=self.config)
+        entry = daily.append_note(self.room, told)
         if not entry.already:
             self._did(Counter([told]))
 
@@ -299,7 +299,7 @@ class Nights(RuleBasedStateMachine):
     @rule()
     def user_undoes(self) -> None:
         try:
-            made = undo(self.workspace, self.clock, self.config)
+            made = undo(self.room)
         except NacreError:
             return
         for one in made.undoes:
@@ -477,6 +477,6 @@ def test_what_waits_for_room_in_a_file_over_its_limits_is_not_refused_the_next_t
     room = room_at(memory_disk / "ws", Config(memory=MemorySettings(max_lines=2)))
     room.workspace.longterm.write_text("# Old\n- inherited\n- two\n")
     for session, told in enumerate(("[PREF] Use Jest for the tests, not Typst", "I prefer Jest over Jest for reports")):
-        daily.append_section(room.workspace, room.clock, f"09:30 session:{session:08x} | 4 messages", [told])
+        daily.append_section(room, f"09:30 session:{session:08x} | 4 messages", [told])
     run.run_tidy(room)
     assert not run.run_tidy(room).steps

@@ -15,6 +15,7 @@ from tests.tidy.nights import BACKUP, CHINESE_RULE, ERRAND, RULE, TODAY, Nights,
 
 from nacre.config.settings import ArchiveSettings, Config, DecaySettings, MemorySettings, TidySettings
 from nacre.errors import BadInput
+from nacre.model.context import Context
 from nacre.model.workspace import Workspace
 from nacre.tidy import run
 from nacre.tidy import run as tidying
@@ -116,7 +117,10 @@ def test_a_day_that_comes_back_goes_behind_what_is_archived_of_it(nights: Nights
     nights.log("2025-12-01", "a statement")
     run.run_decay(room_of(nights))
     daily.append_section(
-        Workspace(nights.root), room_of(nights).clock, "18:00 note", ["late"], day=dt.date(2025, 12, 1)
+        Context(Workspace(nights.root), Config(), room_of(nights).clock),
+        "18:00 note",
+        ["late"],
+        day=dt.date(2025, 12, 1),
     )
     assert "late" in nights.text("memory/archive/2025-12/2025-12-01.md")
     nights.log("2025-12-01", "another hand")
@@ -277,7 +281,7 @@ def test_killed_at_any_moment_the_next_run_comes_to_the_same(memory_disk: Path, 
         run.run_decay(room_of(nights, config))
         assert told_once(nights) == wanted
         if not died:
-            undo(Workspace(nights.root), room_of(nights).clock)
+            undo(Context(Workspace(nights.root), Config(), room_of(nights).clock))
             assert nights.files() == start
             return
     raise AssertionError("it never finished")

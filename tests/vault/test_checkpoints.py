@@ -12,6 +12,7 @@ import pytest
 from nacre.clock import Clock
 from nacre.config.settings import Config, TierSettings
 from nacre.errors import ChangedOutside
+from nacre.model.context import Context
 from nacre.model.workspace import Workspace
 from nacre.vault import checkpoints
 from nacre.vault.checkpoints import (
@@ -107,11 +108,11 @@ def test_nothing_is_moved_over_what_came_meanwhile(workspace: Workspace, clock: 
     (family,) = families(list_checkpoints(workspace, CONFIG))
     _, (move,) = LayerPlaces(workspace, CONFIG).place(family, "warm")
     put(workspace, "warm/x.md", text="# another\n")
-    with operation(workspace, clock, "test") as op, pytest.raises(ChangedOutside):
+    with operation(Context(workspace, Config(), clock), "test") as op, pytest.raises(ChangedOutside):
         apply_move(op, move)
     (workspace.tiers(None) / "warm/x.md").unlink()
     os.utime(workspace.tiers(None) / "hot/x.md", (1, 1))
-    with operation(workspace, clock, "test") as op, pytest.raises(ChangedOutside):
+    with operation(Context(workspace, Config(), clock), "test") as op, pytest.raises(ChangedOutside):
         apply_move(op, move)
     assert places(workspace) == ["hot/x.md"]
 
@@ -122,7 +123,7 @@ def test_a_double_is_taken_away_only_while_its_other_is_there(workspace: Workspa
     _, (move,) = LayerPlaces(workspace, CONFIG).place(family, "warm")
     assert move.is_there
     put(workspace, "warm/x.md", text="# edited\n")
-    with operation(workspace, clock, "test") as op, pytest.raises(ChangedOutside):
+    with operation(Context(workspace, Config(), clock), "test") as op, pytest.raises(ChangedOutside):
         apply_move(op, move)
     assert places(workspace) == ["hot/x.md", "warm/x.md"]
 
@@ -142,27 +143,27 @@ def test_a_talk_that_goes_on_brings_its_checkpoint_back_with_its_summary_and_cou
     put(workspace, "warm/x.md", "gist/x.md")
     counts = workspace.refcount(None)
     counts.write_text('{"warm/x.md": {"total": 3}, "other": 1}', "utf8")
-    path, changed = checkpoints.write_checkpoint(workspace, clock, "x.md", "# x\n\nand more\n", CONFIG)
+    path, changed = checkpoints.write_checkpoint(Context(workspace, CONFIG, clock), "x.md", "# x\n\nand more\n")
     assert (path, changed) == (workspace.tiers(None) / "hot/x.md", True)
     assert path.read_text("utf8") == "# x\n\nand more\n"
     assert places(workspace) == ["hot/x.gist.md", "hot/x.md"]
     assert json.loads(counts.read_text("utf8")) == {"hot/x.md": {"total": 3}, "other": 1}
     assert [one.command for one in read_history(workspace).operations] == ["checkpoint"]
-    undo(workspace, clock)
+    undo(Context(workspace, Config(), clock))
     assert places(workspace) == ["warm/x.md", "gist/x.md"]
     assert json.loads(counts.read_text("utf8")) == {"warm/x.md": {"total": 3}, "other": 1}
 
 
 def test_the_same_again_stays_where_it_has_sunk_to_but_not_in_forgotten(workspace: Workspace, clock: Clock) -> None:
     put(workspace, "warm/x.md")
-    assert checkpoints.write_checkpoint(workspace, clock, "x.md", "# x\n", CONFIG) == (
+    assert checkpoints.write_checkpoint(Context(workspace, CONFIG, clock), "x.md", "# x\n") == (
         workspace.tiers(None) / "warm/x.md",
         False,
     )
     assert places(workspace) == ["warm/x.md"]
     put(workspace, "forgotten/y.md")
     workspace.refcount(None).write_text('{"forgotten/y.md": {"forgotten": 5, "total": 1}}', "utf8")
-    assert checkpoints.write_checkpoint(workspace, clock, "y.md", "# x\n", CONFIG) == (
+    assert checkpoints.write_checkpoint(Context(workspace, CONFIG, clock), "y.md", "# x\n") == (
         workspace.tiers(None) / "hot/y.md",
         True,
     )
@@ -172,12 +173,12 @@ def test_the_same_again_stays_where_it_has_sunk_to_but_not_in_forgotten(workspac
 def test_with_broken_counts_a_checkpoint_is_written_all_the_same(workspace: Workspace, clock: Clock) -> None:
     put(workspace, "warm/x.md")
     workspace.refcount(None).write_text("{", "utf8")
-    checkpoints.write_checkpoint(workspace, clock, "x.md", "# new\n", CONFIG)
+    checkpoints.write_checkpoint(Context(workspace, CONFIG, clock), "x.md", "# new\n")
     assert places(workspace) == ["hot/x.md"]
     assert workspace.refcount(None).read_text("utf8") == "{"
 
 
 def test_layers_elsewhere(workspace: Workspace, clock: Clock, tmp_path: Path) -> None:
     config = replace(CONFIG, tiers=TierSettings(path=str(tmp_path / "fs")))
-    path, _ = checkpoints.write_checkpoint(workspace, clock, "x.md", "# x\n", config)
+    path, _ = checkpoints.write_checkpoint(Context(workspace, config, clock), "x.md", "# x\n")
     assert [one.path for one in list_checkpoints(workspace, config)] == [path] == [tmp_path / "fs/hot/x.md"]

@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from nacre.clock import Clock
+from nacre.config.settings import Config
 from nacre.errors import BadInput
+from nacre.model.context import Context
 from nacre.model.workspace import Workspace
 from nacre.vault import create, rules
 from nacre.vault.discover import is_trusted
@@ -64,7 +66,7 @@ def test_what_the_user_has_is_kept(tmp_path: Path, clock: Clock, settings: Path)
     assert data.startswith(b"# My rules\r\nno end\r\n\r\n<!-- nacre:begin -->\r\n")
     assert b"\n" not in data.replace(b"\r\n", b"")
     assert "记忆" in data.decode()
-    undo(Workspace(root), clock, number=1)
+    undo(Context(Workspace(root), Config(), clock), number=1)
     assert (root / "AGENTS.md").read_bytes() == b"# My rules\r\nno end"
 
 

@@ -12,7 +12,9 @@ from tests.faults import calls as faults
 from tests.faults.calls import KILLED, TORN
 
 from nacre.clock import Clock
+from nacre.config.settings import Config
 from nacre.errors import CannotWrite
+from nacre.model.context import Context
 from nacre.model.workspace import Workspace
 from nacre.vault import disk
 from nacre.vault.daily import append_note
@@ -46,7 +48,7 @@ def hand(log: Path) -> Iterator[int]:
 def test_a_line_written_by_an_open_hand_after_a_log_was_edited_stands_in_it(
     workspace: Workspace, clock: Clock, log: Path, hand: int, after: bytes
 ) -> None:
-    with operation(workspace, clock, "forget") as op:
+    with operation(Context(workspace, Config(), clock), "forget") as op:
         rewrite(op, log, after, read=disk.digest(BEFORE), log=True)
     os.write(hand, LATE)
     assert log.read_bytes() == after + LATE
@@ -55,7 +57,7 @@ def test_a_line_written_by_an_open_hand_after_a_log_was_edited_stands_in_it(
 def test_a_log_that_is_removed_under_an_open_hand_stays_empty_and_takes_the_line(
     workspace: Workspace, clock: Clock, log: Path, hand: int
 ) -> None:
-    with operation(workspace, clock, "tidy") as op:
+    with operation(Context(workspace, Config(), clock), "tidy") as op:
         remove_file(op, log, read=disk.digest(BEFORE))
     assert log.read_bytes() == b""
     os.write(hand, LATE)
@@ -65,25 +67,25 @@ def test_a_log_that_is_removed_under_an_open_hand_stays_empty_and_takes_the_line
 def test_undo_of_the_first_note_of_a_day_keeps_what_an_open_hand_writes_and_can_be_undone(
     workspace: Workspace, clock: Clock
 ) -> None:
-    append_note(workspace, clock, "ours")
+    append_note(Context(workspace, Config(), clock), "ours")
     log = workspace.day(clock.today())
     ours = log.read_bytes()
     with log.open("ab", buffering=0) as hand:
-        undo(workspace, clock)
+        undo(Context(workspace, Config(), clock))
         hand.write(LATE)
         assert log.read_bytes() == LATE
-        undo(workspace, clock, number=2)
+        undo(Context(workspace, Config(), clock), number=2)
         hand.write(b"- later\n")
     assert log.read_bytes() == ours + LATE + b"- later\n"
 
 
 def test_a_log_left_empty_under_an_open_hand_is_gone_after_the_next_undo(workspace: Workspace, clock: Clock) -> None:
-    append_note(workspace, clock, "ours")
+    append_note(Context(workspace, Config(), clock), "ours")
     log = workspace.day(clock.today())
     with log.open("ab"):
-        undo(workspace, clock)
-    append_note(workspace, clock, "ours again")
-    undo(workspace, clock)
+        undo(Context(workspace, Config(), clock))
+    append_note(Context(workspace, Config(), clock), "ours again")
+    undo(Context(workspace, Config(), clock))
     assert not log.exists()
 
 

@@ -7,6 +7,7 @@ import pytest
 from nacre.clock import Clock
 from nacre.config.settings import Config, HistorySettings
 from nacre.errors import CannotWrite, NotFound
+from nacre.model.context import Context
 from nacre.model.workspace import Workspace
 from nacre.vault import disk
 from nacre.vault.daily import append_note
@@ -15,9 +16,9 @@ from nacre.vault.writing import append, move_file, rewrite
 
 
 def test_operations_are_numbered_and_say_what_they_changed(workspace: Workspace, clock: Clock) -> None:
-    append_note(workspace, clock, "one")
-    append_note(workspace, clock, "two")
-    with operation(workspace, clock, "edit") as op:
+    append_note(Context(workspace, Config(), clock), "one")
+    append_note(Context(workspace, Config(), clock), "two")
+    with operation(Context(workspace, Config(), clock), "edit") as op:
         rewrite(op, workspace.root / "USER.md", b"Ann\n", read=None)
         move_file(op, workspace.root / "USER.md", workspace.root / "U.md", read=disk.digest(b"Ann\n"))
     found = read_history(workspace).operations
@@ -31,9 +32,9 @@ def test_operations_are_numbered_and_say_what_they_changed(workspace: Workspace,
 
 
 def test_an_operation_inside_another_joins_it(workspace: Workspace, clock: Clock) -> None:
-    with operation(workspace, clock, "tidy"):
-        append_note(workspace, clock, "one")
-        append_note(workspace, clock, "two")
+    with operation(Context(workspace, Config(), clock), "tidy"):
+        append_note(Context(workspace, Config(), clock), "one")
+        append_note(Context(workspace, Config(), clock), "two")
     (one,) = read_history(workspace).operations
     assert one.command == "tidy"
     assert len(one.changes) == 2
@@ -45,14 +46,14 @@ def test_a_change_recorded_but_never_made_is_not_carried_out(workspace: Workspac
     change = Change("USER.md", "rewrite", disk.digest(b"old\n"), disk.digest(b"new\n"))
 
     def interrupted() -> None:
-        with operation(workspace, clock, "edit") as op:
+        with operation(Context(workspace, Config(), clock), "edit") as op:
             op.record([change], [b"old\n", b"new\n"])
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         interrupted()
     assert read_history(workspace).operations[0].state == "not carried out"
-    with operation(workspace, clock, "edit") as op:
+    with operation(Context(workspace, Config(), clock), "edit") as op:
         rewrite(op, path, b"new\n", read=disk.digest(b"old\n"))
     assert [one.state for one in read_history(workspace).operations] == ["not carried out", "done"]
 
@@ -60,7 +61,7 @@ def test_a_change_recorded_but_never_made_is_not_carried_out(workspace: Workspac
 def test_a_diff_comes_from_what_history_kept(workspace: Workspace, clock: Clock) -> None:
     path = workspace.root / "USER.md"
     path.write_bytes(b"a\nb\n")
-    with operation(workspace, clock, "edit") as op:
+    with operation(Context(workspace, Config(), clock), "edit") as op:
         rewrite(op, path, b"a\nB\n", read=disk.digest(b"a\nb\n"))
         append(op, workspace.memory / "log.md", "- x")
     path.unlink()
@@ -73,28 +74,28 @@ def test_a_diff_comes_from_what_history_kept(workspace: Workspace, clock: Clock)
 
 
 def test_history_is_private(workspace: Workspace, clock: Clock) -> None:
-    append_note(workspace, clock, "one")
+    append_note(Context(workspace, Config(), clock), "one")
     for path in (workspace.history, *workspace.history.rglob("*")):
         assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600)
 
 
 def test_history_switched_off_leaves_no_trace(workspace: Workspace, clock: Clock) -> None:
-    append_note(workspace, clock, "one", config=Config(history=HistorySettings(enabled=False)))
+    append_note(Context(workspace, Config(history=HistorySettings(enabled=False)), clock), "one")
     assert not workspace.history.exists()
 
 
 def test_without_room_for_history_nothing_is_changed(workspace: Workspace, clock: Clock) -> None:
     workspace.history.write_bytes(b"in the way")
     with pytest.raises(CannotWrite):
-        append_note(workspace, clock, "one")
+        append_note(Context(workspace, Config(), clock), "one")
     assert not workspace.day(clock.today()).exists()
 
 
 def test_broken_records_are_problems_and_numbers_go_on(workspace: Workspace, clock: Clock) -> None:
-    append_note(workspace, clock, "one")
+    append_note(Context(workspace, Config(), clock), "one")
     with operations_file(workspace).open("ab") as file:
         file.write(b'{"id":"x","changes":3}\n{"id":7,"changes":[1,{"path":2}],"undoes":"y"}\n{"id":8,"torn')
-    append_note(workspace, clock, "two")
+    append_note(Context(workspace, Config(), clock), "two")
     found = read_history(workspace)
     assert [one.id for one in found.operations] == [1, 7, 8]
     assert [problem.line for problem in found.problems] == [5]

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from nacre.clock import Clock
+from nacre.config.settings import Config
 from nacre.errors import NacreError, PathEscape
+from nacre.model.context import Context
 from nacre.model.workspace import Workspace
 from nacre.vault import jsonl, ledger, provenance
 from nacre.vault.discover import check_own_files
@@ -56,7 +58,7 @@ def test_ledger_and_trail_that_cannot_be_read_say_nothing(workspace: Workspace) 
 
 def test_nothing_waits_on_a_pipe_in_the_place_of_the_trail(workspace: Workspace, clock: Clock) -> None:
     os.mkfifo(workspace.trail)
-    with operation(workspace, clock, "tidy") as op, pytest.raises(NacreError, match="move it away"):
+    with operation(Context(workspace, Config(), clock), "tidy") as op, pytest.raises(NacreError, match="move it away"):
         provenance.write_provenance(op, [Offered("2026-02-10", ("aaaaaaaa",))])
 
 

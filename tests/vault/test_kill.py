@@ -10,6 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from nacre.clock import Clock
+from nacre.config.settings import Config
+from nacre.model.context import Context
 from nacre.model.workspace import Workspace
 from nacre.vault import disk
 from nacre.vault.daily import append_note
@@ -55,7 +57,7 @@ def test_notes_of_killed_processes_are_whole_and_those_acknowledged_are_there_on
         while True:
             step += 1
             text = f"note {os.getpid()}-{step} " + "x" * (step % 50)
-            append_note(workspace, clock, text)
+            append_note(Context(workspace, Config(), clock), text)
             acknowledge(text.strip())
 
     acknowledged = killed_at_random(work, 20, seed=1)
@@ -67,7 +69,7 @@ def test_notes_of_killed_processes_are_whole_and_those_acknowledged_are_there_on
     assert set(bullets.values()) == {1}
     assert {line[:2] for line in data.decode().split("\n")} <= {"# ", "##", "- ", ""}
     assert not read_history(workspace).problems
-    undo(workspace, clock, last=10**6)
+    undo(Context(workspace, Config(), clock), last=10**6)
     assert not workspace.day(clock.today()).exists()
 
 
@@ -79,7 +81,7 @@ def test_rewrites_of_killed_processes_are_whole_and_acknowledged_ones_stand(work
         while True:
             old = path.read_bytes()
             number = int(old.split(b"\n")[0]) + 1
-            with operation(workspace, clock, "edit") as op:
+            with operation(Context(workspace, Config(), clock), "edit") as op:
                 rewrite(op, path, f"{number}\n".encode() * 3000, read=disk.digest(old))
             acknowledge(str(number))
 
@@ -91,10 +93,10 @@ def test_rewrites_of_killed_processes_are_whole_and_acknowledged_ones_stand(work
     assert int(lines[0]) - acknowledged[-1] in (0, 1)
     rewrite_once(workspace, clock, path, b"end\n")
     assert [one.name for one in workspace.root.iterdir() if one.name.endswith(".tmp")] == []
-    undo(workspace, clock, last=10**6)
+    undo(Context(workspace, Config(), clock), last=10**6)
     assert path.read_bytes() == b"0\n" * 3000
 
 
 def rewrite_once(workspace: Workspace, clock: Clock, path: Path, data: bytes) -> None:
-    with operation(workspace, clock, "edit") as op:
+    with operation(Context(workspace, Config(), clock), "edit") as op:
         rewrite(op, path, data, read=disk.digest(path.read_bytes()))

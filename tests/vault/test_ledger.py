@@ -5,7 +5,9 @@ import json
 import pytest
 
 from nacre.clock import Clock
+from nacre.config.settings import Config
 from nacre.errors import SecretRefused
+from nacre.model.context import Context
 from nacre.model.workspace import Workspace
 from nacre.vault import jsonl, ledger, refcount
 from nacre.vault.entries import entry_id
@@ -29,7 +31,7 @@ FULL = Record(
 
 
 def test_what_is_written_is_read_again(workspace: Workspace, clock: Clock) -> None:
-    with operation(workspace, clock, "tidy") as op:
+    with operation(Context(workspace, Config(), clock), "tidy") as op:
         ledger.write_records(op, FULL)
         ledger.write_records(op, Record("0" * 10, FULL.at, "refused", "记住这个", failed="broad", more={"new": [1]}))
     first = json.loads(workspace.ledger.read_text().split("\n")[0])
@@ -50,14 +52,14 @@ def test_broken_lines_are_problems_and_good_ones_are_kept(workspace: Workspace, 
     assert len(found.records) == 2
     assert [problem.line for problem in found.problems] == [2, 3, 4, 7]
     assert found.problems[-1].kind == "torn line"
-    with operation(workspace, clock, "tidy") as op:
+    with operation(Context(workspace, Config(), clock), "tidy") as op:
         ledger.write_records(op, FULL)
     assert ledger.read_ledger(workspace).records[-1] == FULL
 
 
 def test_secrets_stay_out(workspace: Workspace, clock: Clock) -> None:
     value = "AKIA" + "Z7QXNT3MPLR5VWKD"
-    with operation(workspace, clock, "tidy") as op:
+    with operation(Context(workspace, Config(), clock), "tidy") as op:
         with pytest.raises(SecretRefused):
             ledger.write_records(op, Record("a", "t", "refused", f'say "{value}"'))
         ledger.write_records(op, Record("a", "t", "refused", f'say "{value}"'), on_secret="redact")
@@ -119,6 +121,6 @@ def test_a_line_of_the_ledger_stays_json_whatever_its_text_announces(
     workspace: Workspace, clock: Clock, text: str
 ) -> None:
     row = jsonl.dump_row({"id": "0123456789", "text": text, "tests": {"prevents_error": 0.94}, "bullet": "b1946ac9"})
-    with operation(workspace, clock, "tidy") as op:
+    with operation(Context(workspace, Config(), clock), "tidy") as op:
         append(op, workspace.ledger, row, on_secret=REDACT)
     assert workspace.ledger.read_text("utf8") == row

@@ -5,8 +5,9 @@ import stat
 import pytest
 
 from nacre.clock import Clock
-from nacre.config.settings import MemorySettings
+from nacre.config.settings import Config, MemorySettings
 from nacre.errors import BadInput, ChangedOutside, MemoryFull, SecretRefused
+from nacre.model.context import Context
 from nacre.model.workspace import Workspace
 from nacre.vault.longterm import apply_edit, plan_add, project_template, section_for, template
 from nacre.vault.markdown import document, open_document
@@ -14,7 +15,7 @@ from nacre.vault.markdown import document, open_document
 
 def add(workspace: Workspace, clock: Clock, text: str, type: str = "PREF") -> int | None:  # noqa: A002
     edit = plan_add(workspace, workspace.longterm, open_document(workspace.longterm), text, type=type)
-    apply_edit(workspace, clock, edit)
+    apply_edit(Context(workspace, Config(), clock), edit)
     return edit.line
 
 
@@ -93,8 +94,8 @@ def test_the_day_is_backed_up_before_it_changes(workspace: Workspace, clock: Clo
 def test_a_projects_backup_does_not_clash_with_the_global_one(workspace: Workspace, clock: Clock) -> None:
     path = workspace.project("Shop")
     edit = plan_add(workspace, path, None, "a", type="PREF", start=project_template("shop", "/p"))
-    apply_edit(workspace, clock, edit)
-    apply_edit(workspace, clock, plan_add(workspace, path, open_document(path), "b", type="PREF"))
+    apply_edit(Context(workspace, Config(), clock), edit)
+    apply_edit(Context(workspace, Config(), clock), plan_add(workspace, path, open_document(path), "b", type="PREF"))
     assert [one.name for one in workspace.archive.iterdir()] == ["shop.MEMORY.md.bak-2026-02-10"]
 
 
@@ -112,7 +113,7 @@ def test_planning_touches_nothing_and_a_stale_plan_is_refused(workspace: Workspa
     assert not workspace.longterm.exists()
     workspace.longterm.write_text("theirs\n")
     with pytest.raises(ChangedOutside):
-        apply_edit(workspace, clock, edit)
+        apply_edit(Context(workspace, Config(), clock), edit)
     assert workspace.longterm.read_text() == "theirs\n"
     assert not workspace.archive.exists()
 

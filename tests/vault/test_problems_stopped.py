@@ -96,7 +96,7 @@ def test_history_that_lost_what_an_undo_needs_is_told(workspace: Workspace) -> N
     shutil.rmtree(workspace.history / "blobs")
     assert [one.path for one in of(workspace, "history lost")] == [".nacre/history/blobs"]
     with pytest.raises(NotFound):
-        undo(workspace, clock, Config())
+        undo(Context(workspace, Config(), clock))
 
 
 def test_a_file_that_moves_while_it_is_looked_at_is_no_problem(

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from nacre.clock import Clock
 from nacre.config.settings import Config
+from nacre.model.context import Context
 from nacre.model.workspace import Workspace
 from nacre.vault import provenance
 from nacre.vault.entries import bullet_id
@@ -21,7 +22,7 @@ WEEK = Digested("2026-02-02", "memory/weekly/2026-02-02.md", ("0f0f0f0f",), 812)
 
 
 def write(workspace: Workspace, clock: Clock, *lines: Captured | Digested) -> None:
-    with operation(workspace, clock, "sync", Config()) as op:
+    with operation(Context(workspace, Config(), clock), "sync") as op:
         provenance.write_provenance(op, lines)
 
 
@@ -86,15 +87,15 @@ def test_no_line_that_others_wrote_stops_the_reading(workspace: Workspace, data:
 def test_undo_takes_its_own_lines_back_and_leaves_the_others(workspace: Workspace, clock: Clock) -> None:
     write(workspace, clock, TALK)
     write(workspace, clock, WEEK)
-    undo(workspace, clock, number=1)
+    undo(Context(workspace, Config(), clock), number=1)
     assert provenance.read_provenance(workspace) == Provenance((), (WEEK,))
-    undo(workspace, clock, number=2)
+    undo(Context(workspace, Config(), clock), number=2)
     assert not workspace.trail.exists()
 
 
 def test_undo_of_the_first_line_leaves_no_file(workspace: Workspace, clock: Clock) -> None:
     write(workspace, clock, TALK)
-    undo(workspace, clock)
+    undo(Context(workspace, Config(), clock))
     assert not workspace.trail.exists()
 
 

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from nacre.clock import Clock
 from nacre.config.settings import Config
 from nacre.errors import BadInput, ChangedOutside, SecretRefused
+from nacre.model.context import Context
 from nacre.model.workspace import Workspace
 from nacre.vault import refcount
 from nacre.vault.history import operation
@@ -30,11 +31,11 @@ def test_what_is_read_can_be_written_and_undone(workspace: Workspace, clock: Clo
     path.write_text('\ufeff{"warm/支付.md": {"total": 1}}', "utf8")
     before = path.read_bytes()
     counts = refcount.read_counts(workspace, CONFIG)
-    with operation(workspace, clock, "test") as op:
+    with operation(Context(workspace, Config(), clock), "test") as op:
         refcount.write_counts(op, counts, {**counts.entries, "hot/y.md": refcount.new_count(5)})
     assert json.loads(path.read_bytes())["hot/y.md"]["created"] == 5
     assert "支付" in path.read_text("utf8")
-    undo(workspace, clock)
+    undo(Context(workspace, Config(), clock))
     assert path.read_bytes() == before
 
 
@@ -42,7 +43,7 @@ def test_the_same_entries_are_not_written_again(workspace: Workspace, clock: Clo
     path = workspace.refcount(None)
     path.write_text('{ "a" : 1}', "utf8")
     counts = refcount.read_counts(workspace, CONFIG)
-    with operation(workspace, clock, "test") as op:
+    with operation(Context(workspace, Config(), clock), "test") as op:
         refcount.write_counts(op, counts, {"a": 1})
     assert path.read_text("utf8") == '{ "a" : 1}'
 
@@ -50,7 +51,7 @@ def test_the_same_entries_are_not_written_again(workspace: Workspace, clock: Clo
 def test_counts_that_somebody_changed_meanwhile_are_not_written_over(workspace: Workspace, clock: Clock) -> None:
     counts = refcount.read_counts(workspace, CONFIG)
     workspace.refcount(None).write_text("{}", "utf8")
-    with operation(workspace, clock, "test") as op, pytest.raises(ChangedOutside):
+    with operation(Context(workspace, Config(), clock), "test") as op, pytest.raises(ChangedOutside):
         refcount.write_counts(op, counts, {"a": 1})
 
 
@@ -70,7 +71,7 @@ def test_a_link_that_leads_elsewhere_is_not_read(workspace: Workspace, tmp_path:
 
 def test_a_secret_in_a_name_is_refused(workspace: Workspace, clock: Clock) -> None:
     counts = refcount.read_counts(workspace, CONFIG)
-    with operation(workspace, clock, "test") as op, pytest.raises(SecretRefused):
+    with operation(Context(workspace, Config(), clock), "test") as op, pytest.raises(SecretRefused):
         refcount.write_counts(op, counts, {"hot/ghp_a8Kd03jfLq92hfYw71bXcZpR4tVn6mQs5uEo.md": refcount.new_count(5)})
 
 

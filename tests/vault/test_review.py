@@ -6,7 +6,9 @@ import hypothesis.strategies as st
 from hypothesis import HealthCheck, given, settings
 
 from nacre.clock import Clock
+from nacre.config.settings import Config
 from nacre.i18n import use_language
+from nacre.model.context import Context
 from nacre.model.workspace import Workspace
 from nacre.vault import review
 from nacre.vault.history import operation
@@ -26,7 +28,7 @@ TWO = Question(
 
 
 def change(workspace: Workspace, clock: Clock, *add: Question, drop: tuple[str, ...] = ()) -> None:
-    with operation(workspace, clock, "tidy") as op:
+    with operation(Context(workspace, Config(), clock), "tidy") as op:
         review.change_review(op, add=add, drop=drop)
 
 
@@ -88,7 +90,7 @@ def test_a_change_can_be_undone(workspace: Workspace, clock: Clock) -> None:
     change(workspace, clock, ONE)
     before = workspace.review.read_bytes()
     change(workspace, clock, TWO, drop=(ONE.id,))
-    undo(workspace, clock)
+    undo(Context(workspace, Config(), clock))
     assert workspace.review.read_bytes() == before
 
 

@@ -41,7 +41,7 @@ def test_a_snapshot_is_a_copy_byte_for_byte_and_comes_back_so(workspace: Workspa
     workspace.state.write_bytes(b"# Session State\n")
     at(workspace, 2).restore("whole")
     assert workspace.state.read_bytes() == data
-    undo(workspace, Clock(dt.UTC, NOON))
+    undo(Context(workspace, Config(), Clock(dt.UTC, NOON)))
     assert workspace.state.read_bytes() == b"# Session State\n"
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from nacre.clock import Clock
 from nacre.config.settings import Config, HistorySettings
 from nacre.errors import BadInput, ChangedOutside, NotFound, PathEscape
+from nacre.model.context import Context
 from nacre.model.workspace import Workspace
 from nacre.vault import disk, ledger, longterm, provenance, refcount
 from nacre.vault import history as vault_history
@@ -24,7 +25,7 @@ from nacre.vault.writing import append, move_file, remove_file, rewrite
 
 def put(workspace: Workspace, clock: Clock, path: Path, data: bytes) -> None:
     before = disk.read_bytes(path)
-    with operation(workspace, clock, "edit") as op:
+    with operation(Context(workspace, Config(), clock), "edit") as op:
         rewrite(op, path, data, read=None if before is None else disk.digest(before))
 
 
@@ -35,39 +36,39 @@ def states(workspace: Workspace) -> list[str]:
 def test_undoing_a_note_removes_exactly_its_bytes(workspace: Workspace, clock: Clock) -> None:
     path = workspace.day(clock.today())
     path.write_bytes(b"theirs\r\n- torn")
-    append_note(workspace, clock, "ours")
-    undo(workspace, clock)
+    append_note(Context(workspace, Config(), clock), "ours")
+    undo(Context(workspace, Config(), clock))
     assert path.read_bytes() == b"theirs\r\n- torn"
 
 
 def test_undoing_the_first_note_of_a_day_removes_the_file(workspace: Workspace, clock: Clock) -> None:
-    append_note(workspace, clock, "ours")
-    undo(workspace, clock)
+    append_note(Context(workspace, Config(), clock), "ours")
+    undo(Context(workspace, Config(), clock))
     assert not workspace.day(clock.today()).exists()
 
 
 def test_a_note_is_taken_out_from_between_what_others_wrote(workspace: Workspace, clock: Clock) -> None:
     path = workspace.day(clock.today())
     path.write_bytes(b"# day\n- before\n")
-    append_note(workspace, clock, "ours")
+    append_note(Context(workspace, Config(), clock), "ours")
     with path.open("ab") as file:
         file.write(b"- after\n")
     path.write_bytes(b"- on top\n" + path.read_bytes())
-    undo(workspace, clock)
+    undo(Context(workspace, Config(), clock))
     # What came after keeps the heading it was written under.
     assert path.read_bytes() == b"- on top\n# day\n- before\n\n## 14:05 note\n- after\n"
 
 
 def test_a_note_that_was_edited_since_is_not_undone(workspace: Workspace, clock: Clock) -> None:
     path = workspace.day(clock.today())
-    append_note(workspace, clock, "older", "PREF")
-    append_note(workspace, clock, "ours")
+    append_note(Context(workspace, Config(), clock), "older", "PREF")
+    append_note(Context(workspace, Config(), clock), "ours")
     path.write_bytes(path.read_bytes().replace(b"ours", b"ours, edited"))
     before = path.read_bytes()
     with pytest.raises(ChangedOutside, match=r"2026-02-10\.md"):
-        undo(workspace, clock)
+        undo(Context(workspace, Config(), clock))
     assert path.read_bytes() == before
-    undo(workspace, clock, number=1)
+    undo(Context(workspace, Config(), clock), number=1)
     assert b"older" not in path.read_bytes()
 
 
@@ -75,31 +76,33 @@ def test_undo_walks_back_and_can_itself_be_undone(workspace: Workspace, clock: C
     path = workspace.root / "USER.md"
     for data in (b"1\n", b"2\n", b"3\n"):
         put(workspace, clock, path, data)
-    undo(workspace, clock)
+    undo(Context(workspace, Config(), clock))
     assert path.read_bytes() == b"2\n"
-    undo(workspace, clock)
+    undo(Context(workspace, Config(), clock))
     assert path.read_bytes() == b"1\n"
     assert states(workspace) == ["done", "undone", "undone", "done", "done"]
-    undo(workspace, clock, number=5)
+    undo(Context(workspace, Config(), clock), number=5)
     assert path.read_bytes() == b"2\n"
     assert states(workspace) == ["done", "done", "undone", "done", "undone", "done"]
     with pytest.raises(BadInput, match="already undone"):
-        undo(workspace, clock, number=3)
-    undo(workspace, clock, last=9)
+        undo(Context(workspace, Config(), clock), number=3)
+    undo(Context(workspace, Config(), clock), last=9)
     assert not path.exists()
     with pytest.raises(NotFound, match="nothing to undo"):
-        undo(workspace, clock)
+        undo(Context(workspace, Config(), clock))
 
 
 def test_a_group_is_undone_as_one(workspace: Workspace, clock: Clock) -> None:
-    longterm.apply_edit(workspace, clock, longterm.plan_add(workspace, workspace.longterm, None, "a", type="PREF"))
+    longterm.apply_edit(
+        Context(workspace, Config(), clock), longterm.plan_add(workspace, workspace.longterm, None, "a", type="PREF")
+    )
     before = workspace.longterm.read_bytes()
-    with operation(workspace, clock, "tidy") as op:
+    with operation(Context(workspace, Config(), clock), "tidy") as op:
         edit = longterm.plan_add(workspace, workspace.longterm, open_document(workspace.longterm), "b", type="PREF")
-        longterm.apply_edit(workspace, clock, edit)
+        longterm.apply_edit(Context(workspace, Config(), clock), edit)
         ledger.write_records(op, ledger.Record("x", "t", "admitted", "b"))
-        append_note(workspace, clock, "tidied")
-    undo(workspace, clock)
+        append_note(Context(workspace, Config(), clock), "tidied")
+    undo(Context(workspace, Config(), clock))
     assert workspace.longterm.read_bytes() == before
     assert [path.name for path in workspace.memory.rglob("*.*")] == ["trail.jsonl"]
     assert provenance.read_provenance(workspace).offered == (Offered("2026-02-10", (provenance.undone_mark("x"),)),)
@@ -110,18 +113,18 @@ def test_a_rewrite_is_taken_back_around_the_users_own_edits(workspace: Workspace
     path.write_bytes(b"# top\n\n- a\n- b\n")
     put(workspace, clock, path, b"# top\n\n- a\n- ours\n- b\n")
     path.write_bytes(b"# new top\n\n- a\n- ours\n- b\n- user\n")
-    undo(workspace, clock)
+    undo(Context(workspace, Config(), clock))
     assert path.read_bytes() == b"# new top\n\n- a\n- b\n- user\n"
 
 
 def test_a_conflict_touches_no_file_at_all(workspace: Workspace, clock: Clock) -> None:
     one, two = workspace.root / "one.md", workspace.root / "two.md"
-    with operation(workspace, clock, "edit") as op:
+    with operation(Context(workspace, Config(), clock), "edit") as op:
         rewrite(op, one, b"1\n", read=None)
         rewrite(op, two, b"2\n", read=None)
     one.write_bytes(b"user\n")
     with pytest.raises(ChangedOutside, match=r"one\.md"):
-        undo(workspace, clock)
+        undo(Context(workspace, Config(), clock))
     assert two.read_bytes() == b"2\n"
     assert states(workspace) == ["done"]
 
@@ -131,10 +134,10 @@ def test_moved_and_removed_files_come_back(workspace: Workspace, clock: Clock) -
     gone.write_bytes(b"gone\xff")
     gone.chmod(0o600)
     moved.write_bytes(b"moved")
-    with operation(workspace, clock, "archive") as op:
+    with operation(Context(workspace, Config(), clock), "archive") as op:
         remove_file(op, gone, read=disk.digest(b"gone\xff"))
         move_file(op, moved, workspace.archive / "moved.md", read=disk.digest(b"moved"))
-    undo(workspace, clock)
+    undo(Context(workspace, Config(), clock))
     assert gone.read_bytes() == b"gone\xff"
     assert stat.S_IMODE(gone.stat().st_mode) == 0o600
     assert moved.read_bytes() == b"moved"
@@ -144,12 +147,12 @@ def test_moved_and_removed_files_come_back(workspace: Workspace, clock: Clock) -
 def test_planning_touches_nothing_and_a_stale_plan_is_refused(workspace: Workspace, clock: Clock) -> None:
     path = workspace.root / "USER.md"
     put(workspace, clock, path, b"1\n")
-    made = plan_undo(workspace, clock)
+    made = plan_undo(Context(workspace, Config(), clock))
     assert [(step.action, step.path) for step in made.plan.steps] == [("remove", "USER.md")]
     assert path.read_bytes() == b"1\n"
     path.write_bytes(b"user\n")
     with pytest.raises(ChangedOutside):
-        apply_undo(workspace, clock, made)
+        apply_undo(Context(workspace, Config(), clock), made)
     assert path.read_bytes() == b"user\n"
 
 
@@ -161,20 +164,20 @@ def test_an_operation_killed_before_it_wrote_is_passed_over(workspace: Workspace
     killed = {"id": 2, "at": "", "command": "edit", "changes": [change]}
     operations_file(workspace).write_text("\n".join([*lines, json.dumps(killed)]) + "\n")
     assert states(workspace) == ["done", "not carried out"]
-    assert plan_undo(workspace, clock).undoes == (1,)
-    assert not plan_undo(workspace, clock, number=2).restores
+    assert plan_undo(Context(workspace, Config(), clock)).undoes == (1,)
+    assert not plan_undo(Context(workspace, Config(), clock), number=2).restores
 
 
 def test_an_undo_that_was_killed_half_way_is_completed_by_the_next(workspace: Workspace, clock: Clock) -> None:
     one, two = workspace.root / "one.md", workspace.root / "two.md"
-    with operation(workspace, clock, "edit") as op:
+    with operation(Context(workspace, Config(), clock), "edit") as op:
         rewrite(op, one, b"1\n", read=None)
         rewrite(op, two, b"2\n", read=None)
-    made = plan_undo(workspace, clock)
-    apply_undo(workspace, clock, made)
+    made = plan_undo(Context(workspace, Config(), clock))
+    apply_undo(Context(workspace, Config(), clock), made)
     one.write_bytes(b"1\n")  # as if the undo had been killed before it came to this file
     assert states(workspace) == ["done", "partly done"]
-    undo(workspace, clock)
+    undo(Context(workspace, Config(), clock))
     assert not one.exists()
     assert not two.exists()
     assert states(workspace)[0] == "undone"
@@ -182,20 +185,20 @@ def test_an_undo_that_was_killed_half_way_is_completed_by_the_next(workspace: Wo
 
 def test_without_history_undo_says_so(workspace: Workspace, clock: Clock) -> None:
     with pytest.raises(BadInput, match="switched off"):
-        undo(workspace, clock, Config(history=HistorySettings(enabled=False)))
+        undo(Context(workspace, Config(history=HistorySettings(enabled=False)), clock))
     with pytest.raises(BadInput):
-        undo(workspace, clock, last=0)
+        undo(Context(workspace, Config(), clock), last=0)
 
 
 def test_a_record_that_came_with_a_clone_leads_nowhere(workspace: Workspace, clock: Clock) -> None:
     outside = workspace.root.parent / "theirs.md"
     outside.write_bytes(b"theirs\n")
-    append_note(workspace, clock, "x")
+    append_note(Context(workspace, Config(), clock), "x")
     change = {"path": "../theirs.md", "kind": "create", "before": None, "after": disk.digest(b"theirs\n")}
     with operations_file(workspace).open("a") as file:
         file.write(json.dumps({"id": 2, "at": "", "command": "edit", "changes": [change]}) + "\n")
     with pytest.raises(PathEscape):
-        undo(workspace, clock)
+        undo(Context(workspace, Config(), clock))
     assert outside.read_bytes() == b"theirs\n"
 
 
@@ -229,23 +232,23 @@ def test_undoing_gives_back_every_earlier_state_and_undoing_that_the_later(
     seen = [files()]
     for action, text in actions:
         if action == "note":
-            append_note(workspace, clock, text)
+            append_note(Context(workspace, Config(), clock), text)
         elif action == "put":
             put(workspace, clock, user, text.encode())
         elif action == "log":
-            with operation(workspace, clock, "log") as op:
+            with operation(Context(workspace, Config(), clock), "log") as op:
                 append(op, workspace.memory / "log.md", text)
         elif user.exists():
-            with operation(workspace, clock, "remove") as op:
+            with operation(Context(workspace, Config(), clock), "remove") as op:
                 remove_file(op, user, read=disk.digest(user.read_bytes()))
         if files() != seen[-1]:
             seen.append(files())
     if len(seen) == 1:
         return
     back = draw.draw(st.integers(1, len(seen) - 1))
-    undo(workspace, clock, last=back)
+    undo(Context(workspace, Config(), clock), last=back)
     assert files() == seen[-1 - back]
-    undo(workspace, clock, number=read_history(workspace).operations[-1].id)
+    undo(Context(workspace, Config(), clock), number=read_history(workspace).operations[-1].id)
     assert files() == seen[-1]
 
 
@@ -267,10 +270,10 @@ def test_undoing_never_loses_a_line_that_the_user_wrote(memory_disk: Path, clock
         elif path == files[0]:
             put(workspace, clock, path, b"".join([*lines[:place], b"- ours %d\n" % number, *lines[place:]]))
         else:
-            append_note(workspace, clock, f"ours {number}")
+            append_note(Context(workspace, Config(), clock), f"ours {number}")
     before = {path: disk.read_bytes(path) for path in files}
     try:
-        undo(workspace, clock, last=draw.draw(st.integers(1, 6)))
+        undo(Context(workspace, Config(), clock), last=draw.draw(st.integers(1, 6)))
     except NotFound:
         return
     except ChangedOutside:
@@ -282,9 +285,9 @@ def test_undoing_never_loses_a_line_that_the_user_wrote(memory_disk: Path, clock
 def test_undoing_the_first_of_several_notes_leaves_their_heading(workspace: Workspace, clock: Clock) -> None:
     day = workspace.day(clock.today())
     day.write_text("# 2026-02-10\n\n## 08:00 session:aa | 3 messages | group:team\n- We meet at noon\n", "utf8")
-    append_note(workspace, clock, "typo line")
-    append_note(workspace, clock, "My salary is a private matter")
-    undo(workspace, clock, number=1)
+    append_note(Context(workspace, Config(), clock), "typo line")
+    append_note(Context(workspace, Config(), clock), "My salary is a private matter")
+    undo(Context(workspace, Config(), clock), number=1)
     text = day.read_text("utf8")
     assert "typo" not in text
     assert text.index("note\n") < text.index("salary")
@@ -292,8 +295,8 @@ def test_undoing_the_first_of_several_notes_leaves_their_heading(workspace: Work
 
 
 def test_undoing_the_only_note_takes_its_heading_along(workspace: Workspace, clock: Clock) -> None:
-    append_note(workspace, clock, "first")
-    undo(workspace, clock)
+    append_note(Context(workspace, Config(), clock), "first")
+    undo(Context(workspace, Config(), clock))
     assert not workspace.day(clock.today()).exists()
 
 
@@ -301,41 +304,41 @@ def test_undoing_the_only_note_takes_its_heading_along(workspace: Workspace, clo
 def test_a_history_that_came_along_cannot_make_undo_write_what_is_no_memory(
     workspace: Workspace, clock: Clock, path: str
 ) -> None:
-    append_note(workspace, clock, "ours")
+    append_note(Context(workspace, Config(), clock), "ours")
     kept = vault_history.store_blob(workspace.history, b"#!/bin/sh\n")
     change = {"path": path, "kind": "delete", "before": kept, "after": None, "mode": 0o755}
     row = {"id": 9, "at": "2026-02-10T10:00:00", "command": "tidy", "changes": [change]}
     with operations_file(workspace).open("a", encoding="utf8") as file:
         file.write(json.dumps(row) + "\n" + json.dumps({"id": 9, "done": True}) + "\n")
     with pytest.raises(PathEscape):
-        undo(workspace, clock)
+        undo(Context(workspace, Config(), clock))
     assert not (workspace.root / path).exists()
 
 
 def test_undos_are_taken_back_in_the_order_they_were_made_too(workspace: Workspace, clock: Clock) -> None:
     for text in ("first", "second", "third"):
-        append_note(workspace, clock, text)
+        append_note(Context(workspace, Config(), clock), text)
     before = workspace.day(clock.today()).read_bytes()
     for number in (2, 1, 3):
-        undo(workspace, clock, number=number)
+        undo(Context(workspace, Config(), clock), number=number)
     for number in (4, 5, 6):
-        undo(workspace, clock, number=number)
+        undo(Context(workspace, Config(), clock), number=number)
     assert workspace.day(clock.today()).read_bytes() == before
 
 
 def test_an_operation_is_taken_back_where_a_later_one_moved_its_file(workspace: Workspace, clock: Clock) -> None:
-    append_note(workspace, clock, "ours")
+    append_note(Context(workspace, Config(), clock), "ours")
     day = workspace.day(clock.today())
     ours = day.read_bytes()
-    with operation(workspace, clock, "tidy") as op:
+    with operation(Context(workspace, Config(), clock), "tidy") as op:
         move_file(op, day, workspace.archive / day.name, read=disk.digest(ours))
-    undo(workspace, clock, number=1)
+    undo(Context(workspace, Config(), clock), number=1)
     assert not (workspace.archive / day.name).exists()
-    undo(workspace, clock, number=3)
+    undo(Context(workspace, Config(), clock), number=3)
     assert (workspace.archive / day.name).read_bytes() == ours
-    undo(workspace, clock, last=2)
+    undo(Context(workspace, Config(), clock), last=2)
     assert not day.exists()
-    undo(workspace, clock, number=5)
+    undo(Context(workspace, Config(), clock), number=5)
     assert (workspace.archive / day.name).read_bytes() == ours
 
 
@@ -343,14 +346,14 @@ def test_counts_that_went_on_meanwhile_do_not_keep_an_undo_from_being_undone(
     workspace: Workspace, clock: Clock
 ) -> None:
     def count(entries: dict[str, dict[str, int]]) -> None:
-        with operation(workspace, clock, "organise") as op:
+        with operation(Context(workspace, Config(), clock), "organise") as op:
             refcount.write_counts(op, refcount.read_counts(workspace, Config()), entries)
 
     count({"hot/a.md": {"total": 1, "7d": 1}})
     count({"warm/a.md": {"total": 1, "7d": 1}, "hot/b.md": {"total": 0, "7d": 0}})
-    undo(workspace, clock)
+    undo(Context(workspace, Config(), clock))
     count({"hot/a.md": {"total": 1, "7d": 1}, "hot/c.md": {"total": 2, "7d": 2}})
-    undo(workspace, clock, number=3)
+    undo(Context(workspace, Config(), clock), number=3)
     assert refcount.read_counts(workspace, Config()).entries == {
         "hot/c.md": {"total": 2, "7d": 2},
         "warm/a.md": {"total": 1, "7d": 1},

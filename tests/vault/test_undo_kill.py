@@ -16,7 +16,9 @@ from tests.faults.calls import FULL, KILLED, TORN
 from tests.tidy.nights import JEST, RULE, VITEST, Nights
 
 from nacre.clock import Clock
+from nacre.config.settings import Config
 from nacre.errors import CannotWrite, NacreError, PartlyDone, cannot_write
+from nacre.model.context import Context
 from nacre.model.workspace import Workspace
 from nacre.vault import disk
 from nacre.vault import history as vault_history
@@ -42,7 +44,7 @@ def nights(memory_disk: Path, monkeypatch: pytest.MonkeyPatch) -> Nights:
 
 def undo(nights: Nights, **which: int) -> None:
     clock = Clock(dt.UTC, dt.datetime(2026, 3, 20, 4, tzinfo=dt.UTC))
-    taken_back(Workspace(nights.root), clock, number=which.get("number"), last=which.get("last", 1))
+    taken_back(Context(Workspace(nights.root), Config(), clock), number=which.get("number"), last=which.get("last", 1))
 
 
 def files(nights: Nights) -> dict[str, bytes]:

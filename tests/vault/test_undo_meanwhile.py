@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from nacre.clock import Clock
+from nacre.config.settings import Config
 from nacre.errors import ChangedOutside, NotFound, PartlyDone
+from nacre.model.context import Context
 from nacre.model.workspace import Workspace
 from nacre.vault import disk
 from nacre.vault.daily import append_note
@@ -20,7 +22,7 @@ from nacre.vault.writing import Batch, move_file, rewrite
 
 def archive(workspace: Workspace, clock: Clock, *names: str) -> None:
     """Files moved by a command that went through."""
-    with operation(workspace, clock, "archive") as op:
+    with operation(Context(workspace, Config(), clock), "archive") as op:
         for name in names:
             move_file(
                 op, workspace.memory / name, workspace.archive / name, read=disk.digest(b"# %s\n" % name.encode())
@@ -54,7 +56,7 @@ def test_what_others_write_while_an_undo_works_stays_and_the_next_undo_goes_on(
     workspace: Workspace, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(workspace, "a.md", "b.md", "c.md")
-    with operation(workspace, clock, "tidy") as op:
+    with operation(Context(workspace, Config(), clock), "tidy") as op:
         rewrite(op, workspace.root / "new.md", b"new\n", read=None)
         archive(workspace, clock, "b.md", "c.md", "a.md")
 
@@ -64,33 +66,33 @@ def test_what_others_write_while_an_undo_works_stays_and_the_next_undo_goes_on(
 
     before_the_first(monkeypatch, "rename", others)
     with pytest.raises(PartlyDone, match=r"memory/c\.md, memory/archive/b\.md\. 1 of 4 files.*again"):
-        undo(workspace, clock)
+        undo(Context(workspace, Config(), clock))
     assert (workspace.memory / "a.md").read_bytes() == b"# a.md\n"
     assert (workspace.memory / "c.md").read_bytes() == b"written by an agent\n"
     assert (workspace.archive / "b.md").read_bytes() == b"edited\n"
     assert (workspace.archive / "c.md").read_bytes() == b"# c.md\n"
     with pytest.raises(ChangedOutside, match=r"memory/c\.md"):
-        undo(workspace, clock)
+        undo(Context(workspace, Config(), clock))
     (workspace.memory / "c.md").rename(workspace.memory / "theirs.md")
-    undo(workspace, clock)
+    undo(Context(workspace, Config(), clock))
     assert (workspace.memory / "b.md").read_bytes() == b"edited\n"
     assert (workspace.memory / "c.md").read_bytes() == b"# c.md\n"
     assert not (workspace.root / "new.md").exists()
     assert states(workspace)[0] == "undone"
     with pytest.raises(NotFound):
-        undo(workspace, clock)
+        undo(Context(workspace, Config(), clock))
 
 
 def test_a_file_that_is_edited_before_an_undo_comes_to_removing_it_stays(
     workspace: Workspace, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, two = workspace.root / "one.md", workspace.root / "two.md"
-    with operation(workspace, clock, "edit") as op:
+    with operation(Context(workspace, Config(), clock), "edit") as op:
         rewrite(op, one, b"1\n", read=None)
         rewrite(op, two, b"2\n", read=None)
     before_the_first(monkeypatch, "remove", lambda: void(one.write_bytes(b"user\n")))
     with pytest.raises(PartlyDone, match=r"one\.md\. 1 of 2"):
-        undo(workspace, clock)
+        undo(Context(workspace, Config(), clock))
     assert one.read_bytes() == b"user\n"
     assert not two.exists()
 
@@ -99,12 +101,12 @@ def test_nothing_that_was_written_meanwhile_is_covered_by_a_file_that_comes_back
     workspace: Workspace, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = workspace.root / "one.md"
-    with operation(workspace, clock, "edit") as op:
+    with operation(Context(workspace, Config(), clock), "edit") as op:
         rewrite(op, path, b"1\n", read=None)
-    undo(workspace, clock)
+    undo(Context(workspace, Config(), clock))
     before_the_first(monkeypatch, "replace", lambda: void(path.write_bytes(b"user\n")))
     with pytest.raises(ChangedOutside, match=r"one\.md"):
-        undo(workspace, clock, number=2)
+        undo(Context(workspace, Config(), clock), number=2)
     assert path.read_bytes() == b"user\n"
 
 
@@ -117,7 +119,7 @@ def test_a_file_moved_on_or_deleted_by_hand_does_not_let_the_command_before_be_u
     workspace: Workspace, clock: Clock, elsewhere: str | None
 ) -> None:
     put(workspace, "a.md")
-    append_note(workspace, clock, "ours")
+    append_note(Context(workspace, Config(), clock), "ours")
     archive(workspace, clock, "a.md")
     moved = workspace.archive / "a.md"
     if elsewhere is None:
@@ -125,17 +127,17 @@ def test_a_file_moved_on_or_deleted_by_hand_does_not_let_the_command_before_be_u
     else:
         moved.rename(workspace.root / elsewhere)
     with pytest.raises(ChangedOutside, match=r"archive/a\.md was moved or deleted"):
-        undo(workspace, clock)
+        undo(Context(workspace, Config(), clock))
     assert b"ours" in workspace.day(clock.today()).read_bytes()
     assert states(workspace) == ["done", "done"]
 
 
 def test_a_file_moved_back_by_hand_counts_as_taken_back(workspace: Workspace, clock: Clock) -> None:
     put(workspace, "a.md")
-    append_note(workspace, clock, "ours")
+    append_note(Context(workspace, Config(), clock), "ours")
     archive(workspace, clock, "a.md")
     (workspace.archive / "a.md").rename(workspace.memory / "a.md")
-    assert undo(workspace, clock).undoes == (2,)
+    assert undo(Context(workspace, Config(), clock)).undoes == (2,)
     assert (workspace.memory / "a.md").exists()
     assert b"ours" in workspace.day(clock.today()).read_bytes()
 
@@ -143,14 +145,14 @@ def test_a_file_moved_back_by_hand_counts_as_taken_back(workspace: Workspace, cl
 def test_taking_an_undo_back_never_doubles_a_file_that_has_moved_on(workspace: Workspace, clock: Clock) -> None:
     put(workspace, "a.md")
     archive(workspace, clock, "a.md")
-    undo(workspace, clock)
-    with operation(workspace, clock, "organise") as op:
+    undo(Context(workspace, Config(), clock))
+    with operation(Context(workspace, Config(), clock), "organise") as op:
         move_file(op, workspace.memory / "a.md", workspace.memory / "on.md", read=disk.digest(b"# a.md\n"))
     with pytest.raises(ChangedOutside, match=r"memory/a\.md"):
-        undo(workspace, clock, number=2)
+        undo(Context(workspace, Config(), clock), number=2)
     assert not (workspace.archive / "a.md").exists()
-    undo(workspace, clock)
-    undo(workspace, clock, number=2)
+    undo(Context(workspace, Config(), clock))
+    undo(Context(workspace, Config(), clock), number=2)
     assert (workspace.archive / "a.md").exists()
     assert not (workspace.memory / "a.md").exists()
 
@@ -160,14 +162,14 @@ def test_a_file_moved_and_then_edited_is_moved_back_as_one_and_forth_again(works
     (workspace.memory / "a.md").chmod(0o640)
     archive(workspace, clock, "a.md")
     moved = workspace.archive / "a.md"
-    with operation(workspace, clock, "forget") as op:
+    with operation(Context(workspace, Config(), clock), "forget") as op:
         rewrite(op, moved, b"# less\n", read=disk.digest(b"# a.md\n"))
-    undo(workspace, clock, last=2)
+    undo(Context(workspace, Config(), clock), last=2)
     assert (workspace.memory / "a.md").read_bytes() == b"# a.md\n"
     assert (workspace.memory / "a.md").stat().st_mode & 0o777 == 0o640
     assert not moved.exists()
     assert [change.kind for change in read_history(workspace).find(3).changes] == [MOVE, REWRITE]
-    undo(workspace, clock, number=3)
+    undo(Context(workspace, Config(), clock), number=3)
     assert moved.read_bytes() == b"# less\n"
     assert not (workspace.memory / "a.md").exists()
 
@@ -177,7 +179,7 @@ def test_a_link_where_a_moved_file_was_is_not_written_over(workspace: Workspace,
     archive(workspace, clock, "a.md")
     (workspace.memory / "a.md").symlink_to("nowhere.md")
     with pytest.raises(ChangedOutside):
-        undo(workspace, clock)
+        undo(Context(workspace, Config(), clock))
     assert (workspace.memory / "a.md").is_symlink()
 
 
@@ -185,7 +187,7 @@ def test_a_move_that_was_recorded_but_not_made_is_not_taken_back(
     workspace: Workspace, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(workspace, "a.md", "b.md")
-    with operation(workspace, clock, "organise") as op:
+    with operation(Context(workspace, Config(), clock), "organise") as op:
         batch = Batch(op)
         for who, name in enumerate(("a.md", "b.md")):
             path: Path = workspace.memory / name
@@ -194,6 +196,6 @@ def test_a_move_that_was_recorded_but_not_made_is_not_taken_back(
         batch.carry_out()
     assert list(batch.failed) == [1]
     assert states(workspace) == ["partly done"]
-    undo(workspace, clock)
+    undo(Context(workspace, Config(), clock))
     assert (workspace.memory / "a.md").exists()
     assert not (workspace.archive / "a.md").exists()

@@ -163,7 +163,7 @@ def test_the_oldest_decisions_move_to_the_log_in_one_operation(workspace: Worksp
     assert log(workspace) == "# 2026-03-28\n\n## 14:08 note | agent\n- [Decision] decision 0\n"
     at(workspace, NOON + dt.timedelta(days=1), max_entries=3).decide("明天的决策")
     assert "- [Decision] decision 1 (2026-03-28)\n" in log(workspace, "2026-03-29")
-    undo(workspace, Clock(dt.UTC, NOON))
+    undo(Context(workspace, Config(), Clock(dt.UTC, NOON)))
     assert log(workspace, "2026-03-29") == ""
     assert "- [14:06] decision 1\n" in state(workspace)
 
@@ -295,7 +295,7 @@ def test_no_text_gets_out_of_its_line(memory_disk: Path, texts: list[str]) -> No
     told = desk.get()
     assert len(told["pending"]) == len(told["blockers"]) == len(told["decisions"])
     if read_history(workspace).operations:
-        undo(workspace, Clock(dt.UTC, NOON), last=999)
+        undo(Context(workspace, Config(), Clock(dt.UTC, NOON)), last=999)
     assert workspace.state.read_bytes().startswith(b"# S\n## Pending\n## Mine")
 
 
@@ -349,7 +349,7 @@ def test_many_processes_at_once_lose_no_decision(workspace: Workspace) -> None:
     everywhere = state(workspace) + log(workspace)
     assert all(everywhere.count(f"decision {who}-{number}\n") == 1 for who in range(5) for number in range(5))
     assert len(at(workspace).get()["decisions"]) == 10
-    undo(workspace, Clock(dt.UTC, NOON), last=25)
+    undo(Context(workspace, Config(), Clock(dt.UTC, NOON)), last=25)
     assert not workspace.state.exists()
     assert log(workspace) == ""
 
@@ -378,7 +378,7 @@ def test_a_snapshot_is_kept_and_brought_back(workspace: Workspace) -> None:
     desk.task("third")
     assert desk.restore("before-the-move").plan
     assert state(workspace) == before
-    undo(workspace, Clock(dt.UTC, NOON))
+    undo(Context(workspace, Config(), Clock(dt.UTC, NOON)))
     assert "third" in state(workspace)
     desk.restore()
     assert "second" in state(workspace)
@@ -396,7 +396,7 @@ def test_only_the_last_snapshots_stay_and_undo_brings_the_oldest_back(workspace:
         desk.snapshot()
     found = desk.snapshots()
     assert (len(found), found[0].moment, found[-1].moment) == (20, "2026-03-28-142600", "2026-03-28-140700")
-    undo(workspace, Clock(dt.UTC, NOON))
+    undo(Context(workspace, Config(), Clock(dt.UTC, NOON)))
     assert [one.moment for one in desk.snapshots()][-1] == "2026-03-28-140600"
 
 

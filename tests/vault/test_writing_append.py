@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from nacre.clock import Clock
 from nacre.config.settings import Config, HistorySettings
 from nacre.errors import BadInput, CannotWrite, MemoryFull, PathEscape, SecretRefused
+from nacre.model.context import Context
 from nacre.model.workspace import Workspace
 from nacre.vault import provenance
 from nacre.vault.daily import append_note
@@ -25,7 +26,7 @@ KEY = "sk-" + "proj-" + "Ab3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0dF3gH6jK9mN2pQ5sT8"
 
 
 def add(workspace: Workspace, clock: Clock, text: str, **more: object) -> tuple[int, int]:
-    with operation(workspace, clock, "test") as op:
+    with operation(Context(workspace, Config(), clock), "test") as op:
         return append(op, workspace.memory / "log.md", text, **more)  # type: ignore[arg-type]
 
 
@@ -74,7 +75,7 @@ def test_control_characters_do_not_reach_the_file(workspace: Workspace, clock: C
 
 def test_long_term_memory_cannot_be_outgrown_by_appending(workspace: Workspace, clock: Clock) -> None:
     workspace.longterm.write_text("x\n" * 80)
-    with operation(workspace, clock, "test") as op, pytest.raises(MemoryFull):
+    with operation(Context(workspace, Config(), clock), "test") as op, pytest.raises(MemoryFull):
         append(op, workspace.longterm, "- more")
     assert workspace.longterm.read_text() == "x\n" * 80
 
@@ -157,7 +158,7 @@ def test_many_processes_append_without_mixing(workspace: Workspace) -> None:
 def test_what_stood_there_stays_byte_for_byte(workspace: Workspace, clock: Clock, data: bytes) -> None:
     path = workspace.memory / "any.md"
     path.write_bytes(data)
-    with operation(workspace, clock, "test", Config(history=HistorySettings(enabled=False))) as op:
+    with operation(Context(workspace, Config(history=HistorySettings(enabled=False)), clock), "test") as op:
         offset, length = append(op, path, "- one")
     now = path.read_bytes()
     assert now[:offset] == data
@@ -176,7 +177,7 @@ def test_lines_that_are_not_safe_on_the_disk_are_taken_back_so_that_the_next_run
             raise OSError(errno.EIO, os.strerror(errno.EIO))
 
     def run() -> None:
-        with operation(workspace, clock, "tidy") as op:
+        with operation(Context(workspace, Config(), clock), "tidy") as op:
             provenance.write_provenance(op, [line])
 
     with monkeypatch.context() as patched:
@@ -189,41 +190,41 @@ def test_lines_that_are_not_safe_on_the_disk_are_taken_back_so_that_the_next_run
 
 def test_a_log_that_a_killed_run_left_empty_is_gone_after_undo(workspace: Workspace, clock: Clock) -> None:
     workspace.day(clock.today()).touch()
-    append_note(workspace, clock, "noted")
-    undo(workspace, clock)
+    append_note(Context(workspace, Config(), clock), "noted")
+    undo(Context(workspace, Config(), clock))
     assert not workspace.day(clock.today()).exists()
 
 
 def test_an_append_that_a_crash_tore_is_completed_by_the_next_operation(workspace: Workspace, clock: Clock) -> None:
-    append_note(workspace, clock, "the first")
+    append_note(Context(workspace, Config(), clock), "the first")
     before = read_history(workspace).operations
     log = workspace.day(clock.today())
-    append_note(workspace, clock, "one that is torn")
+    append_note(Context(workspace, Config(), clock), "one that is torn")
     whole = log.read_bytes()
     log.write_bytes(whole[:-7])
     forget_done(workspace)
-    with operation(workspace, clock, "next"):
+    with operation(Context(workspace, Config(), clock), "next"):
         assert log.read_bytes() == whole
-    undo(workspace, clock)
+    undo(Context(workspace, Config(), clock))
     assert read_history(workspace).operations[: len(before)] == before
     assert b"torn" not in log.read_bytes()
 
 
 def test_lines_that_somebody_took_out_after_a_stopped_run_stay_out(workspace: Workspace, clock: Clock) -> None:
-    append_note(workspace, clock, "use uv")
-    with operation(workspace, clock, "sync") as op:
+    append_note(Context(workspace, Config(), clock), "use uv")
+    with operation(Context(workspace, Config(), clock), "sync") as op:
         append(op, workspace.day(clock.today()), "- use ruff\n- my salary is ninety\n")
     forget_done(workspace)
     log = workspace.day(clock.today())
     log.write_bytes(log.read_bytes().removesuffix(b"- my salary is ninety\n"))
-    with operation(workspace, clock, "next"):
+    with operation(Context(workspace, Config(), clock), "next"):
         assert b"salary" not in log.read_bytes()
 
 
 def test_a_record_that_came_with_a_clone_completes_no_file_but_those_that_are_appended_to(
     workspace: Workspace, clock: Clock
 ) -> None:
-    append_note(workspace, clock, "one that is torn")
+    append_note(Context(workspace, Config(), clock), "one that is torn")
     forget_done(workspace)
     operations = operations_file(workspace)
     settings = workspace.root / ".git" / "config"
@@ -232,7 +233,7 @@ def test_a_record_that_came_with_a_clone_completes_no_file_but_those_that_are_ap
     settings.write_bytes(log.read_bytes()[:-7])
     shown = workspace.relative(log).encode()
     operations.write_bytes(operations.read_bytes().replace(shown, b".git/config"))
-    with operation(workspace, clock, "next"):
+    with operation(Context(workspace, Config(), clock), "next"):
         assert settings.read_bytes() == log.read_bytes()[:-7]
 
 

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from nacre.clock import Clock
+from nacre.config.settings import Config
 from nacre.errors import PathEscape
+from nacre.model.context import Context
 from nacre.model.workspace import Workspace
 from nacre.vault import disk
 from nacre.vault.history import operation, read_history
@@ -32,7 +34,7 @@ def test_all_are_made_under_one_record_and_undone_as_one(workspace: Workspace, c
     a, read = file(workspace, "a/a.md", "a\n")
     b, other = file(workspace, "a/b.md", "b\n")
     before = tree(workspace)
-    with operation(workspace, clock, "test") as op:
+    with operation(Context(workspace, Config(), clock), "test") as op:
         batch = Batch(op)
         batch.move(0, a, workspace.root / "b/a.md", read=read)
         batch.remove(1, b, read=other)
@@ -42,14 +44,14 @@ def test_all_are_made_under_one_record_and_undone_as_one(workspace: Workspace, c
         batch.carry_out()
     assert tree(workspace) == {"b/a.md": "a\n", "c.md": "c\n", "d.md": "d\n"}
     assert not batch.failed
-    undo(workspace, clock)
+    undo(Context(workspace, Config(), clock))
     assert tree(workspace) == before
 
 
 def test_one_that_is_no_longer_what_was_read_does_not_stop_the_others(workspace: Workspace, clock: Clock) -> None:
     a, read = file(workspace, "a.md")
     b, other = file(workspace, "b.md")
-    with operation(workspace, clock, "test") as op:
+    with operation(Context(workspace, Config(), clock), "test") as op:
         batch = Batch(op)
         batch.remove(0, a, read=other.replace("0", "1"))
         batch.move(0, a, workspace.root / "never.md", read=read)
@@ -64,13 +66,13 @@ def test_one_that_is_no_longer_what_was_read_does_not_stop_the_others(workspace:
 def test_a_file_that_goes_where_another_has_just_left_waits_for_it(workspace: Workspace, clock: Clock) -> None:
     a, read = file(workspace, "a.md", "a\n")
     b, other = file(workspace, "b.md", "b\n")
-    with operation(workspace, clock, "test") as op:
+    with operation(Context(workspace, Config(), clock), "test") as op:
         batch = Batch(op)
         batch.move(0, b, workspace.root / "c.md", read=other)
         batch.move(1, a, b, read=read)
         batch.carry_out()
     assert tree(workspace) == {"b.md": "a\n", "c.md": "b\n"}
-    undo(workspace, clock)
+    undo(Context(workspace, Config(), clock))
     assert tree(workspace) == {"a.md": "a\n", "b.md": "b\n"}
 
 
@@ -79,7 +81,7 @@ def test_nothing_is_written_over_that_comes_after_the_check(
 ) -> None:
     a, read = file(workspace, "a.md")
     b, other = file(workspace, "b.md")
-    with operation(workspace, clock, "test") as op:
+    with operation(Context(workspace, Config(), clock), "test") as op:
         batch = Batch(op)
         batch.move(0, a, workspace.root / "to.md", read=read)
         batch.remove(1, b, read=other)
@@ -101,7 +103,7 @@ def test_nothing_leads_out_of_the_workspace(workspace: Workspace, clock: Clock) 
     outside = workspace.root.parent / "out"
     outside.mkdir()
     (workspace.root / "link").symlink_to(outside)
-    with operation(workspace, clock, "test") as op:
+    with operation(Context(workspace, Config(), clock), "test") as op:
         batch = Batch(op)
         batch.move(0, a, workspace.root / "link/a.md", read=read)
         batch.carry_out()
@@ -124,7 +126,7 @@ def test_a_folder_that_files_go_to_is_synced_before_the_one_they_leave(
             synced.append(os.path.basename(path))
         return real(path, flags, *given)
 
-    with operation(workspace, clock, "test") as op:
+    with operation(Context(workspace, Config(), clock), "test") as op:
         batch = Batch(op)
         for (path, read), to in files:
             to.parent.mkdir(exist_ok=True)

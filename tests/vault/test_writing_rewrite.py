@@ -5,7 +5,9 @@ import os
 import pytest
 
 from nacre.clock import Clock
+from nacre.config.settings import Config
 from nacre.errors import BadInput, ChangedOutside, MemoryFull, PathEscape, SecretRefused
+from nacre.model.context import Context
 from nacre.model.workspace import Workspace
 from nacre.vault import disk
 from nacre.vault.history import Operation, operation
@@ -16,7 +18,7 @@ KEY = "sk-" + "proj-" + "Ab3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0dF3gH6jK9mN2pQ5sT8"
 
 @pytest.fixture
 def op(workspace: Workspace, clock: Clock):  # type: ignore[no-untyped-def]
-    with operation(workspace, clock, "test") as begun:
+    with operation(Context(workspace, Config(), clock), "test") as begun:
         yield begun
 
 

@@ -55,7 +55,7 @@ def give_types(context: Context, entries: Sequence[Entry]) -> list[Entry]:
     for entry in entries:
         by_path.setdefault(entry.path, {})[entry.line] = entry
     typed: list[Entry] = []
-    with operation(workspace, context.clock, "classify", context.config) as op:
+    with operation(context, "classify") as op:
         for shown, by_line in by_path.items():
             path = workspace.inside(shown)
             data = disk.read_bytes(path) or b""

@@ -190,7 +190,7 @@ def _apply(plan: ImportPlan) -> None:
     """Write everything as one operation, which one undo takes back. Settings are the user's: they lie outside of history."""
     context = plan.context
     if plan.writes:
-        with operation(context.workspace, context.clock, COMMAND, context.config) as op:
+        with operation(context, COMMAND) as op:
             for write in plan.writes:
                 # A dated note is a log, to which only ever is added: making one is the one thing allowed.
                 rewrite(op, write.path, write.data, read=write.read, log=write.read is None)

@@ -90,7 +90,7 @@ def import_export(
         _drop_undone(context.workspace)
         report = _run(path, importing, since, progress, (0, total if dry_run else 2 * total), dry_run=True)
         if not dry_run and not report.paused:
-            with operation(context.workspace, context.clock, COMMAND, context.config):
+            with operation(context, COMMAND):
                 report = _run(path, importing, since, progress, (total, 2 * total), dry_run=False)
     return report
 

@@ -465,8 +465,8 @@ def _all_messages(run: _Run, key: str) -> tuple[Message, ...]:
 
 def _write(run: _Run, sections: Sequence[Section]) -> None:
     """Append sections to their logs. The cursors name them before, so that an interrupted run is understood afterwards."""
-    workspace, config, clock = run.context.workspace, run.context.config, run.context.clock
-    with operation(workspace, clock, "sync", config) as op:
+    context, workspace = run.context, run.context.workspace
+    with operation(context, "sync") as op:
         touched = {section.key for section in sections}
         # Until the sections stand in their logs, the file says what was known before them.
         cursors = {key: cursor for key, cursor in run.cursors.items() if key not in touched}
@@ -478,15 +478,7 @@ def _write(run: _Run, sections: Sequence[Section]) -> None:
             counts[section.day, section.heading] += 1
         save_cursors(workspace, Cursors(cursors, run.saved.synced, run.saved.since, tuple(pending)))
         for section in sections:
-            daily.append_section(
-                workspace,
-                clock,
-                section.heading,
-                section.bullets,
-                day=section.day,
-                on_secret=REDACT,
-                config=config,
-            )
+            daily.append_section(context, section.heading, section.bullets, day=section.day, on_secret=REDACT)
         provenance.write_provenance(op, _provenance(run, pending))
         _save(run, synced=run.saved.synced)
 
@@ -510,7 +502,7 @@ def _save(run: _Run, *, synced: dt.datetime | None, pending: tuple[Section, ...]
 def _recover(run: _Run) -> None:
     """Understand a run that broke off: what it was about to write stands in the logs, or does not."""
     context = run.context
-    with operation(context.workspace, context.clock, "sync", context.config) as op:
+    with operation(context, "sync") as op:
         recorded = {
             (captured.day, captured.session, *captured.bullets)
             for captured in provenance.read_provenance(context.workspace).captured

@@ -300,7 +300,7 @@ def apply_forget(context: ForgetContext, plan: ForgetPlan) -> None:
     """
     if not plan:
         return
-    with operation(context.workspace, context.clock, "forget", context.config) as op:
+    with operation(context, "forget") as op:
         files: dict[Path, list[Removal]] = {}
         for removal in plan.going:
             files.setdefault(disk.real(removal.line.full), []).append(removal)  # one file may go by two names

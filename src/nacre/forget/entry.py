@@ -74,7 +74,7 @@ def _longterm_line(target: Target, lines: Sequence[MemoryLine], states: dict[str
 def apply_pin(context: ForgetContext, plan: PinPlan) -> None:
     """Write it into the ledger: one operation, undone as one."""
     if plan.records:
-        with operation(context.workspace, context.clock, "pin", context.config) as op:
+        with operation(context, "pin") as op:
             known = [ledger.as_json(record) for record in ledger.read_ledger(context.workspace).records]
             ledger.write_records(op, *(record for record in plan.records if ledger.as_json(record) not in known))
 

@@ -184,7 +184,7 @@ def apply_purge(context: ForgetContext, plan: PurgePlan) -> PurgeReport:
     workspace, config = context.workspace, context.config
     words, sought = Words(plan.words), _with_names(plan.words)
     with lock(workspace):
-        with operation(workspace, context.clock, "forget", config) as op:
+        with operation(context, "forget") as op:
             for path, lines in plan.backups:
                 data = read_memory(path)
                 now = {(line.start, line.end, line.text) for line in lines_of("", path, "longterm", data)}

@@ -183,7 +183,7 @@ def _without_the_turn(
 def restore_files(context: Context, touched: Sequence[ChangedFile]) -> tuple[str, ...]:
     """Put back what history has: one operation, undone as one. A file that the turn made stays; it may be wanted."""
     workspace = context.workspace
-    with operation(workspace, context.clock, "flush", context.config) as op:
+    with operation(context, "flush") as op:
         for file in touched:
             if file.back is not None:
                 path = workspace.root / file.path
@@ -415,7 +415,7 @@ def take_answer(context: Context, text: str, *, session: str, dry_run: bool = Fa
     """Append the answer to today's log under `## HH:MM note`, as one operation. What stands there is not written again."""
     from nacre.vault.tombstones import load_tombstones
 
-    workspace, clock, config = context.workspace, context.clock, context.config
+    workspace, clock = context.workspace, context.clock
     if _is_paused(context):
         raise BadInput(
             'Nothing was written: capturing is paused; "nacre resume" ends that.',
@@ -433,6 +433,6 @@ def take_answer(context: Context, text: str, *, session: str, dry_run: bool = Fa
     if dry_run:
         shown = tuple(Entry(words, path, 0) for words in lines)
         return FlushAnswer(path, shown, 0, gone, over, silent)
-    written = daily.append_notes(workspace, clock, "flush", lines, by_agent=True, config=config) if lines else ()
+    written = daily.append_notes(context, "flush", lines, by_agent=True) if lines else ()
     mark_done(context, session)
     return FlushAnswer(path, written, len(lines) - len(written), gone, over, silent)

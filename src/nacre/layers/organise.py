@@ -292,7 +292,7 @@ def _summarised(
 
 def organise(context: Context, summarise: Summarise, *, dry_run: bool = False) -> OrganiseReport:
     """Bring every checkpoint into the layer where it belongs; summaries are made while nobody has to wait."""
-    workspace, clock, config = context.workspace, context.clock, context.config
+    workspace, config = context.workspace, context.config
     left: tuple[Problem, ...] = ()
     if dry_run:
         made = plan(context)
@@ -302,7 +302,7 @@ def organise(context: Context, summarise: Summarise, *, dry_run: bool = False) -
     else:
         summaries: Summaries = {}
         for tries in range(TRIES):
-            with operation(workspace, clock, "organise", config) as op, layers_lock(workspace, config):
+            with operation(context, "organise") as op, layers_lock(workspace, config):
                 made, missing = _summarised(context, plan(context), summaries, None)
                 if not missing or tries == TRIES - 1:  # a text that changes every time is left for the next run
                     left, entries = apply(op, made, summaries)
@@ -400,7 +400,7 @@ def rotate_recalled(context: Context, recalled: Sequence[Checkpoint]) -> dict[st
     if not paths:
         return places
     with (
-        operation(workspace, clock, "recall", config, timeout=WAIT) as op,
+        operation(context, "recall", timeout=WAIT) as op,
         layers_lock(workspace, config, timeout=WAIT),
     ):
         try:

@@ -176,7 +176,7 @@ def promote(context: TidyContext, *, applying: bool) -> PromotePlan:
     """Plan without holding the workspace, again where somebody came between, then carry it out and write the report."""
     for last in (*[False] * TRIES, True):
         read, made = _inputs(context), PromotePlan() if last else plan_promotion(context)
-        with operation(context.workspace, context.clock, "promote", context.config) as op:
+        with operation(context, "promote") as op:
             if applying:
                 tidy_apply.recover(context, op)
             if last:

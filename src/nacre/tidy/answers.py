@@ -59,7 +59,7 @@ def find_question(context: TidyContext, wanted: str) -> Question:
 
 def give_answers(context: TidyContext, answers: list[Answer], *, dry_run: bool = False) -> tuple[Step, ...]:
     """Carry the answers out as one operation; the steps taken, or that would be."""
-    with operation(context.workspace, context.clock, "review", context.config) as op:
+    with operation(context, "review") as op:
         if not dry_run:
             apply.recover(context, op)
         draft = Draft(context)
@@ -298,7 +298,7 @@ def _least_needed(memory: MemoryFiles, file: LongTermFile, states: dict[str, Ent
 def apply_adopt(context: TidyContext, planned: Sequence[AdoptPlan]) -> None:
     """Write the notes first, then the files, then the ledger: one operation, undone as one."""
     at, today = context.clock.now().isoformat(timespec="seconds"), context.clock.today().isoformat()
-    with operation(context.workspace, context.clock, "review", context.config) as op:
+    with operation(context, "review") as op:
         for adoption in planned:
             expect(context.workspace, adoption.path, adoption.read)
             _write_note(op, adoption)

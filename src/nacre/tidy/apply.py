@@ -86,7 +86,7 @@ def apply_plan(context: TidyContext, op: Operation, planned: DistilPlan, *, aske
 
 def _write_edit(context: TidyContext, op: Operation, edit: Edit) -> None:
     if writing.is_longterm(context.workspace, edit.path):
-        longterm.apply_edit(context.workspace, context.clock, edit, context.config, "tidy")
+        longterm.apply_edit(context, edit, command="tidy")
     else:
         rewrite(op, edit.path, edit.data, read=edit.read)
 
@@ -101,7 +101,7 @@ def _record(context: TidyContext, op: Operation, planned: DistilPlan, noted: Con
     ledger.load_closed(workspace, "")  # now, so that no agent has to wait for it
     provenance.write_provenance(op, _without(noted, planned.offered))
     if bullets := [f"[{LABELS['decision'][language_of(note) == 'zh']}] {note}" for note in planned.notes]:
-        daily.append_notes(workspace, clock, "tidy", bullets, config=context.config)
+        daily.append_notes(context, "tidy", bullets)
         offered = Offered(clock.today().isoformat(), tuple(bullet_id(bullet) for bullet in bullets))
         provenance.write_provenance(op, _without(noted, [offered]))
     review.change_review(op, drop=planned.settled)
@@ -153,7 +153,7 @@ def _into_digest(context: TidyContext, op: Operation, demoted: Demoted) -> Probl
         if isinstance(cause := error.__cause__, OSError) and cause.errno not in NO_PERMISSION:
             raise  # a disk that fails: the next run does it
         # The digest cannot take it; nothing that leaves MEMORY.md may be lost, so it goes into today's log.
-        daily.append_notes(workspace, context.clock, "tidy", [f"[{label}] {words}"], config=context.config)
+        daily.append_notes(context, "tidy", [f"[{label}] {words}"])
         return Problem("week left as it is", str(error), workspace.relative(path))
     return None
 

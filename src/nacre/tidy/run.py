@@ -72,7 +72,7 @@ def run_tidy(context: TidyContext, *, dry_run: bool = False, progress: Progress 
     report_phase = progress or (lambda _phase: None)
     left: list[Problem] = []
     recovered = 0
-    with nullcontext() if dry_run else operation(context.workspace, context.clock, "tidy", context.config) as op:
+    with nullcontext() if dry_run else operation(context, "tidy") as op:
         if op:
             recovered = apply.recover(context, op)
         report_phase(COMPRESS)
@@ -180,7 +180,7 @@ def run_decay(context: TidyContext, *, promote_only: bool = False, dry_run: bool
             )
         )
     else:
-        with operation(context.workspace, context.clock, "decay", context.config) as op:
+        with operation(context, "decay") as op:
             apply.recover(context, op)
             planned = plan_decay(context, promote_only=promote_only)
             left = (*planned.left, *apply_decay(context, op, planned))

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 
-from nacre.clock import Clock
 from nacre.config.settings import Config
 from nacre.errors import BadInput, CannotWrite, NacreError, raise_unless_absent
 from nacre.i18n import say
+from nacre.model.context import Context
 from nacre.model.report import Problem
 from nacre.model.workspace import Workspace
 from nacre.vault import disk, refcount
@@ -292,11 +292,12 @@ def checkpoint_bytes(workspace: Workspace, piece: Checkpoint) -> bytes:
     return data
 
 
-def write_checkpoint(workspace: Workspace, clock: Clock, name: str, text: str, config: Config) -> tuple[Path, bool]:
+def write_checkpoint(context: Context, name: str, text: str) -> tuple[Path, bool]:
     """Write a checkpoint to hot, or bring back and renew the one of that name; its path, and whether it changed."""
+    workspace, config = context.workspace, context.config
     path = workspace.tiers(config.tiers.path) / HOT / name
     data = (guarded(text, REDACT).rstrip("\n") + "\n").encode()
-    with operation(workspace, clock, "checkpoint", config) as op, layers_lock(workspace, config):
+    with operation(context, "checkpoint") as op, layers_lock(workspace, config):
         named = [family for family in families(checkpoints_named(workspace, config, name)) if family.original]
         sunk = named[0] if named and all(family.layer != HOT for family in named) else None
         if sunk and sunk.original:
@@ -310,12 +311,11 @@ def write_checkpoint(workspace: Workspace, clock: Clock, name: str, text: str, c
     return path, True
 
 
-def write_text_checkpoint(
-    workspace: Workspace, clock: Clock, name: str, text: str, config: Config
-) -> tuple[Path, bool]:
+def write_text_checkpoint(context: Context, name: str, text: str) -> tuple[Path, bool]:
     """Write a text as a checkpoint of its own: nothing else goes by its name, and the same text is not kept twice."""
+    workspace, config = context.workspace, context.config
     data = (guarded(text, REDACT).rstrip("\n") + "\n").encode()
-    with operation(workspace, clock, "checkpoint", config) as op, layers_lock(workspace, config):
+    with operation(context, "checkpoint") as op, layers_lock(workspace, config):
         for checkpoint in list_checkpoints(workspace, config):
             same_size = checkpoint.size == len(data) and checkpoint.layer != FORGOTTEN
             if same_size and disk.read_bytes(checkpoint.path) == data:

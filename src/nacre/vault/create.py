@@ -8,6 +8,7 @@ from pathlib import Path
 from nacre.clock import Clock
 from nacre.config.settings import Config
 from nacre.i18n import say
+from nacre.model.context import Context
 from nacre.model.report import Plan, Step
 from nacre.model.workspace import Workspace
 from nacre.vault import disk, longterm, rules
@@ -71,7 +72,7 @@ def apply_init(
         for folder in init_plan.folders:
             private_folder(folder)
     if init_plan.writes:
-        with operation(workspace, clock, "init", config) as op:
+        with operation(Context(workspace, config or Config(), clock), "init") as op:
             for path, before, after in init_plan.writes:
                 rewrite(op, path, after, read=disk.hash_of(before))
     if init_plan.trusts:

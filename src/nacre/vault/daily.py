@@ -7,9 +7,8 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from nacre.clock import Clock
-from nacre.config.settings import Config
 from nacre.errors import BadInput, CannotWrite
+from nacre.model.context import Context
 from nacre.model.entry import TYPES, Entry
 from nacre.model.workspace import Workspace
 from nacre.text.blocks import HEADING, unclosed_fences
@@ -35,22 +34,20 @@ _MARKER = re.compile(r"\A[-*+](?:\s+|$)")
 
 
 def append_note(
-    workspace: Workspace,
-    clock: Clock,
+    context: Context,
     text: str,
     type: str | None = None,  # noqa: A002 - the word users know
     *,
     project: str = "",
     by_agent: bool = False,
-    config: Config | None = None,
 ) -> Entry:
     """Write a line into today's log, unless it stands there already; an agent's note is none of the person's."""
     kind, words = checked_note(text, type)
     bullet = f"[{kind}] {words}" if kind else words
-    now = clock.now()
+    workspace, now = context.workspace, context.clock.now()
     path = workspace.day(now.date())
     shown = workspace.relative(path)
-    with operation(workspace, clock, "remember", config) as op:
+    with operation(context, "remember") as op:
         doc = _read(path)
         if line := _line_of(doc, bullet, project, of_agents=by_agent):
             return Entry(words, shown, line, kind, already=True, project=project)
@@ -59,19 +56,17 @@ def append_note(
 
 
 def append_notes(
-    workspace: Workspace,
-    clock: Clock,
+    context: Context,
     command: str,
     bullets: Sequence[str],
     *,
     project: str = "",
     by_agent: bool = False,
-    config: Config | None = None,
 ) -> tuple[Entry, ...]:
     """Write several lines into today's log, their secrets redacted; those that stand there already are not written again."""
-    now = clock.now()
+    workspace, now = context.workspace, context.clock.now()
     path = log_path(workspace, now.date())
-    with operation(workspace, clock, command, config) as op:
+    with operation(context, command) as op:
         doc = _read(path)
         safe = dict.fromkeys(_safe(bullet, REDACT) for bullet in bullets)
         new = [bullet for bullet in safe if bullet and not _line_of(doc, bullet, project, of_agents=by_agent)]
@@ -82,22 +77,20 @@ def append_notes(
 
 
 def append_section(
-    workspace: Workspace,
-    clock: Clock,
+    context: Context,
     heading: str,
     bullets: Sequence[str],
     *,
     day: dt.date | None = None,
     on_secret: OnSecret = REFUSE,
-    config: Config | None = None,
 ) -> tuple[Entry, ...]:
     """Append a `## heading` with its bullets to a day's log in one write; the entries with their exact lines."""
     from nacre.guard.sanitise import one_line
 
-    day = day or clock.today()
+    workspace, day = context.workspace, day or context.clock.today()
     path = log_path(workspace, day)
     safe = [_safe(bullet, on_secret) for bullet in bullets]
-    with operation(workspace, clock, "sync", config) as op:
+    with operation(context, "sync") as op:
         lines = [f"## {one_line(heading).strip()}", *(f"- {bullet}" for bullet in safe)]
         numbers = _write(op, path, day, _read(path), lines, on_secret)
     return _entries(workspace, path, safe, numbers[1:])

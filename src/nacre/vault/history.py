@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from nacre.clock import Clock
 from nacre.config.settings import Config
 from nacre.errors import BadInput, NacreError, NotFound, PathEscape
+from nacre.model.context import Context
 from nacre.model.report import Problem
 from nacre.model.workspace import DAY_NAME, Workspace
 from nacre.vault import disk, jsonl
@@ -344,13 +345,23 @@ def diff_operation(workspace: Workspace, number: int) -> str:
 class Operation:
     """One command at work. Its number is taken when the first change is recorded."""
 
-    workspace: Workspace
-    clock: Clock
+    context: Context
     command: str
-    config: Config
     undoes: tuple[int, ...] = ()
     id: int | None = None
     is_whole: bool = True  # False when something that was recorded was not done after all
+
+    @property
+    def workspace(self) -> Workspace:
+        return self.context.workspace
+
+    @property
+    def config(self) -> Config:
+        return self.context.config
+
+    @property
+    def clock(self) -> Clock:
+        return self.context.clock
 
     def record(self, changes: Sequence[Change], contents: Iterable[bytes]) -> None:
         """Put on disk what is about to change, and every content needed to show it or take it back."""
@@ -437,10 +448,8 @@ _current: dict[tuple[int, int, str], Operation] = {}
 
 @contextlib.contextmanager
 def operation(
-    workspace: Workspace,
-    clock: Clock,
+    context: Context,
     command: str,
-    config: Config | None = None,
     *,
     undoes: tuple[int, ...] = (),
     number: int | None = None,
@@ -450,13 +459,13 @@ def operation(
 
     `number` is that of an operation which was stopped and goes on.
     """
-    key = (os.getpid(), threading.get_ident(), os.path.realpath(workspace.root))
+    key = (os.getpid(), threading.get_ident(), os.path.realpath(context.workspace.root))
     if outer := _current.get(key):
         yield outer
         return
-    with lock(workspace, timeout=timeout):
-        _complete_torn_append(workspace)
-        begun = Operation(workspace, clock, command, config or Config(), undoes, number)
+    with lock(context.workspace, timeout=timeout):
+        _complete_torn_append(context.workspace)
+        begun = Operation(context, command, undoes, number)
         _current[key] = begun
         try:
             yield begun

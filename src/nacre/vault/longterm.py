@@ -8,10 +8,10 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
-from nacre.clock import Clock
-from nacre.config.settings import Config, MemorySettings
+from nacre.config.settings import MemorySettings
 from nacre.errors import BadInput, PathEscape
 from nacre.i18n import say
+from nacre.model.context import Context
 from nacre.model.report import Plan, Step
 from nacre.model.workspace import Workspace
 from nacre.vault import disk, writing
@@ -124,12 +124,10 @@ def _same(doc: Document, words: str) -> Item | None:
     return next((item for item in doc.items if words in (item.words, item.text.strip())), None)
 
 
-def apply_edit(
-    workspace: Workspace, clock: Clock, edit: Edit, config: Config | None = None, command: str = "admit"
-) -> str:
+def apply_edit(context: Context, edit: Edit, command: str = "admit") -> str:
     """Back the file up for the day, then write it; returns the new hash. Does nothing for an empty plan."""
-    with operation(workspace, clock, command, config) as op:
-        before = expect(workspace, edit.path, edit.read)
+    with operation(context, command) as op:
+        before = expect(context.workspace, edit.path, edit.read)
         if before == edit.data:
             return disk.digest(edit.data)
         if before is not None:

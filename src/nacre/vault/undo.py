@@ -12,6 +12,7 @@ from nacre.clock import Clock
 from nacre.config.settings import Config
 from nacre.errors import BadInput, ChangedOutside, NacreError, NotFound, PartlyDone, PathEscape
 from nacre.i18n import say
+from nacre.model.context import Context
 from nacre.model.report import Plan, Step
 from nacre.model.workspace import Workspace
 from nacre.vault import disk, ledger, provenance, refcount, writing
@@ -70,38 +71,33 @@ class UndoPlan:
     resumes: int | None = None  # the undo that was stopped and goes on
 
 
-def undo(
-    workspace: Workspace, clock: Clock, config: Config | None = None, number: int | None = None, *, last: int = 1
-) -> UndoPlan:
+def undo(context: Context, number: int | None = None, *, last: int = 1) -> UndoPlan:
     """Plan and apply in one, so that nothing of ours comes between."""
-    with lock(workspace), contextlib.ExitStack() as stack:
-        undo_plan = plan_undo(workspace, clock, config, number, last=last)
-        if _leaves(workspace, undo_plan):
-            stack.enter_context(layers_lock(workspace, config or Config()))
+    with lock(context.workspace), contextlib.ExitStack() as stack:
+        undo_plan = plan_undo(context, number, last=last)
+        if _leaves(context.workspace, undo_plan):
+            stack.enter_context(layers_lock(context.workspace, context.config))
             # Who shares the layers may have moved files until now.
-            undo_plan = plan_undo(workspace, clock, config, number, last=last)
-        apply_undo(workspace, clock, undo_plan, config)
+            undo_plan = plan_undo(context, number, last=last)
+        apply_undo(context, undo_plan)
         return undo_plan
 
 
-def plan_undo(
-    workspace: Workspace, clock: Clock, config: Config | None = None, number: int | None = None, *, last: int = 1
-) -> UndoPlan:
+def plan_undo(context: Context, number: int | None = None, *, last: int = 1) -> UndoPlan:
     """What undoing an operation by its number would do, also one that was itself an undo; without a number, the last ones.
 
     Undos and operations already undone or never carried out are passed over when counting. An undo that was stopped goes on
     first, alone. Raises `ChangedOutside` when a file was changed since in the same place.
     """
-    config = config or Config()
-    if not config.history.enabled:
+    if not context.config.history.enabled:
         raise BadInput(
             'History is switched off, so nothing can be undone; "nacre config set history.enabled true" switches it on.',
             "历史记录已关闭，无法撤销；可用“nacre config set history.enabled true”开启。",
         )
     if last < 1:
         raise BadInput("The number of operations to undo must be 1 or more.", "要撤销的操作数必须大于等于 1。")
-    past = read_history(workspace)
-    files = _Files(workspace, config, past)
+    past = read_history(context.workspace)
+    files = _Files(context.workspace, context.config, past)
     if stopped := _stopped_undo(past, number):
         steps = files.resume(stopped)
         return UndoPlan(stopped.undoes, files.restores(), Plan(tuple(steps)), stopped.id)
@@ -119,16 +115,16 @@ def plan_undo(
             if carried_out:
                 steps += files.take_back(undone, change, later)
     if not any(undone.undoes for undone in chosen):  # what an undo noted, its record brings back
-        files.note_what_leaves_memory(clock)
+        files.note_what_leaves_memory(context.clock)
     taken = tuple(undone.id for undone in chosen if undone.state != NOT_CARRIED_OUT)
     return UndoPlan(taken, files.restores(), Plan(tuple(steps)))
 
 
-def apply_undo(workspace: Workspace, clock: Clock, undo_plan: UndoPlan, config: Config | None = None) -> None:
+def apply_undo(context: Context, undo_plan: UndoPlan) -> None:
     """Carry the plan out. Changes that cancel each other out touch no file, but are undone all the same, and recorded so."""
     if undo_plan.undoes:
         number = undo_plan.resumes
-        with operation(workspace, clock, "undo", config, undoes=undo_plan.undoes, number=number) as op:
+        with operation(context, "undo", undoes=undo_plan.undoes, number=number) as op:
             _restore_files(op, undo_plan.restores, recorded=number is not None)
 
 

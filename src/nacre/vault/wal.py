@@ -55,12 +55,12 @@ def change(context: Context, action: str, *words: str, dry_run: bool = False) ->
     working.writable(context.workspace)
     if dry_run:
         return make(_Change(context), *words)
-    with operation(context.workspace, context.clock, f"wal {command}", context.config) as op:
+    with operation(context, f"wal {command}") as op:
         edit = make(_Change(context), *words)
         if edit.log:  # the log first: killed in between, nothing is lost, and the next run does not write it twice
             from nacre.vault import daily
 
-            daily.append_notes(op.workspace, op.clock, op.command, edit.log, by_agent=True, config=op.config)
+            daily.append_notes(op.context, op.command, edit.log, by_agent=True)
         if edit.changed:
             rewrite(op, edit.path, edit.data, read=edit.read)
     return edit
@@ -341,7 +341,7 @@ def snapshot(context: Context, name: str | None = None, *, dry_run: bool = False
         )
     if dry_run:
         return _plan_snapshot(context, name or "")
-    with operation(context.workspace, context.clock, "wal snapshot", context.config) as op:
+    with operation(context, "wal snapshot") as op:
         return _apply_snapshot(op, _plan_snapshot(context, name or ""))
 
 
@@ -349,7 +349,7 @@ def restore(context: Context, name: str | None = None, *, dry_run: bool = False)
     """Bring a copy back: the newest, or the newest of that name or moment. What stood there before is kept by history."""
     if dry_run:
         return _plan_restore(context.workspace, name)
-    with operation(context.workspace, context.clock, "wal restore", context.config) as op:
+    with operation(context, "wal restore") as op:
         return _apply_snapshot(op, _plan_restore(context.workspace, name))
 
 

@@ -15,6 +15,7 @@ from nacre.capture import cursors, importing_exports
 from nacre.capture.importing_exports import ImportReport
 from nacre.capture.sync import sync
 from nacre.errors import BadInput
+from nacre.model.context import Context
 from nacre.sources.consent import begin_pause
 from nacre.vault.history import read_history
 from nacre.vault.undo import undo
@@ -151,7 +152,7 @@ def test_many_batches_are_one_step_to_undo_and_can_be_imported_again(
     first = desk.logs()
     operations = read_history(desk.workspace).operations
     assert [one.command for one in operations] == ["import"]
-    undo(desk.workspace, desk.setting().context.clock, desk.config)
+    undo(Context(desk.workspace, desk.config, desk.setting().context.clock))
     assert desk.logs() == {}
     assert take(desk, path).changed == 20
     assert desk.logs() == first

@@ -14,6 +14,7 @@ from tests.capture.talks import Desk
 
 from nacre.config.settings import SourceSettings, SourcesSettings
 from nacre.errors import BadInput, NotFound
+from nacre.model.context import Context
 from nacre.vault.files import layer_of, memory_files
 from nacre.vault.undo import undo
 
@@ -186,7 +187,7 @@ def test_a_long_name_in_any_script_is_cut_to_what_a_disk_takes(desk: Desk) -> No
 
 def test_an_import_of_notes_is_undone_in_one_step(desk: Desk, claude: Path) -> None:
     run(desk, "claude-code")
-    undo(desk.workspace, desk.setting().context.clock, desk.config)
+    undo(Context(desk.workspace, desk.config, desk.setting().context.clock))
     assert notes(desk) == {}
     assert run(desk, "claude-code").changed == 3
 

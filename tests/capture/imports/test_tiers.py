@@ -13,6 +13,7 @@ from tests.capture.talks import Desk
 
 from nacre.config.settings import Config, TierSettings
 from nacre.errors import BadInput
+from nacre.model.context import Context
 from nacre.vault.undo import undo
 
 
@@ -102,7 +103,7 @@ def test_an_import_is_undone_in_one_step(desk: Desk, theirs: Path) -> None:
     (theirs.parent / "refcount.json").write_text('{"warm/b.md": {"total": 2, "timestamps": []}}', "utf8")
     run(desk, theirs)
     assert (desk.workspace.root / "refcount.json").exists()
-    undo(desk.workspace, desk.setting().context.clock, desk.config)
+    undo(Context(desk.workspace, desk.config, desk.setting().context.clock))
     assert ours(desk) == {}
     assert not (desk.workspace.root / "refcount.json").exists()
 
@@ -115,7 +116,7 @@ def test_layers_that_lie_below_a_hidden_folder_are_written_counted_and_undone(de
     assert (place / "warm/b.md").exists()
     counts = place.parent / "refcount.json"
     assert json.loads(counts.read_bytes()) == {"warm/b.md": {"total": 2, "timestamps": []}}
-    undo(desk.workspace, desk.setting().context.clock, desk.config)
+    undo(Context(desk.workspace, desk.config, desk.setting().context.clock))
     assert not (place / "warm/b.md").exists()
     assert not counts.exists()
 
