@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 from tests.sources.steps import NOON, line, lines, stamp, write
 
 from nacre.model.session import Kind, Message, Session, Speaker
-from nacre.sources.reading import Mark, Notes, Reading, follow, parse_time, time_field
+from nacre.sources.reading import Mark, Notes, Reading, follow, list_files, parse_time, time_field
 
 
 def take(entry: dict[str, Any], at: dt.datetime | None, start: int, notes: Notes) -> bool:
@@ -64,3 +65,9 @@ def test_blank_lines_do_not_keep_a_transcript_open(tmp_path: Path) -> None:
 def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="gone"):
         made(tmp_path / "gone.jsonl")
+
+
+def test_a_pipe_among_transcripts_is_passed_over(tmp_path: Path) -> None:
+    path = write(tmp_path / "x.jsonl", line({"text": "a"}))
+    os.mkfifo(tmp_path / "y.jsonl")
+    assert [transcript.path for transcript in list_files("test", sorted(tmp_path.iterdir()))] == [path]

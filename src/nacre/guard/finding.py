@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from operator import itemgetter
-from pathlib import Path
 from typing import NamedTuple
 
 
@@ -45,8 +45,8 @@ MARK = r"\[redacted: [a-z0-9 -]{1,40}\]"
 @cache
 def rule_rows(section: str) -> tuple[tuple[str, str, str], ...]:
     """The rows of a section of the rules that are kept as data."""
-    lines = Path(__file__).with_name("rules.tsv").read_text(encoding="utf-8").splitlines()
-    rows = (line.split("\t") for line in lines if line.startswith(f"{section}\t"))
+    with open(os.path.join(os.path.dirname(__file__), "rules.tsv"), encoding="utf-8") as file:
+        rows = [line.rstrip("\n").split("\t") for line in file if line.startswith(f"{section}\t")]
     return tuple((kind, *pair) for _, kind, *rest in rows for pair in zip(rest[::2], rest[1::2], strict=True))
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import accumulate, chain
+from typing import TYPE_CHECKING
 
 from nacre.errors import SecretRefused
 from nacre.guard.assignments import HINTS, assignments, commands
@@ -19,7 +18,9 @@ from nacre.guard.sanitise import clean, fold, one_line
 from nacre.guard.tokens import blocks, headers, logins, tokens
 from nacre.guard.values import numbers
 from nacre.i18n import say
-from nacre.model.session import Message
+
+if TYPE_CHECKING:
+    from nacre.model.session import Message
 
 # Words of sentences and commands that may give a secret away without naming it.
 SPOKEN_HINTS = (
@@ -167,6 +168,8 @@ def storable_name(name: str) -> str:
 
 
 def hash_name(name: str) -> str:
+    import hashlib
+
     return "#" + hashlib.blake2b(name.encode("utf-8", errors="replace"), digest_size=12).hexdigest()
 
 
@@ -235,7 +238,7 @@ def redact_messages(messages: Sequence[Message]) -> list[Message]:
 
 # Headings as we write them, in which nobody said anything: a name in them is a plain word, which cannot be a token.
 _PLAIN_WORD = r"(?:[a-z]{1,20}|[\u4e00-\u9fff]{1,20})"
-_OWN_HEADING = re.compile(
+_OWN_HEADING = (
     r"# Session State|## (?:Key Decisions|Key Context|Blockers|\d\d:\d\d (?:note|session:[0-9a-f-]{1,12} \| \d{1,5} messages?)"
     rf"(?: \| (?:continued|(?:project|group):{_PLAIN_WORD}(?:-{_PLAIN_WORD}){{0,4}}(?:-[0-9a-f]{{6}})?))*)"
 )
@@ -244,7 +247,7 @@ _OWN_HEADING = re.compile(
 def safe_lines(lines: Sequence[tuple[int, str]]) -> list[tuple[int, str]]:
     """The lines that may be shown; those that a secret went over are one with the line where it began."""
     # A heading of ours names a key or a session, which would call the whole guard to look at it.
-    ours = {number: text for number, text in lines if _OWN_HEADING.fullmatch(text)}
+    ours = {number: text for number, text in lines if pattern(_OWN_HEADING).fullmatch(text)}
     plain = "\n".join("" if number in ours else visible(text) for number, text in lines)
     redacted = redact(plain)
     hidden: set[int] = set()  # lines whose place a mark in the line before them took

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
+from binascii import a2b_base64
 from functools import cache
 
 from nacre.guard import values
@@ -302,8 +301,8 @@ def _encoded(text: str) -> Findings:
     names = r'"kty".{0,400}"d"|"d".{0,400}"kty"|private_key|"(?:password|secret|auth)"'
     for match in pattern(run).finditer(text):
         try:
-            plain = base64.b64decode(match[0][: len(match[0]) // 4 * 4]).decode("latin-1")
-        except (binascii.Error, ValueError):
+            plain = a2b_base64(match[0][: len(match[0]) // 4 * 4]).decode("latin-1")
+        except ValueError:
             continue
         if pattern(names, re.DOTALL).search(plain):
             yield Finding("private key" if "k" in plain[:200] and "kty" in plain else "credentials", *match.span())

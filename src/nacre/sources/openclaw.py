@@ -405,17 +405,16 @@ def _event_ids(connection: sqlite3.Connection, sessions: Iterable[str]) -> Itera
 def _cold_files(database: Path) -> dict[str, tuple[Path, int, int]]:
     """Path, size and time of change for each session in cold storage beside a database; of two files of one, the newer."""
     files: dict[str, tuple[Path, int, int]] = {}
-    for path in sorted((database.parent.parent / "sessions" / "cold").glob("*.jsonl.zst")):
+    for cold in list_files(AGENT, sorted((database.parent.parent / "sessions" / "cold").glob("*.jsonl.zst"))):
         try:
-            about = path.stat()
-            header = parse_json(next(_cold_lines(path), b"")) or {}
+            header = parse_json(next(_cold_lines(cold.path), b"")) or {}
         except OSError:
             continue  # vanished meanwhile, or not what its name says
-        session = as_text(header.get("sessionId"))
-        if not _COLD_NAME.fullmatch(path.name) or (header.get("kind"), header.get("version")) != ("header", 1):
+        session, (size, changed) = as_text(header.get("sessionId")), cold.stamp
+        if not _COLD_NAME.fullmatch(cold.path.name) or (header.get("kind"), header.get("version")) != ("header", 1):
             continue
-        if session and (session not in files or files[session][2] < about.st_mtime_ns):
-            files[session] = (path, about.st_size, about.st_mtime_ns)
+        if session and (session not in files or files[session][2] < changed):
+            files[session] = (cold.path, size, changed)
     return files
 
 

@@ -83,7 +83,7 @@ def _in_database(path: Path) -> Iterator[Transcript]:
 
 
 def _in_folder(storage: Path) -> Iterator[Transcript]:
-    for path in sorted(storage.glob("session/*/*.json")):
+    for path in _files(storage, "session/*/*.json"):
         name = _load(path).get("id")
         if not isinstance(name, str) or not _is_name(name):
             continue
@@ -219,8 +219,8 @@ def _is_name(name: str) -> bool:
     return name not in ("", ".", "..") and not any(sign in name for sign in "/\\:\0")
 
 
-def _files(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.glob("*.json") if path.is_file())
+def _files(folder: Path, pattern: str = "*.json") -> list[Path]:
+    return sorted(path for path in folder.glob(pattern) if path.is_file())
 
 
 def _load(path: Path) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import sqlite3
+import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -105,13 +106,14 @@ def text_blocks(content: object) -> list[str]:
 
 
 def list_files(agent: str, paths: Iterable[Path]) -> Iterator[Transcript]:
-    """Files as transcripts; those that vanish meanwhile are passed over."""
+    """Regular files as transcripts; those that vanish meanwhile are passed over."""
     for path in paths:
         try:
             about = path.stat()
         except OSError:
             continue
-        yield Transcript(agent, path, str(path), (about.st_size, about.st_mtime_ns), about.st_mtime)
+        if stat.S_ISREG(about.st_mode):  # a pipe would be waited for
+            yield Transcript(agent, path, str(path), (about.st_size, about.st_mtime_ns), about.st_mtime)
 
 
 def parse_json(raw: str | bytes) -> dict[str, Any] | None:
