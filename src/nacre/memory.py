@@ -6,11 +6,11 @@ import datetime as dt
 import os
 import threading
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypedDict, Unpack
 
 from nacre import config as settings
 from nacre.clock import Clock, duration, zone
@@ -20,7 +20,6 @@ from nacre.i18n import language, say, use_language
 from nacre.model.context import Context, Scope
 from nacre.model.report import Problem
 from nacre.model.workspace import Workspace
-from nacre.search.filters import Filters, checked
 from nacre.vault.discover import check_own_files
 
 if TYPE_CHECKING:
@@ -52,6 +51,7 @@ if TYPE_CHECKING:
     from nacre.model.report import Step
     from nacre.model.session import SessionFile
     from nacre.model.verdict import Verdict
+    from nacre.search.filters import Filters
     from nacre.search.layered import RecallReport
     from nacre.search.read import Excerpt
     from nacre.sources.reading import Places
@@ -194,8 +194,7 @@ def install_models(
 # The indexes of a workspace, opened when first needed, once for all threads; and bringing them up to date.
 
 
-@dataclass(frozen=True)
-class IndexReport:
+class IndexReport(NamedTuple):
     """What bringing the index up to date did. `reason` says why there are no vectors, when there are none."""
 
     text: TextReport | None = None
@@ -473,16 +472,14 @@ class Narrowing(TypedDict, total=False):
     project: str | None
 
 
-@dataclass(frozen=True)
-class Written:
+class Written(NamedTuple):
     """Where something was put, and whether that changed anything."""
 
     path: str
     changed: bool
 
 
-@dataclass(frozen=True)
-class Refreshed:
+class Refreshed(NamedTuple):
     """What each of the four steps of `refresh` came to. Without a session to put away, `missing` says so."""
 
     checkpoint: Written | None
@@ -611,7 +608,7 @@ class Memory:
     def index(self, *, progress: Progress | None = None, full: bool = False) -> IndexReport:
         """Bring text and vectors up to date with the files and the settings, and wait."""
         text = self.update(progress=progress, full=full)
-        return replace(self.embed(progress=progress), text=text)
+        return self.embed(progress=progress)._replace(text=text)
 
     def update(self, *, progress: Progress | None = None, full: bool = False) -> TextReport:
         """Bring the text of the index up to date. A new generation takes over at once when no vectors are to be made."""
@@ -657,6 +654,7 @@ class Memory:
 
     def filters(self, **narrowing: Unpack[Narrowing]) -> Filters:
         """Filters as users give them, checked."""
+        from nacre.search.filters import Filters, checked
 
         def day(text: str | None) -> str | None:
             if not text:
@@ -692,6 +690,7 @@ class Memory:
         corpus: str = "memory",
     ) -> SearchReport:
         """`search` with how it was come by: mode, model, fallback, whether we abstained."""
+        from nacre.search.filters import Filters
         from nacre.search.query import parse_question
         from nacre.search.search import SearchRequest, merge_reports, search
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import click
@@ -31,7 +30,7 @@ def index(invocation: ui.Invocation, *, full: bool, verbose: bool, dry_run: bool
 
     def work(memory: Memory) -> IndexReport:
         text = _read(memory, full=full)
-        return replace(_embed(memory), text=text.text)
+        return _embed(memory)._replace(text=text.text)
 
     _each(invocation, work, as_json=as_json, verbose=verbose, dry_run=dry_run)
 
