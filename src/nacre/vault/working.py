@@ -84,7 +84,6 @@ class State(NamedTuple):
 
 
 def path_of(workspace: Workspace) -> Path:
-    """Where working memory lies; `PathEscape` when a link leads out of the workspace."""
     return workspace.inside(workspace.relative(workspace.state))
 
 
@@ -133,8 +132,8 @@ def find_section(doc: Document, name: str) -> Section | None:
 def heading_for(doc: Document, name: str) -> str:
     """The heading that a missing section gets: in the language of the others."""
     titles = {section.title for section in doc.sections}
-    known = [chinese for pair in (TITLE, *HEADINGS.values()) for chinese in (False, True) if pair[chinese] in titles]
-    return HEADINGS[name][known[0] if known else language() == "zh"]
+    chinese = (number for pair in (TITLE, *HEADINGS.values()) for number in (0, 1) if pair[number] in titles)
+    return HEADINGS[name][next(chinese, language() == "zh")]
 
 
 def section_entries(doc: Document, name: str) -> tuple[StateEntry, ...]:
@@ -232,8 +231,8 @@ def section_body(doc: Document, title: str) -> str | None:
     if name := name_of(title):
         section = find_section(doc, name)
     else:
-        titled = (one for one in doc.sections if one.level and plain_title(one.title) == plain_title(title))
-        section = next(titled, None)
+        same_title = (part for part in doc.sections if part.level and plain_title(part.title) == plain_title(title))
+        section = next(same_title, None)
     if not section:
         return "" if name else None
     inside = doc.bare[section.start + section.headings - 1 : section.end]
@@ -254,10 +253,9 @@ def as_text(words: str, *, first: bool = True) -> str:
 def plain(written: str, *, first: bool = True) -> str:
     """The words that were written so."""
 
-    def comment(found: re.Match[str]) -> str:
-        return f"&{found[1][4:]}lt;!--" if found[1] else "<!--"
-
-    words = pattern(_WRITTEN_COMMENT).sub(comment, written) if "&" in written else written
+    words = written
+    if "&" in written:
+        words = pattern(_WRITTEN_COMMENT).sub(lambda match: f"&{match[1][4:]}lt;!--" if match[1] else "<!--", written)
     if not first:
         return words
     if written.startswith("\\") and pattern(_SIGNS).match(written, _slashes(written)):
@@ -289,6 +287,8 @@ def stuck(doc: Document, name: str) -> BadInput:
 
 def dated(state: State, today: dt.date, *, marked: bool = False) -> Document:
     """The file with dates before the times of earlier days, and the mark that says of which day the other times are."""
+    from nacre.guard.secrets import redact
+
     doc, mark = state.document, day_mark(state.document)
     if not mark and not marked:
         return doc
@@ -299,8 +299,9 @@ def dated(state: State, today: dt.date, *, marked: bool = False) -> Document:
             if entry.time and not entry.day:
                 line = doc.bare[entry.start - 1]
                 new[entry.start] = line.replace(f"[{entry.time}]", f"[{day.isoformat()} {entry.time}]", 1)
-        for number in _with_secrets(new):
-            del new[number]
+        if redact("\n".join(filter(None, new.values()))).findings:
+            # What the user wrote long ago must not stop today's decision from being written.
+            new = {number: line for number, line in new.items() if not redact(line or "").findings}
     day_line = f"<!-- day: {today.isoformat()} -->"
     if mark:
         return with_lines(doc, {**new, mark[0]: day_line})
@@ -314,20 +315,6 @@ def dated(state: State, today: dt.date, *, marked: bool = False) -> Document:
     # A comment that the user never closed would end at our mark, and hide what stands between: the top is above it.
     top = 0 if doc.frontmatter is None else doc.blocks[0].end
     return document(doc.path, insert_lines(doc, top, [day_line]))
-
-
-def _with_secrets(lines: Mapping[int, str | None]) -> set[int]:
-    """Which lines are not written anew: what the user wrote long ago must not stop today's decision from being written."""
-    from nacre.guard.secrets import redact
-
-    text, numbers = "\n".join(filter(None, lines.values())), list(lines)
-    return {
-        numbers[at]
-        for finding in redact(text).findings
-        for at in range(
-            text.count("\n", 0, finding.start), text.count("\n", 0, max(finding.start, finding.end - 1)) + 1
-        )
-    }
 
 
 def with_lines(doc: Document, new: Mapping[int, str | None]) -> Document:
@@ -375,6 +362,7 @@ def oldest(doc: Document, name: str, most: int) -> tuple[Document, list[StateEnt
 
 
 def with_task(doc: Document, line: str | None) -> Document:
+    doc = with_section(doc, TASK)
     section, numbers = find_section(doc, TASK), task_lines(doc)
     is_last = max(numbers, default=0) == len(doc.lines)
     if section is None or (is_last and not unclosed_fences(list(doc.bare)).isdisjoint(numbers)):
