@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import datetime as dt
 import heapq
 import os
@@ -10,7 +9,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import product, repeat
 from pathlib import Path
 
 from nacre.clock import Clock
@@ -21,13 +20,11 @@ from nacre.i18n import language, say
 SYNC, TIDY, ORGANISE, HEARTBEAT = JOB_NAMES = ("memory-sync", "memory-tidy", "organise", "heartbeat")
 _LOCALTIME = Path("/etc/localtime")
 _LARGEST_CHANGE = dt.timedelta(hours=3)  # no clock is put back by more
-# How far back the last time of an expression may lie, tried one after the other: most are found in the first.
-_SPANS = tuple(dt.timedelta(minutes=minutes) for minutes in (65, 1500, 8 * 1440, 32 * 1440, 367 * 1440, 4200 * 1440))
 
 
 @dataclass(frozen=True)
 class Job:
-    """A job and its times. Without an expression it runs only when somebody asks."""
+    """A job and its times; without an expression it runs only when somebody asks."""
 
     name: str
     expressions: tuple[str, ...]
@@ -35,24 +32,18 @@ class Job:
 
 
 def jobs(config: Config, clock: Clock) -> tuple[Job, ...]:
-    zone = zone_of(clock)
-    return tuple(Job(name, expressions(config, name), zone) for name in JOB_NAMES)
+    return tuple(Job(name, expressions(config, name), zone_of(clock)) for name in JOB_NAMES)
 
 
 def expressions(config: Config, name: str) -> tuple[str, ...]:
     """The cron expressions of a job; several where its times differ in their minutes."""
-    wanted = config.jobs
-    if name == SYNC and wanted.sync is None:
-        return _times_of_day("sync.times", config.sync.times)
-    if name == TIDY and wanted.tidy is None:
-        return _times_of_day("tidy.time", [config.tidy.time])
-    setting = {SYNC: "sync", TIDY: "tidy"}.get(name, name)
-    return _checked(f"jobs.{setting}", getattr(wanted, setting))
-
-
-def _checked(setting: str, expression: str) -> tuple[str, ...]:
     from cronsim import CronSim, CronSimError
 
+    setting = {SYNC: "sync", TIDY: "tidy"}.get(name, name)
+    expression = getattr(config.jobs, setting)
+    if expression is None:
+        by_default = ("sync.times", config.sync.times) if name == SYNC else ("tidy.time", [config.tidy.time])
+        return _times_of_day(*by_default)
     if expression.strip().lower() in ("", "off"):
         return ()
     fields = " ".join(expression.split())
@@ -63,8 +54,8 @@ def _checked(setting: str, expression: str) -> tuple[str, ...]:
     except (CronSimError, ValueError):
         pass
     raise BadSetting(
-        f'{setting} is "{expression}", which is no cron expression that ever comes; write five fields such as "0 3 * * *", or "off".',
-        f"{setting} 为“{expression}”，不是会触发的 cron 表达式；请写五个字段，例如“0 3 * * *”，或写“off”。",
+        f'jobs.{setting} is "{expression}", which is no cron expression that ever comes; write five fields such as "0 3 * * *", or "off".',
+        f"jobs.{setting} 为“{expression}”，不是会触发的 cron 表达式；请写五个字段，例如“0 3 * * *”，或写“off”。",
     )
 
 
@@ -81,62 +72,23 @@ def _times_of_day(setting: str, times: Sequence[str]) -> tuple[str, ...]:
     return tuple(f"{minute} {','.join(map(str, sorted(at)))} * * *" for minute, at in sorted(hours.items()))
 
 
-def windows(job: Job, after: dt.datetime) -> Iterator[dt.datetime]:
-    """The times of a job after a moment, in UTC, each once. A time of the day that the clock skips comes when it has skipped it,
-    one that it repeats comes the first time; what runs by the hour or the minute comes as often as the clock shows it."""
-    last = after.astimezone(dt.UTC)
-    for moment in heapq.merge(*(_moments(expression, job.zone, last) for expression in job.expressions)):
-        if moment > last:
-            yield moment
-            last = moment
-
-
-def _moments(expression: str, zone: dt.tzinfo, after: dt.datetime) -> Iterator[dt.datetime]:
-    """The walk goes along the clock on the wall alone, and each of its times is then looked up in the zone: cronsim's own walk
-    through a zone loses times where a clock changes by half an hour."""
+def windows(job: Job, moment: dt.datetime, *, backwards: bool = False) -> Iterator[dt.datetime]:
+    """The times of a job after a moment, or back from it, in UTC, each once. A time of the day that the clock skips comes when it has
+    skipped it, one that it repeats comes the first time; what runs by the hour or the minute comes as often as the clock shows it."""
     from cronsim import CronSim
 
-    minute, hour = expression.split(" ")[:2]
-    by_the_day = not minute.startswith("*") and not hour.startswith("*")
-    # From what the clock shows, or some hours before where it changes just now.
-    start = after.astimezone(zone).replace(tzinfo=None, fold=0)
-    offsets = {(after + hours).astimezone(zone).utcoffset() for hours in (-_LARGEST_CHANGE, _LARGEST_CHANGE)}
-    coming: list[dt.datetime] = []
-    for wall in CronSim(expression, start if len(offsets) == 1 else start - _LARGEST_CHANGE):
-        first, again = _instants(wall, zone)
-        if first is None and by_the_day:
-            while first is None:  # after the gap
-                wall += dt.timedelta(minutes=1)  # noqa: PLW2901 - the time that the clock shows next
-                first = _instants(wall, zone)[0]
-        if first is None:
-            continue
-        heapq.heappush(coming, first)
-        if again and not by_the_day:
-            heapq.heappush(coming, again)  # waits until the times between are given
-        while coming and coming[0] <= first:
-            yield heapq.heappop(coming)
-
-
-def _instants(wall: dt.datetime, zone: dt.tzinfo) -> tuple[dt.datetime | None, dt.datetime | None]:
-    """When the clock shows a time: never, once, or twice."""
-    first, again = (wall.replace(tzinfo=zone, fold=fold).astimezone(dt.UTC) for fold in (0, 1))
-    if first > again or first.astimezone(zone).replace(tzinfo=None, fold=0) != wall:
-        return None, None
-    return first, again if again != first else None
+    # From some hours away: the walk cannot begin between two times that the clock shows alike.
+    start = (moment.astimezone(dt.UTC) + (_LARGEST_CHANGE if backwards else -_LARGEST_CHANGE)).astimezone(job.zone)
+    walks = (CronSim(expression, start, reverse=backwards) for expression in job.expressions)
+    last = None
+    for time in heapq.merge(*(map(dt.datetime.astimezone, walk, repeat(dt.UTC)) for walk in walks), reverse=backwards):
+        if time != last and (time <= moment if backwards else time > moment):
+            yield time
+            last = time
 
 
 def latest(job: Job, now: dt.datetime) -> dt.datetime | None:
-    """The last time of a job up to a moment; none when there was none for years."""
-    now = now.astimezone(dt.UTC)
-    for span in _SPANS:
-        last = None
-        for window in windows(job, now - span):
-            if window > now:
-                break
-            last = window
-        if last:
-            return last
-    return None
+    return next(windows(job, now, backwards=True), None)
 
 
 def following(job: Job, after: dt.datetime) -> dt.datetime | None:
@@ -156,47 +108,41 @@ def zone_of(clock: Clock) -> dt.tzinfo:
                 return ZoneInfo(name)
         except (OSError, ValueError, KeyError):  # a rule such as CET-1CEST, or a file that is not there
             continue
-    with contextlib.suppress(OSError, ValueError):
-        if not named:
-            with _LOCALTIME.open("rb") as file:
-                return ZoneInfo.from_file(file)
     return clock.now().tzinfo or dt.UTC
 
 
 def in_words(expressions: tuple[str, ...]) -> str:
-    """When a job runs; an expression that is not of the usual kinds is told as it stands."""
+    """When a job runs; in Chinese an expression that is not of the usual kinds is shown as it is."""
     if not expressions:
         return say("only when asked", "仅在要求时")
     daily = [re.fullmatch(r"(\d+) ([\d,]+) \* \* \*", expression) for expression in expressions]
     if all(daily):
         times = sorted(f"{int(hour):02}:{int(match[1]):02}" for match in daily if match for hour in match[2].split(","))
         return say(f"daily at {', '.join(times)}", f"每天 {'、'.join(times)}")
-    return say("; ", "；").join(map(_expression_in_words, expressions))
+    words: list[str] = []
+    for expression in expressions:
+        if expression == "* * * * *":
+            words.append(say("every minute", "每分钟"))
+        elif match := re.fullmatch(r"\*/(\d+) \* \* \* \*", expression):
+            words.append(say(f"every {match[1]} minutes", f"每 {match[1]} 分钟"))
+        elif match := re.fullmatch(r"(\d+) \* \* \* \*", expression):
+            words.append(say(f"hourly, at minute {match[1]}", f"每小时第 {match[1]} 分"))
+        elif language() == "zh":
+            words.append(expression)
+        else:
+            from cronsim.explain import explain
+
+            explained = explain(expression)
+            words.append(explained[0].lower() + explained[1:])
+    return say("; ", "；").join(words)
 
 
-def _expression_in_words(expression: str) -> str:
-    if expression == "* * * * *":
-        return say("every minute", "每分钟")
-    if match := re.fullmatch(r"\*/(\d+) \* \* \* \*", expression):
-        return say(f"every {match[1]} minutes", f"每 {match[1]} 分钟")
-    if match := re.fullmatch(r"(\d+) \* \* \* \*", expression):
-        return say(f"hourly, at minute {match[1]}", f"每小时第 {match[1]} 分")
-    if language() == "zh":
-        return expression  # there is no library that says it in Chinese
-    from cronsim.explain import explain
-
-    words = explain(expression)
-    return words[0].lower() + words[1:]
-
-
-# When jobs run, in the words of each scheduler: cron fields become calendar events, and move where a scheduler knows
-# no zone.
+# The times in the words of each scheduler: calendar events, moved where a scheduler knows no zones.
 
 MINUTES, HOURS = frozenset(range(60)), frozenset(range(24))
 DAYS, MONTHS, WEEKDAYS = frozenset(range(1, 32)), frozenset(range(1, 13)), frozenset(range(7))
 _WEEKDAY_NAMES = ("Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat")
 _MOST_EVENTS = 1000
-_DAY_MINUTES = 24 * 60
 
 
 @dataclass(frozen=True)
@@ -209,16 +155,11 @@ class Times:
     days: frozenset[int]
     months: frozenset[int]
     weekdays: frozenset[int]
-    both: bool = False  # a day must fit the month's day and the weekday; else one of two named ones will do
-
-    @property
-    def names_days(self) -> bool:
-        return self.days != DAYS and self.weekdays != WEEKDAYS
 
     @property
     def day_sets(self) -> list[tuple[frozenset[int], frozenset[int]]]:
-        """Days of the month with weekdays; where cron means "either", each alone."""
-        if self.names_days and not self.both:
+        """Days of the month with weekdays; where both are named cron means either, so each alone."""
+        if self.days != DAYS and self.weekdays != WEEKDAYS:
             return [(self.days, WEEKDAYS), (DAYS, self.weekdays)]
         return [(self.days, self.weekdays)]
 
@@ -228,18 +169,13 @@ def parse_cron(expression: str) -> Times:
     from cronsim import CronSim
 
     cron = CronSim(expression, dt.datetime(2026, 1, 1, tzinfo=dt.UTC))
-    days: set[object] = {*cron.days, *cron.weekdays}
-    if any(not isinstance(day, int) or day < 0 for day in days):  # the last Friday, the last day
+    weekdays = frozenset(day % 7 for day in cron.weekdays if isinstance(day, int))
+    days = frozenset(cron.days)
+    special = min(days) < 0 or not all(isinstance(day, int) for day in cron.weekdays)  # the last Friday, the last day
+    if special or (cron.day_and and days != DAYS and weekdays != WEEKDAYS):
         raise _not_expressible(expression)
-    fields = (
-        cron.minutes,
-        cron.hours,
-        cron.days,
-        cron.months,
-        {day % 7 for day in cron.weekdays if isinstance(day, int)},
-    )
-    minutes, hours, month_days, months, weekdays = (frozenset(field) for field in fields)
-    return Times(expression.upper(), minutes, hours, month_days, months, weekdays, both=cron.day_and)
+    minutes, hours, months = map(frozenset, (cron.minutes, cron.hours, cron.months))
+    return Times(expression.upper(), minutes, hours, days, months, weekdays)
 
 
 def _not_expressible(expression: str) -> BadSetting:
@@ -253,56 +189,45 @@ def _not_expressible(expression: str) -> BadSetting:
 def zone_difference(clock: Clock, moment: dt.datetime | None = None) -> dt.timedelta:
     """How far the user's time is ahead of the system's, now or at a moment."""
     moment = moment or clock.now()
-    mine, system = clock.local(moment).utcoffset(), moment.astimezone(None).utcoffset()
-    return (mine or dt.timedelta()) - (system or dt.timedelta())
+    own, system = clock.local(moment).utcoffset(), moment.astimezone(None).utcoffset()
+    return (own or dt.timedelta()) - (system or dt.timedelta())
 
 
 def changes_within_a_year(clock: Clock) -> bool:
-    """Whether the user's and the system's clocks drift apart or together in the coming year, as clock changes make them."""
+    """Whether clock changes move the user's and the system's time apart or together in the coming year."""
     now = clock.now()
     return len({zone_difference(clock, now + dt.timedelta(days=days)) for days in range(0, 366, 7)}) > 1
 
 
 def shifted(times: Times, ahead: dt.timedelta) -> list[Times]:
-    """The same moments by a clock that is behind by that much."""
+    """The same moments by a clock that is behind by that much, in as few expressions as possible."""
     if not ahead:
         return [times]
-    if times.names_days and times.both:
-        raise _not_expressible(times.expression)
-    behind = round(ahead.total_seconds() / 60)
-    at: defaultdict[int, defaultdict[int, set[int]]] = defaultdict(lambda: defaultdict(set))  # day, minute: hours
+    any_date = times.days == DAYS and times.months == MONTHS
+    hours: defaultdict[tuple[int, int], set[int]] = defaultdict(set)  # by the days that they move, and the minute
     for hour, minute in product(times.hours, times.minutes):
-        day, rest = divmod(hour * 60 + minute - behind, _DAY_MINUTES)
-        at[0 if times.weekdays == WEEKDAYS and times.days == DAYS and times.months == MONTHS else day][rest % 60].add(
-            rest // 60
-        )
-    if set(at) != {0} and (times.days != DAYS or times.months != MONTHS):
+        day, rest = divmod(hour * 60 + minute - round(ahead.total_seconds() / 60), 24 * 60)
+        hours[0 if any_date and times.weekdays == WEEKDAYS else day, rest % 60].add(rest // 60)
+    if not any_date and any(day for day, _ in hours):
         raise BadSetting(
             f'"{times.expression}" falls on another day by this system\'s clock, and its scheduler knows no time zones. '
             f'Leave days and months out of it, or let the daemon run the jobs ("nacre serve").',
             f"按本机时钟，“{times.expression}”会落在另一天，而本机的计划程序不支持时区。请不要限定日期和月份，"
             f"或让守护进程运行任务（“nacre serve”）。",
         )
+    minutes: defaultdict[tuple[int, frozenset[int]], set[int]] = defaultdict(set)
+    for (day, minute), some in hours.items():
+        minutes[day, frozenset(some)].add(minute)
     moved: list[Times] = []
-    for day in sorted(at):
-        by_hours: defaultdict[frozenset[int], set[int]] = defaultdict(
-            set
-        )  # as few pairs of hours and minutes as possible
-        for minute, some in at[day].items():
-            by_hours[frozenset(some)].add(minute)
-        weekdays = frozenset((weekday + day) % 7 for weekday in times.weekdays)
-        for hours, minutes in sorted(by_hours.items(), key=lambda pair: sorted(pair[1])):
-            fields = (
-                (minutes, MINUTES),
-                (hours, HOURS),
-                (times.days, DAYS),
-                (times.months, MONTHS),
-                (weekdays, WEEKDAYS),
-            )
-            expression = " ".join(_field(frozenset(some), everything) for some, everything in fields)
-            moved.append(
-                replace(times, expression=expression, minutes=frozenset(minutes), hours=hours, weekdays=weekdays)
-            )
+    for (day, at), some in sorted(minutes.items(), key=lambda item: (item[0][0], sorted(item[1]))):
+        new = replace(
+            times,
+            minutes=frozenset(some),
+            hours=at,
+            weekdays=frozenset((weekday + day) % 7 for weekday in times.weekdays),
+        )
+        numbers = (new.minutes, new.hours, new.days, new.months, new.weekdays)
+        moved.append(replace(new, expression=" ".join(map(_field, numbers, (MINUTES, HOURS, DAYS, MONTHS, WEEKDAYS)))))
     return moved
 
 
@@ -311,12 +236,14 @@ def _field(some: frozenset[int], everything: frozenset[int], width: int = 0) -> 
 
 
 def calendar_events(times: Times, zone: str | None) -> tuple[str, ...]:
-    clock = f"{_field(times.hours, HOURS, 2)}:{_field(times.minutes, MINUTES, 2)}:00"
-    suffix = f" {zone}" if zone else ""
+    """The times as systemd wants them (OnCalendar)."""
+    months, hours, minutes = (
+        _field(*pair, 2) for pair in ((times.months, MONTHS), (times.hours, HOURS), (times.minutes, MINUTES))
+    )
     events = []
     for days, weekdays in times.day_sets:
         named = "" if weekdays == WEEKDAYS else ",".join(_WEEKDAY_NAMES[day] for day in sorted(weekdays)) + " "
-        events.append(f"{named}*-{_field(times.months, MONTHS, 2)}-{_field(days, DAYS, 2)} {clock}{suffix}")
+        events.append(f"{named}*-{months}-{_field(days, DAYS, 2)} {hours}:{minutes}:00{f' {zone}' if zone else ''}")
     return tuple(events)
 
 
@@ -333,6 +260,6 @@ def calendar_intervals(times: Times) -> tuple[dict[str, int], ...]:
         )
         named = [[(name, number) for number in sorted(some)] for name, some, everything in fields if some != everything]
         intervals += [dict(moment) for moment in product(*named)]
-    if len(intervals) > _MOST_EVENTS or (times.names_days and times.both):
+    if len(intervals) > _MOST_EVENTS:
         raise _not_expressible(times.expression)
     return tuple(intervals)
