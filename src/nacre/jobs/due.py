@@ -19,7 +19,7 @@ _LATE = dt.timedelta(minutes=10)  # after which a run counts as caught up
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """A run to be made: the scheduled time that it stands for, if any, and why it is made."""
+    """A run to be made: the scheduled time that it stands for, if any, and why."""
 
     job: str
     window: dt.datetime | None = None
@@ -50,30 +50,27 @@ def due(now: dt.datetime, journal: Journal, jobs: Sequence[Job], rules: Rules) -
     planned: list[PlannedRun] = []
     for job in jobs:
         shift = rules.shift(job.name)
-        window = latest(job, now - shift)
-        if window is None:
-            continue
-        runs = journal.of(job.name)
-        tried = [run for run in runs if run.window == window]
-        again = _retry_at(window, tried, runs, now, rules)
-        if tried and again and again <= now:
-            planned.append(PlannedRun(job.name, window, len(tried) + 1, RETRY))
-        elif not tried and not _is_over(window, runs, now):
+        window, tried = _open_window(job, now, journal, shift)
+        if window and not tried:
             planned.append(PlannedRun(job.name, window, 1, MISSED if now - window - shift > _LATE else TIME))
+        elif window and len(tried) <= rules.retries and _retry_at(tried, now) <= now:
+            planned.append(PlannedRun(job.name, window, len(tried) + 1, RETRY))
     return planned
 
 
-def _is_over(window: dt.datetime, runs: Sequence[JobRun], now: dt.datetime) -> bool:
-    """Whether a later time was run for already. What a clock that went wrong dated after now does not count."""
-    return any(run.window and window < run.window <= now for run in runs)
+def _open_window(
+    job: Job, now: dt.datetime, journal: Journal, shift: dt.timedelta = dt.timedelta()
+) -> tuple[dt.datetime | None, list[JobRun]]:
+    """The last time of a job, and the runs that failed for it; None when one went through for it or a later time was run for."""
+    window = latest(job, now - shift)
+    runs = journal.of(job.name)
+    tried = [run for run in runs if run.window == window]
+    # What a clock that went wrong dated after now does not count.
+    is_over = window and any(run.window and window < run.window <= now for run in runs)
+    return (None if is_over or any(run.went_through for run in tried) else window), tried
 
 
-def _retry_at(
-    window: dt.datetime, tried: Sequence[JobRun], runs: Sequence[JobRun], now: dt.datetime, rules: Rules
-) -> dt.datetime | None:
-    """When a time that was tried is tried again; none when it went through, was tried enough, or is over."""
-    if not tried or any(run.went_through for run in tried) or len(tried) > rules.retries or _is_over(window, runs, now):
-        return None
+def _retry_at(tried: Sequence[JobRun], now: dt.datetime) -> dt.datetime:
     until = tried[-1].known_until
     return now if until > now else until + retry_wait(len(tried))
 
@@ -86,23 +83,18 @@ def retry_wait(failures: int) -> dt.timedelta:
 def next_time(job: Job, now: dt.datetime, journal: Journal, rules: Rules) -> dt.datetime | None:
     """When, after now, a job is to run next: at its next time, or to be tried again."""
     now, shift = now.astimezone(dt.UTC), rules.shift(job.name)
-    coming, window = following(job, now - shift), latest(job, now - shift)
+    coming = following(job, now - shift)
     times = [coming + shift] if coming else []
-    if window:
-        runs = journal.of(job.name)
-        again = _retry_at(window, [run for run in runs if run.window == window], runs, now, rules)
-        times += [again] if again and again > now else []
+    window, tried = _open_window(job, now, journal, shift)
+    if window and tried and len(tried) <= rules.retries and (again := _retry_at(tried, now)) > now:
+        times.append(again)
     return min(times, default=None)
 
 
 def requested_run(job: Job, now: dt.datetime, journal: Journal) -> PlannedRun:
     """The run that somebody asks for by name: it stands for the job's last time, if nothing went through for that yet."""
-    window = latest(job, now)
-    runs = journal.of(job.name)
-    tried = [run for run in runs if run.window == window]
-    if window is None or any(run.went_through for run in tried) or _is_over(window, runs, now):
-        return PlannedRun(job.name, None, 1, REQUESTED)
-    return PlannedRun(job.name, window, len(tried) + 1, REQUESTED)
+    window, tried = _open_window(job, now, journal)
+    return PlannedRun(job.name, window, len(tried) + 1 if window else 1, REQUESTED)
 
 
 # Beyond the fixed times: a session that ended or fell silent is captured soon, an idle machine is left alone.
@@ -112,8 +104,8 @@ IDLE = dt.timedelta(hours=3)  # without a word, after which a machine is not in 
 
 
 def _uncaptured(sessions: Iterable[SessionFile], looked: dt.datetime | None) -> list[SessionFile]:
-    """The sessions that went on since the last capture began, or whose agent says just now that they are over: those leave the queue.
-    Before the first capture none: that one is the user's to start."""
+    """The sessions that went on since the last capture began, or whose agent says that they are over. Before the first capture none:
+    that one is the user's to start."""
     return [session for session in sessions if looked and (session.now or session.changed > looked)]
 
 

@@ -7,7 +7,7 @@ import contextlib
 import datetime as dt
 import sys
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -56,12 +56,11 @@ def run_sync(memory: Memory, dry_run: bool) -> Outcome:
 def run_tidy(memory: Memory, dry_run: bool) -> Outcome:
     """Tidy; where daily logs are kept for decay, that too."""
     tidied = memory.tidy(dry_run=dry_run)
-    changes, left, reports = len(tidied.steps), len(tidied.left), (tidied,)
     if memory.config.tidy.retention != "decay":
-        return _changes_outcome(changes, left, reports)
+        return _changes_outcome(len(tidied.steps), len(tidied.left), (tidied,))
     decayed = memory.decay(dry_run=dry_run)
-    changes += len(decayed.steps) if decayed.changed else 0
-    return _changes_outcome(changes, left + len(decayed.left), (*reports, decayed))
+    changes = len(tidied.steps) + (len(decayed.steps) if decayed.changed else 0)
+    return _changes_outcome(changes, len(tidied.left) + len(decayed.left), (tidied, decayed))
 
 
 def run_organise(memory: Memory, dry_run: bool) -> Outcome:
@@ -79,8 +78,7 @@ def _changes_outcome(changes: int, left: int, reports: tuple[object, ...]) -> Ou
 
 
 def run_heartbeat(memory: Memory, dry_run: bool) -> Outcome:
-    """The light look every half hour: caches of sessions that are over go, checkpoints newly nominated for promotion are reported, and
-    it says which jobs fail and what stops the organising of the layers."""
+    """Expire caches of ended sessions, report checkpoints newly nominated for promotion, say which jobs fail and what stops organising."""
     expired = memory.expire_caches(dry_run=dry_run)
     report = memory.workspace.root / "promote_report.md"
     reported = report.read_text("utf-8", errors="replace") if report.is_file() else ""
@@ -152,56 +150,45 @@ def run_named(runner: Runner, name: str, *, dry_run: bool = False) -> JobReport:
 
 
 def run_due(runner: Runner, name: str | None = None) -> tuple[JobReport, ...]:
-    """Run what is due, or one job unless its last time was run for: what a scheduler asks for beside other runners, its own delay
-    being enough. Without anything due nothing is locked and nothing is written."""
-    return run_planned(runner, partial(_due, runner, name)) if due_now(runner, name) else ()
+    """Run what is due, or one job unless its last time was run for. Without anything due nothing is locked and nothing is written."""
+    return run_planned(runner, lambda past: due_now(runner, name, past)) if due_now(runner, name) else ()
 
 
-def due_now(runner: Runner, name: str | None = None) -> list[PlannedRun]:
-    return _due(runner, name, journal.read_journal(runner.context.workspace))
-
-
-def _due(runner: Runner, name: str | None, past: Journal) -> list[PlannedRun]:
-    now = runner.context.clock.now()
+def due_now(runner: Runner, name: str | None = None, past: Journal | None = None) -> list[PlannedRun]:
+    """What is due. A job by its name is what a scheduler asks for, whose own delay is enough: it is due when its time has come."""
+    past, now = past or journal.read_journal(runner.context.workspace), runner.context.clock.now()
     if name is None:
         return due(now, past, runner.jobs, runner.rules)
     planned = requested_run(runner.job(name), now, past)
     return [planned] if planned.window else []
 
 
+def lock_file(workspace: Workspace) -> Path:
+    return workspace.machine / "jobs.lock"
+
+
 def run_planned(runner: Runner, plan: Callable[[Journal], Sequence[PlannedRun]]) -> tuple[JobReport, ...]:
     """Run what is planned once nobody else runs anything: what another runner did meanwhile stands in the journal by then."""
     workspace = runner.context.workspace
-    with _hold_jobs_lock(workspace):
-        for run in journal.read_journal(workspace).unfinished():  # we hold the lock, so that nobody is at work on it
-            said = say("It broke off before its end.", "中途中断，未能完成。")
-            journal.end_run(workspace, run, run.started, "failed", said=said)
-        return tuple(_run_job(runner, planned) for planned in plan(journal.read_journal(workspace)))
-
-
-@contextlib.contextmanager
-def _hold_jobs_lock(workspace: Workspace) -> Iterator[None]:
-    path = lock_file(workspace)
-    if not workspace.root.is_dir():  # the lock would make it again
-        raise NoWorkspace(
-            f"{workspace.root} is gone; its jobs do not run.", f"{workspace.root} 已不存在；其任务不会运行。"
-        )
-    with contextlib.ExitStack() as stack:
-        try:
-            stack.enter_context(hold(path, timeout=0))
-        except Locked as error:
-            with contextlib.suppress(OSError, ValueError, IndexError):
-                pid = path.read_text(encoding="ascii").split()[0]
-                raise Locked(
-                    f"Jobs of {workspace.root} are running already (process {pid}); this run leaves it to them.",
-                    f"{workspace.root} 的任务正在运行（进程 {pid}）；本次不再重复。",
-                ) from error
-            raise
-        yield
-
-
-def lock_file(workspace: Workspace) -> Path:
-    return workspace.machine / "jobs.lock"
+    root, path = workspace.root, lock_file(workspace)
+    if not root.is_dir():  # the lock would make it again
+        raise NoWorkspace(f"{root} is gone; its jobs do not run.", f"{root} 已不存在；其任务不会运行。")
+    try:
+        with hold(path, timeout=0):
+            for run in journal.read_journal(
+                workspace
+            ).unfinished():  # we hold the lock, so that nobody is at work on it
+                said = say("It broke off before its end.", "中途中断，未能完成。")
+                journal.end_run(workspace, run, run.started, "failed", said=said)
+            return tuple(_run_job(runner, planned) for planned in plan(journal.read_journal(workspace)))
+    except Locked as error:
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            pid = path.read_text(encoding="ascii").split()[0]
+            raise Locked(
+                f"Jobs of {root} are running already (process {pid}); this run leaves it to them.",
+                f"{root} 的任务正在运行（进程 {pid}）；本次不再重复。",
+            ) from error
+        raise
 
 
 def _run_job(runner: Runner, planned: PlannedRun) -> JobReport:
@@ -302,6 +289,14 @@ ONLY_QUEUED = "--only-queued"  # the jobs are not run at their times, but what h
 _SOONEST = dt.timedelta(seconds=5)  # to the next look
 
 
+def _capture_run(memory: Memory, sessions: list[SessionFile], past: Journal, *, timed: bool) -> list[PlannedRun]:
+    # Where no fixed time follows to which failures could be left, it is tried again for ever, after longer and longer waits.
+    retries = memory.config.jobs.retries if timed else sys.maxsize
+    silence, looked = duration(memory.config.jobs.silence), last_capture(memory, past)
+    run = capture_due(sessions, memory.clock.now(), past, retries, silence=silence, looked=looked)
+    return [run] if run else []
+
+
 def last_capture(memory: Memory, past: Journal) -> dt.datetime | None:
     """When the last capture began that went through, by a job or by a command; none before the first."""
     now, synced = memory.clock.now(), memory.synced()
@@ -309,21 +304,8 @@ def last_capture(memory: Memory, past: Journal) -> dt.datetime | None:
     return max(times, default=None) if synced else None
 
 
-def _capture_run(memory: Memory, sessions: list[SessionFile], past: Journal, *, timed: bool) -> PlannedRun | None:
-    # Where no fixed time follows to which failures could be left, it is tried again for ever, after longer and longer waits.
-    retries = memory.config.jobs.retries if timed else sys.maxsize
-    silence, looked = duration(memory.config.jobs.silence), last_capture(memory, past)
-    return capture_due(sessions, memory.clock.now(), past, retries, silence=silence, looked=looked)
-
-
-def _wake(memory: Memory, sessions: list[SessionFile], active: dt.datetime | None, *, timed: bool) -> dt.datetime:
-    runner, past = runner_for(memory), journal.read_journal(memory.workspace)
-    now, moment = memory.clock.now(), memory.clock.now().astimezone(dt.UTC)
-    times = [at for job in runner.jobs if timed and (at := next_time(job, now, past, runner.rules))]
-    if memory.config.jobs.adaptive:
-        silence, looked = duration(memory.config.jobs.silence), last_capture(memory, past)
-        times.append(next_look(now, sessions, silence=silence, looked=looked, active=active))
-    return max(min(times, default=moment + dt.timedelta(days=1)), moment + _SOONEST)
+def _sessions(memory: Memory, ended: Collection[str], *, timed: bool) -> list[SessionFile]:
+    return memory.session_files(ended, only_queued=not timed) if memory.config.jobs.adaptive else []
 
 
 def tick(memory: Memory, *, ended: Collection[str] = (), timed: bool = True) -> tuple[JobReport, ...]:
@@ -331,12 +313,7 @@ def tick(memory: Memory, *, ended: Collection[str] = (), timed: bool = True) -> 
     captures what hooks queued, and no more. `Locked` when another runner is at it."""
     runner = runner_for(memory)
     reports = run_due(runner) if timed else ()
-    sessions = memory.session_files(ended, only_queued=not timed) if memory.config.jobs.adaptive else []
-
-    def plan(past: Journal) -> list[PlannedRun]:
-        run = _capture_run(memory, sessions, past, timed=timed)
-        return [run] if run else []
-
+    plan = partial(_capture_run, memory, _sessions(memory, ended, timed=timed), timed=timed)
     if plan(journal.read_journal(memory.workspace)):
         reports += run_planned(runner, plan)
     return reports
@@ -351,10 +328,15 @@ class Look(NamedTuple):
 
 def look(memory: Memory, *, ended: Collection[str] = (), active: dt.datetime | None = None, timed: bool = True) -> Look:
     """What a process that lets another do the running has to know; `active` is when something was last asked. Runs and writes nothing."""
-    sessions = memory.session_files(ended, only_queued=not timed) if memory.config.jobs.adaptive else []
-    wanted = timed and bool(due_now(runner_for(memory)))
-    capture = _capture_run(memory, sessions, journal.read_journal(memory.workspace), timed=timed)
-    return Look(wanted or capture is not None, _wake(memory, sessions, active, timed=timed))
+    sessions = _sessions(memory, ended, timed=timed)
+    runner, past, now = runner_for(memory), journal.read_journal(memory.workspace), memory.clock.now()
+    waiting = (due_now(runner, past=past) if timed else []) or _capture_run(memory, sessions, past, timed=timed)
+    times = [at for job in runner.jobs if timed and (at := next_time(job, now, past, runner.rules))]
+    if memory.config.jobs.adaptive:
+        silence, looked = duration(memory.config.jobs.silence), last_capture(memory, past)
+        times.append(next_look(now, sessions, silence=silence, looked=looked, active=active))
+    moment = now.astimezone(dt.UTC)
+    return Look(bool(waiting), max(min(times, default=moment + dt.timedelta(days=1)), moment + _SOONEST))
 
 
 def main(arguments: list[str]) -> int:
