@@ -11,8 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 from nacre.config.settings import FlushSettings
 from nacre.errors import BadInput, CannotWrite, Locked, NacreError
@@ -29,6 +28,7 @@ from nacre.vault.merge import merge
 from nacre.vault.writing import REDACT, expect, guarded, write_recorded
 
 VERSION = 1
+STATE_NAME = "flush.json"
 MOST_SESSIONS = 200  # sessions that are remembered, the newest
 KEPT = dt.timedelta(days=7)  # and how long
 LARGEST = 1_000_000  # bytes; a longer reference file is watched, and not kept
@@ -47,10 +47,6 @@ class FlushState:
     operation: int = 0  # the last of history then: what Nacre did since is no doing of the agent's
 
 
-def state_file(workspace: Workspace) -> Path:
-    return workspace.machine / "flush.json"
-
-
 def session_key(session: str) -> str:
     """How a session is known: an id may be anything, also something that must be written nowhere."""
     return hashlib.blake2b(session.encode("utf-8", "replace"), digest_size=8).hexdigest()
@@ -59,10 +55,13 @@ def session_key(session: str) -> str:
 def load_states(workspace: Workspace) -> dict[str, FlushState]:
     """What is remembered; nothing when the file is missing, or not ours to understand."""
     try:
-        stored = json.loads(disk.read_bytes(state_file(workspace)) or b"{}")
+        stored = json.loads(disk.read_bytes(workspace.machine / STATE_NAME) or b"{}")
         if stored["version"] != VERSION:
             return {}
-        return {str(key): _state_from_json(value) for key, value in stored["sessions"].items()}
+        return {
+            str(key): FlushState(**{**value, "at": dt.datetime.fromisoformat(value["at"])})
+            for key, value in stored["sessions"].items()
+        }
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, NacreError):
         return {}
 
@@ -72,15 +71,7 @@ def save_states(workspace: Workspace, sessions: Mapping[str, FlushState], now: d
     newest = sorted(fresh, key=lambda pair: pair[1].at)[-MOST_SESSIONS:]
     stored = {key: {**asdict(state), "at": state.at.isoformat()} for key, state in newest}
     data = json.dumps({"version": VERSION, "sessions": stored}, separators=(",", ":")).encode()
-    disk.write(state_file(workspace), data, root=workspace.root)
-
-
-def _state_from_json(value: Mapping[str, Any]) -> FlushState:
-    state = FlushState(**{**value, "at": dt.datetime.fromisoformat(value["at"])})
-    numbers = (state.tries, state.operation, state.compactions or 0)
-    if state.at.tzinfo is None or not isinstance(state.files, dict) or not all(type(one) is int for one in numbers):
-        raise ValueError(value)
-    return state
+    disk.write(workspace.machine / STATE_NAME, data, root=workspace.root)
 
 
 def flush_lock(workspace: Workspace) -> AbstractContextManager[None]:
@@ -115,21 +106,23 @@ class ChangedFile:
     back: bytes | None = field(default=None, repr=False)  # what that command would put there
 
 
-@dataclass(frozen=True)
-class FlushCheck:
-    """What was found; `since` is none when the session was never asked."""
+class FlushCheck(NamedTuple):
+    """Which files changed; `since` is none when the session was never asked."""
 
     since: dt.datetime | None = None
     touched: tuple[ChangedFile, ...] = ()
 
 
-def reference_hashes(workspace: Workspace) -> dict[str, str | None]:
-    """The reference files as they are; one that cannot be read is not watched."""
+def reference_hashes(workspace: Workspace, *, keep: bool = False) -> dict[str, str | None]:
+    """The reference files as they are; one that cannot be read is not watched. `keep`: history stores them, where it can."""
     hashes: dict[str, str | None] = {}
     for name in REFERENCE:
-        with contextlib.suppress(NacreError):
+        with contextlib.suppress(NacreError, OSError):
             data = disk.read_bytes(workspace.root / name)
-            hashes[name] = None if data is None else disk.digest(data)
+            hashes[name] = disk.hash_of(data)
+            if keep and data and len(data) <= LARGEST:
+                history.private_folder(workspace.history)
+                history.store_blob(workspace.history, data)
     return hashes
 
 
@@ -160,7 +153,7 @@ def _without_the_turn(
     workspace: Workspace, operations: Sequence[history.Recorded], last: int, file: ChangedFile
 ) -> bytes | None:
     """The file as it was, with what Nacre changed in it since operation `last`; None where that is not known."""
-    own: list[history.Change] = []
+    own: list[history.Change] = []  # since the file was last as it was before
     for op in operations:
         for change, done in zip(op.changes, op.carried_out, strict=True):
             if op.id > last and done and change.path == file.path:
@@ -193,11 +186,7 @@ def restore_files(context: Context, touched: Sequence[ChangedFile]) -> tuple[str
 
 
 def change_sentence(file: ChangedFile) -> str:
-    how = {
-        EDITED: say("was edited", "被修改"),
-        REMOVED: say("was removed", "被删除"),
-        MADE: say("was made", "被新建"),
-    }[file.how]
+    how = say(f"was {file.how}", {EDITED: "被修改", REMOVED: "被删除", MADE: "被新建"}[file.how])
     command = file.command
     remedy = say(f'; "{command}" takes it back.', f"；可用“{command}”恢复。") if command else say(".", "。")
     return say(f"{file.path} {how} since the flush began", f"{file.path} 在压缩前记录开始后{how}") + remedy
@@ -212,8 +201,7 @@ DUE, BELOW, FLUSHED, WAITING = "due", "below", "done", "waiting"
 DISABLED, READ_ONLY, GROUP, PAUSED = "disabled", "read-only", "group", "paused"
 
 
-@dataclass(frozen=True)
-class Flush:
+class Flush(NamedTuple):
     """Whether the turn is due; with the prompts and the log they name where it is, with the reason where it is not."""
 
     code: str
@@ -252,13 +240,7 @@ def _is_over(before: FlushState, compactions: int | None) -> bool:
 
 
 def ask_flush(
-    context: Context,
-    tokens: int,
-    window: int,
-    *,
-    session: str,
-    compactions: int | None = None,
-    dry_run: bool = False,
+    context: Context, tokens: int, window: int, *, session: str, compactions: int | None = None, dry_run: bool = False
 ) -> Flush:
     """Decide and, when the turn is due, hand the prompts out and remember that. A dry run remembers nothing."""
     if tokens < 0 or window < 1 or (compactions is not None and compactions < 0):
@@ -276,16 +258,14 @@ def ask_flush(
             code = decide_flush(tokens, limit, before, compactions, now)
             if code == DUE:
                 tries = before.tries + 1 if before and not _is_over(before, compactions) else 1
-                hashes, last = reference_hashes(workspace), history.last_id(workspace)
-                after = FlushState(now, tries, compactions, files=hashes, operation=last)
+                hashes = reference_hashes(workspace, keep=context.config.history.enabled and not dry_run)
+                after = FlushState(now, tries, compactions, files=hashes, operation=history.last_id(workspace))
             elif before:
                 counted = before.compactions if before.compactions is not None else compactions
                 # Where nobody counts compactions, a context of less than half the threshold has been compacted.
                 after = replace(before, compactions=counted, ended=before.ended or 2 * tokens < limit)
             if after and after != before and not dry_run:
                 save_states(workspace, {**states, key: after}, now)
-                if code == DUE and context.config.history.enabled:
-                    _keep_reference_files(workspace, after.files)
     except CannotWrite as error:
         return Flush(READ_ONLY, str(error), limit)
     if code == DUE and after:
@@ -300,16 +280,6 @@ def ask_flush(
         WAITING: say("The prompts have been handed out; the turn is under way.", "提示词已发出；本轮正在进行。"),
     }
     return Flush(code, reasons[code], limit)
-
-
-def _keep_reference_files(workspace: Workspace, files: Mapping[str, str | None]) -> None:
-    """Have history keep these files as they are, so that they can be brought back; the turn does not depend on it."""
-    for name in (name for name, was in files.items() if was):
-        with contextlib.suppress(NacreError, OSError):
-            data = disk.read_bytes(workspace.root / name)
-            if data is not None and len(data) <= LARGEST:
-                history.private_folder(workspace.history)
-                history.store_blob(workspace.history, data)
 
 
 def flush_prompts_for(context: Context) -> tuple[str, Prompts]:
@@ -335,14 +305,10 @@ def flush_blocked(context: Context) -> Flush | None:
         return Flush(PAUSED, reason)
     workspace = context.workspace
     root, log = workspace.root, workspace.day(context.clock.today())
-    if log.exists():
-        writable = log.is_file() and os.access(log, os.W_OK)
-    else:
-        folder = workspace.memory if os.path.lexists(workspace.memory) else root
-        writable = folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)
+    place = next(path for path in (log, workspace.memory, root) if os.path.lexists(path))
     machine = workspace.machine if workspace.machine.exists() else root
-    inside = disk.real(root) in disk.real(log).parents
-    if inside and writable and os.access(machine, os.W_OK | os.X_OK):
+    usable = place.is_file() if place == log else place.is_dir()
+    if usable and disk.real(root) in disk.real(log).parents and all(os.access(at, os.W_OK) for at in (place, machine)):
         return None
     reason = say(f"{root} cannot be written here, so there is nothing to flush to.", f"{root} 在此处不可写，无处记录。")
     return Flush(READ_ONLY, reason)
@@ -364,8 +330,7 @@ _NO_LINE = re.compile(r"\A(?:```|~~~|#{1,6}(?:\s|\Z))")
 _SENTENCE = re.compile(r"[。！？；]|[.!?;](?=\s)")
 
 
-@dataclass(frozen=True)
-class FlushAnswer:
+class FlushAnswer(NamedTuple):
     path: str
     written: tuple[Entry, ...] = ()
     already: int = 0  # lines that stand in the log
@@ -423,16 +388,14 @@ def take_answer(context: Context, text: str, *, session: str, dry_run: bool = Fa
         )
     said, silent = parse_answer(text)
     lines, over = said[:MOST_LINES], tuple(said[MOST_LINES:])
-    stones = load_tombstones(workspace) if lines else None
-    if stones:  # an agent does not know what its user had forgotten; what is in its context must not bring it back
+    if stones := load_tombstones(workspace):  # the agent's context must not bring back what its user had forgotten
         from nacre.capture.dedupe import are_forgotten
 
         lines = [line for line, gone in zip(lines, are_forgotten(stones, lines), strict=True) if not gone]
     path = workspace.relative(daily.log_path(workspace, clock.today()))
     gone = len(said[:MOST_LINES]) - len(lines)
     if dry_run:
-        shown = tuple(Entry(words, path, 0) for words in lines)
-        return FlushAnswer(path, shown, 0, gone, over, silent)
+        return FlushAnswer(path, tuple(Entry(words, path, 0) for words in lines), 0, gone, over, silent)
     written = daily.append_notes(context, "flush", lines, by_agent=True) if lines else ()
     mark_done(context, session)
     return FlushAnswer(path, written, len(lines) - len(written), gone, over, silent)

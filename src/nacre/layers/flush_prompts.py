@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from nacre.text.tokens import language_of
 
@@ -13,8 +13,7 @@ REFERENCE = ("MEMORY.md", "SOUL.md", "TOOLS.md", "AGENTS.md", "IDENTITY.md", "US
 _DATE = "YYYY-MM-DD"
 
 
-@dataclass(frozen=True)
-class Prompts:
+class Prompts(NamedTuple):
     system: str
     user: str
 

@@ -20,7 +20,7 @@ from nacre.i18n import say
 from nacre.model.context import Context
 from nacre.text.blocks import FRONT, blocks
 from nacre.vault import refcount
-from nacre.vault.checkpoints import FORGOTTEN, GIST, HOT, WARM, Family, stem_of
+from nacre.vault.checkpoints import FORGOTTEN, GIST, HOT, WARM, Checkpoint, Family, stem_of
 from nacre.vault.files import TIERS
 from nacre.vault.refcount import ROTATED, Count, Recall, moment
 
@@ -46,62 +46,54 @@ class CheckpointDate(NamedTuple):
     by_file: bool = False
 
 
-def head_of(path: Path) -> str:
-    with open(path, "rb", buffering=0) as file:
-        return file.read(_HEAD).decode("utf-8", errors="replace")
-
-
-def date_checkpoint(head: str, name: str, created: object, modified: float, clock: Clock) -> CheckpointDate:
+def date_checkpoint(checkpoint: Checkpoint, entry: Mapping[str, Any] | None, clock: Clock) -> CheckpointDate:
     """The time of a checkpoint, by its head, its name, the `created` of its counts or its file; never later than now."""
-    now, made = clock.now().timestamp(), moment(created, clock)
+    now, modified = clock.now().timestamp(), checkpoint.modified / 1e9
+    made = moment(entry.get("created"), clock) if entry else None
 
     def exact(at: float | None) -> list[CheckpointDate]:
         return [CheckpointDate(at, at, int(at))] if at is not None and 0 <= at <= now else []
-
-    def parsed(text: str) -> list[CheckpointDate]:
-        return exact(_seconds(text, clock))
 
     def on_day(date: str) -> list[CheckpointDate]:
         """A day without a time: what is known of the file may say when on that day it was; else the whole day counts."""
         start, end = _seconds(f"{date}T00:00", clock), _seconds(date, clock)
         if start is None or end is None or not 0 <= start <= now:
             return []
-        if made is not None and _date_of(made, clock) == date:
+        if made is not None and local_time(made, clock).date().isoformat() == date:
             return [CheckpointDate(made, start, int(made))]
-        if _date_of(modified, clock) == date:
+        if local_time(modified, clock).date().isoformat() == date:
             return [CheckpointDate(int(modified), start, int(modified), by_file=True)]
         return [CheckpointDate(end, start, int(end))]
 
+    with open(checkpoint.path, "rb", buffering=0) as file:
+        head = file.read(_HEAD).decode("utf-8", errors="replace")
     lines = head.removeprefix("\ufeff").replace("\r\n", "\n").split("\n", _FRONT_LINES)
-    found: list[CheckpointDate] = []
-    for value in _front_dates(lines):
+    front = next(iter(blocks(lines[:_FRONT_LINES])), None) if lines[0].rstrip() == "---" else None
+    # Read line by line, so that no other field of the frontmatter can spoil the dates.
+    fields = (
+        [_FIELD.fullmatch(line.rstrip()) for line in lines[1 : front.end - 1]] if front and front.kind == FRONT else []
+    )
+    dates: list[CheckpointDate] = []
+    for value in (field[1].strip("\"' ") for field in fields if field):
         if value.isdigit():
-            found += exact(moment(int(value), clock))
+            dates += exact(moment(int(value), clock))
         elif written := _WRITTEN.match(value):
             year, month, day, hour, minute, second, zone = written.groups()
             date = f"{year}-{int(month):02}-{int(day):02}"
             time = f"{date}T{int(hour):02}:{minute}:{second or '00'}{zone or ''}" if hour else ""
-            found += parsed(time) if time else on_day(date)
-    if not found and (session := next((match for line in lines[:6] if (match := _SESSION.match(line))), None)):
-        found = [date for text in session.groups() if text for date in parsed(text)]
-    if not found and (named := _NAMED.search(name.rpartition("/")[2])):
-        found = (parsed(f"{named[1]}T{named[2]}:{named[3]}") if named[2] else []) or on_day(named[1])
-    if found:
-        latest = max(found)
-        return latest._replace(own=min(latest.own, now), first=min(date.first for date in found))
+            dates += exact(_seconds(time, clock)) if time else on_day(date)
+    if not dates and (session := next((match for line in lines[:6] if (match := _SESSION.match(line))), None)):
+        dates = [date for text in session.groups() if text for date in exact(_seconds(text, clock))]
+    if not dates and (named := _NAMED.search(checkpoint.name.rpartition("/")[2])):
+        time = f"{named[1]}T{named[2]}:{named[3]}" if named[2] else ""
+        dates = (exact(_seconds(time, clock)) if time else []) or on_day(named[1])
+    if dates:
+        latest = max(dates)
+        return latest._replace(own=min(latest.own, now), first=min(date.first for date in dates))
     if made is not None and made <= now:
         return CheckpointDate(made, made, int(made))
     seen = int(max(0, min(modified, now)))  # whole seconds, as they are noted: the same the next time
     return CheckpointDate(seen, seen, seen, by_file=True)
-
-
-def _front_dates(lines: list[str]) -> list[str]:
-    """The dates that the frontmatter gives; read line by line, so that no other field can spoil them."""
-    front = next(iter(blocks(lines[:_FRONT_LINES])), None) if lines[0].rstrip() == "---" else None
-    if front is None or front.kind != FRONT:
-        return []
-    fields = (_FIELD.fullmatch(line.rstrip()) for line in lines[1 : front.end - 1])
-    return [field[1].strip("\"' ") for field in fields if field]
 
 
 def _seconds(text: str, clock: Clock) -> float | None:
@@ -111,20 +103,12 @@ def _seconds(text: str, clock: Clock) -> float | None:
         return None
 
 
-def _date_of(at: float, clock: Clock) -> str | None:
-    try:
-        return clock.local(dt.datetime.fromtimestamp(at, dt.UTC)).date().isoformat()
-    except (ValueError, OverflowError, OSError):
-        return None
-
-
 class CountedRecall(NamedTuple):
     at: int
     via: str
 
 
-@dataclass(frozen=True)
-class CheckpointCounts:
+class CheckpointCounts(NamedTuple):
     """What is known of one family: the places under which it was counted so far, its entry, its recalls in recalls.jsonl."""
 
     keys: tuple[str, ...] = ()
@@ -208,8 +192,7 @@ class LayerRules:
         return WARM if age < self.warm else GIST
 
 
-@dataclass(frozen=True)
-class Placement:
+class Placement(NamedTuple):
     """Where a checkpoint is to lie (None: nowhere any more), what its entry of refcount.json will say, and why."""
 
     layer: str | None
@@ -234,19 +217,37 @@ def decide_layer(
         mark = None
     if (layer == FORGOTTEN and mark is None and recalled) or (mark is not None and last is not None and last >= mark):
         entry["user_marked"] = True
-        target = _colder(WARM, by_age)
+        target = max(WARM, by_age, key=TIERS.index)
     else:
-        target = by_age if recalled and layer != FORGOTTEN else _colder(layer, by_age)
+        target = by_age if recalled and layer != FORGOTTEN else max(layer, by_age, key=TIERS.index)
     when, ago = _when(since, clock)
     since_text = say(f"from {when}, {ago} ago", f"内容来自 {when}，距今 {ago}")
     if last == since:
         since_text = say(f"last recalled {when}, {ago} ago", f"上次调用于 {when}，距今 {ago}")
-    if target == FORGOTTEN:
-        return _forgotten(layer, entry, mark, since_text, rules, clock)
-    entry.pop(refcount.FORGOTTEN, None)
     settings = rules.settings
+    if target == FORGOTTEN:
+        if mark is None or layer != FORGOTTEN:
+            mark = entry[refcount.FORGOTTEN] = int(now)
+        if now - mark >= rules.delete and not entry.get("user_marked"):
+            when, ago = _when(mark, clock)
+            reason = say(
+                f"forgotten on {when}, {ago} ago: deleted after {settings.delete_after} (tiers.delete_after)",
+                f"于 {when} 被遗忘，距今 {ago}：超过 {settings.delete_after} 即删除（tiers.delete_after）",
+            )
+            return Placement(None, entry, DELETE, reason)
+    else:
+        entry.pop(refcount.FORGOTTEN, None)
     if target == layer:
-        return Placement(target, entry, STAY, _beside())
+        return Placement(target, entry, STAY, say("belongs beside the other file of its name", "应与同名文件放在一起"))
+    if target == FORGOTTEN:
+        limit, name = settings.gist, "tiers.gist"
+        if rules.forget <= rules.gist:
+            limit, name = settings.forget_after, "tiers.forget_after"
+        reason = say(
+            f"{since_text}: forgotten after {limit} without a recall ({name})",
+            f"{since_text}：{limit} 内没有被调用即被遗忘（{name}）",
+        )
+        return Placement(FORGOTTEN, entry, FORGET, reason)
     if TIERS.index(target) < TIERS.index(layer):
         reason = say(f"{since_text}: what is recalled becomes young again", f"{since_text}：被调用的内容会重新变新")
         return Placement(target, entry, RISE, reason)
@@ -260,40 +261,6 @@ def decide_layer(
             f"{since_text}：hot 只保留最初的 {settings.hot}（tiers.hot）",
         )
     return Placement(target, entry, MOVE, reason)
-
-
-def _forgotten(
-    layer: str, entry: Count, mark: float | None, since_text: str, rules: LayerRules, clock: Clock
-) -> Placement:
-    """Into forgotten, or out of it for good when it has lain there long enough and nobody marked it."""
-    now, settings = clock.now().timestamp(), rules.settings
-    if mark is None or layer != FORGOTTEN:
-        mark = entry[refcount.FORGOTTEN] = int(now)
-    if now - mark >= rules.delete and not entry.get("user_marked"):
-        when, ago = _when(mark, clock)
-        reason = say(
-            f"forgotten on {when}, {ago} ago: deleted after {settings.delete_after} (tiers.delete_after)",
-            f"于 {when} 被遗忘，距今 {ago}：超过 {settings.delete_after} 即删除（tiers.delete_after）",
-        )
-        return Placement(None, entry, DELETE, reason)
-    if layer == FORGOTTEN:
-        return Placement(layer, entry, STAY, _beside())
-    limit, name = settings.gist, "tiers.gist"
-    if rules.forget <= rules.gist:
-        limit, name = settings.forget_after, "tiers.forget_after"
-    reason = say(
-        f"{since_text}: forgotten after {limit} without a recall ({name})",
-        f"{since_text}：{limit} 内没有被调用即被遗忘（{name}）",
-    )
-    return Placement(FORGOTTEN, entry, FORGET, reason)
-
-
-def _colder(layer: str, other: str) -> str:
-    return max(layer, other, key=TIERS.index)
-
-
-def _beside() -> str:
-    return say("belongs beside the other file of its name", "应与同名文件放在一起")
 
 
 def local_time(at: float, clock: Clock) -> dt.datetime:

@@ -24,7 +24,6 @@ from nacre.layers.layer import (
     date_checkpoint,
     decide_layer,
     gather_counts,
-    head_of,
 )
 from nacre.model.context import Context
 from nacre.model.report import Plan, Problem, Step
@@ -59,6 +58,7 @@ if TYPE_CHECKING:
 DROP, SUMMARISE = "drop", "summarise"
 # The coldest first: what leaves a layer makes room for what comes into it.
 _ORDER = (DELETE, FORGET, MOVE, STAY, RISE)
+_MARK = 10  # characters of the hash of the text that a summary was made of
 TRIES = 3  # times that a plan is made before the workspace is held for it
 MANY = 100  # summaries of one run that the classifiers have a say in; a backlog of thousands is told by structure alone
 WAIT = 2.0  # seconds that a recall waits for others to finish; what then stays is moved by the next organise
@@ -123,9 +123,8 @@ def plan(context: Context) -> OrganisePlan:
     """What would become of every checkpoint. Nothing at all where the counts cannot be read: who was recalled is unknown."""
     workspace, clock, config = context.workspace, context.clock, context.config
     rules = LayerRules.of(config.tiers)
-    found, problems = survey_checkpoints(workspace, config)
-    known = families(found)
-    shown = workspace.relative(workspace.refcount(config.tiers.path))
+    checkpoints, problems = survey_checkpoints(workspace, config)
+    known = families(checkpoints)
     try:
         counts = refcount.read_counts(workspace, config)
     except NacreError as error:
@@ -133,8 +132,8 @@ def plan(context: Context) -> OrganisePlan:
             f"{error} Nothing was organised: who was recalled is not known.",
             f"{error} 没有整理任何内容：无法得知哪些检查点被调用过。",
         )
-        left = (*problems, Problem("unreadable counts", sentence, shown))
-        return OrganisePlan(families=tuple(known), left=left)
+        shown = workspace.relative(workspace.refcount(config.tiers.path))
+        return OrganisePlan(tuple(known), left=(*problems, Problem("unreadable counts", sentence, shown)))
     recalls = refcount.read_recalls(workspace)
     turns: list[Transition] = []
     for family, kept in zip(known, gather_counts(context, known, counts.entries, recalls.recalls), strict=True):
@@ -155,24 +154,18 @@ def plan(context: Context) -> OrganisePlan:
 
 
 def _transition(context: Context, family: Family, kept: CheckpointCounts, rules: LayerRules) -> Transition:
-    lead = family.lead
-    created = kept.entry.get("created") if kept.entry else None
-    dated = date_checkpoint(head_of(lead.path), lead.name, created, lead.modified / 1e9, context.clock)
+    dated = date_checkpoint(family.lead, kept.entry, context.clock)
     belongs = decide_layer(family.layer, dated, kept, rules, context.clock)
     entry, makes = belongs.entry, False
     if family.original and belongs.layer:
         makes = belongs.layer == GIST and family.summary is None
         if family.summary and (belongs.layer == GIST or SUMMARY_OF not in entry):
-            mark = _text_mark(checkpoint_bytes(context.workspace, family.original))
+            mark = disk.digest(checkpoint_bytes(context.workspace, family.original))[:_MARK]
             makes = belongs.layer == GIST and entry.get(SUMMARY_OF, mark) != mark
             entry.setdefault(SUMMARY_OF, mark)
     if family.summary and belongs.layer:
         entry["summarized"] = True
     return Transition(family, kept, dated, belongs, makes)
-
-
-def _text_mark(data: bytes) -> str:
-    return disk.digest(data)[:10]
 
 
 def _placed(context: Context, made: OrganisePlan, turns: Iterable[Transition]) -> OrganisePlan:
@@ -282,7 +275,7 @@ def _summarised(
         )
         left.append(Problem("left for the next run", sentence, shown))
     turns = [
-        replace(turn, belongs=replace(turn.belongs, layer=WARM), makes_summary=False)
+        replace(turn, belongs=turn.belongs._replace(layer=WARM), makes_summary=False)
         if turn.family in refused
         else turn
         for turn in made.turns
@@ -377,7 +370,7 @@ def _add_transition(batch: Batch, at: int, turn: Transition, summaries: Summarie
         data = checkpoint_bytes(op.workspace, family.original)
         if not isinstance(written := summaries.get(disk.digest(data)), bytes):  # the text was another then
             raise changed_outside(op.workspace.relative(family.original.path))
-        more = {"summarized": True, SUMMARY_OF: _text_mark(data)}
+        more = {"summarized": True, SUMMARY_OF: disk.digest(data)[:_MARK]}
         root = op.workspace.tiers(op.config.tiers.path)
         old, read = family.summary, None
         if old:  # renewed where it lies, then moved: a run that is cut short sees by the hash which text it was made of
@@ -393,16 +386,13 @@ def _add_transition(batch: Batch, at: int, turn: Transition, summaries: Summarie
 
 def rotate_recalled(context: Context, recalled: Sequence[Checkpoint]) -> dict[str, str]:
     """Bring what was recalled back to hot, a forgotten one to warm; where each file lay → where it lies."""
-    workspace, clock, config = context.workspace, context.clock, context.config
+    workspace, config = context.workspace, context.config
     shown = workspace.relative
     places = {shown(checkpoint.path): shown(checkpoint.path) for checkpoint in recalled}
     paths = {checkpoint.path for checkpoint in recalled if checkpoint.layer != HOT}
     if not paths:
         return places
-    with (
-        operation(context, "recall", timeout=WAIT) as op,
-        layers_lock(workspace, config, timeout=WAIT),
-    ):
+    with operation(context, "recall", timeout=WAIT) as op, layers_lock(workspace, config, timeout=WAIT):
         try:
             counts = refcount.read_counts(workspace, config)
             entries = dict(counts.entries)
@@ -416,14 +406,11 @@ def rotate_recalled(context: Context, recalled: Sequence[Checkpoint]) -> dict[st
                 after, own = finder.place(family, WARM if was_forgotten else HOT)
                 moves += own
                 if kept.entry is not None or was_forgotten:
-                    lead, entry = family.lead, kept.entry or {}
-                    dated = date_checkpoint(
-                        head_of(lead.path), lead.name, entry.get("created"), lead.modified / 1e9, clock
-                    )
-                    entry = refcount.complete_count(entry, dated.noted) | (
-                        {"user_marked": True} if was_forgotten else {}
-                    )
+                    noted = date_checkpoint(family.lead, kept.entry, context.clock).noted
+                    entry = refcount.complete_count(kept.entry or {}, noted)
                     entry.pop(refcount.FORGOTTEN, None)
+                    if was_forgotten:
+                        entry["user_marked"] = True
                     entries = refcount.move_counts(entries, kept.keys, after.lead.place, entry)
             refcount.write_counts(op, counts, entries)
         except Locked:
