@@ -207,17 +207,6 @@ def can_be_named(text: str) -> bool:
     return not _UNNAMEABLE.search(text)
 
 
-def refuse_unnameable(changes: Iterable[Change]) -> None:
-    """What history could not read again could not be undone: it must not be done."""
-    for change in changes:
-        if _change(change.as_json()) is None:
-            shown = ascii(change.path if not can_be_named(change.path) else change.to or change.path)[1:-1]
-            raise BadInput(
-                f"{shown} has a name that history cannot keep, so it is left as it is; rename it.",
-                f"{shown} 的名称无法记入历史，因此保持原样；请重命名。",
-            )
-
-
 def is_daily(path: str) -> bool:
     """Whether a path of a record names a daily log among the living ones."""
     folder, _, name = path.rpartition("/")
@@ -367,7 +356,6 @@ class Operation:
         """Put on disk what is about to change, and every content needed to show it or take it back."""
         if not self.config.history.enabled:
             return
-        refuse_unnameable(changes)
         with disk.writing_to(self.workspace.history):
             private_folder(self.workspace.machine)
             with disk.folders_once():
@@ -392,22 +380,30 @@ class Operation:
         disk.append_bytes(path, disk.lines_for(path, jsonl.dump_row(line)), durable=durable)
 
     @cached_property
-    def _roots(self) -> frozenset[Path]:
-        tiers = self.workspace.tiers(self.config.tiers.path)
-        return frozenset((disk.real(self.workspace.root), disk.real(tiers)))
+    def _folders(self) -> set[Path]:
+        """Folders that lie in the workspace or its layers."""
+        return {disk.real(self.workspace.root), disk.real(self.workspace.tiers(self.config.tiers.path))}
 
-    def place(self, path: Path) -> Path:
-        """The file that a path really names; `PathEscape` when it is none of the workspace or its checkpoint layers."""
-        real = disk.real(path)
-        if not self._roots.isdisjoint(real.parents):
-            return real
-        counts = self.workspace.refcount(self.config.tiers.path)
-        if real == disk.real(counts.parent) / counts.name:  # a link in its place is not followed
-            return real
-        raise PathEscape(
-            f"{path} leads out of the workspace; Nacre does not write there.",
-            f"{path} 指向工作区之外；Nacre 不会写入。",
-        )
+    def place(self, path: Path) -> None:
+        """`PathEscape` when a path leads out of the workspace and its checkpoint layers; `BadInput` when history cannot name it."""
+        if self.config.history.enabled and not can_be_named(shown := self.workspace.relative(path)):
+            shown = ascii(shown)[1:-1]
+            raise BadInput(
+                f"{shown} has a name that history cannot keep, so it is left as it is; rename it.",
+                f"{shown} 的名称无法记入历史，因此保持原样；请重命名。",
+            )
+        is_link = os.path.islink(path)
+        if path.parent in self._folders and not is_link:
+            return
+        real, counts = disk.real(path), self.workspace.refcount(self.config.tiers.path)
+        if not self._folders.isdisjoint(real.parents):
+            if not is_link:
+                self._folders.add(path.parent)
+        elif real != disk.real(counts.parent) / counts.name:  # a link in its place is not followed
+            raise PathEscape(
+                f"{path} leads out of the workspace; Nacre does not write there.",
+                f"{path} 指向工作区之外；Nacre 不会写入。",
+            )
 
 
 def _complete_torn_append(workspace: Workspace) -> None:

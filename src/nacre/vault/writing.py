@@ -16,7 +16,7 @@ from nacre.config.settings import MemorySettings
 from nacre.errors import BadInput, ChangedOutside, Locked, MemoryFull, NacreError
 from nacre.model.workspace import DAY_NAME, Workspace
 from nacre.vault import disk, jsonl
-from nacre.vault.history import APPEND, CREATE, DELETE, MOVE, REWRITE, Change, Operation, refuse_unnameable
+from nacre.vault.history import APPEND, CREATE, DELETE, MOVE, REWRITE, Change, Operation
 
 OnSecret = Literal["refuse", "redact"]
 REFUSE: OnSecret = "refuse"
@@ -200,15 +200,6 @@ def write_over(op: Operation, path: Path, before: bytes | None, data: bytes, *, 
         raise changed_outside(op.workspace.relative(path))
 
 
-def remove_file(op: Operation, path: Path, *, read: str) -> None:
-    """Delete a file that is still what was read."""
-    op.place(path)
-    before = expect(op.workspace, path, read) or b""
-    mode = stat.S_IMODE(path.stat().st_mode)
-    op.record([Change(op.workspace.relative(path), DELETE, read, None, mode=mode)], [before])
-    take_away(op, path, before)
-
-
 def take_away(op: Operation, path: Path, before: bytes) -> None:
     """The removal itself. A daily log is emptied, and stays while others may still append to it, or with what they appended."""
     if not is_log(op.workspace, path):
@@ -217,27 +208,12 @@ def take_away(op: Operation, path: Path, before: bytes) -> None:
         raise changed_outside(op.workspace.relative(path))
 
 
-def move_file(op: Operation, path: Path, to: Path, *, read: str) -> None:
-    """Move a file that is still what was read to a place where nothing stands."""
-    op.place(path)
-    op.place(to)
-    expect(op.workspace, path, read)
-    _expect_free(op.workspace, to)
-    op.record([Change(op.workspace.relative(path), MOVE, read, read, to=op.workspace.relative(to))], [])
-    disk.rename(path, to)
-
-
 def expect(workspace: Workspace, path: Path, read: str | None) -> bytes | None:
     """The file's bytes, when they are what was read; else `ChangedOutside`."""
     data = disk.read_bytes(path)
-    if (disk.hash_of(data)) != read:
+    if disk.hash_of(data) != read:
         raise changed_outside(workspace.relative(path))
     return data
-
-
-def _expect_free(workspace: Workspace, path: Path) -> None:
-    if os.path.lexists(path):
-        raise changed_outside(workspace.relative(path))
 
 
 def changed_outside(shown: str) -> ChangedOutside:
@@ -253,12 +229,11 @@ def is_log(workspace: Workspace, path: Path) -> bool:
     return real.parent == disk.real(workspace.memory) and bool(DAY_NAME.fullmatch(real.name))
 
 
-# Many files changed as one: all are checked, one record tells of them, each folder is synced once.
+# Changes of whole files, one by one or many under one record.
 
 
 class _Pending(NamedTuple):
-    """A change that waits: `to` for a move, `data` for a write, neither for a removal. The file `beside` must still have the hash
-    given with it."""
+    """A change that waits: `to` for a move, `data` for a write, neither for a removal, which needs the file `beside` to have a hash."""
 
     who: int
     path: Path
@@ -270,6 +245,57 @@ class _Pending(NamedTuple):
     @property
     def places(self) -> tuple[Path, ...]:
         return tuple(place for place in (self.path, self.to, self.beside and self.beside[0]) if place)
+
+    def check(self, op: Operation) -> tuple[_Pending, Change, list[bytes]]:
+        """The change with its data guarded, its record, and the contents that history needs for it."""
+        for place in self.places:
+            op.place(place)
+        before = self.expect(op)
+        shown = op.workspace.relative(self.path)
+        if self.to is not None:
+            return self, Change(shown, MOVE, self.read, self.read, to=op.workspace.relative(self.to)), []
+        if self.data is not None:
+            data = guard_added(before or b"", self.data)
+            change = Change(shown, CREATE if before is None else REWRITE, self.read, disk.digest(data))
+            return self._replace(data=data), change, [data] if before is None else [before, data]
+        mode = stat.S_IMODE(self.path.stat().st_mode)
+        return self, Change(shown, DELETE, self.read, None, mode=mode), [before or b""]
+
+    def expect(self, op: Operation) -> bytes | None:
+        """The bytes of the file; `ChangedOutside` when it, or what it depends on, is not what was read."""
+        if self.to is not None and os.path.lexists(self.to):
+            raise changed_outside(op.workspace.relative(self.to))
+        if self.beside:
+            expect(op.workspace, *self.beside)
+        return expect(op.workspace, self.path, self.read)
+
+    def make(self, op: Operation) -> None:
+        """The change itself. What was checked before the record is checked again: others may have come meanwhile."""
+        if self.data is not None:
+            if not disk.replace(self.path, self.data, self.read):
+                raise changed_outside(op.workspace.relative(self.path))
+            return
+        before = self.expect(op)
+        if self.to is not None:
+            disk.rename(self.path, self.to)
+        else:
+            take_away(op, self.path, before or b"")
+
+
+def remove_file(op: Operation, path: Path, *, read: str) -> None:
+    """Delete a file that is still what was read."""
+    _make_one(op, _Pending(0, path, read))
+
+
+def move_file(op: Operation, path: Path, to: Path, *, read: str) -> None:
+    """Move a file that is still what was read to a place where nothing stands."""
+    _make_one(op, _Pending(0, path, read, to))
+
+
+def _make_one(op: Operation, pending: _Pending) -> None:
+    _, change, contents = pending.check(op)
+    op.record([change], contents)
+    pending.make(op)
 
 
 class Batch:
@@ -283,7 +309,6 @@ class Batch:
         self.failed: dict[int, NacreError] = {}
         self._pending: list[_Pending] = []
         self._touched: set[Path] = set()
-        self._ours: set[Path] = set()  # folders known to lie in the workspace or its layers
 
     def write(self, who: int, path: Path, data: bytes, *, read: str | None) -> None:
         """Put new bytes into a file that is still what was read (hash; None: it must not exist)."""
@@ -306,69 +331,24 @@ class Batch:
     def carry_out(self) -> None:
         """Make every change that waits, and make them last."""
         waiting, self._pending, self._touched = self._pending, [], set()
-        ready: list[_Pending] = []
-        changes: list[Change] = []
-        contents: list[bytes] = []
+        checked: list[tuple[_Pending, Change, list[bytes]]] = []
         for pending in waiting:
-            if pending.who in self.failed:
-                continue
             try:
-                checked, change, kept = self._check(pending)
-                refuse_unnameable([change] if self.op.config.history.enabled else [])
+                if pending.who not in self.failed:
+                    checked.append(pending.check(self.op))
             except NacreError as error:
                 self.failed[pending.who] = error
-                continue
-            ready.append(checked)
-            changes.append(change)
-            contents += kept
-        if not ready:
+        if not checked:
             return
-        self.op.record(changes, contents)
+        self.op.record([change for _, change, _ in checked], [data for *_, contents in checked for data in contents])
         with disk.folders_once():
-            for pending in ready:
+            for pending, *_ in checked:
                 try:
                     if pending.who not in self.failed:
-                        self._make(pending)
+                        pending.make(self.op)
                         continue
                 except Locked:
                     raise
                 except NacreError as error:
                     self.failed[pending.who] = error
                 self.op.is_whole = False
-
-    def _check(self, pending: _Pending) -> tuple[_Pending, Change, list[bytes]]:
-        """The change with its data guarded, its record, and the contents that history needs for it."""
-        op, path, read = self.op, pending.path, pending.read
-        for place in pending.places:
-            if os.path.islink(place) or place.parent not in self._ours:
-                op.place(place)
-                if not os.path.islink(place):
-                    self._ours.add(place.parent)
-        before = expect(op.workspace, path, read)
-        shown = op.workspace.relative(path)
-        if pending.to is not None:
-            _expect_free(op.workspace, pending.to)
-            return pending, Change(shown, MOVE, read, read, to=op.workspace.relative(pending.to)), []
-        if pending.data is not None:
-            data = guard_added(before or b"", pending.data)
-            change = Change(shown, CREATE if before is None else REWRITE, read, disk.digest(data))
-            return pending._replace(data=data), change, [data] if before is None else [before, data]
-        if pending.beside:
-            expect(op.workspace, *pending.beside)
-        mode = stat.S_IMODE(path.stat().st_mode)
-        return pending, Change(shown, DELETE, read, None, mode=mode), [before or b""]
-
-    def _make(self, pending: _Pending) -> None:
-        """The change itself. What was checked before the record is checked again: others may have come meanwhile."""
-        workspace, path, read = self.op.workspace, pending.path, pending.read
-        if pending.to is not None:
-            _expect_free(workspace, pending.to)
-            disk.rename(path, pending.to)
-        elif pending.data is not None:
-            if not disk.replace(path, pending.data, read):
-                raise changed_outside(workspace.relative(path))
-        else:
-            expect(workspace, path, read)
-            if pending.beside:
-                expect(workspace, *pending.beside)
-            disk.remove(path)
