@@ -89,7 +89,7 @@ def test_a_log_left_empty_under_an_open_hand_is_gone_after_the_next_undo(workspa
     assert not log.exists()
 
 
-@pytest.mark.parametrize("name", ["open", "fsync", "replace", "dup", "close"])
+@pytest.mark.parametrize("name", ["open", "fsync", "replace", "fstat", "close"])
 @pytest.mark.parametrize("after", [SHORTER, LONGER])
 def test_what_is_appended_while_a_log_is_edited_stays_at_its_end(
     workspace: Workspace, log: Path, hand: int, monkeypatch: pytest.MonkeyPatch, name: str, after: bytes

@@ -11,7 +11,7 @@ import re
 import stat
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from nacre.errors import BadInput, NacreError, PathEscape, cannot_write
@@ -125,65 +125,45 @@ def write(path: Path, data: bytes, *, root: Path | None = None, mode: int | None
     A link is written through to its target, which must lie in `root` where one is given. An existing file keeps its mode
     and owner; a new one is its owner's alone, unless a `mode` is given.
     """
-    target = real_target(path, root)
-    with writing_to(path):
-        _rename_over(_stage(target, data, mode), target)
+    _replace(path, real_target(path, root), data, mode)
 
 
 def replace(path: Path, data: bytes, read: str | None, *, mode: int | None = None) -> bool:
     """Write as `write` does, if just before the rename the file still has the hash `read` (None: does not exist); else False."""
+    return _replace(path, real(path), data, mode, lambda: hash_of(read_bytes(path)) == read)
+
+
+def _replace(
+    path: Path, target: Path, data: bytes, mode: int | None, is_as_read: Callable[[], bool] | None = None
+) -> bool:
     with writing_to(path):
-        staged = _stage(real(path), data, mode)
-        with _removed_on_error(staged):
-            if hash_of(read_bytes(path)) != read:
-                staged.unlink()
-                return False
-            _rename_over(staged, real(path))
-    return True
-
-
-def _stage(target: Path, data: bytes, mode: int | None) -> Path:
-    """A temp file with the bytes, safe on the disk, with mode and owner of the file whose name it is to get."""
-    make_folder(target.parent)
-    if target.parent not in _waiting.get(threading.get_ident(), ()):  # once is enough where many files are written
-        clean_stale(target.parent)
-    try:
-        before = target.stat()
-    except FileNotFoundError:
-        before = None
-    if before is not None and not os.access(target, os.W_OK):
-        raise PermissionError(13, "Permission denied", str(target))
-    temporary = target.parent / f".nacre-{_host_hash()}-{os.getpid()}-{os.urandom(4).hex()}.tmp"
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE if before else mode or PRIVATE)
-    with _removed_on_error(temporary):
+        make_folder(target.parent)
+        if target.parent not in _waiting.get(threading.get_ident(), ()):  # once is enough where many files are written
+            clean_stale(target.parent)
+        before = target.stat() if target.exists() else None
+        if before and not os.access(target, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        temporary = target.parent / f".nacre-{_host_hash()}-{os.getpid()}-{os.urandom(4).hex()}.tmp"
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE if before else mode or PRIVATE)
         try:
-            write_all(descriptor, data)
-            if before is not None and os.name != "nt":
-                created = os.fstat(descriptor)
-                if (created.st_uid, created.st_gid) != (before.st_uid, before.st_gid):
+            try:
+                write_all(descriptor, data)
+                if before and os.name != "nt":
                     with contextlib.suppress(OSError):  # only root may give files away
                         os.fchown(descriptor, before.st_uid, before.st_gid)
-                os.fchmod(descriptor, stat.S_IMODE(before.st_mode))
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-    return temporary
-
-
-@contextlib.contextmanager
-def _removed_on_error(temporary: Path) -> Iterator[None]:
-    try:
-        yield
-    except BaseException:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise
-
-
-def _rename_over(temporary: Path, target: Path) -> None:
-    with _removed_on_error(temporary):
-        os.replace(temporary, target)
-    sync_folder(target.parent)
+                    os.fchmod(descriptor, stat.S_IMODE(before.st_mode))
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+            if is_as_read and not is_as_read():
+                temporary.unlink()
+                return False
+            os.replace(temporary, target)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        sync_folder(target.parent)
+    return True
 
 
 def write_all(descriptor: int, data: bytes) -> None:
@@ -306,16 +286,15 @@ def _sync(folder: Path) -> None:
 def lines_for(path: Path, text: str) -> bytes:
     """The bytes that carry the text on in the file: its line ends, and a line end first where its last line has none."""
     head, last = b"", b"\n"
-    try:
-        with os.fdopen(open_regular(path, os.O_RDONLY), "rb") as file:
-            head = file.read(_HEAD)
-            if size := file.seek(0, os.SEEK_END):
-                file.seek(size - 1)
-                last = file.read(1) or b"\n"
-    except FileNotFoundError:
-        pass
-    except OSError as error:
-        raise cannot_write(path, error) from error
+    with (
+        writing_to(path),
+        contextlib.suppress(FileNotFoundError),
+        os.fdopen(open_regular(path, os.O_RDONLY), "rb") as file,
+    ):
+        head = file.read(_HEAD)
+        if size := file.seek(0, os.SEEK_END):
+            file.seek(size - 1)
+            last = file.read(1) or b"\n"
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise BadInput(
             f"{path} is stored as UTF-16; save it as UTF-8, then Nacre can write to it.",
@@ -391,7 +370,9 @@ def edit_log(workspace: Workspace, path: Path, before: bytes, after: bytes, *, m
 
 def _edit(descriptor: int, journal: Path, name: str, before: bytes, after: bytes) -> bool:
     while True:
-        current = _read_descriptor(descriptor)
+        with open(descriptor, "rb", closefd=False) as file:
+            file.seek(0)
+            current = file.read()
         if not current.startswith(before):
             return False
         before, after = current, after + current[len(before) :]
@@ -466,12 +447,6 @@ def _has_writer(path: Path) -> bool:
     except (ImportError, AttributeError, OSError):
         return True
     return False
-
-
-def _read_descriptor(descriptor: int) -> bytes:
-    with os.fdopen(os.dup(descriptor), "rb") as file:
-        file.seek(0)
-        return file.read()
 
 
 def _common_length(first: bytes, second: bytes) -> int:
