@@ -11,7 +11,7 @@ import pytest
 from nacre.errors import Locked, NoWorkspace
 from nacre.model.workspace import Workspace
 from nacre.vault.disk import host_name
-from nacre.vault.lock import lock, lock_problem
+from nacre.vault.lock import lock
 
 
 def test_another_process_is_kept_out_and_the_error_names_the_holder(
@@ -118,14 +118,3 @@ def test_a_lock_file_from_another_machine_is_respected(workspace: Workspace) -> 
     with pytest.raises(Locked), lock(workspace, timeout=0):
         pass
     assert held.exists()
-
-
-def test_doctor_hears_of_missing_locks(workspace: Workspace, request: pytest.FixtureRequest) -> None:
-    assert lock_problem(workspace) is None
-    with lock(workspace):
-        pass
-    assert lock_problem(workspace) is None
-    request.getfixturevalue("no_locks")
-    problem = lock_problem(workspace)
-    assert problem is not None
-    assert problem.kind == "no file locks"

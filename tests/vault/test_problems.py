@@ -34,7 +34,6 @@ def test_each_trouble_is_a_row_with_its_place(workspace: Workspace) -> None:
     (memory / "folder.md").mkdir()
     (memory / "out.md").symlink_to("/etc/passwd")
     (memory / "dangling.md").symlink_to("nowhere.md")
-    (memory / "2026-02-31.md").write_text("x\n")
     (memory / "2026-02-12.md").write_text("```\nclosed\n```\n\n```sh\nleft open\n\n## 14:05 note\n- an entry\n")
     (memory / "2026-02-12-session.md").write_text("```\na talk that was cut off\n")
     (memory / "secret.md").write_text("one\nkey AKIA" + "Z7QXNT3MPLR5VWKD\n")
@@ -51,10 +50,9 @@ def test_each_trouble_is_a_row_with_its_place(workspace: Workspace) -> None:
         ("not UTF-8", "memory/latin.md", 2),
         ("broken frontmatter", "memory/front.md", 3),
         ("too large", "memory/big.md", None),
-        ("folder named as a file", "memory/folder.md", None),
+        ("no ordinary file", "memory/folder.md", None),
         ("link out of the workspace", "memory/out.md", None),
         ("unreadable", "memory/dangling.md", None),
-        ("no real date", "memory/2026-02-31.md", None),
         ("code fence never closed", "memory/2026-02-12.md", 5),
         ("secret", "memory/secret.md", 2),
         ("over the limits", "MEMORY.md", None),

@@ -109,7 +109,7 @@ def test_a_file_that_moves_while_it_is_looked_at_is_no_problem(
     def gone(*given: object) -> object:
         for entry in list(walk(*given)):  # type: ignore[arg-type]
             if entry.name == "note-1.md":
-                Path(entry.path).unlink()
+                entry.unlink()
             yield entry
 
     monkeypatch.setattr(module, "_walk", gone)

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from nacre.i18n import say
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -27,6 +29,22 @@ class Problem:
         """As status and doctor give it to programs."""
         about = {"kind": self.kind, "message": self.message, "path": self.path, "line": self.line}
         return {**about, "remedy": self.remedy, "severity": self.severity}
+
+
+def problem(
+    kind: str,
+    english: str,
+    chinese: str,
+    path: str = "",
+    line: int | None = None,
+    *,
+    remedy: str | tuple[str, str] = "",
+    severity: str = "warning",
+) -> Problem:
+    """A problem in the user's language; a remedy that is a command is the same in both."""
+    return Problem(
+        kind, say(english, chinese), path, line, remedy if isinstance(remedy, str) else say(*remedy), severity
+    )
 
 
 # A change as a value: the steps that would be taken and the reason for each, to be shown or carried out.

@@ -156,6 +156,12 @@ def last_id(workspace: Workspace) -> int:
 
 def read_history(workspace: Workspace) -> History:
     """Every operation with its state as the files show it."""
+    operations, problems = read_operations(workspace)
+    return History(_with_states(workspace, operations), problems)
+
+
+def read_operations(workspace: Workspace) -> tuple[list[Recorded], tuple[Problem, ...]]:
+    """Every operation as it was recorded, and problems with the file that holds them."""
     path = operations_file(workspace)
     rows, problems = jsonl.read_rows(path, workspace.relative(path))
     operations: dict[int, Recorded] = {}
@@ -175,7 +181,7 @@ def read_history(workspace: Workspace) -> History:
             undoes = tuple(undone for undone in _list(value.get("undoes")) if isinstance(undone, int))
             at, command = str(value.get("at", "")), str(value.get("command", ""))
             operations[number] = Recorded(number, at, command, changes, undoes)
-    return History(_with_states(workspace, [operations[number] for number in sorted(operations)]), problems)
+    return [operations[number] for number in sorted(operations)], problems
 
 
 def _list(value: Any) -> list[Any]:

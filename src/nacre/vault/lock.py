@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from nacre.errors import Locked, NoWorkspace, cannot_write
-from nacre.i18n import say
-from nacre.model.report import Problem
 from nacre.model.workspace import Workspace
 from nacre.vault import disk
 
@@ -155,25 +153,3 @@ def _locked_error(path: Path, pid: str) -> Locked:
         f"Another command{who} is writing to {folder}. Wait until it is done and run this one again.",
         f"另一个命令{who_chinese}正在写入 {folder}。请等它完成后重试。",
     )
-
-
-def lock_problem(workspace: Workspace) -> Problem | None:
-    """What `doctor` says when the file system of the workspace has no locks of its own."""
-    try:
-        descriptor = os.open(workspace.lock, os.O_RDWR)
-    except OSError:
-        return None
-    try:
-        system_flock(descriptor)
-    except OSError as error:
-        if error.errno not in NO_LOCKS:
-            return None
-        message = say(
-            "The file system of this workspace has no locks; Nacre uses a lock file instead.",
-            "此工作区所在的文件系统不支持锁；Nacre 改用锁文件。",
-        )
-        remedy = say("keep the workspace on a local disk", "请将工作区放在本地磁盘上")
-        return Problem("no file locks", message, workspace.relative(workspace.lock), remedy=remedy)
-    finally:
-        os.close(descriptor)
-    return None
