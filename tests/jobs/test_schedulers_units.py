@@ -21,7 +21,7 @@ from nacre.clock import Clock
 from nacre.config.settings import Config, JobsSettings
 from nacre.errors import BadInput, SecretRefused
 from nacre.jobs.installer import Machine, Setup
-from nacre.jobs.schedulers import cron_line, exec_line, property_lists, systemd_units
+from nacre.jobs.schedulers import cron_line, exec_line, plan_install, property_lists, systemd_units
 from nacre.memory import Memory
 from nacre.model.context import Context
 from nacre.model.workspace import Workspace
@@ -149,5 +149,5 @@ def test_only_places_are_carried_over_from_the_shell_and_never_a_key(here: World
 
 def test_a_path_with_a_line_break_is_refused(here: World) -> None:
     with pytest.raises(BadInput, match="rename"):
-        at(here, "two\nlines").check()
-    at(here, f"{ODD}\u3000\u00a0").check()
+        plan_install(at(here, "two\nlines"))
+    plan_install(at(here, f"{ODD}\u3000\u00a0"))

@@ -36,7 +36,7 @@ def _signs(machine: Machine) -> tuple[Path, Path]:
 
 def _wanted(machine: Machine, call: registry.Call, options: registry.ConnectOptions) -> registry.Requirements:
     settings = _signs(machine)[1]
-    if not machine.has("openclaw") or not (PLUGIN / "openclaw.plugin.json").is_file():
+    if not machine.where("openclaw") or not (PLUGIN / "openclaw.plugin.json").is_file():
         return _as_server(settings, call)
     values = registry.settings_values(settings)
     edits: list[Edit] = [

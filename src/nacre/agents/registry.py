@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from nacre.agents.edits import JSON, MARKDOWN, Add, Edit, RulesBlock, load
 from nacre.errors import BadInput
 from nacre.i18n import say
-from nacre.jobs.installer import Machine
+from nacre.jobs.installer import Machine, refuse_control_characters
 
 if TYPE_CHECKING:
     from nacre.memory import Memory
@@ -51,12 +51,7 @@ def call_for_workspace(memory: Memory, home: Path) -> Call:
     """The call that reaches this workspace; it is named where it is not the one that is found anyway."""
     named = () if memory.is_found_from(home) else ("--workspace", os.path.realpath(memory.workspace.root))
     call = Call(own_program(), named)
-    for word in (*call.program, *call.more):
-        if any(ord(letter) < 32 or 0xD800 <= ord(letter) < 0xE000 for letter in word):
-            raise BadInput(
-                f"{word!r} holds a line break or another character that settings cannot hold; rename it first.",
-                f"{word!r} 含有换行或配置文件无法保存的字符；请先改名。",
-            )
+    refuse_control_characters(*call.program, *call.more)
     return call
 
 
@@ -122,13 +117,13 @@ class Agent:
     wanted: Callable[[Machine, Call, ConnectOptions], Requirements]
 
     def is_here(self, machine: Machine) -> bool:
-        return any(os.path.lexists(sign) for sign in self.signs(machine)) or any(map(machine.has, self.programs))
+        return any(os.path.lexists(sign) for sign in self.signs(machine)) or any(map(machine.where, self.programs))
 
 
 def settings_folder(machine: Machine, variable: str, usual: str) -> Path:
     """Where an agent keeps its settings: where a variable says, else in the home folder."""
-    named = machine.env.get(variable)
-    return machine.path(named) if named else machine.home / usual
+    named = machine.env.get(variable) or usual
+    return machine.home / named.removeprefix("~/")
 
 
 def settings_values(path: Path, form: str = JSON) -> Mapping[str, Any]:

@@ -103,7 +103,7 @@ def job_problems(memory: Memory) -> list[Problem]:
         if kind not in SCHEDULERS or kind == _SLOW:
             continue
         try:
-            is_current = SCHEDULERS[kind].install(setup, record[kind]).ready
+            is_current = record[kind].get("complete") and not SCHEDULERS[kind].install(setup, record[kind]).steps
         except NacreError as error:
             problems.append(Problem("service", str(error), remedy="nacre jobs remove"))
             continue

@@ -13,7 +13,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,7 +43,6 @@ Entry = Mapping[str, Any]  # what the record says of one scheduler
 
 
 def machine_lock(name: str) -> AbstractContextManager[None]:
-    """The lock of this user on this machine for one kind of change."""
     return hold(user_config_folder() / f"{name}.lock")
 
 
@@ -52,7 +51,7 @@ def installed_path(workspace: Workspace) -> Path:
 
 
 def read_installed(workspace: Workspace) -> dict[str, dict[str, Any]]:
-    """What was installed, by its kind; nothing when the record cannot be read: what we wrote carries our name anyway."""
+    """What was installed, by its kind; nothing when the record cannot be read, since what we wrote carries our name anyway."""
     try:
         installed = json.loads(disk.read_bytes(installed_path(workspace)) or b"{}")["installed"]
         return {kind: entry for kind, entry in installed.items() if isinstance(entry, dict)}
@@ -86,14 +85,8 @@ class Machine:
     platform: str
     python: str
 
-    def has(self, program: str) -> bool:
-        return self.where(program) is not None
-
     def where(self, program: str) -> str | None:
         return shutil.which(program, path=self.env.get("PATH", os.defpath))
-
-    def path(self, text: str) -> Path:
-        return self.home / text[2:] if text == "~" or text.startswith("~/") else Path(text)
 
     @property
     def openclaw_folder(self) -> Path:
@@ -131,16 +124,16 @@ class Setup:
         return {job: tuple(map(schedule.parse_cron, crons)) for job, crons in expressions.items() if crons}
 
     def command(self, job: str) -> tuple[str, ...]:
-        """The command that runs a job unless its time was run for, by the daemon or by hand; the heartbeat runs whatever is due: what
-        was missed, failed, or came in the way of another. -P: a folder named nacre in the home folder must not be taken for us."""
+        """The command that runs a job unless its time was run for; the heartbeat runs whatever is due: what was missed, failed, or came
+        in the way of another. -P: a folder named nacre in the home folder must not be taken for us."""
         what = ("--due",) if job == schedule.HEARTBEAT else (job, "--due")
         return (self.machine.python, "-P", "-m", "nacre", "jobs", "run", *what, "--workspace", self.root)
 
     def shell_line(self, job: str) -> str:
         """The command as an agent types it: by its whole path, because the Gateway's PATH is another one."""
         script = Path(self.machine.python).with_name("nacre")
-        program, rest = self.command(job)[:4], self.command(job)[4:]
-        return shlex.join([str(script), *rest] if os.access(script, os.X_OK) else [*program, *rest])
+        command = self.command(job)
+        return shlex.join([str(script), *command[4:]] if os.access(script, os.X_OK) else command)
 
     def carried(self) -> dict[str, str]:
         """The variables that the job needs to find what the user's shell finds."""
@@ -151,14 +144,15 @@ class Setup:
             refuse_secrets(value)
         return values
 
-    def check(self) -> None:
-        """Refuse control characters in a path or a value: no scheduler can be told them safely."""
-        for text in (*self.command(""), *self.carried().values()):
-            if any(category(letter) in ("Cc", "Cs", "Zl", "Zp") for letter in text):
-                raise BadInput(
-                    f"{text!r} holds a line break or another character that no scheduler takes; rename it first.",
-                    f"{text!r} 含有换行或计划程序无法接受的字符；请先改名。",
-                )
+
+def refuse_control_characters(*words: str) -> None:
+    """Refuse paths and values that neither a scheduler nor a settings file can be told safely."""
+    for word in words:
+        if any(category(letter) in ("Cc", "Cs", "Zl", "Zp") for letter in word):
+            raise BadInput(
+                f"{word!r} holds a line break or another character that no scheduler or settings file takes; rename it first.",
+                f"{word!r} 含有换行或计划程序与配置文件无法接受的字符；请先改名。",
+            )
 
 
 @dataclass(frozen=True)
@@ -202,7 +196,7 @@ def run_command(
 
 
 def must_run(machine: Machine, command: Sequence[str], stdin: bytes | None = None) -> str:
-    """Run a program that has to succeed; what it printed."""
+    """What a program printed that has to succeed."""
     ran = run_command(machine, command, stdin)
     if ran.code:
         raise command_failed(command, ran)
@@ -247,13 +241,11 @@ class Step:
 
 @dataclass(frozen=True)
 class Planned:
-    """What installing or removing one kind of service takes, and what the record is to say of it."""
+    """What installing or removing one kind of service takes, and what the record is to say of it; nothing when it is removed."""
 
     steps: Sequence[Step] = ()
-    entry: Entry = field(default_factory=dict)
+    entry: Entry | None = None
     notes: Sequence[str] = ()
-    ready: bool = False  # nothing has to change
-    removes: bool = False
 
 
 def command_step(
@@ -311,39 +303,25 @@ def file_steps(
     """What brings our files in a folder to what is wanted, and an error for each that somebody else wrote or edited. Where the record
     has no hash of a file, `is_ours` tells by its bytes."""
     steps, errors = [], []
-    hashes = _file_hashes(entry)
+    hashes = file_hashes(entry)
     for name in dict.fromkeys((*wanted, *possible)):
         path = folder / name
         before, after = disk.read_bytes(path), wanted.get(name)
         if before == after:
             continue
         if before is None or (disk.digest(before) in hashes[name] if name in hashes else is_ours(before)):
-            steps.append(edit_step(str(path), partial(disk.read_bytes, path), partial(_put_file, path), before, after))
+
+            def put(data: bytes | None, path: Path = path) -> None:
+                disk.remove(path) if data is None else disk.write(path, data, mode=0o644)
+
+            steps.append(edit_step(str(path), partial(disk.read_bytes, path), put, before, after))
         else:
             errors.append(changed_outside(path))
     return steps, errors
 
 
-def _put_file(path: Path, data: bytes | None) -> None:
-    if data is not None:
-        disk.write(path, data, mode=0o644)
-    elif path.exists():
-        disk.remove(path)
-
-
-def record_of_files(wanted: Mapping[str, bytes]) -> dict[str, Any]:
-    return {"files": {name: [disk.digest(data)] for name, data in wanted.items()}}
-
-
-def record_under_way(old: Entry, new: Entry) -> dict[str, Any]:
-    """What the record says while files are being written: each may be what it was, or what it is to be."""
-    before, after = _file_hashes(old), _file_hashes(new)
-    if not before and not after:
-        return dict(new)
-    return {**new, "files": {name: [*before.get(name, ()), *after.get(name, ())] for name in {**before, **after}}}
-
-
-def _file_hashes(entry: Entry) -> dict[str, list[str]]:
+def file_hashes(entry: Entry) -> dict[str, list[str]]:
+    """The hashes that each file may have: one, or two while it is being written."""
     files = entry.get("files")
     return {name: some for name, some in files.items() if isinstance(some, list)} if isinstance(files, dict) else {}
 

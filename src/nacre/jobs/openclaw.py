@@ -16,6 +16,7 @@ from nacre.i18n import say
 from nacre.jobs import installer, schedule
 from nacre.jobs.installer import Entry, Machine, Planned, Setup, Step, must_run, run_command
 from nacre.jobs.schedule import HEARTBEAT, SYNC, TIDY
+from nacre.vault import disk
 
 # OpenClaw's own cron: an agent turn in an isolated session, which is told to run the job.
 
@@ -147,33 +148,29 @@ def _add_command(machine: Machine, job: Job) -> tuple[str, ...]:
     return (*_CRON, "add", "--name", str(job.get("name")), *timing, *whose, "--message", _message(job))
 
 
-def _remove_command(job: Job) -> tuple[str, ...]:
-    return (*_CRON, "rm", str(job.get("id")))
-
-
 def _add_step(setup: Setup, job: Job) -> Step:
     command = _add_command(setup.machine, job)
 
     def undo() -> None:
         for other in list_jobs(setup.machine):
             if _is_own_job(setup, other) and _identity(other) == _identity(job):
-                run_command(setup.machine, _remove_command(other))
+                run_command(setup.machine, (*_CRON, "rm", str(other.get("id"))))
 
     return Step(partial(must_run, setup.machine, command), undo, command=command)
 
 
 def _drop_step(machine: Machine, job: Job) -> Step:
+    command = (*_CRON, "rm", str(job.get("id")))
+
     def undo() -> None:
-        """Add it once more, because what should take its place could not be."""
-        if _table(job.get("schedule")).get("expr") and job.get("id") not in [
-            other.get("id") for other in list_jobs(machine)
-        ]:
+        is_gone = job.get("id") not in [other.get("id") for other in list_jobs(machine)]
+        if is_gone and _table(job.get("schedule")).get("expr"):
             run_command(machine, _add_command(machine, job))
 
-    return Step(partial(must_run, machine, _remove_command(job)), undo, command=_remove_command(job))
+    return Step(partial(must_run, machine, command), undo, command=command)
 
 
-def install_cron(setup: Setup, entry: Entry) -> Planned:
+def install_cron(setup: Setup, _entry: Entry) -> Planned:
     """Jobs that are missing or out of date. Nothing is known of a job but what OpenClaw itself says of it."""
     present = list_jobs(setup.machine)
     wanted = _wanted_jobs(setup, present)
@@ -190,22 +187,20 @@ def install_cron(setup: Setup, entry: Entry) -> Planned:
         for name in _OPENCLAW_JOBS
         if f"{name}-{setup.mark}" in names
     ]
-    return Planned(steps, {"jobs": names}, notes, ready=not steps and bool(entry.get("complete")))
+    return Planned(steps, {"jobs": names}, notes)
 
 
 def remove_cron(setup: Setup, entry: Entry) -> Planned:
     """Our jobs taken out: those that run Nacre for this workspace, whatever they are called by now."""
     if not entry:
-        return Planned(ready=True)
-    if not setup.machine.has("openclaw"):
+        return Planned()
+    if not setup.machine.where("openclaw"):
         note = say(
             "OpenClaw is not here any more; jobs that its Gateway still has can be removed only there.",
             "OpenClaw 已不在本机；其网关中残留的任务只能在那里移除。",
         )
-        return Planned(notes=(note,), ready=True)
-    present = list_jobs(setup.machine)
-    steps = [_drop_step(setup.machine, job) for job in present if _is_own_job(setup, job)]
-    return Planned(steps, ready=not steps)
+        return Planned(notes=(note,))
+    return Planned([_drop_step(setup.machine, job) for job in list_jobs(setup.machine) if _is_own_job(setup, job)])
 
 
 # Our instructions in an agent's HEARTBEAT.md, between markers; written only when the user asks for them.
@@ -230,7 +225,7 @@ another point of this file wants attention.
 
 def _read_heartbeat(setup: Setup) -> tuple[Path, bytes | None, str]:
     path = setup.memory.workspace.root / "HEARTBEAT.md"
-    data = _read_file(path)
+    data = disk.read_bytes(path)
     try:
         return path, data, (data or b"").decode("utf-8")
     except UnicodeDecodeError as error:
@@ -240,17 +235,13 @@ def _read_heartbeat(setup: Setup) -> tuple[Path, bytes | None, str]:
         ) from error
 
 
-def _read_file(path: Path) -> bytes | None:
-    return path.read_bytes() if path.is_file() else None
-
-
 def _heartbeat_step(setup: Setup, path: Path, before: bytes | None, after: bytes | None) -> Step:
     """The change of the file as an operation of the vault, so that it can be undone like any other."""
 
     def put(data: bytes | None) -> None:
-        setup.memory.replace_file(path, data, read=_read_file(path), command="jobs")
+        setup.memory.replace_file(path, data, read=disk.read_bytes(path), command="jobs")
 
-    return installer.edit_step("HEARTBEAT.md", partial(_read_file, path), put, before, after)
+    return installer.edit_step("HEARTBEAT.md", partial(disk.read_bytes, path), put, before, after)
 
 
 def install_heartbeat(setup: Setup, entry: Entry) -> Planned:
@@ -267,7 +258,7 @@ def install_heartbeat(setup: Setup, entry: Entry) -> Planned:
         after = text + lead + block
     record = {"lead": lead, "made": entry.get("made") is True or data is None}
     if after == text:
-        return Planned(entry=record, ready=bool(entry.get("complete")))
+        return Planned(entry=record)
     note = say(
         "OpenClaw now takes a turn of the agent at every heartbeat, which costs tokens.",
         "OpenClaw 现在每次心跳都会让代理运行一轮，这会消耗 token。",
@@ -279,7 +270,7 @@ def remove_heartbeat(setup: Setup, entry: Entry) -> Planned:
     path, data, text = _read_heartbeat(setup)
     span = installer.find_block(text, BEGIN, END)
     if data is None or not span:
-        return Planned(ready=True)
+        return Planned()
     head, rest, lead = text[: span[0]], text[span[1] :], installer.recorded_lead(entry)
     if lead and head.endswith(lead):
         # Where something was written below our block, a last line without an end keeps the one that it was given.

@@ -10,8 +10,8 @@ import os
 import plistlib
 import re
 import shlex
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ from nacre.jobs.installer import (
     run_command,
 )
 from nacre.jobs.schedule import JOB_NAMES, shifted, zone_difference
+from nacre.vault import disk
 
 
 @dataclass(frozen=True)
@@ -83,11 +84,6 @@ WantedBy=timers.target
 """
 
 
-def _systemd_is_here(setup: Setup) -> bool:
-    probe = (*_SYSTEMCTL, "show-environment")
-    return setup.machine.has("systemctl") and run_command(setup.machine, probe, timeout=20).code == 0
-
-
 def _systemd_folder(machine: Machine) -> Path:
     base = machine.env.get("XDG_CONFIG_HOME")
     return (Path(base) if base else machine.home / ".config") / "systemd" / "user"
@@ -103,9 +99,9 @@ def systemd_units(setup: Setup) -> dict[str, str]:
         events = "".join(
             f"OnCalendar={event}\n" for times in some for event in schedule.calendar_events(times, config.timezone)
         )
-        units[f"nacre-{job}@{setup.mark}.service"] = head + _SERVICE.format(
-            job=job, root=shown, command=exec_line(setup.command(job)), environment=environment
-        )
+        command = exec_line(setup.command(job))
+        service = _SERVICE.format(job=job, root=shown, command=command, environment=environment)
+        units[f"nacre-{job}@{setup.mark}.service"] = head + service
         units[f"nacre-{job}@{setup.mark}.timer"] = head + _TIMER.format(
             job=job, root=shown, events=events, jitter=jitter
         )
@@ -127,26 +123,21 @@ def exec_line(command: tuple[str, ...]) -> str:
     return " ".join([f"/usr/bin/env {program}" if "$" in command[0] else program, *rest])
 
 
-def _systemd_files(
-    setup: Setup, entry: Entry, wanted: Mapping[str, bytes]
-) -> tuple[tuple[str, ...], list[Step], list[ChangedOutside]]:
-    """Every timer that may be there, the steps that bring the unit files to what is wanted, and an error for each that is not ours."""
+def _systemd_files(setup: Setup, entry: Entry, wanted: Mapping[str, bytes]) -> tuple[list[Step], list[ChangedOutside]]:
     names = [f"nacre-{job}@{setup.mark}.{kind}" for job in JOB_NAMES for kind in ("service", "timer")]
     head = _systemd_head(setup).encode()
     folder = _systemd_folder(setup.machine)
-    steps, errors = installer.file_steps(folder, wanted, names, entry, lambda data: data.startswith(head))
-    return tuple(name for name in names if name.endswith(".timer")), steps, errors
+    return installer.file_steps(folder, wanted, names, entry, lambda data: data.startswith(head))
 
 
 def _install_systemd(setup: Setup, entry: Entry) -> Planned:
     """Units that are missing or out of date, and the calls that make systemd know them."""
     wanted = {name: text.encode() for name, text in systemd_units(setup).items()}
-    _, files, errors = _systemd_files(setup, entry, wanted)
+    files, errors = _systemd_files(setup, entry, wanted)
     if errors:
         raise errors[0]
-    record = installer.record_of_files(wanted)
     if not files and entry.get("complete"):
-        return Planned(entry=record, ready=True)
+        return Planned(entry=_record_of(wanted))
     call = partial(command_step, setup.machine)
     timers = tuple(name for name in wanted if name.endswith(".timer"))
     removed = tuple(Path(step.path).name for step in files if step.after is None and step.path.endswith(".timer"))
@@ -162,30 +153,30 @@ def _install_systemd(setup: Setup, entry: Entry) -> Planned:
         'The timers run while you are logged in, and catch up when you come back; "loginctl enable-linger" lets them run always.',
         "计时器在您登录期间运行，错过的会在您回来后补上；“loginctl enable-linger”可让它们一直运行。",
     )
-    return Planned(steps, record, (note,))
+    return Planned(steps, _record_of(wanted), (note,))
+
+
+def _record_of(files: Mapping[str, bytes]) -> Entry:
+    return {"files": {name: [disk.digest(data)] for name, data in files.items()}}
 
 
 def _remove_systemd(setup: Setup, entry: Entry) -> Planned:
     """Timers switched off and their files removed; also when systemd does not answer any more."""
-    timers, files, errors = _systemd_files(setup, entry, {})
-    folder = _systemd_folder(setup.machine)
-    links = [folder / "timers.target.wants" / name for name in timers]
-    enabled = [link.name for link in links if (folder / link.name).exists() or link.is_symlink()]
+    files, errors = _systemd_files(setup, entry, {})
+    folder, timers = _systemd_folder(setup.machine), [f"nacre-{job}@{setup.mark}.timer" for job in JOB_NAMES]
+    links = [link for name in timers if (link := folder / "timers.target.wants" / name).is_symlink()]
+    enabled = [name for name in timers if (folder / name).exists() or name in [link.name for link in links]]
     notes = [str(error) for error in errors]
     if not files and not enabled:
-        return Planned(notes=notes, ready=True)
+        return Planned(notes=notes)
     call = partial(command_step, setup.machine, lenient=True)
-    steps = []
-    if enabled:
-        steps += [call((*_SYSTEMCTL, "disable", "--now", *enabled))]
-        steps += [call((*_SYSTEMCTL, "clean", "--what=state", *enabled))]
+    verbs = (("disable", "--now"), ("clean", "--what=state")) if enabled else ()
     # systemctl removes the links by which timers were enabled, where it still answers.
-    unlinks = [
-        Step(partial(link.unlink, missing_ok=True), path=str(link), note=say("link, removed", "链接，移除"))
-        for link in links
-        if link.is_symlink()
-    ]
-    return Planned([*steps, *files, *unlinks, call(_RELOAD)], notes=notes)
+    note = say("link, removed", "链接，移除")
+    unlinks = [Step(partial(link.unlink, missing_ok=True), path=str(link), note=note) for link in links]
+    return Planned(
+        [*(call((*_SYSTEMCTL, *verb, *enabled)) for verb in verbs), *files, *unlinks, call(_RELOAD)], notes=notes
+    )
 
 
 # launchd: one property list for each job. It knows no time zones: the times are those of the system's clock.
@@ -242,9 +233,6 @@ def _install_launchd(setup: Setup, entry: Entry) -> Planned:
     folder, files, errors = _launchd_files(setup, entry, wanted)
     if errors:
         raise errors[0]
-    record = installer.record_of_files(wanted)
-    if not files and entry.get("complete"):
-        return Planned(entry=record, ready=True)
     steps: list[Step] = []
     for step in files:
         if step.before is not None:
@@ -255,13 +243,13 @@ def _install_launchd(setup: Setup, entry: Entry) -> Planned:
         if not entry.get("complete") or path in changed:
             load = ("launchctl", "bootstrap", f"gui/{os.getuid()}", path)
             steps.append(command_step(setup.machine, load, undo=_unload(path)))
-    return Planned(steps, record, _zone_notes(setup))
+    return Planned(steps, _record_of(wanted), _zone_notes(setup) if steps else ())
 
 
 def _remove_launchd(setup: Setup, entry: Entry) -> Planned:
     _, files, errors = _launchd_files(setup, entry, {})
     steps = [part for step in files for part in (command_step(setup.machine, _unload(step.path), lenient=True), step)]
-    return Planned(steps, notes=[str(error) for error in errors], ready=not files)
+    return Planned(steps, notes=[str(error) for error in errors])
 
 
 def _zone_notes(setup: Setup) -> list[str]:
@@ -292,10 +280,8 @@ def _cron_block(setup: Setup, before: str, zone: str | None) -> str:
     ahead = zone_difference(setup.memory.clock)
     lines = [begin, f"CRON_TZ={zone}"] if zone else [begin]
     for job, some in setup.times().items():
-        for times in some:
-            lines += [
-                f"{one.expression} {cron_line(setup, job)}" for one in ((times,) if zone else shifted(times, ahead))
-            ]
+        moved = [local for times in some for local in ([times] if zone else shifted(times, ahead))]
+        lines += [f"{times.expression} {cron_line(setup, job)}" for times in moved]
     longest = max(len(line.encode()) for line in lines)
     if longest > _CRONTAB_LINE:
         raise BadInput(
@@ -374,16 +360,16 @@ def _install_cron(setup: Setup, entry: Entry) -> Planned:
         wanted = text + lead + _cron_block(setup, text, zone)
     record = {"lead": lead, "made": entry.get("made") is True or before is None}
     if wanted == text:
-        return Planned(entry=record, ready=bool(entry.get("complete")))
+        return Planned(entry=record)
     return Planned([_crontab_step(setup.machine, before, wanted)], record, [] if zone else _zone_notes(setup))
 
 
 def _remove_cron(setup: Setup, entry: Entry) -> Planned:
     """The crontab without our block: what the user added inside it stays, and no line of others is touched."""
-    before = _read_crontab(setup.machine) if setup.machine.has("crontab") else None
+    before = _read_crontab(setup.machine) if setup.machine.where("crontab") else None
     parts = _split_crontab(setup, (before or b"").decode("utf-8", "surrogateescape"))
     if parts is None:
-        return Planned(ready=True)
+        return Planned()
     head, foreign, rest = parts
     if not foreign and not rest:
         head = head.removesuffix(installer.recorded_lead(entry))  # the last line had no end, and has none again
@@ -393,20 +379,28 @@ def _remove_cron(setup: Setup, entry: Entry) -> Planned:
 
 # In the order in which they are chosen: OpenClaw last, because there each run costs a turn of the agent.
 SCHEDULERS = {
-    "systemd": Scheduler(_systemd_is_here, _install_systemd, _remove_systemd),
+    "systemd": Scheduler(
+        lambda setup: not run_command(setup.machine, (*_SYSTEMCTL, "show-environment"), timeout=20).code,
+        _install_systemd,
+        _remove_systemd,
+    ),
     "launchd": Scheduler(
-        lambda setup: setup.machine.platform == "darwin" and setup.machine.has("launchctl"),
+        lambda setup: setup.machine.platform == "darwin" and setup.machine.where("launchctl") is not None,
         _install_launchd,
         _remove_launchd,
     ),
-    "cron": Scheduler(lambda setup: setup.machine.has("crontab"), _install_cron, _remove_cron),
+    "cron": Scheduler(lambda setup: setup.machine.where("crontab") is not None, _install_cron, _remove_cron),
     "openclaw": Scheduler(
-        lambda setup: setup.machine.has("openclaw") and openclaw.workspace_agent(setup) is not None,
+        lambda setup: bool(setup.machine.where("openclaw") and openclaw.workspace_agent(setup)),
         openclaw.install_cron,
         openclaw.remove_cron,
     ),
 }
-HEARTBEAT_FILE = Scheduler(lambda _: True, openclaw.install_heartbeat, openclaw.remove_heartbeat)
+# Beside the schedulers: our block in HEARTBEAT.md, only when the user asks for it.
+_PARTS = {
+    **SCHEDULERS,
+    HEARTBEAT_BLOCK: Scheduler(lambda _: True, openclaw.install_heartbeat, openclaw.remove_heartbeat),
+}
 AUTO = "auto"
 
 
@@ -444,7 +438,7 @@ def choose_scheduler(setup: Setup, wanted: str = AUTO) -> str | None:
             '"systemctl --user" does not answer here: there is no systemd session of yours. Choose another way, or --with auto.',
             "“systemctl --user”没有响应：这里没有您的 systemd 会话。请选择其他方式，或使用 --with auto。",
         )
-    if wanted == "openclaw" and setup.machine.has("openclaw"):
+    if wanted == "openclaw" and setup.machine.where("openclaw"):
         raise BadInput(
             f"{setup.root} is not the workspace of an OpenClaw agent, so OpenClaw does not run its jobs. Choose another way.",
             f"{setup.root} 不是 OpenClaw 代理的工作区，因此 OpenClaw 不会运行它的任务。请选择其他方式。",
@@ -457,37 +451,32 @@ def choose_scheduler(setup: Setup, wanted: str = AUTO) -> str | None:
 
 def plan_install(setup: Setup, wanted: str = AUTO, *, with_heartbeat: bool = False) -> ServicePlan:
     """What has to be done so that the jobs run; what another scheduler was told earlier is taken back."""
-    setup.check()
+    installer.refuse_control_characters(*setup.command(""), *setup.carried().values())
     record = installer.read_installed(setup.memory.workspace)
     kind = choose_scheduler(setup, wanted)
-    parts = {kind: SCHEDULERS[kind]} if kind else {}
-    if with_heartbeat:
-        parts[HEARTBEAT_BLOCK] = HEARTBEAT_FILE
-    changes = {name: part.install(setup, record.get(name, {})) for name, part in parts.items()}
-    old = {name: part for name, part in SCHEDULERS.items() if kind and name in record and name != kind}
-    removals, errors = _removals(setup, record, old)
+    names = [*([kind] if kind else []), *([HEARTBEAT_BLOCK] if with_heartbeat else [])]
+    changes = {name: _PARTS[name].install(setup, record.get(name, {})) for name in names}
+    removals, errors = _removals(setup, [name for name in SCHEDULERS if kind and name in record and name != kind])
     return ServicePlan(setup, kind, {**changes, **removals}, errors)
 
 
 def plan_remove(setup: Setup) -> ServicePlan:
     """Everything that we wrote to make the jobs run, also where the record of it was lost."""
+    return ServicePlan(setup, None, *_removals(setup, _PARTS))
+
+
+def _removals(setup: Setup, names: Iterable[str]) -> tuple[dict[str, Planned], list[NacreError]]:
     record = installer.read_installed(setup.memory.workspace)
-    return ServicePlan(setup, None, *_removals(setup, record, {**SCHEDULERS, HEARTBEAT_BLOCK: HEARTBEAT_FILE}))
-
-
-def _removals(
-    setup: Setup, record: Mapping[str, Entry], parts: Mapping[str, Scheduler]
-) -> tuple[dict[str, Planned], list[NacreError]]:
     changes, errors = {}, []
-    for name, part in parts.items():
+    for name in names:
         try:
-            planned = part.remove(setup, record.get(name, {}))
+            planned = _PARTS[name].remove(setup, record.get(name, {}))
         except NacreError as error:
             if name in record:  # else a crontab that may not be read, and of which we know nothing
                 errors.append(error)
             continue
-        if name in record or not planned.ready or planned.notes:
-            changes[name] = replace(planned, removes=True)
+        if name in record or planned.steps or planned.notes:
+            changes[name] = planned
     return changes, errors
 
 
@@ -497,9 +486,8 @@ def apply_plan(plan: ServicePlan) -> None:
     errors = list(plan.errors)
     with installer.machine_lock("service"):
         for name, planned in plan.changes.items():
-            if not planned.removes:
-                if not planned.ready:
-                    _install(plan.setup, name, planned)
+            if planned.entry is not None:
+                _install(plan.setup, name, planned.steps, planned.entry)
                 continue
             try:
                 apply_steps(planned.steps)
@@ -510,17 +498,21 @@ def apply_plan(plan: ServicePlan) -> None:
         raise errors[0]
 
 
-def _install(setup: Setup, name: str, planned: Planned) -> None:
-    workspace, entry = setup.memory.workspace, planned.entry
+def _install(setup: Setup, name: str, steps: Sequence[Step], entry: Entry) -> None:
+    workspace = setup.memory.workspace
     before = installer.read_installed(workspace).get(name)
-    # Written down first: whenever this is cut short, what may have been written is known.
-    installer.record_installed(workspace, name, {**installer.record_under_way(before or {}, entry), "complete": False})
+    if not steps and (before or {}).get("complete"):
+        return
+    # Written down first: whenever this is cut short, each file may be what it was, or what it is to be.
+    old, new = installer.file_hashes(before or {}), installer.file_hashes(entry)
+    files = {path: [*old.get(path, ()), *new.get(path, ())] for path in {**old, **new}}
+    under_way = {**entry, **({"files": files} if files else {}), "complete": False}
+    installer.record_installed(workspace, name, under_way)
     try:
-        apply_steps(planned.steps)
+        apply_steps(steps)
     except BaseException:
         with contextlib.suppress(NacreError, OSError):
-            part = {**SCHEDULERS, HEARTBEAT_BLOCK: HEARTBEAT_FILE}[name]
-            if before is not None or part.remove(setup, entry).ready:
+            if before is not None or not _PARTS[name].remove(setup, entry).steps:
                 installer.record_installed(workspace, name, before)
         raise
     installer.record_installed(workspace, name, {**entry, "complete": True})
