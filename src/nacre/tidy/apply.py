@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 from collections.abc import Container, Iterable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -174,7 +174,7 @@ def _write_journal(context: TidyContext, planned: DistilPlan) -> None:
             for edit in planned.edits
         ],
         "records": [ledger.as_json(record) for record in planned.records],
-        "offered": [asdict(offered) for offered in planned.offered],
+        "offered": [offered._asdict() for offered in planned.offered],
         "notes": planned.notes,
         "settled": planned.settled,
     }

@@ -30,7 +30,7 @@ from nacre.vault.disk import real_target
 from nacre.vault.entries import comments_in, entry_id
 from nacre.vault.ledger import EntryState, Record
 from nacre.vault.longterm import Edit
-from nacre.vault.markdown import Document, delete_lines, document, open_document, replace_lines
+from nacre.vault.markdown import Document, document, open_document, replace_lines
 from nacre.vault.provenance import Provenance
 from nacre.vault.writing import guarded
 
@@ -137,12 +137,12 @@ class LongTermFile:
 
     def remove(self, line: Line) -> None:
         assert self.doc is not None
-        self._become(delete_lines(self.doc, line.start, line.end))
+        self._become(replace_lines(self.doc, line.start, line.end, ()))
 
     def cut(self, start: int, end: int) -> None:
         """Take lines out that are no entry."""
         assert self.doc is not None
-        self._become(delete_lines(self.doc, start, end))
+        self._become(replace_lines(self.doc, start, end, ()))
 
     def restore(self, doc: Document | None) -> None:
         """Go back to an earlier state of the plan."""

@@ -40,7 +40,7 @@ def _is_pack(value: object) -> bool:
     return isinstance(value, dict) and isinstance(value.get("scope"), str)
 
 
-def session_file(workspace: Workspace, session: str) -> tuple[str, str]:
+def _session_file(workspace: Workspace, session: str) -> tuple[str, str]:
     """The folder and the name of the file in which a session's hooks note, by digests, which lines they gave it."""
     name = hashlib.blake2b(session.encode("utf-8", "replace"), digest_size=12).hexdigest()
     return str(workspace.machine / "hooks"), f"{name}.json"
@@ -70,7 +70,7 @@ class Delivered(NamedTuple):
 
 def load_delivered(workspace: Workspace, session: str) -> Delivered:
     """What a session was given; nothing where that is not known."""
-    row = spool.read_json(os.path.join(*session_file(workspace, session))) if session else {}
+    row = spool.read_json(os.path.join(*_session_file(workspace, session))) if session else {}
     at, lines = row.get("at"), row.get("lines")
     if not isinstance(at, int | float) or not isinstance(lines, list):
         return Delivered()
@@ -81,7 +81,7 @@ def save_delivered(workspace: Workspace, session: str, delivered: Delivered, now
     """Keep it; files of long ago go. Where nothing can be written it is told again: giving counts."""
     if not session:
         return
-    folder, name = session_file(workspace, session)
+    folder, name = _session_file(workspace, session)
     with contextlib.suppress(OSError):
         new = not os.path.exists(os.path.join(folder, name))
         spool.put_json(folder, name, {"at": delivered.at, "lines": delivered.lines})

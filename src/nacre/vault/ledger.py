@@ -42,7 +42,7 @@ class Record:
     more: Mapping[str, Any] = field(default_factory=dict)
 
 
-_FIELDS = tuple(one.name for one in fields(Record) if one.name != "more")
+_FIELDS = tuple(part.name for part in fields(Record) if part.name != "more")
 _NOTHING: dict[str, Any] = dict.fromkeys(_FIELDS) | {"tests": {}, "source": {}}
 _ALWAYS = ("id", "at", "verdict", "text", "valid_to", "supersedes")
 
@@ -60,8 +60,7 @@ def as_json(record: Record) -> dict[str, Any]:
     return line | dict(record.more)
 
 
-@dataclass(frozen=True)
-class Ledger:
+class Ledger(NamedTuple):
     records: tuple[Record, ...]
     problems: tuple[Problem, ...]
 
@@ -98,28 +97,21 @@ def record_from(value: object) -> Record | None:
 def _record(value: dict[str, Any]) -> Record | None:
     if not all(isinstance(value.get(name), str) for name in ("id", "at", "verdict")):
         return None
-    known: dict[str, Any] = {}
+    record_fields: dict[str, Any] = {}
     more: dict[str, Any] = {}
     for name, held in value.items():
         if name not in _NOTHING:
             more[name] = held
         elif name in ("tests", "source"):
             if isinstance(held, dict):
-                texts = name == "source"
-                known[name] = {
-                    key: part for key, part in held.items() if (texts and type(part) is str) or _is_number(part)
-                }
-        elif _is_number(held) if name == "confidence" else isinstance(held, str):
-            known[name] = held
+                kinds = str | int | float if name == "source" else int | float
+                record_fields[name] = {key: part for key, part in held.items() if isinstance(part, kinds)}
+        elif isinstance(held, int | float if name == "confidence" else str):
+            record_fields[name] = held
     # There are tens of thousands after some years, and a frozen class sets each of its fields by a call.
     record = object.__new__(Record)
-    record.__dict__.update(_NOTHING | known, more=more)
+    record.__dict__.update(_NOTHING | record_fields, more=more)
     return record
-
-
-def _is_number(value: object) -> bool:
-    """Whether it is a number that can be shown and compared: not NaN, nor one without end."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and -1e9 < value < 1e9
 
 
 @dataclass(frozen=True)
@@ -160,7 +152,7 @@ class EntryState:
 
     @property
     def confidence(self) -> float | None:
-        return next((one.confidence for one in reversed(self.records) if one.confidence is not None), None)
+        return next((line.confidence for line in reversed(self.records) if line.confidence is not None), None)
 
     @property
     def into(self) -> str | None:
@@ -177,10 +169,10 @@ def entry_states(records: Iterable[Record]) -> dict[str, EntryState]:
     states: dict[str, EntryState] = {}
     for key, own in by_id.items():
         # A line that only tells that the same words came up once more changes nothing of what became of them.
-        repeats = (one.verdict == "merged" and one.more.get("into") == one.id for one in reversed(own))
-        verdicts = (one.verdict for one, repeat in zip(reversed(own), repeats, strict=True) if not repeat)
-        text = next((one.text for one in reversed(own) if one.text), None)
-        pinned = next((bool(one.more["pinned"]) for one in reversed(own) if "pinned" in one.more), False)
+        newest = own[::-1]
+        verdicts = (line.verdict for line in newest if line.verdict != "merged" or line.more.get("into") != line.id)
+        text = next((line.text for line in newest if line.text), None)
+        pinned = next((bool(line.more["pinned"]) for line in newest if "pinned" in line.more), False)
         states[key] = EntryState(key, next(verdicts, own[-1].verdict), text, tuple(own), pinned)
     return states
 
@@ -240,15 +232,15 @@ def load_closed(workspace: Workspace, today: str) -> ClosedEntries:
 def closed_entries(states: Mapping[str, EntryState]) -> dict[str, Closed]:
     """The marks of what was superseded, or put away as out of date, with those of the lines in the logs that it came from."""
     after = {state.supersedes: state.id for state in states.values() if state.supersedes}
-    found: dict[str, Closed] = {}
+    ended: dict[str, Closed] = {}
     kept: set[str] = set()  # lines of which something else still holds
     for state in states.values():
         marks = {state.id[:_MARK], *([state.source["bullet"]] if "bullet" in state.source else [])}
         if state.in_memory:
             kept |= marks
         elif closed := _end(state, states, after):
-            found |= dict.fromkeys(marks, closed)
-    return {mark: closed for mark, closed in found.items() if mark not in kept}
+            ended |= dict.fromkeys(marks, closed)
+    return {mark: closed for mark, closed in ended.items() if mark not in kept}
 
 
 def _end(state: EntryState, states: Mapping[str, EntryState], after: Mapping[str, str]) -> Closed | None:

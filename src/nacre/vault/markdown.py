@@ -7,6 +7,7 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 from nacre.errors import BadInput
 from nacre.text.blocks import FRONT, HEADING, ITEM, Block, blocks
@@ -18,8 +19,7 @@ _SMALL = 16_384  # bytes
 _PLACEHOLDER = re.compile(r"\s*[_*]\(.*\)[_*]\s*")
 
 
-@dataclass(frozen=True)
-class Section:
+class Section(NamedTuple):
     """A heading with its lines up to the next heading, counted from 1; level 0: the lines before the first heading."""
 
     title: str
@@ -29,8 +29,7 @@ class Section:
     headings: int = 1  # how many lines the heading itself takes; 0 before the first heading
 
 
-@dataclass(frozen=True)
-class Item:
+class Item(NamedTuple):
     """A list item with everything nested in it. `words` is what it says, without its marker and comments."""
 
     start: int
@@ -75,10 +74,8 @@ class Document:
     @cached_property
     def bare(self) -> tuple[str, ...]:
         """Each line without its end, and the first without a byte-order mark."""
-        found = [line.rstrip("\n").removesuffix("\r") for line in self.lines]
-        if found:
-            found[0] = found[0].removeprefix("\ufeff")
-        return tuple(found)
+        lines = [line.rstrip("\n").removesuffix("\r") for line in self.lines]
+        return (lines[0].removeprefix("\ufeff"), *lines[1:]) if lines else ()
 
     @cached_property
     def newline(self) -> str:
@@ -99,23 +96,23 @@ class Document:
     def sections(self) -> tuple[Section, ...]:
         heads = [block for block in self.blocks if block.kind == HEADING]
         first = heads[0].start if heads else len(self.lines) + 1
-        found = [Section("", 0, 1, first - 1, 0)] if first > 1 else []
+        sections = [Section("", 0, 1, first - 1, 0)] if first > 1 else []
         ends = [block.start - 1 for block in heads[1:]] + [len(self.lines)]
         for block, end in zip(heads, ends, strict=False):
-            found.append(Section(block.text, block.level, block.start, end, block.end - block.start + 1))
-        return tuple(found)
+            sections.append(Section(block.text, block.level, block.start, end, block.end - block.start + 1))
+        return tuple(sections)
 
     @cached_property
     def items(self) -> tuple[Item, ...]:
         """The outermost list items, each with all that is nested in it."""
-        found: list[Item] = []
+        items: list[Item] = []
         section = ""
         for block in self.blocks:
             if block.kind == HEADING:
                 section = block.text
             elif block.kind == ITEM:
-                found.append(self._item(block.start, block.end, section, 0))
-        return tuple(found)
+                items.append(self._item(block.start, block.end, section, 0))
+        return tuple(items)
 
     @property
     def entries(self) -> tuple[Item, ...]:
@@ -123,7 +120,10 @@ class Document:
         return tuple(item for item in self.items if item.words)
 
     def nested(self, item: Item) -> tuple[Item, ...]:
-        inner = [_dedent(line, len(item.marker)) for line in self.bare[item.start : item.end]]
+        inner = []
+        for line in self.bare[item.start : item.end]:
+            lead = 1 if line.startswith("\t") else min(len(item.marker), len(line) - len(line.lstrip(" ")))
+            inner.append(line[lead:])
         return tuple(
             self._item(item.start + block.start - 1, item.start + block.end - 1, item.section, item.depth + 1)
             for block in blocks(["", *inner])
@@ -153,20 +153,9 @@ def open_document(path: Path) -> Document | None:
     return None if data is None else document(path, data)
 
 
-def _dedent(line: str, width: int) -> str:
-    if line.startswith("\t"):
-        return line[1:]
-    lead = len(line) - len(line.lstrip(" "))
-    return line[min(width, lead) :]
-
-
 def replace_lines(doc: Document, start: int, end: int, new: Sequence[str]) -> bytes:
     """Lines `start` to `end` replaced; the last new line ends as the last old one did."""
     return _splice(doc, start - 1, end, new)
-
-
-def delete_lines(doc: Document, start: int, end: int) -> bytes:
-    return _splice(doc, start - 1, end, ())
 
 
 def insert_lines(doc: Document, after: int, new: Sequence[str]) -> bytes:

@@ -6,8 +6,7 @@ no memory: entries are then known by their words alone, and `nacre why` ends at 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from nacre.model.workspace import Workspace
 from nacre.vault import disk, jsonl
@@ -15,8 +14,7 @@ from nacre.vault.history import Operation
 from nacre.vault.writing import REDACT, append
 
 
-@dataclass(frozen=True)
-class Captured:
+class Captured(NamedTuple):
     """A section of a day's log: its session, and for each bullet the entries of the transcript that it rests on."""
 
     day: str
@@ -28,8 +26,7 @@ class Captured:
     agents: tuple[str, ...] = ()  # the bullets that are the agent's word alone
 
 
-@dataclass(frozen=True)
-class Digested:
+class Digested(NamedTuple):
     """Bullets of a day that stand in a week's digest, and how long the day's log was when they entered."""
 
     day: str
@@ -38,16 +35,14 @@ class Digested:
     size: int
 
 
-@dataclass(frozen=True)
-class Offered:
+class Offered(NamedTuple):
     """Bullets of a day that were put to the tests of long-term memory; the ledger tells what became of them."""
 
     day: str
     bullets: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Provenance:
+class Provenance(NamedTuple):
     captured: tuple[Captured, ...] = ()
     pressed: tuple[Digested, ...] = ()
     offered: tuple[Offered, ...] = ()

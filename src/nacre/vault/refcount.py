@@ -7,9 +7,8 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from nacre.clock import Clock
 from nacre.config.settings import Config
@@ -27,8 +26,7 @@ UNMOVED = "recall, not moved"  # the same, where it had to stay: another held th
 _END_BYTES = 65_536  # of recalls.jsonl, in which hundreds of the last readings stand
 
 
-@dataclass(frozen=True)
-class Recall:
+class Recall(NamedTuple):
     """A passage that was given out: its lines, both counted from 1, and the way it went (search, get, mcp, hook)."""
 
     at: str
@@ -40,14 +38,9 @@ class Recall:
 
 
 def new_recall(
-    clock: Clock,
-    path: str,
-    id: str,  # noqa: A002 - the word users know
-    lines: tuple[int, int],
-    via: str,
-    query_hash: str | None = None,
+    clock: Clock, path: str, entry: str, lines: tuple[int, int], via: str, query_hash: str | None = None
 ) -> Recall:
-    return Recall(clock.now().isoformat(timespec="seconds"), path, id, lines, via, query_hash)
+    return Recall(clock.now().isoformat(timespec="seconds"), path, entry, lines, via, query_hash)
 
 
 def write_recalls(workspace: Workspace, recalls: list[Recall], *, durable: bool = True) -> None:
@@ -58,10 +51,10 @@ def write_recalls(workspace: Workspace, recalls: list[Recall], *, durable: bool 
     if not recalls:
         return
     text = ""
-    for one in recalls:
-        query = {"query_hash": one.query_hash} if one.query_hash else {}
+    for recall in recalls:
+        row = {"at": recall.at, "path": recall.path, "id": recall.id, "lines": recall.lines}
         text += jsonl.dump_row(
-            {"at": one.at, "path": one.path, "id": one.id, "lines": one.lines} | query | {"via": one.via}
+            row | ({"query_hash": recall.query_hash} if recall.query_hash else {}) | {"via": recall.via}
         )
     path = workspace.recalls
     disk.append_bytes(path, disk.lines_for(path, redact(clean(text)).text), root=workspace.root, durable=durable)
@@ -86,8 +79,7 @@ def was_read(workspace: Workspace, path: str, now: dt.datetime, within: dt.timed
     return False
 
 
-@dataclass(frozen=True)
-class Recalls:
+class Recalls(NamedTuple):
     recalls: tuple[Recall, ...]
     problems: tuple[Problem, ...]
 
@@ -125,8 +117,7 @@ WEEK = 7 * 86400
 Count = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Counts:
+class Counts(NamedTuple):
     """Every entry by the place of its checkpoint, such as "warm/x.md", and the hash of the file that was read."""
 
     entries: Mapping[str, Any]
@@ -198,10 +189,7 @@ def parse_counts(path: Path, data: bytes) -> dict[str, Any]:
 
 
 def dump_counts(entries: Mapping[str, Any]) -> bytes:
-    text = json.dumps(entries, ensure_ascii=False, indent=1)
-    if text.encode("utf-8", "ignore").decode() != text:
-        text = json.dumps(entries, indent=1)
-    return (text + "\n").encode()
+    return (json.dumps(entries, ensure_ascii=False, indent=1) + "\n").encode("utf-8", "backslashreplace")
 
 
 def new_count(created: int) -> Count:
@@ -265,26 +253,26 @@ def merge_count(first: Mapping[str, Any], second: Mapping[str, Any]) -> Count:
             both[name] = bool(first.get(name)) or bool(second.get(name))
     if isinstance(first.get("timestamps"), list) and isinstance(second.get("timestamps"), list):
         both["timestamps"] = [*first["timestamps"], *second["timestamps"]]
-    if times := [one["created"] for one in (first, second) if is_number(one.get("created"))]:
+    if times := [entry["created"] for entry in (first, second) if is_number(entry.get("created"))]:
         both["created"] = min(times)
     return both
 
 
 def put_count(entries: dict[str, Any], key: str, entry: Any) -> None:
     """Add an entry; where one stands already, two checkpoints turned out to be the same."""
-    known = entries.get(key)
-    if isinstance(known, dict) and isinstance(entry, Mapping):
-        entries[key] = merge_count(known, entry)
+    if isinstance(old := entries.get(key), dict) and isinstance(entry, Mapping):
+        entries[key] = merge_count(old, entry)
     elif entry is not None and key not in entries:
         entries[key] = entry
 
 
 def move_counts(entries: Mapping[str, Any], keys: Sequence[str], key: str, entry: Mapping[str, Any]) -> dict[str, Any]:
+    """The entries with one entry under `key` in the place of those of `keys`."""
     after: dict[str, Any] = {}
-    for known, value in entries.items():
-        if known not in keys:
-            put_count(after, known, value)
-        elif known == keys[0]:
+    for old, value in entries.items():
+        if old not in keys:
+            put_count(after, old, value)
+        elif old == keys[0]:
             put_count(after, key, entry)
     if not keys:
         put_count(after, key, entry)

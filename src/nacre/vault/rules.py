@@ -107,22 +107,6 @@ WORKING = {
     ),
 }
 
-ELSEWHERE = {
-    "en": (
-        "The rules for memory stand in `AGENTS.md`, in the section that Nacre keeps there. In this session {search}, {get}, {write} and {state} take the place of "
-        "the commands that it names: search first, take only the lines you need, write it down in the moment."
-    ),
-    "zh": (
-        "记忆的规则写在 `AGENTS.md` 中由 Nacre 维护的那一节。本会话中用 {search}、{get}、{write} 和 {state} 代替其中的命令："
-        "先搜索，只取需要的几行，当场写下。"
-    ),
-}
-
-
-def rules_pointer(language: str) -> str:
-    """The section for a prompt that holds the rules already, in AGENTS.md: they are not told twice."""
-    return f"{TITLE[language]}\n\n{ELSEWHERE[language].format_map(TOOLS)}\n"
-
 
 def rules_section(language: str, names: Mapping[str, str], *, note: str = "", writes: bool = True) -> str:
     """The rules as Markdown, from their heading on, ending in a newline. Who may not write is not told how."""
@@ -133,8 +117,6 @@ def rules_section(language: str, names: Mapping[str, str], *, note: str = "", wr
             lines += ["", head, *(f"- {rule.format_map(names)}" for rule in rules[language])]
     return "\n".join(lines) + "\n"
 
-
-# The rules that an agent finds in AGENTS.md: how to search memory and what to write into it.
 
 BEGIN, END = "<!-- nacre:begin -->", "<!-- nacre:end -->"
 

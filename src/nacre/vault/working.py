@@ -6,7 +6,6 @@ import datetime as dt
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -168,7 +167,7 @@ def _without_foreign(item: Item) -> Item:
 def _until(item: Item, line: int) -> Item:
     """An entry up to the line before one."""
     text = "\n".join(item.text.split("\n")[: line - item.start]).rstrip()
-    return replace(item, end=item.start + text.count("\n"), text=text, words=words_of(text))
+    return item._replace(end=item.start + text.count("\n"), text=text, words=words_of(text))
 
 
 def _entry(name: str, item: Item) -> StateEntry:
