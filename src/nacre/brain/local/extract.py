@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from itertools import groupby
 
-from nacre.brain.local import dialogue
-from nacre.brain.local.dialogue import NEAR, Sentence, sentences_of, worth
+from nacre.brain.local.dialogue import NEAR, Sentence, off_record, sentences_of, worth
 from nacre.brain.local.judge import Judge, Judged
 from nacre.brain.local.settled import affirms
 from nacre.brain.local.wording import (
@@ -29,278 +29,244 @@ from nacre.text.tokens import tokens
 # Worth: takes a line of its own · the owner's words take one · joins a neighbour's · only where lines are missing.
 GOOD, FAIR, SLIGHT, POOR = 0.5, 0.25, 0.13, 0.04
 _LASTS = 0.15  # chance to hold for long, from which a plain statement of the owner is told however little is made of it
-_STATES = ("inform", "instruct", "decide")
 _ECHO = {"en": 0.78, "zh": 0.86}  # likeness by which an agent only repeats the owner; the models' scales differ
 _TOGETHER = {"en": 180, "zh": 80}  # characters up to which neighbours in a message are told together
 _SAME = 0.8  # share of words by which a line repeats an earlier one
 _YES = re.compile(r"\A[^,，.。!！:：]{0,20}[,，.。!！:：]\s*")  # what an answer begins with: "Got it, "
-_ASKS = ("request", "question")
-_SURELY = 0.75
 _NODS = {"en": 6, "zh": 10}  # words or signs up to which a "sounds good to me" can say nothing else
 _SPECIFIC = re.compile(r"[\d`/_]|(?<=\s)[A-Z]\w")
 _LEANS = 0.75  # chance that a sentence needs what stands before it, from which an answer is told with its question or not at all
+_ASKS = ("request", "question")
 _EMPTY = ("social", "agree", "speculate", "offrecord")
-_OWNERS_ALONE = ("PREF",)  # only the owner's words become these
+
+
+@dataclass(eq=False)
+class _Item:
+    """A sentence of the session with what the classifiers say of it."""
+
+    place: int
+    sentence: Sentence
+    judged: Judged
+    worth: float
+    usable: bool
+    question: _Item | None = None  # of the other speaker, that it may answer
+    reply: _Item | None = None  # what the owner says next
+    spent: bool = False  # told on the line of another sentence
+
+    def __post_init__(self) -> None:
+        self.text, self.language, self.turn = self.sentence.text, self.judged.language, self.sentence.turn
+        self.of_owner = self.sentence.speaker is Speaker.OWNER
+        self.act = self.judged.best("act")
+        self.asks_for = self.act in _ASKS
+        self.asks = self.act == "question" or (
+            self.act not in ("request", "instruct") and is_question(self.text, self.language)
+        )
+        self.needs_context = self.judged.chance("c", "yes")
+
+    @property
+    def leans(self) -> bool:
+        """Whether it says nothing without what stands before it."""
+        return self.needs_context >= _LEANS or is_only_when(self.text)
+
+    def chance(self, *acts: str) -> float:
+        return sum(self.judged.chance("act", act) for act in acts)
 
 
 @dataclass(frozen=True)
 class _Line:
     """A line in the making: the sentences that it says, and those of the agent that tell what came of it."""
 
-    places: tuple[int, ...]
-    outcome: tuple[int, ...] = ()
+    items: tuple[_Item, ...]
+    outcome: tuple[_Item, ...] = ()
     score: float = 0.0
-
-
-@dataclass(frozen=True)
-class _Session:
-    sentences: Sequence[Sentence]
-    judged: Sequence[Judged]
-    worth: Sequence[float]
-    usable: frozenset[int]
-    spent: set[int] = field(default_factory=set)
-    questions: dict[int, int | None] = field(default_factory=dict)  # that a turn may answer
 
 
 def extract(messages: Sequence[Message], judge: Judge, *, least: int = 3, most: int = 10) -> list[Bullet]:
     """The lines that a session is worth, in the order in which things were said; none when there is nothing to tell."""
+    session = _read(messages, judge)
+    lines = _of_owner(session)
+    lines += _of_agent(session)
+    best = _distinct(sorted(lines, key=lambda line: -line.score)[: 6 * most])
+    lines = _filled_up(sorted(best, key=lambda line: -line.score)[:most], session, least)
+    return [_bullet(line, session) for line in sorted(lines, key=lambda line: line.items[0].place)]
+
+
+def _read(messages: Sequence[Message], judge: Judge) -> list[_Item]:
     sentences = sentences_of(messages)
     if not sentences:
         return []
-    judged = judge.read([one.text for one in sentences])
-    hidden = dialogue.off_record(sentences, judged)
-    usable = frozenset(
-        place
-        for place, one in enumerate(sentences)
-        if place not in hidden and not only_blacked_out(one.text) and (one.speaker is Speaker.OWNER or one.to_owner)
-    )
-    session = _Session(sentences, judged, worth(sentences, judged), usable)
-    best = sorted(_of_owner(session) + _of_agent(session), key=lambda one: -one.score)[: 6 * most]
-    lines = sorted(_distinct(best, session), key=lambda one: -one.score)[:most]
-    lines = _filled_up(lines, session, least)
-    ordered = sorted(lines, key=lambda one: one.places[0])
-    return [_bullet(one, session) for one in ordered]
+    judged = judge.read([sentence.text for sentence in sentences])
+    hidden = off_record(sentences, judged)
+    items: list[_Item] = []
+    for place, (sentence, labels, value) in enumerate(zip(sentences, judged, worth(sentences, judged), strict=True)):
+        addressed = sentence.speaker is Speaker.OWNER or sentence.to_owner
+        usable = addressed and place not in hidden and not only_blacked_out(sentence.text)
+        items.append(_Item(place, sentence, labels, value, usable))
+    question = last_question = reply = None
+    speaker = None
+    for _, turn in groupby(items, key=lambda item: item.turn):
+        said = list(turn)
+        if said[0].sentence.speaker is not speaker:
+            question = last_question
+        elif said[0].of_owner:
+            question = None  # said something else meanwhile
+        for item in said:
+            item.question = question
+        speaker = said[0].sentence.speaker
+        last_question = next((item for item in reversed(said) if item.asks), None)
+    for item in reversed(items):
+        item.reply = reply
+        reply = item if item.of_owner else reply
+    return items
 
 
-def _of_owner(session: _Session) -> list[_Line]:
+def _of_owner(session: Sequence[_Item]) -> list[_Line]:
     """The owner's sentences, neighbours that belong together on one line, requests with what came of them."""
-    made: list[_Line] = []
-    run: list[int] = []
-
-    def close() -> None:
-        if run and (line := _with_outcome(tuple(run), session)):
-            made.append(line)
-        run.clear()
-
-    for place, one in enumerate(session.sentences):
-        if one.speaker is not Speaker.OWNER or place not in session.usable or not _counts(place, session):
+    runs: list[list[_Item]] = []
+    for item in session:
+        if not item.of_owner or not item.usable or not _counts(item, session) or _says_nothing(item):
             continue
-        if _nods(place, session) or _lacks_question(place, session):
-            continue
-        if run and not _belongs(run, place, session):
-            close()
-        run.append(place)
-    close()
-    return made
+        if runs and _belongs(runs[-1], item):
+            runs[-1].append(item)
+        else:
+            runs.append([item])
+    return [line for run in runs if (line := _with_outcome(tuple(run), session))]
 
 
-def _counts(place: int, session: _Session) -> bool:
+def _counts(item: _Item, session: Sequence[_Item]) -> bool:
     """Whether a sentence of the owner is told: by its own worth, or with a neighbour in its message that surely is."""
-    if session.worth[place] >= FAIR or _is_lasting_statement(place, session):
+    if item.worth >= FAIR:
         return True
-    if session.worth[place] < SLIGHT or session.judged[place].best("act") in _EMPTY:
+    # Who plainly says how something is, for long, says it in order to be known: "Karim signs off releases".
+    if (
+        item.worth >= POOR
+        and item.judged.lasting >= _LASTS
+        and item.chance("inform", "instruct", "decide") >= 0.6
+        and item.needs_context < 0.6
+        and not item.text.rstrip().endswith(("?", "？"))
+    ):
+        return True
+    if item.worth < SLIGHT or item.act in _EMPTY:
         return False
-    if _asks_for(session.judged[place]) and any(session.worth[other] >= FAIR for other in _answers(place, session)):
+    if item.asks_for and any(answer.worth >= FAIR for answer in _answers(item, session)):
         return True  # what came of it makes it worth telling
-    turn = session.sentences[place].turn
-    beside = [other for other in (place - 1, place + 1) if 0 <= other < len(session.sentences)]
-    return any(session.sentences[other].turn == turn and session.worth[other] >= GOOD for other in beside)
+    beside = session[max(item.place - 1, 0) : item.place + 2]
+    return any(other.turn == item.turn and other.worth >= GOOD for other in beside)
 
 
-def _is_lasting_statement(place: int, session: _Session) -> bool:
-    """Whether the owner plainly says how something is, for long: "Karim signs off releases" is said in order to be known."""
-    judged = session.judged[place]
-    return (
-        session.worth[place] >= POOR
-        and judged.lasting >= _LASTS
-        and sum(judged.chance("act", act) for act in _STATES) >= 0.6
-        and judged.chance("c", "yes") < 0.6
-        and not judged.text.rstrip().endswith(("?", "？"))
-    )
+def _says_nothing(item: _Item) -> bool:
+    """Whether a sentence only says yes, thanks or well done, or answers a question that must not be told and says nothing
+    without it. A yes to a question of the agent is told with it."""
+    if item.question:
+        return not item.question.usable and item.leans
+    size = len(item.text.strip()) if item.language == "zh" else len(item.text.split())
+    nods = item.chance("agree", "social") >= 0.75 and size <= _NODS[item.language]
+    return nods and not _SPECIFIC.search(item.text.strip())
 
 
-def _belongs(run: Sequence[int], place: int, session: _Session) -> bool:
+def _goes_on(run: Sequence[_Item], item: _Item) -> bool:
+    """Whether a sentence stands right after the others in a message, and there is room for it on their line."""
+    size = sum(len(other.text) for other in (*run, item))
+    return run[-1].turn == item.turn and run[-1].place + 1 == item.place and size <= LONGEST[item.language]
+
+
+def _belongs(run: Sequence[_Item], item: _Item) -> bool:
     """Whether a sentence goes on with what the sentences before it say."""
-    last, this = session.sentences[run[-1]], session.sentences[place]
-    if last.turn != this.turn or this.place != last.place + 1:
+    last = run[-1]
+    if not _goes_on(run, item) or last.asks_for != item.asks_for:
         return False
-    language = session.judged[place].language
-    if sum(len(session.sentences[one].text) for one in (*run, place)) > LONGEST[language]:
-        return False
-    size = sum(len(session.sentences[one].text) for one in (*run, place))
-    if size <= _TOGETHER[language] or session.judged[place].chance("c", "yes") > 0.5:
-        return _asks_for(session.judged[run[-1]]) == _asks_for(session.judged[place])
-    return _topic(session.judged[run[-1]]) == _topic(session.judged[place])
+    size = sum(len(other.text) for other in (*run, item))
+    together = size <= _TOGETHER[item.language] or item.needs_context > 0.5
+    return together or last.judged.best("type") == item.judged.best("type")
 
 
-def _topic(judged: Judged) -> tuple[str, bool]:
-    return judged.best("type"), _asks_for(judged)
-
-
-def _asks_for(judged: Judged) -> bool:
-    return judged.best("act") in _ASKS
-
-
-def _asks(place: int, session: _Session) -> bool:
-    """Whether a sentence is a question, and not work that is asked for."""
-    judged = session.judged[place]
-    act = judged.best("act")
-    return act == "question" or (act not in ("request", "instruct") and is_question(judged.text, judged.language))
-
-
-def _nods(place: int, session: _Session) -> bool:
-    """Whether a sentence only says yes, thanks or well done. A yes to a question of the agent is told with it."""
-    judged = session.judged[place]
-    text = judged.text.strip()
-    size = len(text) if judged.language == "zh" else len(text.split())
-    if judged.chance("act", "agree") + judged.chance("act", "social") < _SURELY or size > _NODS[judged.language]:
-        return False
-    return not _SPECIFIC.search(text) and _question_before(place, session) is None
-
-
-def _leans(place: int, session: _Session) -> bool:
-    """Whether a sentence says nothing without what stands before it."""
-    judged = session.judged[place]
-    return judged.chance("c", "yes") >= _LEANS or is_only_when(judged.text)
-
-
-def _question_before(place: int, session: _Session) -> int | None:
-    """The question that a sentence may answer: the last one of the other speaker's turn just before. It is that of its whole turn."""
-    turn = session.sentences[place].turn
-    if turn not in session.questions:
-        session.questions[turn] = _find_question(place, session)
-    return session.questions[turn]
-
-
-def _find_question(place: int, session: _Session) -> int | None:
-    mine = session.sentences[place]
-    other = place
-    while other >= 0 and session.sentences[other].speaker is mine.speaker:
-        other -= 1
-    if mine.speaker is Speaker.OWNER and any(one.turn != mine.turn for one in session.sentences[other + 1 : place]):
-        return None  # said something else meanwhile
-    turn = session.sentences[other].turn if other >= 0 else -1
-    while other >= 0 and session.sentences[other].turn == turn:
-        if _asks(other, session):
-            return other
-        other -= 1
-    return None
-
-
-def _is_answer(place: int, session: _Session) -> bool:
-    """Whether a sentence of the agent says nothing without the owner's question before it."""
-    return _leans(place, session) and _question_before(place, session) is not None
-
-
-def _with_question(place: int, session: _Session) -> list[_Line]:
-    """An answer of the agent with its question, on one line; nothing where the question may not be told, or is told already."""
-    question = _question_before(place, session)
-    if question is None or question not in session.usable or question in session.spent:
-        return []
-    session.spent.update((question, place))
-    return [_Line((question,), (place,), session.worth[place])]
-
-
-def _lacks_question(place: int, session: _Session) -> bool:
-    """Whether a sentence answers a question that must not be told, and says nothing without it."""
-    question = _question_before(place, session)
-    return question is not None and question not in session.usable and _leans(place, session)
-
-
-def _with_outcome(run: tuple[int, ...], session: _Session) -> _Line | None:
+def _with_outcome(run: tuple[_Item, ...], session: Sequence[_Item]) -> _Line | None:
     """The line of what the owner said, a request or question with what came of it; none for a question without its answer."""
-    score = max(session.worth[place] for place in run)
-    only_asks = all(_asks(place, session) for place in run)
-    if not only_asks and not _is_request(run, session):
+    score = max(item.worth for item in run)
+    only_asks = all(item.asks for item in run)
+    if not only_asks and not _is_request(run):
         return _Line(run, (), score)
     least = SLIGHT if only_asks else FAIR
+    # What an agent says is to be done stands on a line of its own, under its name.
     answers = [
-        place
-        for place in _answers(run[-1], session)
-        # What an agent says is to be done stands on a line of its own, under its name.
-        if session.worth[place] >= least
-        and _tells(session.judged[place])
-        and not demands(session.sentences[place].text)
+        answer
+        for answer in _answers(run[-1], session)
+        if answer.worth >= least and _tells(answer) and not demands(answer.text)
     ]
-    best = sorted(sorted(answers, key=lambda place: -session.worth[place])[:2])
+    best = sorted(sorted(answers, key=lambda answer: -answer.worth)[:2], key=lambda answer: answer.place)
     if only_asks and not best:
         return None
-    session.spent.update((*run, *best))
-    return _Line(run, tuple(best), max([score, *(session.worth[place] for place in best)]))
+    for item in (*run, *best):
+        item.spent = True
+    return _Line(run, tuple(best), max([score, *(answer.worth for answer in best)]))
 
 
-def _is_request(run: Sequence[int], session: _Session) -> bool:
-    odds = [sum(session.judged[place].chance("act", act) for act in _ASKS) for place in run]
-    return max(odds) > 0.5 and session.judged[run[-1]].best("act") not in ("decide", "instruct")
+def _is_request(run: Sequence[_Item]) -> bool:
+    return max(item.chance(*_ASKS) for item in run) > 0.5 and run[-1].act not in ("decide", "instruct")
 
 
-def _answers(place: int, session: _Session) -> list[int]:
+def _answers(item: _Item, session: Sequence[_Item]) -> list[_Item]:
     """The agent's sentences between the owner's and his next."""
-    found: list[int] = []
-    turn = session.sentences[place].turn
-    for other in range(place + 1, len(session.sentences)):
-        one = session.sentences[other]
-        if one.speaker is Speaker.OWNER and one.turn != turn:
+    answers: list[_Item] = []
+    for place in range(item.place + 1, len(session)):
+        other = session[place]
+        if other.of_owner and other.turn != item.turn:
             break
-        if one.speaker is Speaker.AGENT and other in session.usable:
-            found.append(other)
-    return found
+        if not other.of_owner and other.usable:
+            answers.append(other)
+    return answers
 
 
-def _tells(judged: Judged) -> bool:
-    return sum(judged.chance("act", act) for act in (*_EMPTY, *_ASKS)) < 0.6
+def _tells(item: _Item) -> bool:
+    return item.chance(*_EMPTY, *_ASKS) < 0.6
 
 
-def _of_agent(session: _Session) -> list[_Line]:
+def _of_agent(session: Sequence[_Item]) -> list[_Line]:
     """What the agent found or did, where no request of the owner carries it."""
-    made: list[_Line] = []
-    for place, one in enumerate(session.sentences):
-        if one.speaker is not Speaker.AGENT or place not in session.usable or place in session.spent:
+    lines: list[_Line] = []
+    for item in session:
+        if item.of_owner or not item.usable or item.spent or item.worth < GOOD or not _tells(item):
             continue
-        if (
-            session.worth[place] < GOOD
-            or not _tells(session.judged[place])
-            or _is_echo(place, session)
-            or _rejected(place, session)
-        ):
+        rejected = item.act != "report" and item.reply is not None and item.reply.chance("correct") > 0.5
+        if rejected or _is_echo(item, session) or not (line := _line_of(item)):
             continue
-        if _is_answer(place, session):
-            made += _with_question(place, session)
-            continue
-        before = made[-1] if made else None
-        if before and place == before.places[-1] + 1 and _fits(before, place, session):
-            made[-1] = replace(before, places=(*before.places, place), score=max(before.score, session.worth[place]))
+        before = lines[-1] if lines else None
+        if before and not line.outcome and _goes_on(before.items, item):
+            lines[-1] = replace(before, items=(*before.items, item), score=max(before.score, item.worth))
         else:
-            made.append(_Line((place,), (), session.worth[place]))
+            lines.append(line)
     # Where lines are scarce, what the owner said goes before what the agent did.
-    return [replace(one, score=one.score * 0.8) for one in made]
+    return [replace(line, score=line.score * 0.8) for line in lines]
 
 
-def _is_echo(place: int, session: _Session) -> bool:
+def _line_of(item: _Item) -> _Line | None:
+    """A sentence as a line; an answer of the agent that says nothing alone with its question, unless that may not be told or is
+    told already."""
+    question = item.question
+    if item.of_owner or question is None or not item.leans:
+        return _Line((item,), (), item.worth)
+    if not question.usable or question.spent:
+        return None
+    question.spent = item.spent = True
+    return _Line((question,), (item,), item.worth)
+
+
+def _owners_before(item: _Item, session: Sequence[_Item]) -> list[_Item]:
+    return [other for other in session[max(0, item.place - NEAR) : item.place] if other.of_owner]
+
+
+def _is_echo(item: _Item, session: Sequence[_Item]) -> bool:
     """Whether the agent only says again what the owner said."""
-    mine = session.judged[place]
-    if mine.vector is None:
+    vector = item.judged.vector
+    if vector is None:
         return False
-    figures = _figures(mine.text)
+    figures = _figures(item.text)
     return any(
-        other.vector is not None
-        and other.language == mine.language
-        and float(mine.vector @ other.vector) > _ECHO[mine.language]
+        other.judged.vector is not None
+        and other.language == item.language
+        and float(vector @ other.judged.vector) > _ECHO[item.language]
         and figures <= _figures(other.text)  # a date, a price, a number of its own is news
-        for said, other in zip(
-            session.sentences[max(0, place - NEAR) : place], session.judged[max(0, place - NEAR) : place], strict=True
-        )
-        if said.speaker is Speaker.OWNER
+        for other in _owners_before(item, session)
     )
 
 
@@ -308,172 +274,98 @@ def _figures(text: str) -> set[str]:
     return {token for token in tokens(text) if any(character.isdigit() for character in token)}
 
 
-def _rejected(place: int, session: _Session) -> bool:
-    """Whether it is a proposal that the owner turns down at once."""
-    if session.judged[place].best("act") == "report":
-        return False
-    following = (
-        other for other in range(place + 1, len(session.sentences)) if session.sentences[other].speaker is Speaker.OWNER
-    )
-    answer = next(following, None)
-    return answer is not None and session.judged[answer].chance("act", "correct") > 0.5
-
-
-def _fits(line: _Line, place: int, session: _Session) -> bool:
-    same_turn = session.sentences[line.places[-1]].turn == session.sentences[place].turn
-    size = sum(len(session.sentences[one].text) for one in (*line.places, place))
-    return same_turn and size <= LONGEST[session.judged[place].language]
-
-
-def _distinct(lines: Sequence[_Line], session: _Session) -> list[_Line]:
+def _distinct(lines: Sequence[_Line]) -> list[_Line]:
     """The lines without those that only repeat another: the owner's words stay, the agent's echo goes."""
     kept: list[tuple[_Line, set[str]]] = []
-    for line in sorted(
-        lines, key=lambda one: (session.sentences[one.places[0]].speaker is Speaker.AGENT, one.places[0])
-    ):
-        words = {token for place in line.places for token in tokens(session.sentences[place].text)}
-        if any(len(words & other) >= _SAME * len(words) for _, other in kept):
-            continue
-        kept.append((line, words))
+    for line in sorted(lines, key=lambda line: (not line.items[0].of_owner, line.items[0].place)):
+        words = {token for item in line.items for token in tokens(item.text)}
+        if not any(len(words & other) >= _SAME * len(words) for _, other in kept):
+            kept.append((line, words))
     return [line for line, _ in kept]
 
 
-def _filled_up(lines: list[_Line], session: _Session, least: int) -> list[_Line]:
+def _filled_up(lines: list[_Line], session: Sequence[_Item], least: int) -> list[_Line]:
     """Enough lines, where the session has them: outcomes on lines of their own, then the next best sentences."""
-    while lines and len(lines) < least:
-        splittable = next((one for one in lines if one.outcome and _may_be_split(one, session)), None)
-        if splittable is None:
+    while len(lines) < least:
+        # Neither a question can stand alone, nor an answer that needs it.
+        for line in lines:
+            asks = any(item.asks for item in (*line.items, *line.outcome))
+            if line.outcome and not asks and not any(item.leans for item in line.outcome):
+                break
+        else:
             break
-        lines = [one for one in lines if one is not splittable]
-        lines += [replace(splittable, outcome=()), _Line(splittable.outcome, (), splittable.score)]
-    used = {place for line in lines for place in (*line.places, *line.outcome)}
-    rest = sorted(session.usable - used, key=lambda place: -session.worth[place])
-    for place in rest:
+        lines = [other for other in lines if other is not line]
+        lines += [replace(line, outcome=()), _Line(line.outcome, (), line.score)]
+    used = {item for line in lines for item in (*line.items, *line.outcome)}
+    for item in sorted(session, key=lambda item: -item.worth):
         if len(lines) >= least:
             break
-        if not _fills(place, session):
-            continue
-        is_answer = session.sentences[place].speaker is Speaker.AGENT and _is_answer(place, session)
-        line = _with_question(place, session) if is_answer else [_Line((place,), (), session.worth[place])]
-        added = _distinct([*lines, *line], session)
-        lines = added if len(added) > len(lines) else lines
+        if item.usable and item not in used and _fills(item, session) and (new := _line_of(item)):
+            added = _distinct([*lines, new])
+            lines = added if len(added) > len(lines) else lines
     while len(lines) < least:  # a message of several sentences can be told in several lines
-        several = (
-            one for one in lines if len(one.places) > 1 and not any(_asks(place, session) for place in one.places)
-        )
-        longest = max(several, key=lambda one: len(one.places), default=None)
+        several = (line for line in lines if len(line.items) > 1 and not any(item.asks for item in line.items))
+        longest = max(several, key=lambda line: len(line.items), default=None)
         if longest is None:
             break
-        half = len(longest.places) // 2
-        lines = [one for one in lines if one is not longest]
+        half = len(longest.items) // 2
+        lines = [line for line in lines if line is not longest]
         lines += [
-            replace(longest, places=longest.places[:half]),
-            replace(longest, places=longest.places[half:], outcome=()),
+            replace(longest, items=longest.items[:half]),
+            replace(longest, items=longest.items[half:], outcome=()),
         ]
     return lines
 
 
-def _may_be_split(line: _Line, session: _Session) -> bool:
-    """Whether a request and what came of it can each stand alone: no question can, nor an answer that needs it."""
-    alone = (*line.places, *line.outcome)
-    return not any(_asks(place, session) for place in alone) and not any(
-        _leans(place, session) for place in line.outcome
-    )
-
-
-def _fills(place: int, session: _Session) -> bool:
+def _fills(item: _Item, session: Sequence[_Item]) -> bool:
     """Whether a sentence tells something, if little. That the agent took note, or what it says after the owner, does not; nor
     a question, a yes, or an answer whose question may not be told."""
-    if _asks(place, session) or _nods(place, session) or _lacks_question(place, session):
+    if item.asks or item.act in ("social", "offrecord", "speculate") or _says_nothing(item):
         return False
-    if session.judged[place].best("act") in ("social", "offrecord", "speculate"):
+    if item.of_owner:
+        return item.worth >= POOR
+    if item.worth < 2 * POOR or _is_echo(item, session):
         return False
-    if session.sentences[place].speaker is Speaker.OWNER:
-        return session.worth[place] >= POOR
-    return session.worth[place] >= 2 * POOR and not _is_echo(place, session) and not _only_assents(place, session)
+    if item.act != "agree":
+        return True
+    # "Got it, squash merge only": a yes and words of the owner.
+    words = set(tokens(_YES.sub("", item.text)))
+    heard = {token for other in _owners_before(item, session) for token in tokens(other.text)}
+    return len(words & heard) < len(words) / 2
 
 
-def _only_assents(place: int, session: _Session) -> bool:
-    """Whether the agent says yes and repeats words of the owner, as in "Got it, squash merge only"."""
-    if session.judged[place].best("act") != "agree":
-        return False
-    words = set(tokens(_YES.sub("", session.sentences[place].text)))
-    owners = (one.text for one in session.sentences[max(0, place - NEAR) : place] if one.speaker is Speaker.OWNER)
-    said = {token for text in owners for token in tokens(text)}
-    return len(words & said) >= len(words) / 2
-
-
-def _bullet(line: _Line, session: _Session) -> Bullet:
-    first = session.sentences[line.places[0]]
-    language = session.judged[line.places[0]].language
-    told = [*_antecedent(line, session), *line.places]
-    text = joined([tidy(session.sentences[place].text, session.judged[place].language) for place in told], language)
-    text = _in_context(text, line, session)
-    request = first.speaker is Speaker.OWNER and (bool(line.outcome) or _is_request(line.places, session))
+def _bullet(line: _Line, session: Sequence[_Item]) -> Bullet:
+    first, last = line.items[0], line.items[-1]
+    language = first.language
+    told = list(line.items)
+    if first.of_owner and first.sentence.place > 0 and starts_with_pronoun(first.text, language):
+        before = session[first.place - 1]  # says who "she" is, or what "it" is
+        long = len(before.text) >= (5 if before.language == "zh" else 15)
+        if long and before.usable and before.act not in ("agree", "question"):
+            told.insert(0, before)
+    text = joined([tidy(item.text, item.language) for item in told], language)
+    question = first.question
+    starts = first.of_owner and first.sentence.place == 0
+    if starts and question and question.usable and (first.needs_context >= 0.35 or is_only_when(first.text)):
+        lead = shorten(tidy(question.text, language), language, LONGEST[language] // 2)
+        text = f"{lead} – {text}" if language == "en" else f"{lead} —— {text}"
+    request = first.of_owner and (bool(line.outcome) or _is_request(line.items))
     if request:
         text = asked(text, language)
-    affirmed = _affirmed(line, session)
-    by_agent = first.speaker is Speaker.AGENT and not affirmed
+    # By a yes that is more than a nod a proposal of the agent becomes the owner's word.
+    affirmed = [last.reply] if not last.of_owner and last.reply and affirms(last.reply.text) else []
+    by_agent = not first.of_owner and not affirmed
     if by_agent:
         text = f"助手：{text}" if language == "zh" else f"Agent: {text}"
     text = shorten(text, language)
     if line.outcome:
-        outcome = joined([tidy(session.sentences[place].text, language) for place in line.outcome], language)
+        outcome = joined([tidy(item.text, language) for item in line.outcome], language)
         text = f"{text} → {shorten(outcome, language)}"
-    places = (*line.places, *line.outcome, *affirmed)
-    sources = tuple(dict.fromkeys(session.sentences[place].message for place in places))
-    return Bullet(text, None if request else _type(line, session), sources, by_agent)
-
-
-def _affirmed(line: _Line, session: _Session) -> list[int]:
-    """The owner's sentence by which a proposal of the agent becomes the owner's word: said next, and more than a nod."""
-    last = line.places[-1]
-    if session.sentences[last].speaker is not Speaker.AGENT:
-        return []
-    owners = (
-        place for place in range(last + 1, len(session.sentences)) if session.sentences[place].speaker is Speaker.OWNER
-    )
-    answer = next(owners, None)
-    return [answer] if answer is not None and affirms(session.sentences[answer].text) else []
-
-
-def _antecedent(line: _Line, session: _Session) -> list[int]:
-    """The sentence just before in the same message, where the line begins with "she" or "it" and that one says who."""
-    place = line.places[0]
-    one = session.sentences[place]
-    if one.speaker is not Speaker.OWNER or one.place == 0 or place - 1 not in session.usable:
-        return []
-    before = session.judged[place - 1]
-    if not starts_with_pronoun(one.text, session.judged[place].language) or before.best("act") in ("agree", "question"):
-        return []
-    return [place - 1] if len(before.text) >= (5 if before.language == "zh" else 15) else []
-
-
-def _type(line: _Line, session: _Session) -> str | None:
-    """The kind of memory; none for work that was asked for or done, which is told and over."""
-    best = max(line.places, key=lambda place: session.worth[place])
-    judged = session.judged[best]
-    kind = judged.best("type")
-    if kind == "TEMP" and judged.best("category") in ("task", "discovery", "-"):
-        return None
-    if session.sentences[best].speaker is Speaker.AGENT and kind in _OWNERS_ALONE:
-        return None
-    if reports(session.sentences[best].text):
-        return None  # it is told that it was said, not that it is so
-    return kind
-
-
-def _in_context(text: str, line: _Line, session: _Session) -> str:
-    """The line with the agent's question before it, where it cannot be understood without."""
-    place = line.places[0]
-    one, judged = session.sentences[place], session.judged[place]
-    if one.speaker is not Speaker.OWNER or one.place != 0:
-        return text
-    if judged.chance("c", "yes") < 0.35 and not is_only_when(judged.text):
-        return text
-    words = _question_before(place, session)
-    if words is None or words not in session.usable:
-        return text  # only a question says what its answer is about
-    language = judged.language
-    lead = shorten(tidy(session.sentences[words].text, language), language, LONGEST[language] // 2)
-    return f"{lead} – {text}" if language == "en" else f"{lead} —— {text}"
+    sources = dict.fromkeys(item.sentence.message for item in (*line.items, *line.outcome, *affirmed))
+    best = max(line.items, key=lambda item: item.worth)
+    kind: str | None = best.judged.best("type")
+    over = kind == "TEMP" and best.judged.best("category") in ("task", "discovery", "-")
+    # Only the owner's words become preferences; and of what is reported it is told that it was said, not that it is so.
+    if request or over or (kind == "PREF" and not best.of_owner) or reports(best.text):
+        kind = None
+    return Bullet(text, kind, tuple(sources), by_agent)
