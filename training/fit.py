@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from data import Statement
-from nacre.brain.local.classifier import HEADS, Weights, by_head, design, grams, names, raw_lasting
+from nacre.brain.local.classifier import HEADS, Weights, by_head, design, grams, raw_lasting, structure
 
 Array = npt.NDArray[np.float32]
 UNKNOWN = -1
@@ -64,7 +64,7 @@ def fit(
 
 
 def penalties(language: str, dims: int, words: int, decay: tuple[float, float, float]) -> Array:
-    shape = len(names(language))
+    shape = len(structure("", language))
     return np.concatenate([np.full(dims, decay[0]), np.full(shape, decay[1]), np.full(words, decay[2])]).astype(
         np.float32
     )

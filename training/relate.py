@@ -13,7 +13,7 @@ import numpy.typing as npt
 from data import Pair, dialogues, digest, held_out, pairs, statements
 from nacre.brain.local import relation
 from nacre.brain.local.classifier import softmax
-from nacre.brain.local.likeness import NAMES, Statement, statement
+from nacre.brain.local.likeness import Statement, compare, statement
 from nacre.brain.local.relation import RELATIONS, VECTOR_SCALE, Weights
 from nacre.text.tokens import tokens
 from vectors import embed
@@ -44,7 +44,7 @@ def train(language: str, variant: str) -> None:
     near = neighbours(language, variant)
     couples += near
     told = np.concatenate([told, np.full(len(near), RELATIONS.index("beside"))])
-    width = len(NAMES)
+    width = len(compare(*couples[0], words, rarest))
     blank = Weights(
         np.zeros((width, 3), np.float32),
         np.zeros(3, np.float32),

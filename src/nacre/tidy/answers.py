@@ -46,14 +46,10 @@ def find_question(context: TidyContext, wanted: str) -> Question:
     if len(fitting) == 1:
         return fitting[0]
     if fitting:
-        raise BadInput(
-            say(f'"{wanted}" begins several ids; give more of it.', f"“{wanted}”对应多个编号；请多输入几位。")
-        )
+        raise BadInput(f'"{wanted}" begins several ids; give more of it.', f"“{wanted}”对应多个编号；请多输入几位。")
     raise NotFound(
-        say(
-            f'There is no open question "{wanted}"; "nacre review" lists them.',
-            f"没有待审项“{wanted}”；“nacre review”会列出全部。",
-        )
+        f'There is no open question "{wanted}"; "nacre review" lists them.',
+        f"没有待审项“{wanted}”；“nacre review”会列出全部。",
     )
 
 
@@ -67,14 +63,12 @@ def give_answers(context: TidyContext, answers: list[Answer], *, dry_run: bool =
             question = find_question(context, answer.id)
             if question.id in draft.settled:
                 raise BadInput(
-                    say(
-                        f"{question.id} is answered twice; give one answer.",
-                        f"{question.id} 被回答了两次；请只给一个回答。",
-                    )
+                    f"{question.id} is answered twice; give one answer.",
+                    f"{question.id} 被回答了两次；请只给一个回答。",
                 )
             words = question.text if answer.words is None else one_line(answer.words).strip()
             if not words:
-                raise BadInput(say("The new words are empty.", "新的文字为空。"))
+                raise BadInput("The new words are empty.", "新的文字为空。")
             if question.kind in (review.ADOPTED, review.FADED):
                 _answer_about_entry(draft, question, answer, words)
             else:
@@ -107,10 +101,8 @@ def _answer_about_candidate(draft: Draft, question: Question, answer: Answer, wo
     old = file.find(str(about.get("against", ""))) if question.kind == review.CLASH else None
     if old and old.words not in question.why:  # the file may have come with a clone, or been edited
         raise BadInput(
-            say(
-                f"It would take the place of “{old.words}”, which the question does not name; nothing was done.",
-                f"它会取代“{old.words}”，而问题中并未提到；未做任何改动。",
-            )
+            f"It would take the place of “{old.words}”, which the question does not name; nothing was done.",
+            f"它会取代“{old.words}”，而问题中并未提到；未做任何改动。",
         )
     if old:
         file.replace(old, words)
@@ -118,10 +110,8 @@ def _answer_about_candidate(draft: Draft, question: Question, answer: Answer, wo
         draft.record(Record(old.id, draft.at, "superseded", valid_to=draft.today.isoformat(), more=more))
     elif file.over:
         raise MemoryFull(
-            say(
-                f'{file.shown} is over its limits and takes nothing new; run "nacre review --adopt" first.',
-                f"{file.shown} 已超出上限，不再接受新内容；请先运行“nacre review --adopt”。",
-            )
+            f'{file.shown} is over its limits and takes nothing new; run "nacre review --adopt" first.',
+            f"{file.shown} 已超出上限，不再接受新内容；请先运行“nacre review --adopt”。",
         )
     else:
         _make_room(draft, file, words, kind)
@@ -169,10 +159,8 @@ def _make_room(draft: Draft, file: LongTermFile, words: str, kind: str) -> None:
     cuts = budget.make_space(file, lambda: file.has_room(words, kind), draft.states, worth, lambda _lines: None, ALL)
     if cuts is None:
         raise MemoryFull(
-            say(
-                f"{file.shown} is full, and every line in it is pinned or yours; take one out first.",
-                f"{file.shown} 已满，且每一行都已固定或由您写下；请先移除一行。",
-            )
+            f"{file.shown} is full, and every line in it is pinned or yours; take one out first.",
+            f"{file.shown} 已满，且每一行都已固定或由您写下；请先移除一行。",
         )
     for cut in cuts:
         if cut.words is None:
@@ -268,10 +256,8 @@ def _plan_file(
         file.cut(block.start, block.end)
     if file.size.over(limits) or file.doc is None:
         raise BadInput(
-            say(
-                f"{file.shown} cannot be brought under its limits without taking out pinned lines; shorten it by hand.",
-                f"不移出已固定的行，就无法使 {file.shown} 回到上限以内；请手动精简。",
-            )
+            f"{file.shown} cannot be brought under its limits without taking out pinned lines; shorten it by hand.",
+            f"不移出已固定的行，就无法使 {file.shown} 回到上限以内；请手动精简。",
         )
     slug = "" if file is memory.general else f"{file.path.parent.name}-"
     note = context.workspace.memory / f"{context.clock.today().isoformat()}-{slug}from-memory.md"

@@ -237,7 +237,7 @@ def _longterm_path(context: TidyContext, shown: str) -> Path:
     path = context.workspace.inside(shown)
     if writing.is_longterm(context.workspace, path) or shown in (IDENTITY, USER):
         return path
-    raise BadInput(say(f"{shown} is no file of long-term memory.", f"{shown} 不是长期记忆文件。"))
+    raise BadInput(f"{shown} is no file of long-term memory.", f"{shown} 不是长期记忆文件。")
 
 
 def _state(edit: Edit) -> str:

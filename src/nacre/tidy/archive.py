@@ -125,10 +125,8 @@ def joined(context: TidyContext, onto: Log, old: bytes, new: bytes) -> bytes | N
             return old + behind
     shown = context.workspace.relative(onto.day.path)
     raise NacreError(
-        say(
-            f"A later log of {day} cannot follow {shown}: a code fence there is never closed. Close it.",
-            f"{day} 之后的日志无法接在 {shown} 后面：其中有未闭合的代码块。请将其闭合。",
-        )
+        f"A later log of {day} cannot follow {shown}: a code fence there is never closed. Close it.",
+        f"{day} 之后的日志无法接在 {shown} 后面：其中有未闭合的代码块。请将其闭合。",
     )
 
 

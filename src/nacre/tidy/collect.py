@@ -267,13 +267,11 @@ def read_log(day: Day) -> Log:
     """The log with what it says. Raises `NacreError` when it is gone or cannot be read."""
     data = disk.read_bytes(day.path)
     if data is None:
-        raise NacreError(say(f"{day.path} is gone; run the command again.", f"{day.path} 已不存在；请重新运行命令。"))
+        raise NacreError(f"{day.path} is gone; run the command again.", f"{day.path} 已不存在；请重新运行命令。")
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise NacreError(
-            say(
-                f"{day.path} is stored as UTF-16 and stays as it is; save it as UTF-8.",
-                f"{day.path} 以 UTF-16 保存，保持原样；请另存为 UTF-8。",
-            )
+            f"{day.path} is stored as UTF-16 and stays as it is; save it as UTF-8.",
+            f"{day.path} 以 UTF-16 保存，保持原样；请另存为 UTF-8。",
         )
     return Log(day, disk.digest(data), len(data), log_lines(day.date.isoformat(), data))
 

@@ -7,17 +7,18 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from nacre.brain.local.likeness import (
+    CHANGE,
+    FOR_ONCE,
+    UNSURE,
     Statement,
     fills_otherwise,
-    holds_once,
     is_reversed,
-    is_unsure,
     left_behind,
     lifts_a_ban,
     other_value,
     parts_ways,
     said_to_change,
-    tells_a_change,
+    says,
 )
 from nacre.brain.local.relation import Relation, load, relations, says_the_same
 from nacre.text.tokens import tokens
@@ -93,10 +94,10 @@ def _compare(old: Statement, new: Statement, near: Relation, place: int, part: i
     leaves = _turns_on(old, new, left_behind(old, new))
     if says_the_same(old, new, near) and not (leaves and differs):
         return Comparison("same", place, near.same, part)
-    passing = holds_once(new.text, new.language)
+    passing = says(FOR_ONCE, new.text, new.language)
     if is_reversed(old, new) and not passing:
         odds = max(near.clash, SURE)
-        if is_unsure(new.text, new.language):
+        if says(UNSURE, new.text, new.language):
             return Comparison("unclear", place, odds, part, "unsure")
         return Comparison("supersedes", place, odds, part, "slot")
     slot = differs and not passing and _of_one_matter(old, new) and _has_slot(old, new, near)
@@ -105,7 +106,7 @@ def _compare(old: Statement, new: Statement, near: Relation, place: int, part: i
         return None
     if near.clash < {"goodbye": LIKELY, "slot": SLOT, "change": CONFLICT, "value": SURE, "clash": SURE}[why]:
         return None
-    if is_unsure(new.text, new.language):
+    if says(UNSURE, new.text, new.language):
         return Comparison("unclear", place, near.clash, part, "unsure") if near.clash >= CONFLICT else None
     return Comparison("unclear" if why == "clash" else "supersedes", place, near.clash, part, why)
 
@@ -114,7 +115,7 @@ def _why(old: Statement, new: Statement, *, leaves: bool, slot: bool) -> str:
     """What says that the new statement takes the place of the old."""
     if leaves or slot:
         return "goodbye" if leaves else "slot"
-    if tells_a_change(new.text, new.language) and parts_ways(old, new):
+    if says(CHANGE, new.text, new.language) and parts_ways(old, new):
         return "change"
     return "value" if other_value(old, new) else "clash"
 
@@ -135,7 +136,7 @@ def _has_slot(old: Statement, new: Statement, near: Relation) -> bool:
 
 def _turns_on(old: Statement, new: Statement, words: frozenset[str]) -> bool:
     """Whether the old statement turns on one of these words: a name, a number, a rare word; and both are of one matter."""
-    if not words or holds_once(new.text, new.language) or not _of_one_matter(old, new):
+    if not words or says(FOR_ONCE, new.text, new.language) or not _of_one_matter(old, new):
         return False
     weights = load(new.language, "bare")
     if any(word not in weights.rarity or any(sign.isdigit() for sign in word) for word in words - _parts(old, new)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from nacre.brain.local.likeness import holds_once
+from nacre.brain.local.likeness import FOR_ONCE, says
 from nacre.brain.local.relation import relations, says_the_same
 from nacre.errors import MemoryFull, SecretRefused
 from nacre.i18n import say
@@ -170,7 +170,7 @@ def _verdict(candidate: Candidate, superseding: Sequence[Comparison], same: floa
     if any(comparison.why in ("goodbye", "slot", "change") for comparison in superseding):
         judged = candidate.tested.judged
         idle = judged.best("act") in ("question", "speculate", "social", "offrecord")
-        if not (idle or holds_once(candidate.text, judged.language)):
+        if not (idle or says(FOR_ONCE, candidate.text, judged.language)):
             lasting = max(lasting, PROVEN)
     support = candidate.support + (UPDATES if superseding else 0.0)
     verdict = judge.four_way_test(candidate.tested, support=support, lasting=lasting)

@@ -9,13 +9,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from nacre.brain.local.likeness import (
+    CHANGE,
+    FOR_ONCE,
+    FROM_TO,
+    LEAVES,
+    PASSING,
+    RECURRING,
+    UNSURE,
     Statement,
-    holds_once,
-    is_passing,
-    is_unsure,
-    recurs,
-    tells_a_change,
-    tells_a_move,
+    says,
 )
 from nacre.brain.local.relation import as_statement, relations, says_the_same
 from nacre.brain.local.wording import Piece, joined, pieces, shorten, starts_with_pronoun, without_it
@@ -27,7 +29,6 @@ from nacre.vault.entries import entry_id
 
 if TYPE_CHECKING:
     from nacre.brain.local.judge import Judge, Judged
-    from nacre.brain.local.likeness import Statement
 
 
 LASTING = 0.4  # odds above which a statement passes the first three tests
@@ -102,9 +103,6 @@ _LINKED = {
     "en": 0.3,
     "zh": 0.5,
 }  # likeness above which two pieces of a line speak of the same; the models' scales differ
-UNSURE = 1.0  # what speaks against a statement that is asked, guessed or hearsay
-PASSING = 0.7  # and against one of today, or for this once
-RECURRING = 0.6  # what speaks for one of what comes again and again
 _LIKELY_TYPE = 0.25  # odds above which the type that a log gives is believed
 _LEANS = 0.4  # odds above which a piece cannot be understood without the one before it
 _BLACKED_OUT = re.compile(r"\[redacted: [^\]\n]+\]")
@@ -214,7 +212,8 @@ def _lasts(piece: Piece, judged: Judged) -> bool:
         return False  # only the owner's words become long-term memory
     if judged.best("act") in _SMALL_TALK:
         return False
-    if tells_a_move(piece.text, piece.language) or recurs(piece.text, piece.language):
+    moves = says(LEAVES, piece.text, piece.language) and says(FROM_TO, piece.text, piece.language)
+    if moves or says(RECURRING, piece.text, piece.language):
         return True  # standing dates, and what was given up is what an entry may have to be corrected by
     odds = (1 - judged.chance("a", "yes")) * (1 - judged.chance("b", "yes")) * (1 - judged.chance("type", "TEMP"))
     return odds >= _CHATTER
@@ -236,7 +235,7 @@ def _belongs(judged: Judged, before: Judged) -> bool:
     """Whether a piece goes on with what the one before it said. Two that would each be kept alone may part."""
     if judged.language != before.language or judged.chance("c", "yes") > _LEANS:
         return True
-    if min(judged.lasting, before.lasting) < LASTING or tells_a_change(before.text, before.language):
+    if min(judged.lasting, before.lasting) < LASTING or says(CHANGE, before.text, before.language):
         return True
     return judged.vector is None or before.vector is None or _of_one_matter(judged, before)
 
@@ -250,15 +249,13 @@ def _support(said: LogLine, run: Sequence[Piece], tested: Tested) -> float:
         support += 1.0  # somebody wrote it into the log as a memory of this type
     if any(piece.asked for piece in run) and tested.judged.best("act") in ("request", "question"):
         support -= 0.5
-    language = tested.judged.language
-    if is_unsure(tested.text, language):
-        support -= UNSURE
-    if holds_once(tested.text, language) or (
-        is_passing(tested.text, language) and not tells_a_change(tested.text, language)
-    ):
-        support -= PASSING
-    elif recurs(tested.text, language):
-        support += RECURRING
+    text, language = tested.text, tested.judged.language
+    if says(UNSURE, text, language):
+        support -= 1.0
+    if says(FOR_ONCE, text, language) or (says(PASSING, text, language) and not says(CHANGE, text, language)):
+        support -= 0.7
+    elif says(RECURRING, text, language):
+        support += 0.6
     return support
 
 

@@ -18,7 +18,6 @@ from nacre.brain.local.wording import joined, pieces
 from nacre.config.settings import MemorySettings
 from nacre.errors import MemoryFull, NacreError, SecretRefused
 from nacre.guard.sanitise import one_line
-from nacre.i18n import say
 from nacre.model.report import Plan, Problem
 from nacre.model.workspace import Workspace, slug_of
 from nacre.tidy import judge
@@ -113,10 +112,8 @@ class LongTermFile:
         """Add an entry and return its section. Raises `MemoryFull` when there is no room."""
         if self.closed:
             raise MemoryFull(
-                say(
-                    f"{self.shown} cannot be read, so nothing is added to it. Mend or remove it.",
-                    f"{self.shown} 无法读取，因此不会向其中添加内容。请修复或移除它。",
-                )
+                f"{self.shown} cannot be read, so nothing is added to it. Mend or remove it.",
+                f"{self.shown} 无法读取，因此不会向其中添加内容。请修复或移除它。",
             )
         edit = longterm.plan_add(
             self.workspace, self.path, self.doc, text, type=kind, settings=self.settings, start=self.start

@@ -172,12 +172,10 @@ def run_decay(context: TidyContext, *, promote_only: bool = False, dry_run: bool
     elif not in_force:
         count = len(outdated_logs(_living(context)[0], context.clock.today(), context.config.decay))
         raise BadInput(
-            say(
-                'Nothing was done: logs are pressed into weeks here (tidy.retention is "weekly"), which "nacre tidy" does. Decay would '
-                f'archive {count} of them; "nacre decay --dry-run" shows which, "nacre config set tidy.retention decay" chooses it.',
-                "未做任何改动：这里的日志由“nacre tidy”压缩进周报（tidy.retention 为“weekly”）。"
-                f"decay 会归档其中 {count} 个；“nacre decay --dry-run”可查看，“nacre config set tidy.retention decay”可选用。",
-            )
+            'Nothing was done: logs are pressed into weeks here (tidy.retention is "weekly"), which "nacre tidy" does. Decay would '
+            f'archive {count} of them; "nacre decay --dry-run" shows which, "nacre config set tidy.retention decay" chooses it.',
+            "未做任何改动：这里的日志由“nacre tidy”压缩进周报（tidy.retention 为“weekly”）。"
+            f"decay 会归档其中 {count} 个；“nacre decay --dry-run”可查看，“nacre config set tidy.retention decay”可选用。",
         )
     else:
         with operation(context, "decay") as op:

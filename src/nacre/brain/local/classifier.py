@@ -161,22 +161,17 @@ _CHINESE = {
 @cache
 def _patterns(language: str) -> tuple[re.Pattern[str], ...]:
     own = _CHINESE if language == "zh" else _ENGLISH
-    flags = {"capitals": 0, "name inside": 0, "name first": 0, "ticket": 0}
-    return tuple(re.compile(text, flags.get(name, re.IGNORECASE)) for name, text in {**_COMMON, **own}.items())
-
-
-def names(language: str) -> tuple[str, ...]:
-    """What each number stands for."""
-    own = _CHINESE if language == "zh" else _ENGLISH
-    return (*_COMMON, *own, "length", "short", "words or characters")
+    with_case = ("capitals", "name inside", "name first", "ticket")
+    return tuple(
+        re.compile(text, 0 if name in with_case else re.IGNORECASE) for name, text in {**_COMMON, **own}.items()
+    )
 
 
 def structure(text: str, language: str) -> list[float]:
     """The features of one sentence, each 0 to 1."""
-    found = [float(pattern.search(text) is not None) for pattern in _patterns(language)]
-    size = len(text) if language == "zh" else len(text.split())
-    full = 60 if language == "zh" else 30
-    return [*found, min(size / full, 1.0), float(size < full / 7), min(len(text) / 200, 1.0)]
+    size, full = (len(text), 60) if language == "zh" else (len(text.split()), 30)
+    held = [float(pattern.search(text) is not None) for pattern in _patterns(language)]
+    return [*held, min(size / full, 1.0), float(size < full / 7), min(len(text) / 200, 1.0)]
 
 
 _WORD = re.compile(r"[a-z]+(?:'[a-z]+)?|\d+|[\u3400-\u9fff]|[?!？！]")
@@ -184,40 +179,18 @@ _WORD = re.compile(r"[a-z]+(?:'[a-z]+)?|\d+|[\u3400-\u9fff]|[?!？！]")
 
 def grams(text: str, language: str) -> set[str]:
     """The words and pairs of neighbours of a sentence, digits made alike; where it begins and ends counts too."""
-    words = ["<", *("0" if one[0].isdigit() else one for one in _WORD.findall(text.lower())), ">"]
-    pairs = {f"{left} {right}" for left, right in itertools.pairwise(words)}
-    found = pairs | set(words[1:-1])
+    words = ["<", *("0" if word[0].isdigit() else word for word in _WORD.findall(text.lower())), ">"]
+    found = {*words[1:-1], *(f"{left} {right}" for left, right in itertools.pairwise(words))}
     if language == "zh":
         found |= {" ".join(words[i : i + 3]) for i in range(len(words) - 2)}
     return found
 
 
-# Small linear classifiers over a sentence's structure, its words and, where the models are installed, its embedding.
-
 TYPES = ("PREF", "PROJ", "TECH", "LESSON", "PEOPLE", "TEMP")
 CATEGORIES = ("decision", "discovery", "preference", "task", "-")
-ACTS = (
-    "request",
-    "question",
-    "inform",
-    "instruct",
-    "decide",
-    "agree",
-    "correct",
-    "report",
-    "speculate",
-    "social",
-    "offrecord",
-)
+ACTS = tuple("request question inform instruct decide agree correct report speculate social offrecord".split())
 YES_NO = ("no", "yes")
-HEADS: dict[str, tuple[str, ...]] = {
-    "type": TYPES,
-    "category": CATEGORIES,
-    "act": ACTS,
-    "a": YES_NO,
-    "b": YES_NO,
-    "c": YES_NO,
-}
+HEADS = {"type": TYPES, "category": CATEGORIES, "act": ACTS, "a": YES_NO, "b": YES_NO, "c": YES_NO}
 
 
 @dataclass(frozen=True)
@@ -231,9 +204,7 @@ class Weights:
     scale: float  # how much the embedding weighs beside the rest
     model: str  # hash of the embedding model; empty when there is none
     corpus: str = ""  # digest of what they were trained on
-    worth: Array | None = (
-        None  # what a sentence of a session is worth: embedding, structure, odds, what stands around it, bias
-    )
+    worth: Array | None = None  # of a sentence of a session: embedding, structure, odds, what stands around it, bias
     lasting: tuple[float, ...] = (1.0, 0.0)  # slope and offset that make the odds of passing all tests honest
 
 
@@ -247,10 +218,9 @@ def load(language: str, variant: str) -> Weights:
     data = resources.files("nacre.brain.local").joinpath("weights", f"{language}-{variant}.npz").read_bytes()
     with np.load(io.BytesIO(data), allow_pickle=False) as stored:
         about = json.loads(bytes(stored["about"]).decode("utf-8"))
-        matrix = stored["matrix"].astype(np.float32) * stored["step"].astype(np.float32)
         return Weights(
             {gram: place for place, gram in enumerate(about["vocabulary"])},
-            matrix,
+            stored["matrix"].astype(np.float32) * stored["step"].astype(np.float32),
             stored["bias"].astype(np.float32),
             stored["center"].astype(np.float32),
             float(about["scale"]),
@@ -268,10 +238,7 @@ def design(texts: Sequence[str], language: str, weights: Weights, vectors: Array
     shape = np.array([structure(text, language) for text in texts], np.float32).reshape(len(texts), -1)
     words = np.zeros((len(texts), len(weights.vocabulary)), np.float32)
     for row, text in enumerate(texts):
-        for gram in grams(text, language):
-            place = weights.vocabulary.get(gram)
-            if place is not None:
-                words[row, place] = 1.0
+        words[row, [weights.vocabulary[gram] for gram in grams(text, language) if gram in weights.vocabulary]] = 1.0
     words /= np.sqrt(np.maximum(words.sum(axis=1, keepdims=True), 1.0))
     parts = [shape, words]
     if vectors is not None:
@@ -281,12 +248,8 @@ def design(texts: Sequence[str], language: str, weights: Weights, vectors: Array
 
 def by_head(logits: Array) -> dict[str, Array]:
     """Probabilities for each head from the outputs of all."""
-    found: dict[str, Array] = {}
-    start = 0
-    for head, labels in HEADS.items():
-        found[head] = softmax(logits[:, start : start + len(labels)])
-        start += len(labels)
-    return found
+    ends = itertools.accumulate(map(len, HEADS.values()))
+    return {head: softmax(logits[:, end - len(HEADS[head]) : end]) for head, end in zip(HEADS, ends, strict=True)}
 
 
 def softmax(logits: Array) -> Array:

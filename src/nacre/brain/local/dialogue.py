@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from nacre.brain.local import classifier
@@ -51,79 +53,53 @@ def sentences_of(messages: Sequence[Message]) -> list[Sentence]:
     return found
 
 
-CONTEXT = (
-    "owner",
-    "first turn",
-    "last turn",
-    "place in message",
-    "last of message",
-    "alone in message",
-    "answers a question",
-    "assent follows",
-    "refusal follows",
-    "request before",
-    "question before",
-    "said before",
-    "agent spoke last",
-    "share of talk",
-)
-
-
 def context(session: Sequence[Sentence], judged: Sequence[Judged]) -> npt.NDArray[np.float32]:
-    """What stands around each sentence, as numbers."""
+    """What stands around each sentence, as numbers. Their order is part of the weights."""
     import numpy as np
 
-    rows = np.zeros((len(session), len(CONTEXT)), np.float32)
-    turns = sorted({one.turn for one in session})
-    order = {turn: place for place, turn in enumerate(turns)}
-    by_turn: dict[int, list[int]] = {}
-    for place, one in enumerate(session):
-        by_turn.setdefault(one.turn, []).append(place)
-    asked = {turn: _most(places, judged, ("question",)) for turn, places in by_turn.items()}
-    wanted = {turn: _most(places, judged, ("request", "instruct")) for turn, places in by_turn.items()}
-    for place, one in enumerate(session):
-        here = order[one.turn]
-        before = by_turn[turns[here - 1]] if here else []
-        after = by_turn[turns[here + 1]] if here + 1 < len(turns) else []
-        asked_before, wanted_before = (asked[turns[here - 1]], wanted[turns[here - 1]]) if here else (0.0, 0.0)
-        rows[place] = (
-            one.speaker is Speaker.OWNER,
-            here == 0,
-            here == len(turns) - 1,
-            one.place / max(one.of - 1, 1),
-            one.place == one.of - 1,
-            one.of == 1,
-            asked_before if before and session[before[0]].speaker != one.speaker else 0.0,
-            _first(after, judged, ("agree",)),
-            _first(after, judged, ("correct",)),
-            wanted_before,
-            asked_before,
-            _likeness(place, judged),
-            bool(before) and session[before[0]].speaker is Speaker.AGENT,
-            min(len(session), 40) / 40,
-        )
-    return rows
+    turns = [list(places) for _, places in groupby(range(len(session)), key=lambda place: session[place].turn)]
+
+    def chance(places: Sequence[int], *acts: str) -> float:
+        return max((sum(judged[place].chance("act", act) for act in acts) for place in places), default=0.0)
+
+    rows: list[tuple[float, ...]] = []
+    for number, places in enumerate(turns):
+        before = turns[number - 1] if number else []
+        after = turns[number + 1][:1] if number + 1 < len(turns) else []
+        speaker = session[places[0]].speaker
+        asked, requested = chance(before, "question"), chance(before, "request", "instruct")
+        answers = bool(before) and session[before[0]].speaker != speaker
+        agreed, corrected = chance(after, "agree"), chance(after, "correct")
+        for place in places:
+            one = session[place]
+            rows.append(
+                (
+                    speaker is Speaker.OWNER,
+                    number == 0,  # first turn
+                    number == len(turns) - 1,  # last turn
+                    one.place / max(one.of - 1, 1),
+                    one.place == one.of - 1,
+                    one.of == 1,  # alone in its message
+                    asked if answers else 0.0,
+                    agreed,
+                    corrected,
+                    requested,
+                    asked,
+                    _said_before(place, judged),
+                    bool(before) and session[before[0]].speaker is Speaker.AGENT,
+                    min(len(session), 40) / 40,
+                )
+            )
+    return np.array(rows, np.float32).reshape(len(session), 14)
 
 
-def _most(places: Sequence[int], judged: Sequence[Judged], acts: tuple[str, ...]) -> float:
-    return max((sum(judged[place].chance("act", act) for act in acts) for place in places), default=0.0)
-
-
-def _first(places: Sequence[int], judged: Sequence[Judged], acts: tuple[str, ...]) -> float:
-    return _most(places[:1], judged, acts)
-
-
-def _likeness(place: int, judged: Sequence[Judged]) -> float:
+def _said_before(place: int, judged: Sequence[Judged]) -> float:
     """How near the sentence comes to one that was said not long before it."""
-    mine = judged[place].vector
-    if mine is None:
+    mine = judged[place]
+    if mine.vector is None:
         return 0.0
-    earlier = [
-        one.vector
-        for one in judged[max(0, place - NEAR) : place]
-        if one.vector is not None and one.language == judged[place].language
-    ]
-    return max((float(mine @ other) for other in earlier), default=0.0)
+    earlier = (one for one in judged[max(0, place - NEAR) : place] if one.language == mine.language)
+    return max((float(mine.vector @ one.vector) for one in earlier if one.vector is not None), default=0.0)
 
 
 # Whether a sentence of a session is worth a line in the day's log.
@@ -169,61 +145,40 @@ def off_record(session: Sequence[Sentence], judged: Sequence[Judged]) -> set[int
     A remark that asks for silence covers its whole message; one that stands alone covers what the owner said just before. What
     the agent answers to it, and whatever repeats its telling words anywhere in the session, goes too.
     """
-    asked = [place for place, one in enumerate(session) if one.speaker is Speaker.OWNER and _asks(judged[place])]
-    found: set[int] = set()
-    turns: set[int] = set()
-    for place in asked:
-        turns |= _scope(place, session, judged)
-    for place, one in enumerate(session):
-        if one.turn in turns:
-            found.add(place)
-    secret = _telling(
-        [session[place].text for place in found if session[place].speaker is Speaker.OWNER], session, found
+    hidden: set[int] = set()
+    private: set[int] = set()
+    owner_turns = sorted({one.turn for one in session if one.speaker is Speaker.OWNER})
+    for place, (one, labels) in enumerate(zip(session, judged, strict=True)):
+        chance = labels.chance("act", "offrecord")
+        felt = chance > SURE and not forbids_things(one.text)
+        if felt:
+            private.add(place)
+        if one.speaker is Speaker.OWNER and ((felt and chance > CERTAIN) or asks_for_privacy(one.text)):
+            hidden |= _covered(place, session, judged, owner_turns)
+    elsewhere = Counter(
+        token for place, one in enumerate(session) if place not in hidden for token in set(tokens(one.text))
     )
-    for place, one in enumerate(session):
-        if place not in found and sum(map(_weight, secret & set(tokens(one.text)))) >= ENOUGH:
-            found.add(place)
-    private = {
-        place
-        for place, one in enumerate(judged)
-        if one.chance("act", "offrecord") > SURE and not forbids_things(one.text)
+    owners = (session[place].text for place in hidden if session[place].speaker is Speaker.OWNER)
+    # Words of what was hidden that hardly occur in the rest: names, numbers, the matter itself.
+    telling = {token for text in owners for token in tokens(text) if _weight(token) and elsewhere[token] <= 3}
+    repeats = {
+        place for place, one in enumerate(session) if sum(map(_weight, telling & set(tokens(one.text)))) >= ENOUGH
     }
-    return found | private
+    return hidden | repeats | private
 
 
-def _asks(judged: Judged) -> bool:
-    chance = judged.chance("act", "offrecord")
-    return asks_for_privacy(judged.text) or (chance > CERTAIN and not forbids_things(judged.text))
-
-
-def _scope(place: int, session: Sequence[Sentence], judged: Sequence[Judged]) -> set[int]:
-    """The turns that a wish for silence covers: its own, those that it means before and after it, and their answers."""
-    turn = session[place].turn
-    owner = sorted({one.turn for one in session if one.speaker is Speaker.OWNER})
-    mine = owner.index(turn)
-    back, forward = reach(judged[place].text)
-    if back == 1 and not means_what_was_said(judged[place].text) and not _only_asks(place, session, judged):
-        back = 0
-    begin = owner[max(mine - back, 0)]
-    end = owner[mine + 1 + forward] if mine + 1 + forward < len(owner) else 10**9
-    return {one.turn for one in session if begin <= one.turn < end}
-
-
-def _only_asks(place: int, session: Sequence[Sentence], judged: Sequence[Judged]) -> bool:
-    """Whether the rest of its message tells nothing either."""
-    others = [one for one, sentence in enumerate(session) if sentence.turn == session[place].turn and one != place]
-    return all(judged[one].best("act") in ("social", "agree", "question", "offrecord") for one in others)
-
-
-def _telling(texts: Sequence[str], session: Sequence[Sentence], found: set[int]) -> set[str]:
-    """Words of what was hidden that hardly occur in the rest of the session: names, numbers, the matter itself."""
-    elsewhere: dict[str, int] = {}
-    for place, one in enumerate(session):
-        if place not in found:
-            for token in set(tokens(one.text)):
-                elsewhere[token] = elsewhere.get(token, 0) + 1
-    mine = {token for text in texts for token in tokens(text)}
-    return {token for token in mine if _weight(token) and elsewhere.get(token, 0) <= 3}
+def _covered(place: int, session: Sequence[Sentence], judged: Sequence[Judged], owner_turns: Sequence[int]) -> set[int]:
+    """The sentences that a wish for silence covers: its own turn, those that it means before and after it, and their answers."""
+    turn, text = session[place].turn, judged[place].text
+    number = owner_turns.index(turn)
+    back, forward = reach(text)
+    if back == 1 and not means_what_was_said(text):
+        others = (labels for at, labels in enumerate(judged) if session[at].turn == turn and at != place)
+        if any(labels.best("act") not in ("social", "agree", "question", "offrecord") for labels in others):
+            back = 0  # the rest of its message tells what is meant
+    begin = owner_turns[max(number - back, 0)]
+    later = owner_turns[number + 1 + forward :]
+    return {at for at, one in enumerate(session) if begin <= one.turn and (not later or one.turn < later[0])}
 
 
 def _weight(token: str) -> int:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from nacre.brain.local.settled import (
+    DATED,
     SETTLED,
     THANKS,
     Utterance,
     decisions,
-    is_mark,
     list_items,
     split_turns,
     without_speakers,
@@ -31,7 +30,6 @@ LEAST, MOST = 3, 8  # lines of a summary
 FEW = 4  # sentences up to which a text is its own summary
 _SENTENCES_A_LINE = 2  # of which one line comes, as long as there are few
 _TITLE = 80  # characters
-_UNTITLED = "checkpoint"
 _WHOLE = (
     90_000  # characters that are read sentence by sentence; of a longer text both ends, and between them what has a cue
 )
@@ -70,8 +68,7 @@ _CUES = (SETTLED, _FOUND, _LEFT)
 _FIGURE = re.compile(r"\d{2,}|\d[.:]\d|(?<!\w)[A-Za-z]\w*[_/.]\w+|`[^`]+`")
 
 
-@dataclass(frozen=True)
-class Gist:
+class Gist(NamedTuple):
     """A summary; every line is a sentence of the original, or the beginning of a long one."""
 
     title: str
@@ -84,21 +81,19 @@ def summary(text: str, judge: Judge | None) -> Gist:
     """The gist of a checkpoint or of any Markdown. Without classifiers the structure of the sentences decides."""
     from nacre.text.keywords import tags as tags_of
 
-    title, body = _titled(_bare(text))
+    bare = _ABOUT.sub("", _FRONT.sub("", clean(text).lstrip("\ufeff"), count=1), count=1)
+    title, body = _split_title(bare)
     body = _shortened(body)
-    said = _said(body)
+    said = _utterances(body)
     language = language_of(" ".join(one.text for one in said[:200]) or title)
     plain = without_speakers(body)
-    words = tuple([one for one in tags_of(f"# {title}\n\n{plain}", 6 + len(_NO_TAGS)) if one not in _NO_TAGS][:6])
-    if not said:
-        return Gist(title or _UNTITLED, words, tuple(_cut(one, language) for one in _any_lines(plain)), language)
-    chosen = _of_substance(said) if len(said) <= FEW else _chosen(said, _weights(said, judge))
-    return Gist(title or _UNTITLED, words, tuple(_line(one.text, language) for one in chosen), language)
-
-
-def _bare(text: str) -> str:
-    """The text without what it says of itself."""
-    return _ABOUT.sub("", _FRONT.sub("", clean(text).lstrip("\ufeff"), count=1), count=1)
+    tags = [tag for tag in tags_of(f"# {title}\n\n{plain}", 6 + len(_NO_TAGS)) if tag not in _NO_TAGS]
+    if said:
+        chosen = _of_substance(said) if len(said) <= FEW else _chosen(said, _weights(said, judge))
+        lines = [_line(one.text) for one in chosen]
+    else:
+        lines = _any_lines(plain)
+    return Gist(title or "checkpoint", tuple(tags[:6]), tuple(_cut(line, language) for line in lines), language)
 
 
 def _of_substance(said: Sequence[Utterance]) -> list[Utterance]:
@@ -117,19 +112,14 @@ def rendered(gist: Gist) -> str:
     return "\n".join([*parts, *(f"- {line}" for line in gist.lines)]).rstrip("\n") + "\n"
 
 
-def _titled(body: str) -> tuple[str, str]:
+def _split_title(body: str) -> tuple[str, str]:
     """The title, and the text without it where it was a heading: the first one, or else the first line."""
-    lines = body.lstrip("\n").split("\n", 1)
-    if found := _HEADING.match(lines[0]):
-        return _short(found[1]), lines[1] if len(lines) > 1 else ""
-    found = _HEADING.search(body[:2000])
-    first = next(iter(_any_lines(body[:20_000])), "")
-    return _short(found[1] if found else first), body
-
-
-def _short(line: str) -> str:
-    line = one_line(line).strip("#* ")
-    return line if len(line) <= _TITLE else line[: _TITLE - 1].rstrip() + "…"
+    first, _, rest = body.lstrip("\n").partition("\n")
+    heading = _HEADING.match(first) or _HEADING.search(body[:2000])
+    title = heading[1] if heading else next(iter(_any_lines(body[:20_000])), "")
+    title = one_line(title).strip("#* ")
+    title = title if len(title) <= _TITLE else title[: _TITLE - 1].rstrip() + "…"
+    return title, rest if _HEADING.match(first) else body
 
 
 def _shortened(body: str) -> str:
@@ -141,7 +131,7 @@ def _shortened(body: str) -> str:
     room = _WHOLE // 3
     step = max(1, len(middle) // (8 * room))  # a book is sampled evenly, not read to its first third
     for line in (one[:2000] for one in middle.split("\n")[::step]):
-        if is_mark(line) or (len(line) > 12 and any(cue.search(line) for cue in _CUES)):
+        if DATED.match(line) or (len(line) > 12 and any(cue.search(line) for cue in _CUES)):
             kept.append(line)
             room -= len(line) + 1
         if room < 0:
@@ -149,34 +139,31 @@ def _shortened(body: str) -> str:
     return "\n".join([head, *kept, tail])
 
 
-def _said(body: str) -> list[Utterance]:
-    """The sentences of a session with who says them; of any other text as if one person did."""
-    session = split_turns(body)
-    if not session:
-        texts = sentences(_unwrapped(_HEADING.sub("", _NOT_PROSE.sub("", body))))
-        return [Utterance(one, Speaker.OWNER, place, place) for place, one in enumerate(_worthy(texts))]
+def _utterances(body: str) -> list[Utterance]:
+    """The sentences of a session with who says them; of any other text as if one person did. Greetings and what was blacked out
+    are left out; what the owner settles may be as short as "B"."""
+    turns = split_turns(body)
+    if not turns:
+        prose = _HEADING.sub("", _NOT_PROSE.sub("", body))
+        if max(len(line) for line in prose[:20_000].split("\n")) >= 60:  # shorter ones are a list, a poem or notes
+            prose = _WRAPPED.sub(lambda match: "" if match.string[match.start() - 1] > "\u3000" else " ", prose)
+        texts = [text for text in sentences(prose) if _is_worthy(text, _FEW_WORDS)]
+        return [Utterance(text, Speaker.OWNER, place, place) for place, text in enumerate(texts)]
     found: list[Utterance] = []
-    for number, turn in enumerate(session):
-        words = own_words(turn.text, typed=turn.speaker is Speaker.OWNER)
+    for number, turn in enumerate(turns):
+        by_owner = turn.speaker is Speaker.OWNER
+        words = own_words(turn.text, typed=by_owner)
         items = list_items(words)
-        for one in _worthy(sentences(_HEADING.sub("", words)), turn.speaker):
-            if turn.speaker is not Speaker.OWNER and demands(one) and reports(one):
-                continue  # a rule that stands elsewhere
-            found.append(Utterance(one, turn.speaker, number, len(found), items.get(one, "")))
+        for text in sentences(_HEADING.sub("", words)):
+            if not _is_worthy(text, 1 if by_owner else _FEW_WORDS):
+                continue
+            if by_owner or not (demands(text) and reports(text)):  # no rule that stands elsewhere
+                found.append(Utterance(text, turn.speaker, number, len(found), items.get(text, "")))
     return found
 
 
-def _unwrapped(body: str) -> str:
-    """A text whose paragraphs were broken for width, with each on one line."""
-    if max((len(line) for line in body[:20_000].split("\n")), default=0) < 60:
-        return body  # short lines are a list, a poem or notes: each says something of its own
-    return _WRAPPED.sub(lambda match: "" if match.string[match.start() - 1] > "\u3000" else " ", body)
-
-
-def _worthy(texts: Sequence[str], speaker: Speaker = Speaker.OTHER) -> list[str]:
-    """Without greetings, thanks and what was blacked out; what the owner settles may be as short as "B"."""
-    brief = 1 if speaker is Speaker.OWNER else _FEW_WORDS
-    return [one for one in texts if _size(one) >= brief and one[0] != "|" and not only_blacked_out(one)]
+def _is_worthy(text: str, least: int) -> bool:
+    return _size(text) >= least and text[0] != "|" and not only_blacked_out(text)
 
 
 def _size(text: str) -> int:
@@ -190,11 +177,11 @@ def _any_lines(body: str) -> list[str]:
     return [line for line in lines if any(one.isalnum() for one in line)][:LEAST]
 
 
-def _line(text: str, language: str) -> str:
+def _line(text: str) -> str:
     bare = one_line(text)
     if bare.count("**") % 2:  # a sentence taken out of what was set in bold
         bare = bare.replace("**", "")
-    return _cut(_CLOSING.sub("", bare) or bare, language)
+    return _CLOSING.sub("", bare) or bare
 
 
 def _cut(text: str, language: str) -> str:
@@ -206,46 +193,44 @@ def _cut(text: str, language: str) -> str:
     return text[: ends[-1] if ends else limit - 1].rstrip() + "…"
 
 
-def _weights(said: Sequence[Utterance], judge: Judge | None) -> dict[int, float]:
+def _weights(said: Sequence[Utterance], judge: Judge | None) -> list[float]:
     """How much each sentence tells: by its cues, and for the likeliest ones by the classifiers."""
-    found = {one.place: _cued(one, said) for one in said}
+    weights: list[float] = []
+    for one in said:
+        weight = sum(1.0 for cue in _CUES if cue.search(one.text))
+        weight += min(len(_FIGURE.findall(one.text)), 3) * 0.3
+        weight += 0.5 if one.speaker is Speaker.OWNER else 0.0
+        weight -= 0.8 if one.asks else 0.0
+        weight -= 1.0 if one.speaker is Speaker.OTHER else 0.0
+        weight -= 0.0 if 6 <= _size(one.text) <= 60 else 0.6
+        weights.append(weight + (0.3 if one.place in (0, len(said) - 1) else 0.0))
     if judge is None:
-        return found
-    from nacre.brain.local import dialogue
-    from nacre.brain.local.dialogue import Sentence, worth
+        return weights
+    from nacre.brain.local.dialogue import Sentence, off_record, worth
     from nacre.guard.privacy import asks_for_privacy
 
     # A wish for silence is always among them: what it covers must not be told.
     settled = {one.place for one in decisions(said)}
     best = sorted(
-        found,
-        key=lambda place: (not asks_for_privacy(said[place].text), place > 0 and place not in settled, -found[place]),
+        range(len(said)),
+        key=lambda place: (not asks_for_privacy(said[place].text), place > 0 and place not in settled, -weights[place]),
     )
     distinct = list({said[place].text: place for place in reversed(best)}.values())[::-1]
     likely = [said[place] for place in sorted(distinct[:_JUDGED])]
     session = [Sentence(one.text, one.speaker, one.turn, 0, 1, str(one.turn), to_owner=True) for one in likely]
     judged = judge.read([one.text for one in session])
-    hidden = dialogue.off_record(session, judged)
-    told = zip(likely, worth(session, judged), strict=True)
-    weights = {one.place: found[one.place] + 2 * chance for at, (one, chance) in enumerate(told) if at not in hidden}
-    return {place: weights.get(place, _NEVER) for place in found}
+    hidden = off_record(session, judged)
+    told = [_NEVER] * len(said)
+    for number, (one, chance) in enumerate(zip(likely, worth(session, judged), strict=True)):
+        if number not in hidden:
+            told[one.place] = weights[one.place] + 2 * chance
+    return told
 
 
-def _cued(one: Utterance, said: Sequence[Utterance]) -> float:
-    weight = sum(1.0 for cue in _CUES if cue.search(one.text))
-    weight += min(len(_FIGURE.findall(one.text)), 3) * 0.3
-    weight += 0.5 if one.speaker is Speaker.OWNER else 0.0
-    weight -= 0.8 if one.text.rstrip().endswith(("?", "？")) else 0.0
-    weight -= 1.0 if one.speaker is Speaker.OTHER else 0.0
-    size = _size(one.text)
-    weight -= 0.6 if size < 6 or size > 60 else 0.0
-    return weight + (0.3 if one.place in (0, len(said) - 1) else 0.0)
-
-
-def _chosen(said: Sequence[Utterance], weights: dict[int, float]) -> list[Utterance]:
+def _chosen(said: Sequence[Utterance], weights: Sequence[float]) -> list[Utterance]:
     """The beginning, the best of what was settled, found and left open, then the best of the rest; in the text's order."""
     settled = decisions(said)
-    wanted = min(MOST, max(1 + len(_CUES), len(said) // _SENTENCES_A_LINE + 1, 1 + len(settled) + len(_CUES)))
+    most = min(MOST, max(1 + len(_CUES), len(said) // _SENTENCES_A_LINE + 1, 1 + len(settled) + len(_CUES)))
     ranked = sorted(_of_substance(said), key=lambda one: (-weights[one.place], one.place))
     first = next((one for one in said if one.speaker is Speaker.OWNER and weights[one.place] > _NEVER), said[0])
     leading = [first, *settled]
@@ -256,7 +241,7 @@ def _chosen(said: Sequence[Utterance], weights: dict[int, float]) -> list[Uttera
     kept: list[tuple[Utterance, set[str]]] = []
     for one in (*leading, *ranked):
         words = set(tokens(one.text))
-        if len(kept) >= wanted:
+        if len(kept) >= most:
             break
         if weights[one.place] > _NEVER and not any(len(words & other) >= _SAME * len(words) for _, other in kept):
             kept.append((one, words))

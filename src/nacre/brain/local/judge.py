@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from nacre.brain.local import classifier
-from nacre.brain.local.classifier import HEADS, Weights
+from nacre.brain.local.classifier import HEADS
 from nacre.text.tokens import language_of
 from nacre.vault import disk
 
@@ -17,13 +18,11 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from nacre.embed.local import LocalEmbedder
     from nacre.embed.models import Embedder, ModelId
 
     Vectors = npt.NDArray[np.float32]
-    import numpy as np
-    import numpy.typing as npt
-
-    from nacre.embed.local import LocalEmbedder
+    Rows = dict[bytes, Vectors]  # by the hash of the text
 
 
 LARGEST = 64_000_000  # bytes; a file of vectors that is larger is none of ours
@@ -36,9 +35,33 @@ class VectorCache:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._known: dict[str, dict[bytes, Vectors]] | None = None  # by the model's hash, then by the text's
-        self._wanted: dict[str, dict[bytes, Vectors]] = {}
+        self._wanted: dict[str, Rows] = {}
         self._fresh: dict[tuple[str, bytes], Vectors] = {}
+
+    @cached_property
+    def _stored(self) -> dict[str, Rows]:
+        """What the file holds, by the model's hash; nothing when it is missing, damaged, or not as we write it."""
+        import zipfile
+
+        import numpy as np
+
+        stored: dict[str, Rows] = {}
+        try:
+            if self._path.stat().st_size > LARGEST:
+                return {}
+            with self._path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
+                for model in (name.removesuffix(".keys") for name in file.files if name.endswith(".keys")):
+                    keys, rows = file[f"{model}.keys"], file[f"{model}.rows"]
+                    right = keys.ndim == rows.ndim == 2 and len(keys) == len(rows) and rows.dtype == np.float32
+                    if right and keys.dtype == np.uint8 and bool(np.isfinite(rows).all()):
+                        stored[model] = {key.tobytes(): row for key, row in zip(keys, rows, strict=True)}
+        except (OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError):
+            return {}
+        return stored
+
+    def _get(self, model: str, key: bytes) -> Vectors | None:
+        row = self._stored.get(model, {}).get(key)
+        return self._fresh.get((model, key)) if row is None else row
 
     def embed(self, embedder: Embedder, model: ModelId, texts: Sequence[str]) -> Vectors:
         """The vectors of the texts; only those that are not known are made."""
@@ -46,84 +69,49 @@ class VectorCache:
 
         if not texts:
             return np.empty((0, model.dims), np.float32)
-        known = self._read().get(model.hash, {})
-        keys = [key_of(text) for text in texts]
-        found = {key: row for key in keys if (row := known.get(key, self._fresh.get((model.hash, key)))) is not None}
-        if new := {key: text for key, text in zip(keys, texts, strict=True) if key not in found}:
+        keys = [_key(text) for text in texts]
+        rows = {key: row for key in keys if (row := self._get(model.hash, key)) is not None}
+        if new := {key: text for key, text in zip(keys, texts, strict=True) if key not in rows}:
             made = dict(zip(new, embedder.embed(model, list(new.values())), strict=True))
-            self._remember(model.hash, made)
-            found |= made
-        return np.stack([found[key] for key in keys])
-
-    def _remember(self, model: str, made: dict[bytes, Vectors]) -> None:
-        if len(self._fresh) > FRESH:
-            self._fresh.clear()
-        if len(made) <= FRESH:
-            self._fresh |= {(model, key): row for key, row in made.items()}
+            if len(self._fresh) > FRESH:
+                self._fresh.clear()
+            if len(made) <= FRESH:
+                self._fresh |= {(model.hash, key): row for key, row in made.items()}
+            rows |= made
+        return np.stack([rows[key] for key in keys])
 
     def want(self, model: str, statements: Iterable[tuple[str, Vectors]]) -> None:
         """Keep these for the next time. What nobody wants is dropped by `save`."""
-        self._wanted.setdefault(model, {}).update((key_of(text), vector) for text, vector in statements)
+        self._wanted.setdefault(model, {}).update((_key(text), vector) for text, vector in statements)
 
     def carry(self, model: str, texts: Iterable[str]) -> None:
         """Keep these for the next time, too, as far as they are known already."""
-        known = self._read().get(model, {})
-        for key in map(key_of, texts):
-            if (row := known.get(key, self._fresh.get((model, key)))) is not None:
+        for key in map(_key, texts):
+            if (row := self._get(model, key)) is not None:
                 self._wanted.setdefault(model, {})[key] = row
 
     def save(self) -> None:
         """Put what is wanted on disk, where it differs from what is there. Trouble costs only time, the next time."""
+        from io import BytesIO
+
         import numpy as np
 
         wanted = {model: dict(list(rows.items())[-MOST:]) for model, rows in self._wanted.items() if rows}
-        if not wanted or {model: rows.keys() for model, rows in self._read().items()} == {
-            model: rows.keys() for model, rows in wanted.items()
-        }:
+        stored_keys = {model: rows.keys() for model, rows in self._stored.items()}
+        if not wanted or stored_keys == {model: rows.keys() for model, rows in wanted.items()}:
             return
         arrays: dict[str, npt.NDArray[np.generic]] = {}
         for model, rows in wanted.items():
             arrays[f"{model}.keys"] = np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), -1)
             arrays[f"{model}.rows"] = np.stack(list(rows.values()))
-        from io import BytesIO
-
         made = BytesIO()
         np.savez(made, **arrays)  # type: ignore[arg-type]  # numpy's own stub takes a flag of the same form
         disk.write(self._path, made.getvalue())
-        self._known = wanted
-
-    def _read(self) -> dict[str, dict[bytes, Vectors]]:
-        if self._known is None:
-            self._known = _loaded(self._path)
-        return self._known
+        self._stored = wanted
 
 
-def key_of(text: str) -> bytes:
+def _key(text: str) -> bytes:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-
-
-def _loaded(path: Path) -> dict[str, dict[bytes, Vectors]]:
-    """What the file holds; nothing when it is missing, damaged, or not as we write it."""
-    import zipfile
-
-    import numpy as np
-
-    found: dict[str, dict[bytes, Vectors]] = {}
-    try:
-        if path.stat().st_size > LARGEST:
-            return {}
-        with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
-            for name in file.files:
-                model, _, part = name.rpartition(".")
-                if part != "keys":
-                    continue
-                keys, rows = file[name], file[f"{model}.rows"]
-                right = keys.ndim == rows.ndim == 2 and len(keys) == len(rows) and rows.dtype == np.float32
-                if right and keys.dtype == np.uint8 and bool(np.isfinite(rows).all()):
-                    found[model] = {key.tobytes(): row for key, row in zip(keys, rows, strict=True)}
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError):
-        return {}
-    return found
 
 
 # What a sentence is: its type, its category, what the speaker does with it. By the classifiers, in its own language.
@@ -138,7 +126,7 @@ class Embedded(NamedTuple):
 
     text: str
     language: str
-    vector: npt.NDArray[np.float32] | None
+    vector: Vectors | None
 
 
 @dataclass(frozen=True)
@@ -149,7 +137,7 @@ class Judged:
     language: str
     odds: dict[str, npt.NDArray[np.float32]]
     features: npt.NDArray[np.float32]  # structure only
-    vector: npt.NDArray[np.float32] | None
+    vector: Vectors | None
     lasting: float = 0.0  # the odds that it belongs into a memory that is read before every session
 
     def best(self, head: str) -> str:
@@ -181,31 +169,28 @@ class Judge:
         languages = [language_of(text) for text in texts]
         found: dict[int, Judged] = {}
         for language in LANGUAGES:
-            places = [place for place, one in enumerate(languages) if one == language]
+            places = [place for place, own in enumerate(languages) if own == language]
             for start in range(0, len(places), AT_ONCE):
                 some = places[start : start + AT_ONCE]
-                judged = self._of_language([texts[place] for place in some], language, plain=len(texts) > MANY)
-                found |= dict(zip(some, judged, strict=True))
+                judged = self._judge([texts[place] for place in some], language, plain=len(texts) > MANY)
+                found |= zip(some, judged, strict=True)
         return [found[place] for place in range(len(texts))]
 
     def meant(self, texts: Sequence[str]) -> list[Embedded]:
         """What sentences mean, without judging them: enough to compare what is remembered with something new."""
         languages = [language_of(text) for text in texts]
-        found: dict[int, Embedded] = {}
+        vectors: dict[str, Vectors | None] = {}
         for language in LANGUAGES:
-            places = [place for place, one in enumerate(languages) if one == language]
-            mine = [texts[place] for place in places]
-            vectors, _ = self._vectors(mine, language) if mine else (None, None)
-            for at, place in enumerate(places):
-                found[place] = Embedded(texts[place], language, None if vectors is None else vectors[at])
-        return [found[place] for place in range(len(texts))]
+            own = dict.fromkeys(text for text, written in zip(texts, languages, strict=True) if written == language)
+            rows = self._vectors(list(own), language) if own else None
+            vectors |= dict.fromkeys(own) if rows is None else zip(own, rows, strict=True)
+        return [Embedded(text, language, vectors[text]) for text, language in zip(texts, languages, strict=True)]
 
-    def _of_language(self, texts: Sequence[str], language: str, *, plain: bool) -> list[Judged]:
+    def _judge(self, texts: Sequence[str], language: str, *, plain: bool) -> list[Judged]:
         import numpy as np
 
-        if not texts:
-            return []
-        vectors, weights = (None, classifier.load(language, "bare")) if plain else self._vectors(texts, language)
+        vectors = None if plain else self._vectors(texts, language)
+        weights = classifier.load(language, "bare" if vectors is None else "full")
         x = classifier.design(texts, language, weights, vectors)
         odds = classifier.by_head(x @ weights.matrix + weights.bias)
         slope, offset = weights.lasting
@@ -224,12 +209,11 @@ class Judge:
             for place, text in enumerate(texts)
         ]
 
-    def _vectors(self, texts: Sequence[str], language: str) -> tuple[npt.NDArray[np.float32] | None, Weights]:
+    def _vectors(self, texts: Sequence[str], language: str) -> Vectors | None:
         model = self._models.get(language)
         if model is None or self._embedder is None:
-            return None, classifier.load(language, "bare")
-        made = self.kept.embed(self._embedder, model, texts) if self.kept else self._embedder.embed(model, texts)
-        return made, classifier.load(language, "full")
+            return None
+        return self.kept.embed(self._embedder, model, texts) if self.kept else self._embedder.embed(model, texts)
 
     def keep(self, meant: Iterable[Embedded], texts: Sequence[str] = ()) -> None:
         """Remember what these mean for the next run, and the texts where that is known; nothing else."""
@@ -237,7 +221,7 @@ class Judge:
             return
         every = list(meant)
         for language, model in self._models.items():
-            rows = [(one.text, one.vector) for one in every if one.language == language and one.vector is not None]
-            self.kept.want(model.hash, rows)
+            own = ((one.text, one.vector) for one in every if one.language == language)
+            self.kept.want(model.hash, ((text, vector) for text, vector in own if vector is not None))
             self.kept.carry(model.hash, texts)
         self.kept.save()

@@ -19,12 +19,14 @@ _HAN_NUMBER = re.compile(
     r"(?<![一二两三四五六七八九十百千半])[一二两三四五六七八九十百千半]+(?=[点个天周月年号块元次人小分米楼层岁页条份行句遍倍瓶杯台套间张度斤公])"
 )
 _HAN_DIGITS = {sign: str(value) for value, sign in enumerate("零一二三四五六七八九十")} | {"两": "2"}
-_SPELLED = {
-    word: str(value)
-    for value, word in enumerate(
-        "zero - two three four five six seven eight nine ten eleven twelve".split(),
+_SPELLED = dict(
+    zip(
+        "zero two three four five six seven eight nine ten eleven twelve".split(),
+        "0 2 3 4 5 6 7 8 9 10 11 12".split(),
+        strict=True,
     )
-} | {"noon": "12", "midnight": "0"}
+)
+_SPELLED |= {"noon": "12", "midnight": "0"}
 _WITH_UNIT = re.compile(r"(?<!\d)(?<!\d[.:])(\d+(?:[.:]\d+)*)\s*([a-zA-Z%\u4e00-\u9fff]{1,3})")
 _WEEKDAY = re.compile(
     r"\b(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?s?\b|(?:周|星期|礼拜)[一二三四五六日天末]",
@@ -33,7 +35,7 @@ _WEEKDAY = re.compile(
 _LATIN = re.compile(r"[A-Za-z][\w.+-]*")
 
 # What each language says when something is no longer as it was, holds only once, is not certain, or is denied.
-_CHANGE = {
+CHANGE = {
     "en": r"\b(?:now|no longer|any ?more|mov(?:e|es|ed|ing)|switch\w*|instead|chang\w+|replac\w+|new|gone|drop\w*|stopp?\w*|ended|retired|over"
     r"|used to|from now|as of|bump\w+|raised?|renamed?|left|closed|expired|cancel\w*|upgrad\w+|takes over|took over|becam?e\w*)\b",
     "zh": r"现在|不再|改成|改用|换成|换了|换到|改到|改为|已经|停了|没了|取消|升级|升到|搬|调到|涨到|降到|退|离职|接手|作废|过期|早就|不用了|了$|起$|起，"
@@ -43,17 +45,17 @@ _ONCE = {
     "en": r"\b(?:today|tonight|this (?:once|time|week|morning)|just for|tomorrow|for now|this one|right now)\b",
     "zh": r"今天|今晚|这次|这回|就一次|临时|明天|这一次|破例",
 }
-_FOR_ONCE = {
+FOR_ONCE = {
     "en": r"\b(?:(?:just|only) (?:for )?(?:today|tonight|this|once)|for (?:today|tonight|now|once|the moment|the time being|this (?:pr|release|time|week|one|run))"
     r"|this (?:once|time|pr|one time)\b(?: only)?|temporar\w*|until (?:then|tomorrow|it|he|she|they|the)|till)\b",
     "zh": r"就这(?:一)?次|这次|这回|临时|暂时|只限|今天先|就一次|先(?:用|按|这么|这样)|这个 ?PR|这一版|这一批|这批|这场",
 }
-_PASSING = {
+PASSING = {
     "en": r"\b(?:since (?:noon|this morning|yesterday|last night|(?:mon|tues|wednes|thurs|fri|satur|sun)day)|right now|at the moment|atm|still (?:waiting|open|missing|down)"
     r"|this (?:morning|afternoon|evening|week)|today|tonight|tomorrow|yesterday|currently|on my way|in the (?:car|train))\b",
     "zh": r"今天|今晚|明天|昨天|昨晚|刚才|刚刚|正在|这会儿|这两天|本周|这周|下周|点前|一会儿?|马上|目前|暂时|在(?:高铁|地铁|车|飞机|路)上",
 }
-_RECURRING = {
+RECURRING = {
     "en": r"\b(?:every|each|weekly|monthly|nightly|daily|yearly|quarterly|biweekly)\b|\b(?:mon|tues|wednes|thurs|fri|satur|sun)days\b",
     "zh": r"每(?:天|周|月|年|晚|早|次|个|季|隔|逢|星期|两周)|逢(?:周|星期)|例会|例行|定期",
 }
@@ -61,7 +63,7 @@ _PERMITS = {
     "en": r"\b(?:ok(?:ay)?|fine|allowed|permitted|welcome|may|can)\b(?! not)|(?:ban|rule) (?:is|was) (?:lifted|dropped)|no longer (?:forbidden|banned)",
     "zh": r"可以|允许|放开|解禁|不用再|随便|都行|没关系",
 }
-_UNSURE = {
+UNSURE = {
     "en": r"\?|\b(?:i think|not sure|maybe|apparently|heard|said|says|claims?|supposedly|might|reckons?|swears?)\b",
     "zh": r"[?？]|吗|好像|听说|说是|不确定|可能|记得是|应该是|据说|到底",
 }
@@ -70,12 +72,12 @@ _DENIAL = {
     "zh": r"不|没|别|无|勿|禁",
 }
 _BAN = {"en": r"\b(?:never|don'?t|do not|must not|no)\b", "zh": r"不要|别|不许|不准|禁止|不能"}
-_FROM_TO = {
+FROM_TO = {
     "en": r"\b(?:to|from|instead of|rather than|in place of|replaces?|over to)\b",
     "zh": r"从|换|改|代替|取代|转到|迁",
 }
 # What stands right after, or right before, these words is what a statement says goodbye to.
-_LEAVES_NEXT = {
+LEAVES = {
     "en": r"\b(?:(?:mov|switch|migrat|chang|convert|port|transition)\w*(?:\s[\w./-]+){0,4}\s(?:away\s)?from|from(?=\s\S+(?:\s\S+){0,3}\sto\s)|instead of"
     r"|rather than|no more|no longer (?:use|using|on|with|at|in)?|dropp?(?:ed|ing)?|replac(?:es?|ed|ing)|stopp?(?:ed|ing)?(?: using)?|ditch\w*|retir\w+"
     r"|left|leaving|the old|away from|gave up|given up|done with|used to)\b|,\s*not\b",
@@ -108,27 +110,13 @@ def _pattern(source: str) -> re.Pattern[str]:
 
 
 def says(kind: dict[str, str], text: str, language: str) -> bool:
+    """Whether a text has words of this kind, such as `CHANGE` or `UNSURE`."""
     return _holds(kind[language], text)
 
 
 @lru_cache(maxsize=16_384)  # the same entries are compared with every new line
 def _holds(source: str, text: str) -> bool:
     return _pattern(source).search(text) is not None
-
-
-def tells_a_change(text: str, language: str) -> bool:
-    """Whether a statement says that something is no longer as it was."""
-    return says(_CHANGE, text, language)
-
-
-def tells_a_move(text: str, language: str) -> bool:
-    """Whether a statement names what was given up, and what took its place."""
-    return says(_LEAVES_NEXT, text, language) and says(_FROM_TO, text, language)
-
-
-def is_unsure(text: str, language: str) -> bool:
-    """Whether a statement is asked, guessed or hearsay."""
-    return says(_UNSURE, text, language)
 
 
 @dataclass(frozen=True)
@@ -161,7 +149,7 @@ def statement(text: str, language: str, vector: npt.NDArray[np.float32] | None =
     return Statement(
         text,
         language,
-        tuple(one for one in tokens(text) if one not in STOP_WORDS and one not in STOP_HAN),
+        tuple(_words(text)),
         frozenset(numbers),
         {unit: number for number, unit in _WITH_UNIT.findall(text)},
         frozenset(names),
@@ -170,54 +158,8 @@ def statement(text: str, language: str, vector: npt.NDArray[np.float32] | None =
     )
 
 
-NAMES = (
-    *(
-        "meaning",
-        "meaning squared",
-        "shared of both",
-        "shared of old",
-        "shared of new",
-        "rarest shared",
-        "shared words",
-    ),
-    *(
-        "old's beginning in new",
-        "same beginning",
-        "same number",
-        "other number",
-        "number added",
-        "number gone",
-        "only new numbers",
-    ),
-    *(
-        "other weekday",
-        "same weekday",
-        "shared name",
-        "new name",
-        "old name gone",
-        "name for name",
-        "one denies",
-        "new denies",
-    ),
-    *(
-        "old denies",
-        "change",
-        "once",
-        "unsure",
-        "old changed",
-        "length",
-        "new length",
-        "old length",
-        "other measure",
-        "same measure",
-    ),
-    *("opposites", "from and to", "change from and to", "change and shared", "change and name", "denial at meaning"),
-    *("number at meaning", "change at meaning", "leaves what old has", "leaves at meaning"),
-)
-
-
 def compare(old: Statement, new: Statement, rarity: dict[str, float], rarest: float) -> list[float]:
-    """The features of a pair, in the order of `NAMES`. Without vectors meaning is told by shared words."""
+    """The features of a pair; their order is part of the weights. Without vectors meaning is told by shared words."""
 
     def weight(words: frozenset[str]) -> float:
         return sum([rarity.get(word, rarest) for word in words])
@@ -227,14 +169,13 @@ def compare(old: Statement, new: Statement, rarity: dict[str, float], rarest: fl
     shared, together = before & after, before | after
     in_common, every = weight(shared), max(weight(together), 1e-6)
     meaning = float(old.vector @ new.vector) if old.vector is not None and new.vector is not None else in_common / every
-    lost = {name for name in old.names if name not in new.text.lower()}
-    added = {name for name in new.names if name not in old.text.lower()}
-    other_number = bool(old.numbers - new.numbers and new.numbers - old.numbers)
+    lost, added = _not_in(old.names, new), _not_in(new.names, old)
+    other_number = _differ(old.numbers, new.numbers)
     denied, denies = says(_DENIAL, old.text, language), says(_DENIAL, new.text, language)
-    change, from_to = tells_a_change(new.text, language), says(_FROM_TO, new.text, language)
-    leaves = says_goodbye(old, new)
+    change, from_to = says(CHANGE, new.text, language), says(FROM_TO, new.text, language)
+    leaves = bool(left_behind(old, new) or said_to_change(old, new))
     measures = [(old.units[unit], new.units[unit]) for unit in old.units if unit in new.units]
-    found: list[float | bool] = [
+    features: list[float | bool] = [
         meaning,
         meaning**2,
         in_common / every,
@@ -249,7 +190,7 @@ def compare(old: Statement, new: Statement, rarity: dict[str, float], rarest: fl
         bool(new.numbers - old.numbers),
         bool(old.numbers and not new.numbers),
         bool(new.numbers and not old.numbers),
-        bool(old.weekdays - new.weekdays and new.weekdays - old.weekdays),
+        _differ(old.weekdays, new.weekdays),
         bool(old.weekdays & new.weekdays),
         bool(old.names & new.names),
         bool(added),
@@ -260,14 +201,14 @@ def compare(old: Statement, new: Statement, rarity: dict[str, float], rarest: fl
         denied,
         change,
         says(_ONCE, new.text, language),
-        is_unsure(new.text, language),
-        tells_a_change(old.text, language),
+        says(UNSURE, new.text, language),
+        says(CHANGE, old.text, language),
         min(len(new.text) / max(len(old.text), 1), 3) / 3,
         min(len(after) / 30, 1),
         min(len(before) / 30, 1),
         any(one != other for one, other in measures),
         any(one == other for one, other in measures),
-        _opposed(old, new, language),
+        _opposed(old, new),
         from_to,
         change and from_to,
         change and bool(shared),
@@ -278,17 +219,18 @@ def compare(old: Statement, new: Statement, rarity: dict[str, float], rarest: fl
         leaves,
         leaves * meaning,
     ]
-    return [float(one) for one in found]
+    return list(map(float, features))
 
 
-def says_goodbye(old: Statement, new: Statement) -> bool:
-    """Whether the new statement says goodbye to something that the old one has: "moved away from X", "X is gone"."""
-    return bool(left_behind(old, new) or said_to_change(old, new))
+_END = re.compile(r"[;；。!！?？]|\.(?=\s)")
+_PHRASE = re.compile(r"\s(?:in|on|for|at|because|since|with|when|so|by|as)\s")  # where the thing that was named ends
 
 
 def left_behind(old: Statement, new: Statement) -> frozenset[str]:
-    """The words of the old statement that the new one says goodbye to."""
-    return _shared(old, new, _after(new, _LEAVES_NEXT) + _before(new, _GONE))
+    """The words of the old statement that the new one says goodbye to: "moved away from X", "X is gone"."""
+    ends = [match.end() for match in _pattern(LEAVES[new.language]).finditer(new.text)]
+    after = [_END.split(new.text[end : end + _REACH[new.language]])[0] for end in ends]
+    return _shared(old, new, [_PHRASE.split(part)[0] for part in after] + _before(new, _GONE))
 
 
 def said_to_change(old: Statement, new: Statement) -> frozenset[str]:
@@ -296,24 +238,10 @@ def said_to_change(old: Statement, new: Statement) -> frozenset[str]:
     return _shared(old, new, _before(new, _BECOMES))
 
 
-_END = re.compile(r"[;；。!！?？]|\.(?=\s)")
-
-
-_PHRASE = re.compile(r"\s(?:in|on|for|at|because|since|with|when|so|by|as)\s")  # where the thing that was named ends
-
-
-def _after(new: Statement, kind: dict[str, str]) -> list[str]:
-    """What stands right after such words, up to the end of the sentence."""
-    reach = _REACH[new.language]
-    found = (new.text[one.end() : one.end() + reach] for one in _pattern(kind[new.language]).finditer(new.text))
-    return [_PHRASE.split(_END.split(part)[0])[0] for part in found]
-
-
 def _before(new: Statement, kind: dict[str, str]) -> list[str]:
     """What stands right before such words, in the same sentence."""
-    reach = _REACH[new.language]
-    starts = (one.start() for one in _pattern(kind[new.language]).finditer(new.text))
-    return [_END.split(new.text[max(0, start - reach) : start])[-1] for start in starts]
+    starts = (match.start() for match in _pattern(kind[new.language]).finditer(new.text))
+    return [_END.split(new.text[max(0, start - _REACH[new.language]) : start])[-1] for start in starts]
 
 
 _SLOT = re.compile(r"([A-Za-z][\w.+-]{0,60}|[\u4e00-\u9fff]{2})\s?[:：]?\s?v?(\d+(?:[.:]\d+)*)")
@@ -333,29 +261,12 @@ def _shared(old: Statement, new: Statement, near: list[str]) -> frozenset[str]:
     return frozenset(word for word in words & old.word_set if new.language == "en" or len(word) > 1 or word.isascii())
 
 
-def holds_once(text: str, language: str) -> bool:
-    """Whether a statement says itself that it is for this once, or for the time being."""
-    return says(_FOR_ONCE, text, language)
-
-
-def is_passing(text: str, language: str) -> bool:
-    """Whether a statement speaks of today, or of a state that will be over soon."""
-    return says(_PASSING, text, language)
-
-
-def recurs(text: str, language: str) -> bool:
-    """Whether a statement speaks of what comes again and again."""
-    return says(_RECURRING, text, language)
-
-
 def adds_a_value(old: Statement, new: Statement) -> bool:
     """Whether the new statement names a number or a thing with a name of its own that the old one does not."""
-    lower = old.text.lower()
+    if any(number in new.text for number in new.numbers - old.numbers):  # a spelled one may be said otherwise
+        return True
     names = {name for name in new.names if re.search(r"[\d_./@-]", name) or new.language == "zh"}
-    digits = {
-        number for number in new.numbers - old.numbers if number in new.text
-    }  # a spelled one may be said otherwise
-    return bool(digits) or any(name not in lower for name in names)
+    return any(name not in old.text.lower() for name in names)
 
 
 def shares_a_value(old: Statement, new: Statement) -> bool:
@@ -364,17 +275,23 @@ def shares_a_value(old: Statement, new: Statement) -> bool:
 
 def parts_ways(old: Statement, new: Statement) -> bool:
     """Whether both name a value of one kind, and not the same: another number, weekday, name, or the opposite."""
-    names_gone = {name for name in old.names if name not in new.text.lower()}
-    names_new = {name for name in new.names if name not in old.text.lower()}
-    return other_value(old, new) or bool(names_gone and names_new)
+    return other_value(old, new) or bool(_not_in(old.names, new) and _not_in(new.names, old))
+
+
+def _not_in(names: frozenset[str], other: Statement) -> set[str]:
+    return {name for name in names if name not in other.text.lower()}
+
+
+def _differ(old: frozenset[str], new: frozenset[str]) -> bool:
+    return bool(old - new and new - old)
 
 
 def other_value(old: Statement, new: Statement) -> bool:
     """Another number, another weekday, the opposite, a denial, or a ban that is lifted."""
     return (
-        bool(old.numbers - new.numbers and new.numbers - old.numbers)
-        or bool(old.weekdays - new.weekdays and new.weekdays - old.weekdays)
-        or _opposed(old, new, new.language)
+        _differ(old.numbers, new.numbers)
+        or _differ(old.weekdays, new.weekdays)
+        or _opposed(old, new)
         or lifts_a_ban(old, new)
         or says(_DENIAL, old.text, new.language) != says(_DENIAL, new.text, new.language)
     )
@@ -389,9 +306,9 @@ def lifts_a_ban(old: Statement, new: Statement) -> bool:
     )
 
 
-def _opposed(old: Statement, new: Statement, language: str) -> bool:
+def _opposed(old: Statement, new: Statement) -> bool:
     """Whether one says "before" where the other says "after"."""
-    left, right = _poles(old.text, language), _poles(new.text, language)
+    left, right = _poles(old.text, new.language), _poles(new.text, new.language)
     return any(-pole in right and pole not in right and -pole not in left for pole in left)
 
 

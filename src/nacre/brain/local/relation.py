@@ -96,11 +96,8 @@ def design(pairs: Sequence[tuple[Statement, Statement]], weights: Weights) -> Ar
     return np.hstack([rows, vectors])
 
 
-SAME, SAME_VALUE, NEW_VALUE = (
-    0.45,
-    0.32,
-    0.7,
-)  # odds above which it says the same: usually, with a value in common, with a new one
+# Odds above which it says the same: usually, with a value in common, with a new one.
+SAME, SAME_VALUE, NEW_VALUE = 0.45, 0.32, 0.7
 
 
 def says_the_same(old: Statement, new: Statement, near: Relation) -> bool:
@@ -134,7 +131,9 @@ def relations(known: Sequence[Statement], new: Statement) -> list[Relation]:
     found: list[Relation] = []
     for own in (True, False):
         places = _nearest(known, new, own=own)
-        pairs = [(known[place], new) if own else (_wordly(known[place]), _wordly(new)) for place in places]
+        pairs = [(known[place], new) for place in places]
+        if not own:
+            pairs = [(statement(old.text, "zh"), statement(new.text, "zh")) for old, _ in pairs]
         odd = odds(pairs, new.language if own else "zh")
         found += [Relation(place, float(row[0]), float(row[1])) for place, row in zip(places, odd, strict=True)]
     return found
@@ -151,20 +150,13 @@ def are_close(one: Statement, other: Statement) -> bool:
     return len(words & others) >= CLOSE * min(len(words), len(others))
 
 
-def _wordly(one: Statement) -> Statement:
-    return statement(one.text, "zh")
-
-
 def _nearest(known: Sequence[Statement], new: Statement, *, own: bool) -> list[int]:
     words = new.word_set
-
-    def nearness(place: int) -> float:
-        one = known[place]
-        shared = len(words & one.word_set) / max(len(words | one.word_set), 1)
-        meaning = float(one.vector @ new.vector) if own and one.vector is not None and new.vector is not None else 0.0
-        return meaning + shared
-
-    fitting = [place for place, one in enumerate(known) if (one.language == new.language) == own]
-    if not own:
-        fitting = [place for place in fitting if len(words & known[place].word_set) > 1]
-    return sorted(fitting, key=nearness, reverse=True)[:NEAREST]
+    nearness: dict[int, float] = {}
+    for place, one in enumerate(known):
+        shared = len(words & one.word_set)
+        if (one.language == new.language) is own and (own or shared > 1):
+            both = own and one.vector is not None and new.vector is not None
+            meaning = float(one.vector @ new.vector) if both else 0.0  # type: ignore[operator]
+            nearness[place] = meaning + shared / max(len(words | one.word_set), 1)
+    return sorted(nearness, key=lambda place: nearness[place], reverse=True)[:NEAREST]

@@ -10,7 +10,7 @@ from nacre.model.session import Speaker
 from nacre.text.quoting import demands, own_words, reports
 from nacre.text.sentences import sentences
 
-_DATED = re.compile(r"(?m)^\*\*(User|Agent|Other|用户|助手|他人)(?: \([^)\n]*\))?\*\* \d{4}-\d\d-\d\d \d\d:\d\d[ \t]*$")
+DATED = re.compile(r"(?m)^\*\*(User|Agent|Other|用户|助手|他人)(?: \([^)\n]*\))?\*\* \d{4}-\d\d-\d\d \d\d:\d\d[ \t]*$")
 # In a session that Nacre did not write: "**User:** …", "用户：…", "## Assistant".
 _NAMED = re.compile(
     r"(?mi)^(?:#{1,6}[ \t]+|\*\*)?(User|Human|Agent|Assistant|AI|Other|用户|助手|我|他人)(?: \([^)\n]{0,60}\))?"
@@ -43,14 +43,9 @@ def without_speakers(body: str) -> str:
     return _marking(body).sub("", body)
 
 
-def is_mark(line: str) -> bool:
-    """Whether a line says that somebody begins to speak, as Nacre writes it."""
-    return _DATED.match(line) is not None
-
-
 def _marking(body: str) -> re.Pattern[str]:
     """How the text says who speaks. In a session that Nacre wrote down nobody can put words into another's mouth."""
-    return _NAMED if not _DATED.search(body) and len(_NAMED.findall(body)) > 1 else _DATED
+    return _NAMED if not DATED.search(body) and len(_NAMED.findall(body)) > 1 else DATED
 
 
 # What a session came to: the last words by which its owner settled something, and what these words agree to.
@@ -140,10 +135,11 @@ def decisions(said: Sequence[Utterance]) -> list[Utterance]:
     for one in reversed(said):
         if one.speaker is not Speaker.OWNER or one.asks or one in told:
             continue
-        before = [other for other in said[max(0, one.place - _LOOKED_BACK) : one.place] if _may_be_meant(other, one)]
-        after = said[one.place + 1] if one.place + 1 < len(said) else None
-        follows = said[one.place - 1] if one.place else None
-        if not _settles(one, before, after, follows):
+        near = said[max(0, one.place - _LOOKED_BACK) : one.place]
+        before = [
+            other for other in near if other.speaker is Speaker.AGENT and one.turn - _DISTANCE <= other.turn < one.turn
+        ]
+        if not _settles(one, before, near[-1] if near else None):
             continue
         told += [one, *(other for other in _agreed_to(one, before) if other not in told)]
         count += 1
@@ -152,25 +148,21 @@ def decisions(said: Sequence[Utterance]) -> list[Utterance]:
     return told
 
 
-def _may_be_meant(other: Utterance, one: Utterance) -> bool:
-    return other.speaker is Speaker.AGENT and one.turn - _DISTANCE <= other.turn < one.turn
-
-
-def _settles(one: Utterance, before: Sequence[Utterance], after: Utterance | None, follows: Utterance | None) -> bool:
+def _settles(one: Utterance, before: Sequence[Utterance], follows: Utterance | None) -> bool:
     """Whether the owner settles something with this sentence, by its words or by what it answers."""
-    nods = len(one.text) <= _NOD and bool(_AGREES.match(one.text))
-    if nods and not _FIRMLY.search(one.text):
+    agrees, firmly = bool(_AGREES.match(one.text)), bool(_FIRMLY.search(one.text))
+    if agrees and len(one.text) <= _NOD and not firmly:
         return False
     if SETTLED.search(one.text) or _CHOSEN.search(one.text):
         return True
     if THANKS.search(one.text) or not any(other.turn == one.turn - 1 for other in before):
         return False
-    is_first = follows is None or follows.turn != one.turn
-    # "Good. Slack Water." settles with its second sentence.
-    nodded = not is_first and follows is not None and len(follows.text) <= _NOD and bool(_AGREES.match(follows.text))
-    if _FIRMLY.search(one.text) or (_AGREES.match(one.text) and not nods) or (nodded and len(one.text) <= _BRIEF):
+    if firmly or agrees:
         return True
-    return bool(is_first and (_picked(one, before) or _answers_a_choice(one, before))) or (nods and after is None)
+    if follows is None or follows.turn != one.turn:
+        return bool(_picked(one, before)) or _answers_a_choice(one, before)
+    # "Good. Slack Water." settles with its second sentence.
+    return len(follows.text) <= _NOD and bool(_AGREES.match(follows.text)) and len(one.text) <= _BRIEF
 
 
 def _answers_a_choice(one: Utterance, before: Sequence[Utterance]) -> bool:

@@ -36,21 +36,17 @@ _POLITE = re.compile(
 _POLITE_CHINESE = re.compile(r"\A(?:请|麻烦|帮我|帮忙|劳烦|你)+(?=[^，。]{2})")
 
 
+_IDENTIFIER = re.compile(r"\S*?(?:[_/\d`=-]|[a-z][A-Z]|\w\.\w)")  # a command, a path, a name whose spelling matters
+
+
 def tidy(text: str, language: str) -> str:
     """A sentence without its fillers, on one line."""
     text = " ".join(text.split())
-    pattern = _FILLERS_CHINESE if language == "zh" else _FILLERS
-    bare = _TRAILING.sub("", pattern.sub("", text))
-    bare = bare or _TRAILING.sub("", text)
-    closing = "?" if text.endswith("?") else "？" if text.endswith("？") else ""
+    fillers = _FILLERS_CHINESE if language == "zh" else _FILLERS
+    bare = _TRAILING.sub("", fillers.sub("", text)) or _TRAILING.sub("", text)
+    closing = text[-1] if text.endswith(("?", "？")) else ""
     bare = bare.rstrip("?？") + closing
-    return bare[:1].upper() + bare[1:] if bare[:1].isascii() and not _is_name_of_a_thing(bare) else bare
-
-
-def _is_name_of_a_thing(text: str) -> bool:
-    """Whether the first word is a command, a path or an identifier, whose spelling matters."""
-    first = text.split(maxsplit=1)[0] if text.split() else ""
-    return bool(re.search(r"[_/\d`=-]|[a-z][A-Z]|\w\.\w", first))
+    return bare[:1].upper() + bare[1:] if bare[:1].isascii() and not _IDENTIFIER.match(bare) else bare
 
 
 # A question that nobody ended with its mark. "When we deploy, …" and "what I want is …" are none.
@@ -93,11 +89,9 @@ def asked(text: str, language: str) -> str:
     if language == "zh":
         return ("用户问：" if is_question(text, language) else "用户要求：") + _POLITE_CHINESE.sub("", text)
     bare = _POLITE.sub("", text)
-    if bare != text and not bare.endswith("?"):
-        return "User asked to " + bare[:1].lower() + bare[1:]
-    if bare != text:
-        return "User asked to " + bare[:1].lower() + bare[1:].rstrip("?")
-    return "User asked: " + text
+    if bare == text:
+        return "User asked: " + text
+    return "User asked to " + bare[:1].lower() + bare[1:].rstrip("?")
 
 
 def shorten(text: str, language: str, limit: int | None = None) -> str:
@@ -118,8 +112,7 @@ def shorten(text: str, language: str, limit: int | None = None) -> str:
 
 def joined(parts: list[str], language: str) -> str:
     """Several sentences as one line."""
-    mark = "；" if language == "zh" else "; "
-    return mark.join(part.rstrip(".。;；!！ ") for part in parts if part)
+    return ("；" if language == "zh" else "; ").join(part.rstrip(".。;；!！ ") for part in parts if part)
 
 
 _PRONOUN = re.compile(
@@ -176,24 +169,19 @@ class Piece(NamedTuple):
 def pieces(line: str) -> list[Piece]:
     """The statements of a log's line, in order, without what the log put around them."""
     found: list[Piece] = []
-    agents = bool(AGENT.match(line))
     said, *outcomes = OUTCOME.split(AGENT.sub("", line))
     asked = bool(_ASKED.match(said))
-    for text, by_agent in ((_ASKED.sub("", said), agents), *((one, True) for one in outcomes)):
+    for number, text in enumerate((_ASKED.sub("", said), *outcomes)):
+        agents = number > 0 or bool(AGENT.match(line))
         for sentence in sentences(text):
             language = language_of(sentence)
-            stripped = _without_lead(sentence, language)
+            # What was announced, not that it was: without "Rule:" or "定了：".
+            stripped = (_LEAD_CHINESE if language == "zh" else _LEAD).sub("", sentence, count=1)
+            stripped = stripped if len(stripped) > 3 else sentence
             own = own_part(stripped)
             if bare := tidy(own or stripped, language):
-                found.append(Piece(bare, language, asked and not by_agent, by_agent, stripped != sentence, not own))
+                found.append(Piece(bare, language, asked and not agents, agents, stripped != sentence, not own))
     return found
-
-
-def _without_lead(text: str, language: str) -> str:
-    """Without "Rule:" or "定了：" in front: what was announced, not that it was."""
-    pattern = _LEAD_CHINESE if language == "zh" else _LEAD
-    bare = pattern.sub("", text, count=1)
-    return bare if len(bare) > 3 else text
 
 
 # The reverse check: what would go wrong without a statement, in one sentence drawn from its own structure.
@@ -271,51 +259,38 @@ _SUBJECT_CHINESE = re.compile(
 
 @cache
 def _rules(language: str) -> tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...]:
-    chosen = _CHINESE if language == "zh" else _ENGLISH
-    return tuple((re.compile(pattern, re.IGNORECASE), told) for pattern, told in chosen)
+    rules = _CHINESE if language == "zh" else _ENGLISH
+    return tuple((re.compile(pattern, re.IGNORECASE), consequence) for pattern, consequence in rules)
 
 
 def without_it(judged: Judged, kind: str) -> str | None:
     """What would go wrong without the statement; none where nothing specific would."""
     language, text = judged.language, judged.text
-    rule = next(
-        (said for pattern, told in _rules(language) if (found := pattern.search(text)) and (said := told(found))), None
-    )
-    told = rule or _by_kind(judged, kind)
-    return shorten(" ".join(told.split()), language, _LIMIT[language]) if told else None
+    by_rule = (consequence(match) for pattern, consequence in _rules(language) if (match := pattern.search(text)))
+    sentence = next(filter(None, by_rule), None) or _by_kind(text, language, kind)
+    return shorten(" ".join(sentence.split()), language, _LIMIT[language]) if sentence else None
 
 
-def _by_kind(judged: Judged, kind: str) -> str | None:
+def _by_kind(text: str, language: str, kind: str) -> str | None:
     """Where no rule is laid down: the subject of a fact, a person, a wish or a lesson."""
-    language, text = judged.language, judged.text
     first = (sentences(text) or [text])[0].rstrip(".。;； ")
     chinese = language == "zh"
+    subject = _subject(first, language)
     if kind == "PEOPLE":
         name = None if chinese else _NAMED.search(text)
-        who = name[0] if name else _subject(first, language) or first
-        return (
-            f"助手会不知道{who}是谁、该找谁"
-            if chinese
-            else f"the agent would not know who {who} is, or turn to the wrong person"
-        )
-    if kind == "PREF":
-        return (
-            f"助手会不按用户的习惯来：{first}"
-            if chinese
-            else f"the agent would do it another way than the user wants: {first}"
-        )
-    if kind == "LESSON":
-        return f"助手会再犯同样的错：{first}" if chinese else f"the same mistake would be made again: {first}"
-    subject = _subject(first, language)
-    if subject and (chinese or _VALUE.search(text) or len(first.split()) > 3):
-        return (
-            f"助手会对“{subject}”作出错误的假设"
-            if chinese
-            else f"the agent would assume something else about {subject}"
-        )
-    if _VALUE.search(text):
-        return f"助手会以为是别的：{first}" if chinese else f"the agent would assume otherwise: {first}"
-    return None
+        who = name[0] if name else subject or first
+        told = f"the agent would not know who {who} is, or turn to the wrong person", f"助手会不知道{who}是谁、该找谁"
+    elif kind == "PREF":
+        told = f"the agent would do it another way than the user wants: {first}", f"助手会不按用户的习惯来：{first}"
+    elif kind == "LESSON":
+        told = f"the same mistake would be made again: {first}", f"助手会再犯同样的错：{first}"
+    elif subject and (chinese or _VALUE.search(text) or len(first.split()) > 3):
+        told = f"the agent would assume something else about {subject}", f"助手会对“{subject}”作出错误的假设"
+    elif _VALUE.search(text):
+        told = f"the agent would assume otherwise: {first}", f"助手会以为是别的：{first}"
+    else:
+        return None
+    return told[chinese]
 
 
 def _subject(text: str, language: str) -> str | None:
@@ -331,7 +306,7 @@ _THINGS = frozenset("any a an the my our his her their your these those this tha
 
 def _verbal(what: str) -> str:
     """What somebody is told not to do, as something that the agent does: "using npm" → "use npm", "looks" → "look"."""
-    words = what.strip().split()
+    words = what.split()
     if not words:
         return what
     first = words[0].lower()
