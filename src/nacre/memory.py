@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from nacre.search.filters import Filters
     from nacre.search.layered import RecallReport
     from nacre.search.read import Excerpt
-    from nacre.sources.reading import Places
+    from nacre.sources.transcript import Places
     from nacre.tidy.answers import AdoptPlan, Answer
     from nacre.tidy.collect import TidyContext
     from nacre.tidy.run import DecayReport, TidyReport

@@ -20,8 +20,8 @@ from nacre.model.context import Context
 from nacre.model.entry import Bullet
 from nacre.model.session import Message, Speaker
 from nacre.model.workspace import Workspace
-from nacre.sources.reading import Places
 from nacre.sources.registry import belongs_to, sources
+from nacre.sources.transcript import Places
 
 SESSION = "61871d67-1111-4222-8333-444455556666"
 UTC = dt.UTC

@@ -11,7 +11,7 @@ import pytest
 from tests.capture.talks import Desk, at
 
 from nacre.capture.cursors import Cursor, Cursors, Reached, Section, load_cursors, save_cursors
-from nacre.sources.reading import Mark
+from nacre.sources.transcript import Mark
 
 FULL = Cursor(
     (7, 12),

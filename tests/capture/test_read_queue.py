@@ -10,7 +10,7 @@ from tests.capture.talks import SESSION, Desk, Said, add, claude
 from nacre.capture.read import Queue
 from nacre.config.loading import load
 from nacre.memory import Memory
-from nacre.sources.reading import Transcript
+from nacre.sources.transcript import Transcript
 from nacre.vault import spool
 
 SAID: tuple[Said, ...] = (

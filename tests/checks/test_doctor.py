@@ -23,8 +23,8 @@ from nacre.config.settings import JobsSettings, SourceSettings, SourcesSettings
 from nacre.daemon import client
 from nacre.jobs import installer, journal
 from nacre.memory import Memory
-from nacre.sources.reading import Mark, Reading, Source
 from nacre.sources.registry import MODULES, sources
+from nacre.sources.transcript import Mark, Reading, Source
 
 UTC = dt.UTC
 

@@ -23,7 +23,7 @@ from nacre.model.context import Context
 from nacre.model.workspace import Workspace
 from nacre.sources import claude
 from nacre.sources.consent import begin_pause, end_pause
-from nacre.sources.reading import Places, Reading
+from nacre.sources.transcript import Places, Reading
 
 ON = Config(timezone="Asia/Shanghai", index=IndexSettings(sessions=True))
 CLOCK = Clock(ZoneInfo("Asia/Shanghai"))

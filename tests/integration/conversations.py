@@ -15,8 +15,8 @@ from tests.integration.npm import installed, programs
 from tests.integration.scratch import Checks, Scratch, scratch
 from tests.integration.stub import Request, Stub, stub
 
-from nacre.sources.reading import Places
 from nacre.sources.registry import sources
+from nacre.sources.transcript import Places
 from nacre.text import json5
 
 REMEMBER = "Remember that the shop is released on Tuesdays and never on a Friday."

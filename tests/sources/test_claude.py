@@ -13,7 +13,7 @@ from tests.sources.steps import NOON, cut, in_steps, line, lines, read, said, st
 
 from nacre.model.session import Kind
 from nacre.sources.claude import SOURCE
-from nacre.sources.reading import Places
+from nacre.sources.transcript import Places
 
 SESSION = "3f0c2c1e-0000-4000-8000-000000000001"
 OTHER = "3f0c2c1e-0000-4000-8000-000000000002"

@@ -13,7 +13,7 @@ from tests.sources.steps import NOON, cut, in_steps, lines, read, said, stamp, w
 
 from nacre.model.session import Kind
 from nacre.sources.codex import SOURCE
-from nacre.sources.reading import Places
+from nacre.sources.transcript import Places
 
 NAME = "rollout-2026-03-02T12-00-00-019b2ea4-aaaa-7bbb-8ccc-58208e1f0000.jsonl"
 ID = "019b2ea4-aaaa-7bbb-8ccc-58208e1f0000"

@@ -16,7 +16,7 @@ from tests.sources.steps import NOON, as_kept, said, stamp, write
 
 from nacre.model.session import Kind
 from nacre.sources.cursor import IDE as SOURCE
-from nacre.sources.reading import Places, Reading, Transcript
+from nacre.sources.transcript import Places, Reading, Transcript
 
 START = int(NOON.timestamp() * 1000)
 OPEN: list[sqlite3.Connection] = []

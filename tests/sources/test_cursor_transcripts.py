@@ -16,7 +16,7 @@ from tests.sources.steps import NOON, cut, in_steps, lines, read, said, write
 from nacre.model.session import Kind
 from nacre.sources.cursor import CLI as SOURCE
 from nacre.sources.cursor import sent_at
-from nacre.sources.reading import Places
+from nacre.sources.transcript import Places
 
 
 def entry(role: str, *blocks: object, **more: Any) -> dict[str, Any]:

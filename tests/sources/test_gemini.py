@@ -14,7 +14,7 @@ from tests.sources.steps import NOON, cut, in_steps, line, lines, read, said, st
 
 from nacre.model.session import Kind
 from nacre.sources.gemini import SOURCE
-from nacre.sources.reading import Mark, Places
+from nacre.sources.transcript import Mark, Places
 
 HEAD = {"sessionId": "g1", "projectHash": "h", "startTime": stamp(0), "kind": "main"}
 

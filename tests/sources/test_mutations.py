@@ -19,7 +19,7 @@ from nacre.sources import claude, codex, gemini, opencode
 from nacre.sources.cursor import CLI, IDE
 from nacre.sources.exports import export_at
 from nacre.sources.openclaw import CLASSIC
-from nacre.sources.reading import Transcript
+from nacre.sources.transcript import Transcript
 
 MUTANTS = 2000  # for each of the ten stores
 GOOD = 40

@@ -12,7 +12,8 @@ import pytest
 from tests.sources.steps import NOON, line, lines, stamp, write
 
 from nacre.model.session import Kind, Message, Session, Speaker
-from nacre.sources.reading import Mark, Notes, Reading, follow, list_files, parse_time, time_field
+from nacre.sources.reading import Notes, follow, list_files, parse_time, time_field
+from nacre.sources.transcript import Mark, Reading
 
 
 def take(entry: dict[str, Any], at: dt.datetime | None, start: int, notes: Notes) -> bool:

@@ -20,7 +20,7 @@ from nacre.guard.sanitise import clean, one_line
 from nacre.guard.secrets import redact, redact_messages
 from nacre.model.session import Kind, Message, Session, Speaker
 from nacre.model.workspace import slug_of
-from nacre.sources.reading import Source, Transcript
+from nacre.sources.transcript import Source, Transcript
 from nacre.text.blocks import FRONT, blocks
 from nacre.text.quoting import own_words
 from nacre.text.tokens import language_of

@@ -22,7 +22,8 @@ from nacre.model.report import Step
 from nacre.model.session import Message, Session
 from nacre.model.workspace import Workspace
 from nacre.sources.exports import export_at
-from nacre.sources.reading import Mark, Places, Reading, Source, Transcript, digest_of, resume_at
+from nacre.sources.reading import digest_of, resume_at
+from nacre.sources.transcript import Mark, Places, Reading, Source, Transcript
 from nacre.vault import daily
 from nacre.vault.history import DONE, PARTLY, UNDONE, load_blob, operation, read_history
 from nacre.vault.lock import hold

@@ -50,8 +50,8 @@ from nacre.model.context import Context
 from nacre.model.entry import Bullet
 from nacre.model.session import Kind, Message, Session, Speaker
 from nacre.sources.consent import Pause, left_out, opted_out, outside_pauses, paused_at, pauses, settings_of
-from nacre.sources.reading import Mark, Reading, Source, Transcript
 from nacre.sources.registry import listed_as, project_name
+from nacre.sources.transcript import Mark, Reading, Source, Transcript
 from nacre.vault import daily, disk, provenance
 from nacre.vault.discover import project_of
 from nacre.vault.files import memory_files

@@ -22,7 +22,7 @@ from nacre.model.context import Context
 from nacre.model.hit import Hit, SearchReport
 from nacre.model.report import Problem
 from nacre.model.workspace import Workspace
-from nacre.sources.reading import Source, Transcript
+from nacre.sources.transcript import Source, Transcript
 
 Write = Callable[[Path], None]
 
@@ -212,7 +212,7 @@ def try_capture(source: Source, write: Write, memory: Memory) -> str | None:
     """
     from nacre.capture.read import sync_setup
     from nacre.capture.sync import sync
-    from nacre.sources.reading import Places
+    from nacre.sources.transcript import Places
 
     with tempfile.TemporaryDirectory(prefix="nacre-") as folder:
         home = Path(folder) / "home"

@@ -14,8 +14,8 @@ from nacre.forget.target import ForgetContext, MemoryLine, Target
 from nacre.guard.secrets import redact, redact_messages
 from nacre.i18n import say
 from nacre.model.session import Session
-from nacre.sources.reading import Transcript
 from nacre.sources.registry import places_of, sources
+from nacre.sources.transcript import Transcript
 from nacre.text.stamps import stamp_of
 from nacre.vault import ledger, provenance
 from nacre.vault.entries import source_day

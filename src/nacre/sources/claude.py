@@ -11,20 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from nacre.model.session import Kind, Message, Session, Speaker
-from nacre.sources.reading import (
-    Mark,
-    Notes,
-    Places,
-    Reading,
-    Source,
-    Transcript,
-    as_text,
-    follow,
-    list_files,
-    parse_time,
-    text_blocks,
-    time_field,
-)
+from nacre.sources.reading import Notes, as_text, follow, list_files, parse_time, text_blocks, time_field
+from nacre.sources.transcript import Mark, Places, Reading, Source, Transcript
 
 AGENT = "claude-code"
 _NO_MESSAGE = frozenset(

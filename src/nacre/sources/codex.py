@@ -13,20 +13,8 @@ from dataclasses import replace
 from typing import Any
 
 from nacre.model.session import Kind, Message, Session, Speaker
-from nacre.sources.reading import (
-    Mark,
-    Notes,
-    Places,
-    Reading,
-    Source,
-    Transcript,
-    as_text,
-    digest_of,
-    follow,
-    list_files,
-    parse_time,
-    time_field,
-)
+from nacre.sources.reading import Notes, as_text, digest_of, follow, list_files, parse_time, time_field
+from nacre.sources.transcript import Mark, Places, Reading, Source, Transcript
 
 AGENT = "codex"
 _NO_MESSAGE = frozenset(

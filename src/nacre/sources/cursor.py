@@ -17,12 +17,7 @@ from urllib.parse import unquote, urlsplit
 
 from nacre.model.session import Kind, Message, Session, Speaker
 from nacre.sources.reading import (
-    Mark,
     Notes,
-    Places,
-    Reading,
-    Source,
-    Transcript,
     as_text,
     digest_of,
     follow,
@@ -34,6 +29,7 @@ from nacre.sources.reading import (
     resume_at,
     text_blocks,
 )
+from nacre.sources.transcript import Mark, Places, Reading, Source, Transcript
 
 AGENT = "cursor"
 _FILE = ("User", "globalStorage", "state.vscdb")

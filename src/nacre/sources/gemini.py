@@ -14,21 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from nacre.model.session import Kind, Message, Session, Speaker
-from nacre.sources.reading import (
-    Mark,
-    Notes,
-    Places,
-    Reading,
-    Source,
-    Transcript,
-    as_text,
-    digest_of,
-    follow,
-    list_files,
-    parse_json,
-    parse_time,
-    resume_at,
-)
+from nacre.sources.reading import Notes, as_text, digest_of, follow, list_files, parse_json, parse_time, resume_at
+from nacre.sources.transcript import Mark, Places, Reading, Source, Transcript
 
 AGENT = "gemini"
 _SPEAKERS = {"user": Speaker.OWNER, "gemini": Speaker.AGENT, "model": Speaker.AGENT}

@@ -22,12 +22,7 @@ from typing import TYPE_CHECKING, Any
 from nacre.model.session import Kind, Message, Session, Speaker
 from nacre.sources.openclaw_envelope import display_name, is_isolated, is_silence, open_envelope, without_directives
 from nacre.sources.reading import (
-    Mark,
     Notes,
-    Places,
-    Reading,
-    Source,
-    Transcript,
     as_text,
     follow,
     last_written,
@@ -38,6 +33,7 @@ from nacre.sources.reading import (
     text_blocks,
 )
 from nacre.sources.registry import chat_hash
+from nacre.sources.transcript import Mark, Places, Reading, Source, Transcript
 
 if TYPE_CHECKING:
     from types import ModuleType

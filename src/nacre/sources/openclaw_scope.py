@@ -24,8 +24,9 @@ from nacre.sources.openclaw import (
     rows,
     window_of,
 )
-from nacre.sources.reading import Places, as_text, open_readonly
+from nacre.sources.reading import as_text, open_readonly
 from nacre.sources.registry import GROUP, chat_hash, group_stamp
+from nacre.sources.transcript import Places
 
 MAIN = "main"
 _AGENT = re.compile(r"agent:([^:/\\]+):")

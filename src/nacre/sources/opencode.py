@@ -13,20 +13,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from nacre.model.session import Kind, Message, Session, Speaker
-from nacre.sources.reading import (
-    Mark,
-    Places,
-    Reading,
-    Source,
-    Transcript,
-    as_text,
-    digest_of,
-    last_written,
-    open_readonly,
-    parse_json,
-    parse_time,
-    resume_at,
-)
+from nacre.sources.reading import as_text, digest_of, last_written, open_readonly, parse_json, parse_time, resume_at
+from nacre.sources.transcript import Mark, Places, Reading, Source, Transcript
 
 AGENT = "opencode"
 _SESSIONS = """

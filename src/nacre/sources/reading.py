@@ -1,78 +1,20 @@
-"""What every source is made of: transcripts, how far they were read, and readers of JSON lines and databases."""
+"""Readers of JSON values, of files of JSON lines that grow, of lists, and of databases that others write."""
 
 from __future__ import annotations
 
 import datetime as dt
 import hashlib
 import json
-import os
 import sqlite3
 import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any
 
-from nacre.model.session import Message, Session
-
-
-@dataclass(frozen=True)
-class Places:
-    """Where to look: the home folder, the environment, and for each agent the path that the settings give."""
-
-    home: Path
-    env: Mapping[str, str] = field(default_factory=dict)
-    paths: Mapping[str, str] = field(default_factory=dict)
-
-    def root(self, agent: str, variable: str | None, *default: str) -> Path:
-        """An agent's folder: the one in the settings, else in its own variable, else the usual one."""
-        if chosen := self.paths.get(agent):
-            return Path(os.path.expanduser(chosen))
-        if variable and (named := self.env.get(variable)):
-            return Path(os.path.expanduser(named))
-        return self.home.joinpath(*default)
-
-
-@dataclass(frozen=True, slots=True)
-class Transcript:
-    """A transcript as the listing found it. The same stamp as before means that nothing was written since."""
-
-    agent: str
-    path: Path
-    key: str  # names it in the cursors: the path, and the session where one file holds many; no ids of people
-    stamp: tuple[int, ...]  # size and time of change, or what a database offers
-    changed: float  # seconds since 1970: no message can be younger
-    facts: Mapping[str, Any] = field(default_factory=dict)  # what the listing knows of it: its kind, its owner's ids
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """How far a transcript was read. Its fingerprint tells whether what was read is still what stands there."""
-
-    offset: int = 0  # bytes of a file, or entries of a database
-    fingerprint: str = ""
-    facts: Mapping[str, Any] = field(default_factory=dict)  # what only the part before the offset tells (plain JSON)
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """What stood in a transcript after a mark and not after a moment."""
-
-    session: Session | None  # None where nothing in it could be a session
-    mark: Mark
-    whole: bool = True  # False when entries younger than the moment asked for, or a torn last line, remain
-    unknown: int = 0  # entries that were passed over because nothing is known of their form
-    rewritten: bool = False  # what was read before is no longer there, so all was read again from its beginning
-
-
-@dataclass(frozen=True)
-class Source:
-    """One agent: how its transcripts are found, and how what was said after a mark and not after a moment is read."""
-
-    agent: str
-    find: Callable[[Places], Iterator[Transcript]]
-    read: Callable[[Transcript, Mark | None, dt.datetime | None], Reading]
+from nacre.model.session import Kind, Message, Session
+from nacre.sources.transcript import Mark, Reading, Transcript
 
 
 def parse_time(value: object) -> dt.datetime | None:
@@ -97,11 +39,19 @@ def as_text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
+def as_dict(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def as_list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
 def text_blocks(content: object) -> list[str]:
     """The texts of a message: its content, or the blocks of it that are text."""
     if isinstance(content, str):
         return [content]
-    blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+    blocks = map(as_dict, as_list(content))
     return [block["text"] for block in blocks if block.get("type") == "text" and isinstance(block.get("text"), str)]
 
 
@@ -140,6 +90,11 @@ class Notes:
     facts: dict[str, Any] = field(default_factory=dict)
     messages: list[Message] = field(default_factory=list)
     taken_back: bool = False  # an entry takes back what an earlier reading gave out: all is to be read again
+
+    def session(self, name: str, agent: str, kind: Kind, *, started: object = None, **group: str) -> Session:
+        """The session of these messages; when and where it began is among the facts."""
+        at, cwd = parse_time(started or self.facts.get("started")), str(self.facts.get("cwd", ""))
+        return Session(name, agent, kind, at, tuple(self.messages), cwd=cwd, **group)
 
 
 Take = Callable[[dict[str, Any], dt.datetime | None, int, Notes], bool]

@@ -15,7 +15,7 @@ from nacre.guard.secrets import redact
 from nacre.model.session import Kind, Session
 from nacre.model.workspace import Workspace, slug_of
 from nacre.sources.consent import folder, settings_of
-from nacre.sources.reading import Places, Source, Transcript
+from nacre.sources.transcript import Places, Source, Transcript
 from nacre.vault.discover import agent_workspaces, folder_name
 
 GROUP = "group"

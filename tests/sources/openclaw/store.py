@@ -14,7 +14,7 @@ from tests.sources.steps import NOON, as_kept, stamp
 
 from nacre.sources.openclaw import DATABASE as SOURCE
 from nacre.sources.openclaw import zstandard
-from nacre.sources.reading import Places, Reading, Transcript
+from nacre.sources.transcript import Places, Reading, Transcript
 
 zstd = zstandard()
 TABLES = """

@@ -12,7 +12,7 @@ from tests.sources.steps import NOON, cut, in_steps, lines, read, said, stamp, w
 
 from nacre.model.session import Kind
 from nacre.sources.openclaw import CLASSIC as SOURCE
-from nacre.sources.reading import Places, Transcript
+from nacre.sources.transcript import Places, Transcript
 
 
 def user(text: str, at: float, **more: Any) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import pytest
 from tests.sources.steps import said
 
 from nacre.sources.openclaw import DATABASE as SOURCE
-from nacre.sources.reading import Transcript
+from nacre.sources.transcript import Transcript
 
 from .store import Store, agent, head, put_aside, user, zstd
 

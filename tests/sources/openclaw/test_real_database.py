@@ -16,7 +16,7 @@ from tests.sources.steps import as_kept, said
 
 from nacre.model.session import Kind, Session, Speaker
 from nacre.sources.openclaw import DATABASE as SOURCE
-from nacre.sources.reading import Places, Reading, Transcript
+from nacre.sources.transcript import Places, Reading, Transcript
 
 REAL = Path(__file__).parent / "data" / "openclaw-agent-2026.9.6.sqlite"
 MAIN, KITCHEN, SCRATCH = "28354cc6", "729f2818", "f6d639e5"

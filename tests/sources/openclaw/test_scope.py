@@ -9,8 +9,8 @@ import pytest
 
 from nacre.capture.sections import session_heading
 from nacre.sources.openclaw_scope import database, scope_of
-from nacre.sources.reading import Places
 from nacre.sources.registry import chat_hash
+from nacre.sources.transcript import Places
 
 from .store import Store, agent, head, says, user
 
