@@ -10,8 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from nacre.model.session import Kind, Message, Session, Speaker
-from nacre.sources.reading import Notes, as_text, follow, list_files, parse_time, text_blocks, time_field
+from nacre.model.session import Kind, Message, Speaker
+from nacre.sources.reading import Notes, as_dict, as_list, as_text, follow, list_files, text_blocks, time_field
 from nacre.sources.transcript import Mark, Places, Reading, Source, Transcript
 
 AGENT = "claude-code"
@@ -45,11 +45,8 @@ def find(places: Places) -> Iterator[Transcript]:
 def read(transcript: Transcript, mark: Mark | None, until: dt.datetime | None) -> Reading:
     take = partial(_take, transcript.path)
     reading, notes = follow(transcript.path, mark, until, take, skip=_is_tool_output, time=time_field("timestamp"))
-    facts = notes.facts
-    kind = Kind.ISOLATED if facts.get("sidechain") else Kind.MAIN
-    started, cwd = parse_time(facts.get("started")), str(facts.get("cwd", ""))
-    session = Session(transcript.path.stem, AGENT, kind, started, tuple(notes.messages), cwd=cwd)
-    return replace(reading, session=session)
+    kind = Kind.ISOLATED if notes.facts.get("sidechain") else Kind.MAIN
+    return replace(reading, session=notes.session(transcript.path.stem, AGENT, kind))
 
 
 def _is_tool_output(head: bytes) -> bool:
@@ -69,8 +66,7 @@ def _take(path: Path, entry: dict[str, Any], at: dt.datetime | None, start: int,
     by_sub_agent = entry.get("isSidechain") or entry.get("agentId")
     if kind == "attachment":
         # What the user typed while the agent was at work stands only in an attachment, when it went into that very turn.
-        queued = entry.get("attachment")
-        queued = queued if isinstance(queued, dict) else {}
+        queued = as_dict(entry.get("attachment"))
         is_prompt = (queued.get("type"), queued.get("commandMode")) == ("queued_command", "prompt")
         if is_prompt and not by_sub_agent and not queued.get("isMeta") and _is_by_program(queued) is False:
             _add(entry, Speaker.OWNER, _text(queued.get("prompt")), at, start, notes)
@@ -119,8 +115,7 @@ def _is_by_program(entry: dict[str, Any]) -> bool | None:
     """Whether a program put a user's message there, not a person; None when it names a sender nobody knows."""
     if entry.get("promptSource") == "system":
         return True
-    origin = entry.get("origin")
-    kind = as_text(origin.get("kind")) if isinstance(origin, dict) else ""
+    kind = as_text(as_dict(entry.get("origin")).get("kind"))
     if not kind or kind in _PERSONS:
         return False
     return True if kind in _PROGRAMS else None
@@ -128,8 +123,8 @@ def _is_by_program(entry: dict[str, Any]) -> bool | None:
 
 def _text(content: object) -> str:
     """The text of a message; nothing for one that carries what a tool returned."""
-    blocks = content if isinstance(content, list) else []
-    if any(isinstance(block, dict) and block.get("type") == "tool_result" for block in blocks):
+    blocks = as_list(content)
+    if any(as_dict(block).get("type") == "tool_result" for block in blocks):
         return ""
     parts = [part.strip() for part in text_blocks(content)]
     return "\n".join(part for part in parts if part and not (blocks and part.startswith(_INJECTED)))

@@ -10,10 +10,11 @@ import datetime as dt
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from nacre.model.session import Kind, Message, Session, Speaker
-from nacre.sources.reading import Notes, as_text, digest_of, follow, list_files, parse_time, time_field
+from nacre.model.session import Kind, Message, Speaker
+from nacre.sources.reading import Notes, as_dict, as_text, digest_of, follow, list_files, parse_time, time_field
 from nacre.sources.transcript import Mark, Places, Reading, Source, Transcript
 
 AGENT = "codex"
@@ -61,24 +62,19 @@ def find(places: Places) -> Iterator[Transcript]:
     """The sessions, archived ones too. The name alone is the key: archiving a session moves its file."""
     root = places.root(AGENT, "CODEX_HOME", ".codex")
     files = [*root.glob("sessions/*/*/*/rollout-*.jsonl"), *root.glob("archived_sessions/rollout-*.jsonl")]
-    for transcript in list_files(AGENT, iter(sorted(files, key=lambda path: path.name))):
+    for transcript in list_files(AGENT, sorted(files, key=lambda path: path.name)):
         yield replace(transcript, key=f"{root}#{transcript.path.name}")
 
 
 def read(transcript: Transcript, mark: Mark | None, until: dt.datetime | None) -> Reading:
     take = _Taker()
     time = time_field("timestamp", "created_at")
-    reading, notes = follow(transcript.path, mark, until, take, skip=_is_tool_output, time=time)
+    skip = partial(_OUTPUT.search, endpos=400)
+    reading, notes = follow(transcript.path, mark, until, take, skip=skip, time=time)
     take.settle(notes)
-    facts = notes.facts
-    kind = Kind.ISOLATED if facts.get("isolated") else Kind.MAIN
-    name = str(facts.get("id") or transcript.path.stem[-36:])  # the name of a file ends in a UUID
-    started, cwd = parse_time(facts.get("started")), str(facts.get("cwd", ""))
-    return replace(reading, session=Session(name, AGENT, kind, started, tuple(notes.messages), cwd=cwd))
-
-
-def _is_tool_output(head: bytes) -> bool:
-    return bool(_OUTPUT.search(head, 0, 400))
+    kind = Kind.ISOLATED if notes.facts.get("isolated") else Kind.MAIN
+    name = str(notes.facts.get("id") or transcript.path.stem[-36:])  # the name of a file ends in a UUID
+    return replace(reading, session=notes.session(name, AGENT, kind))
 
 
 class _Taker:
@@ -131,8 +127,7 @@ class _Taker:
         elif what == "agent_message":
             self._add(Speaker.AGENT, "event", payload.get("message"), at, start, notes)
         elif what == "item_completed":
-            item = payload.get("item")
-            if not isinstance(item, dict):
+            if not (item := as_dict(payload.get("item"))):
                 return False
             speaker = {"UserMessage": Speaker.OWNER, "AgentMessage": Speaker.AGENT}.get(as_text(item.get("type")))
             if speaker:
@@ -221,7 +216,7 @@ def _joined(content: object) -> str:
     """The text of a message without the parts that the program put in."""
     if not isinstance(content, list):
         return as_text(content)
-    parts = (block.get("text") for block in content if isinstance(block, dict))
+    parts = (as_dict(block).get("text") for block in content)
     return "\n".join(part for part in parts if isinstance(part, str) and not part.lstrip().startswith(_INJECTED))
 
 

@@ -15,9 +15,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from nacre.model.session import Kind, Message, Session, Speaker
+from nacre.model.session import Kind, Message, Speaker
 from nacre.sources.reading import (
     Notes,
+    as_dict,
+    as_list,
     as_text,
     digest_of,
     follow,
@@ -110,9 +112,7 @@ def _read_transcript(transcript: Transcript, mark: Mark | None, until: dt.dateti
     time = partial(_time_of_entry, transcript.changed)
     reading, notes = follow(transcript.path, mark, until, _take, skip=_is_tool_output, time=time)
     kind = Kind.ISOLATED if "subagents" in transcript.path.parts else Kind.MAIN
-    started = parse_time(notes.facts.get("started"))
-    session = Session(transcript.path.stem, AGENT, kind, started, tuple(notes.messages))
-    return replace(reading, session=session)
+    return replace(reading, session=notes.session(transcript.path.stem, AGENT, kind))
 
 
 def _time_of_entry(changed: float, entry: dict[str, Any], notes: Notes) -> dt.datetime | None:
@@ -143,10 +143,8 @@ def _take(entry: dict[str, Any], at: dt.datetime | None, start: int, notes: Note
 
 def _joined(entry: dict[str, Any]) -> str:
     """The text of a message; nothing for one that carries what a tool returned."""
-    message = entry.get("message")
-    content = message.get("content") if isinstance(message, dict) else None
-    blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
-    if any(block.get("type") in ("tool_result", "tool-result") for block in blocks):
+    content = as_dict(entry.get("message")).get("content")
+    if any(as_dict(block).get("type") in ("tool_result", "tool-result") for block in as_list(content)):
         return ""
     return "\n".join(text_blocks(content))
 
@@ -195,49 +193,38 @@ def _changes(connection: sqlite3.Connection) -> dict[str, object]:
         row = connection.execute("SELECT value FROM ItemTable WHERE key = 'composer.composerHeaders'").fetchone()
     except sqlite3.OperationalError:
         return {}  # older still
-    composers = (parse_json((row and row[0]) or b"") or {}).get("allComposers")
-    return {
-        as_text(composer.get("composerId")): composer.get("lastUpdatedAt") or composer.get("createdAt")
-        for composer in (composers if isinstance(composers, list) else ())
-        if isinstance(composer, dict)
-    }
+    composers = map(as_dict, as_list((parse_json((row and row[0]) or b"") or {}).get("allComposers")))
+    return {as_text(one.get("composerId")): one.get("lastUpdatedAt") or one.get("createdAt") for one in composers}
 
 
 def _read_composer(transcript: Transcript, mark: Mark | None, until: dt.datetime | None) -> Reading:
-    name = str(transcript.facts.get("composer") or transcript.key.rpartition("#")[2])
     try:
         with open_readonly(transcript.path) as connection:
-            composer = _value(connection, f"composerData:{name}")
-            if composer is None:
-                return Reading(None, Mark(), rewritten=bool(mark and mark.offset))
-            return _read_bubbles(connection, name, composer, transcript.changed, mark, until)
+            return _read_bubbles(connection, transcript, mark, until)
     except sqlite3.Error:
         return Reading(None, mark or Mark(), whole=False)
 
 
 def _read_bubbles(
-    connection: sqlite3.Connection,
-    session: str,
-    composer: dict[str, Any],
-    changed: float,
-    mark: Mark | None,
-    until: dt.datetime | None,
+    connection: sqlite3.Connection, transcript: Transcript, mark: Mark | None, until: dt.datetime | None
 ) -> Reading:
     """The bubbles in the order of their headers, or, in older versions, inside the composer itself."""
+    session = str(transcript.facts.get("composer") or transcript.key.rpartition("#")[2])
+    composer = _value(connection, f"composerData:{session}")
+    if composer is None:
+        return Reading(None, Mark(), rewritten=bool(mark and mark.offset))
     headers, conversation, generating = (
-        value if isinstance(value := composer.get(key), list) else []
-        for key in ("fullConversationHeadersOnly", "conversation", "generatingBubbleIds")
+        as_list(composer.get(key)) for key in ("fullConversationHeadersOnly", "conversation", "generatingBubbleIds")
     )
-    listed = {as_text(one.get("bubbleId")): one for one in headers or conversation if isinstance(one, dict)}
+    listed = {as_text(one.get("bubbleId")): one for one in map(as_dict, headers or conversation)}
     listed.pop("", None)
     ids = list(listed)
     # While an answer is being written, only the bubbles up to the last prompt are whole.
-    prompts = (place + 1 for place, one in enumerate(headers) if isinstance(one, dict) and one.get("type") == 1)
+    prompts = (place + 1 for place, one in enumerate(headers) if as_dict(one).get("type") == 1)
     answered = max(prompts, default=0) if composer.get("status") == "generating" else len(headers or conversation)
     begin, rewritten = resume_at(ids, mark)
-    facts = dict(mark.facts) if mark and begin else {}
-    messages: list[Message] = []
-    unknown, end = 0, begin
+    notes = Notes(dict(mark.facts) if mark and begin else {})
+    facts, unknown, end = notes.facts, 0, begin
     for name in ids[begin:]:
         bubble = listed[name] if "text" in listed[name] else _value(connection, f"bubbleId:{session}:{name}")
         kind = bubble.get("type") if bubble else None
@@ -246,9 +233,8 @@ def _read_bubbles(
             break
         if bubble and speaker:
             # Older bubbles have no time, and take that of the one before or of the session.
-            timing = bubble.get("timingInfo")
-            begun = timing.get("clientStartTime") if isinstance(timing, dict) else None
-            times = (bubble.get("createdAt"), begun, facts.get("at"), composer.get("createdAt"), changed, 0)
+            begun = as_dict(bubble.get("timingInfo")).get("clientStartTime")
+            times = (bubble.get("createdAt"), begun, facts.get("at"), composer.get("createdAt"), transcript.changed, 0)
             at = next(at for value in times if (at := parse_time(value)))
             if until and at > until:
                 break
@@ -256,14 +242,14 @@ def _read_bubbles(
             if "cwd" not in facts and (cwd := _folder(bubble, composer)):
                 facts["cwd"] = cwd
             if text := _own_text(as_text(bubble.get("text")), speaker):
-                messages.append(Message(name, at, speaker, text))
+                notes.messages.append(Message(name, at, speaker, text))
         else:
             unknown += 1
         end += 1
     # Nobody talks in a sub-agent, or in one of several tries at the same prompt.
     isolated = any(composer.get(flag) for flag in ("subagentInfo", "isSubagent", "isBestOfNSubcomposer"))
-    started, cwd = parse_time(composer.get("createdAt")), str(facts.get("cwd", ""))
-    made = Session(session, AGENT, Kind.ISOLATED if isolated else Kind.MAIN, started, tuple(messages), cwd=cwd)
+    kind = Kind.ISOLATED if isolated else Kind.MAIN
+    made = notes.session(session, AGENT, kind, started=composer.get("createdAt"))
     return Reading(made, Mark(end, digest_of(ids[:end]), facts), end == len(ids), unknown, rewritten)
 
 
@@ -274,16 +260,12 @@ def _value(connection: sqlite3.Connection, key: str) -> dict[str, Any] | None:
 
 def _folder(bubble: Mapping[str, Any], composer: Mapping[str, Any]) -> str:
     """The folder a session is about."""
-    workspace = composer.get("workspaceIdentifier")
-    place = workspace.get("uri") if isinstance(workspace, dict) else None
-    if isinstance(place, dict) and isinstance(path := place.get("fsPath"), str):
+    place = as_dict(as_dict(composer.get("workspaceIdentifier")).get("uri"))
+    if isinstance(path := place.get("fsPath"), str):
         return path
-    uris = bubble.get("workspaceUris")
-    uri = uris[0] if isinstance(uris, list) and uris else None
-    if not isinstance(uri, str) or not uri.startswith("file:"):
-        return ""
+    uri = as_text(next(iter(as_list(bubble.get("workspaceUris"))), ""))
     try:
-        return unquote(urlsplit(uri).path)
+        return unquote(urlsplit(uri).path) if uri.startswith("file:") else ""
     except ValueError:
         return ""  # not an address
 

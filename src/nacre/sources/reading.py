@@ -123,7 +123,7 @@ def follow(
     until: dt.datetime | None,
     take: Take,
     *,
-    skip: Callable[[bytes], bool] = lambda _: False,
+    skip: Callable[[bytes], object] = lambda _: False,
     time: When = lambda entry, _: parse_time(entry.get("timestamp")),
 ) -> tuple[Reading, Notes]:
     """Read the entries after the mark and not after the moment. The facts noted are those of the mark, also when added to later.
