@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
 from nacre.model.session import Kind, Message, Session, Speaker
-from nacre.sources.reading import as_text, parse_json, parse_time, text_blocks
+from nacre.sources.reading import as_dict, as_list, as_text, parse_json, parse_time, text_blocks
 
 _NAME = re.compile(r"conversations(?:-\d+)?\.json")
 _BLOCK = 1 << 18
@@ -29,14 +29,10 @@ _CITATION = re.compile("\ue200[^\ue201]{0,400}\ue201")  # the marks of what a se
 def export_at(path: Path) -> Iterator[Session] | None:
     """The conversations of an export in which something was said; None when it is none that is known."""
     for conversation in islice(_conversations(path), _LOOKED_AT):
-        if _is_chatgpt(conversation):
-            return (
-                session for one in _conversations(path) if _is_chatgpt(one) and (session := _of_chatgpt(one)).messages
-            )
-        if _is_claude(conversation):
-            return (
-                session for one in _conversations(path) if _is_claude(one) and (session := _of_claude(one)).messages
-            )
+        for field, kind, read in (("mapping", dict, _of_chatgpt), ("chat_messages", list, _of_claude)):
+            if isinstance(conversation.get(field), kind):
+                same = (one for one in _conversations(path) if isinstance(one.get(field), kind))
+                return (session for session in map(read, same) if session.messages)
     return None
 
 
@@ -51,9 +47,7 @@ def _conversations(path: Path) -> Iterator[dict[str, Any]]:
                 elif first.startswith(b"{"):
                     document = parse_json(first + file.read()) or {}
                     inside = document.get("conversations")
-                    yield from (
-                        one for one in (inside if isinstance(inside, list) else [document]) if isinstance(one, dict)
-                    )
+                    yield from filter(None, map(as_dict, inside if isinstance(inside, list) else [document]))
             except (zipfile.BadZipFile, zlib.error, EOFError):
                 continue  # the zip is damaged from here on
 
@@ -115,31 +109,21 @@ def _objects(file: IO[bytes], block: bytes) -> Iterator[bytes]:
         block = rest + more if more else b""
 
 
-def _is_claude(conversation: dict[str, Any]) -> bool:
-    return isinstance(conversation.get("chat_messages"), list)
-
-
 def _of_claude(conversation: dict[str, Any]) -> Session:
     started = parse_time(conversation.get("created_at"))
     at = started or parse_time(conversation.get("updated_at"))
     messages: list[Message] = []
-    for place, message in enumerate(conversation["chat_messages"]):
-        if not isinstance(message, dict):
-            continue
+    for place, message in enumerate(map(as_dict, conversation["chat_messages"])):
         at = parse_time(message.get("created_at")) or at
         speaker = _SPEAKERS.get(as_text(message.get("sender")))
         content = message.get("content")
         # Attached files stand apart, and `text` may hold what tools returned: it comes second.
-        texts = text_blocks(content if isinstance(content, list) and content else message.get("text"))
+        texts = text_blocks(as_list(content) or message.get("text"))
         text = "\n".join(text.strip() for text in texts if text.strip())
         if speaker and text and at:
             messages.append(Message(as_text(message.get("uuid")) or str(place), at, speaker, text))
     name = as_text(conversation.get("uuid")) or (messages[0].id if messages else "")
     return Session(name, "claude-ai", Kind.MAIN, started, tuple(messages))
-
-
-def _is_chatgpt(conversation: dict[str, Any]) -> bool:
-    return isinstance(conversation.get("mapping"), dict)
 
 
 def _of_chatgpt(conversation: dict[str, Any]) -> Session:
@@ -162,7 +146,7 @@ def _branch(conversation: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     name: Any = conversation.get("current_node")
     if not isinstance(name, str) or name not in nodes:  # then the newest leaf
         leaves = [name for name, node in nodes.items() if isinstance(node, dict) and not node.get("children")]
-        times = {name: parse_time(_object(nodes[name], "message").get("create_time")) for name in leaves}
+        times = {name: parse_time(as_dict(nodes[name].get("message")).get("create_time")) for name in leaves}
         name = max(leaves, key=lambda leaf: at.timestamp() if (at := times[leaf]) else 0, default=None)
     branch: list[tuple[str, dict[str, Any]]] = []
     seen: set[str] = set()
@@ -176,7 +160,7 @@ def _branch(conversation: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
 
 def _said_in_chatgpt(message: dict[str, Any]) -> tuple[Speaker | None, str]:
     """Who said what in a message: what was typed or said aloud, not calls of tools, nor thoughts, nor the program's own notes."""
-    author, content, about = (_object(message, key) for key in ("author", "content", "metadata"))
+    author, content, about = (as_dict(message.get(key)) for key in ("author", "content", "metadata"))
     speaker = _SPEAKERS.get(as_text(author.get("role")))
     hidden = about.get("is_visually_hidden_from_conversation") or about.get("is_user_system_message")
     if hidden or content.get("content_type") not in ("text", "multimodal_text"):
@@ -184,16 +168,8 @@ def _said_in_chatgpt(message: dict[str, Any]) -> tuple[Speaker | None, str]:
     to_tool = message.get("recipient") not in (None, "all") or message.get("channel") == "analysis"
     if speaker is Speaker.AGENT and to_tool:
         return None, ""
-    texts: list[str] = []
-    parts = content.get("parts")
-    for part in parts if isinstance(parts, list) else ():
-        is_text = not isinstance(part, dict) or part.get("content_type") in (None, "text", "audio_transcription")
-        text = part.get("text") if isinstance(part, dict) else part
-        if is_text and isinstance(text, str) and text.strip():
-            texts.append(text)
-    text = "\n".join(texts).strip()
+    spoken = (None, "text", "audio_transcription")
+    parts = (part for part in as_list(content.get("parts")) if as_dict(part).get("content_type") in spoken)
+    texts = (part.get("text") if isinstance(part, dict) else part for part in parts)
+    text = "\n".join(text for text in texts if isinstance(text, str) and text.strip()).strip()
     return speaker, _CITATION.sub("", text).strip() if speaker is Speaker.AGENT else text
-
-
-def _object(holder: dict[str, Any], key: str) -> dict[str, Any]:
-    return value if isinstance(value := holder.get(key), dict) else {}

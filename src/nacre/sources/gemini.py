@@ -10,11 +10,23 @@ import datetime as dt
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from nacre.model.session import Kind, Message, Session, Speaker
-from nacre.sources.reading import Notes, as_text, digest_of, follow, list_files, parse_json, parse_time, resume_at
+from nacre.sources.reading import (
+    Notes,
+    as_dict,
+    as_list,
+    as_text,
+    digest_of,
+    follow,
+    list_files,
+    parse_json,
+    parse_time,
+    resume_at,
+)
 from nacre.sources.transcript import Mark, Places, Reading, Source, Transcript
 
 AGENT = "gemini"
@@ -31,11 +43,8 @@ _RECENT = 16  # a message is written again only while it is among the last ones
 def find(places: Places) -> Iterator[Transcript]:
     """The sessions of every project, and of sub-agents in folders below. A document that became lines is left behind."""
     root = places.root(AGENT, None, ".gemini") / "tmp"
-    files = {
-        *root.glob("*/chats/session-*.json"),
-        *root.glob("*/chats/session-*.jsonl"),
-        *root.glob("*/chats/*/*.jsonl"),
-    }
+    names = ("session-*.json", "session-*.jsonl", "*/*.jsonl")
+    files = {path for name in names for path in root.glob(f"*/chats/{name}")}
     return list_files(AGENT, sorted(p for p in files if p.suffix == ".jsonl" or p.with_suffix(".jsonl") not in files))
 
 
@@ -43,24 +52,20 @@ def read(transcript: Transcript, mark: Mark | None, until: dt.datetime | None) -
     path = transcript.path
     if path.suffix == ".json":
         return _read_document(path, mark, until)
-    reading, notes = follow(path, mark, until, _Taker(), skip=lambda head: bool(_TOOL_ANSWER.search(head, 0, 400)))
-    return replace(reading, session=_session(notes.facts, path, notes.messages))
+    reading, notes = follow(path, mark, until, _Taker(), skip=partial(_TOOL_ANSWER.search, endpos=400))
+    return replace(reading, session=_session(notes, path))
 
 
-def _session(facts: dict[str, Any], path: Path, messages: list[Message]) -> Session:
+def _session(notes: Notes, path: Path) -> Session:
+    facts = notes.facts
     if not facts.get("cwd") and (folder := next((p.parent for p in path.parents if p.name == "chats"), None)):
         # The program notes the folder of the project beside the chats; older versions do not.
         root = folder / ".project_root"
         if cwd := root.read_bytes()[:4096].decode("utf-8", errors="replace").strip() if root.is_file() else "":
             facts["cwd"] = cwd
     isolated = facts.get("kind") == "subagent" or path.parent.parent.name == "chats"
-    kind = Kind.ISOLATED if isolated else Kind.MAIN
-    name, started, cwd = (
-        str(facts.get("sessionId") or path.stem),
-        parse_time(facts.get("startTime")),
-        str(facts.get("cwd", "")),
-    )
-    return Session(name, AGENT, kind, started, tuple(messages), cwd=cwd)
+    kind, name = Kind.ISOLATED if isolated else Kind.MAIN, str(facts.get("sessionId") or path.stem)
+    return notes.session(name, AGENT, kind, started=facts.get("startTime"))
 
 
 def _note_session(facts: dict[str, Any], about: dict[str, Any]) -> None:
@@ -70,8 +75,7 @@ def _note_session(facts: dict[str, Any], about: dict[str, Any]) -> None:
             facts[name] = value
     if isinstance(value := about.get("start_time"), str):
         facts.setdefault("startTime", value)
-    folders = about.get("directories")
-    if isinstance(folders, list) and folders and isinstance(folders[0], str):
+    if (folders := as_list(about.get("directories"))) and isinstance(folders[0], str):
         facts.setdefault("cwd", folders[0])
 
 
@@ -153,12 +157,11 @@ def _read_document(path: Path, mark: Mark | None, until: dt.datetime | None) -> 
     entries = next((document[name] for name in ("messages", "history") if isinstance(document.get(name), list)), None)
     if entries is None:
         return Reading(None, mark or Mark(), unknown=1)
-    facts: dict[str, Any] = {}
-    _note_session(facts, document)
-    entries = [entry if isinstance(entry, dict) else {} for entry in entries]
+    notes = Notes()
+    _note_session(notes.facts, document)
+    entries = list(map(as_dict, entries))
     ids = [as_text(entry.get("id")) or str(place) for place, entry in enumerate(entries)]
     begin, rewritten = resume_at(ids, mark)
-    messages: list[Message] = []
     unknown, end = 0, begin
     for name, entry in zip(ids[begin:], entries[begin:], strict=True):
         message = _message(entry, name)
@@ -166,11 +169,11 @@ def _read_document(path: Path, mark: Mark | None, until: dt.datetime | None) -> 
             break
         end += 1
         if message and message.text:
-            messages.append(message)
+            notes.messages.append(message)
         elif not message:
             unknown += _kind(entry) not in _NO_MESSAGE
-    reached = Mark(end, digest_of(ids[:end]), facts)
-    return Reading(_session(facts, path, messages), reached, end == len(ids), unknown, rewritten)
+    reached = Mark(end, digest_of(ids[:end]), notes.facts)
+    return Reading(_session(notes, path), reached, end == len(ids), unknown, rewritten)
 
 
 def _kind(entry: dict[str, Any]) -> str:
@@ -198,15 +201,9 @@ def _text(content: object) -> str:
     """The text of a message: a string, or its text parts that are neither thoughts nor the program's."""
     if isinstance(content, str):
         return content
-    if isinstance(content, dict):
-        content = [content]
-    if not isinstance(content, list):
-        return ""
-    parts: list[str] = []
-    for part in content:
-        text = part.get("text") if isinstance(part, dict) and not part.get("thought") else part
-        if isinstance(text, str):
-            parts.append(text)
+    blocks = [content] if isinstance(content, dict) else as_list(content)
+    texts = (part.get("text") if isinstance(part, dict) and not part.get("thought") else part for part in blocks)
+    parts = [text for text in texts if isinstance(text, str)]
     if any(part.lstrip().startswith(_SUMMARY) for part in parts):
         return _SUMMARY
     return "\n".join(part for part in parts if not part.lstrip().startswith(_INJECTED))

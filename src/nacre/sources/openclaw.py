@@ -23,6 +23,7 @@ from nacre.model.session import Kind, Message, Session, Speaker
 from nacre.sources.openclaw_envelope import display_name, is_isolated, is_silence, open_envelope, without_directives
 from nacre.sources.reading import (
     Notes,
+    as_dict,
     as_text,
     follow,
     last_written,
@@ -98,8 +99,8 @@ class Taker:
     def __init__(self, known: Mapping[str, Any]) -> None:
         self.owners = frozenset(known.get("owners", ()))
         self.in_group = known.get("kind") is Kind.GROUP
-        self.doubtful: str | None = (
-            None  # a message of which only the answer tells whether it is the user's or the program's
+        self.doubtful = (
+            ""  # the id of a message of which only the answer tells whether it is the user's or the program's
         )
 
     def __call__(self, entry: dict[str, Any], at: dt.datetime | None, start: int, notes: Notes) -> bool:
@@ -123,8 +124,7 @@ class Taker:
         at = written if written and (at is None or _EARLIEST <= written <= at) else at
         if role not in ("user", "assistant") or at is None:
             return False
-        marks = message.get("__openclaw")
-        marks = marks if isinstance(marks, dict) else {}
+        marks = as_dict(message.get("__openclaw"))
         if as_text(marks.get("mirrorOrigin")).endswith(_BROUGHT_OVER):
             return True
         text, entry_id = "\n".join(text_blocks(message.get("content"))), str(entry.get("id") or start)
@@ -146,8 +146,7 @@ class Taker:
             facts["isolated"] = is_isolated(text)
         envelope = open_envelope(text)
         facts.pop("program", None)
-        provenance = message.get("provenance")
-        by_person = not isinstance(provenance, dict) or provenance.get("kind") in (None, "external_user")
+        by_person = as_dict(message.get("provenance")).get("kind") in (None, "external_user")
         if envelope.program or message.get("display") is False or not by_person:
             facts["program"] = True  # and so is what the agent answers
             return
@@ -158,7 +157,7 @@ class Taker:
         if not isinstance(is_owner, bool):
             # What the program itself says of the sender goes before what stands in the text, where anybody can write.
             is_owner = (as_text(marks.get("senderId")) or envelope.sender_id) in self.owners if in_group else True
-        self.doubtful = None if envelope.sent or "senderIsOwner" in marks or "transport" in marks else entry_id
+        self.doubtful = "" if envelope.sent or "senderIsOwner" in marks or "transport" in marks else entry_id
         if envelope.text:
             speaker = Speaker.OWNER if is_owner else Speaker.OTHER
             named = in_group or speaker is Speaker.OTHER
@@ -171,8 +170,7 @@ def _is_by_program(message: dict[str, Any]) -> bool:
 
     What the agent said by its message tool stands only there.
     """
-    mirror = message.get("openclawDeliveryMirror")
-    kind = mirror.get("kind") if isinstance(mirror, dict) else None
+    kind = as_dict(message.get("openclawDeliveryMirror")).get("kind")
     if kind == "message-tool-source-reply":
         return False
     is_own = message.get("provider") == AGENT and message.get("model") in ("delivery-mirror", "gateway-injected")
@@ -186,9 +184,7 @@ def session_of(notes: Notes, session_id: str, known: Mapping[str, Any]) -> Sessi
     if "group" in facts and kind is Kind.MAIN:
         kind = Kind.GROUP
     group = str(known.get("group") or facts.get("group") or "group") if kind is Kind.GROUP else ""
-    chat = str(known.get("chat") or "") if group else ""
-    started, cwd = parse_time(facts.get("started")), str(facts.get("cwd", ""))
-    return Session(session_id, AGENT, kind, started, tuple(notes.messages), cwd=cwd, group=group, chat=chat)
+    return notes.session(session_id, AGENT, kind, group=group, chat=str(known.get("chat") or "") if group else "")
 
 
 def _is_tool_output(head: bytes) -> bool:
@@ -204,11 +200,7 @@ def _find_files(places: Places) -> Iterator[Transcript]:
     for folder in sorted(root.glob("*/sessions")):
         index = folder / "sessions.json"  # the key of each session, of the newest of each key only
         listed = (parse_json(index.read_bytes()) if index.is_file() else None) or {}
-        keys = {
-            str(about["sessionId"]): key
-            for key, about in listed.items()
-            if isinstance(about, dict) and about.get("sessionId")
-        }
+        keys = {str(name): key for key, about in listed.items() if (name := as_dict(about).get("sessionId"))}
         owners = owner_ids(keys.values())
         files = (path for path in sorted(folder.glob("*.jsonl")) if not any(sign in path.name for sign in _COPIES))
         for transcript in list_files(AGENT, files):
@@ -349,9 +341,7 @@ def _read_events(
     generation = as_text(marks[0]["generation"]) if marks else ""
     known: dict[str, Any] = {"kind": kind_of(key, window, node), "chat": chat_hash(key)}
     if known["kind"] is Kind.GROUP:
-        direct = (
-            as_text(row["session_key"]) for row in rows(connection, DIRECT_KEYS)
-        )  # where one person talks to the agent
+        direct = (as_text(row["session_key"]) for row in rows(connection, DIRECT_KEYS))
         known |= {"group": group_name(window, node), "owners": owner_ids(direct)}
     (last,) = connection.execute("SELECT max(seq) FROM transcript_events WHERE session_id = ?", (name,)).fetchone()
     begin = mark or Mark()

@@ -11,20 +11,8 @@ import sqlite3
 from pathlib import Path
 
 from nacre.model.session import Kind
-from nacre.sources.openclaw import (
-    AGENT,
-    DIRECT_KEYS,
-    FAILURES,
-    event_of,
-    group_name,
-    is_shared,
-    kind_of,
-    kind_of_key,
-    node_of,
-    rows,
-    window_of,
-)
-from nacre.sources.reading import as_text, open_readonly
+from nacre.sources import openclaw
+from nacre.sources.reading import as_dict, as_text, open_readonly
 from nacre.sources.registry import GROUP, chat_hash, group_stamp
 from nacre.sources.transcript import Places
 
@@ -44,7 +32,7 @@ def database(places: Places, key: str) -> Path:
     """The database of the agent that a key names; of the first agent where it names none."""
     match = _AGENT.match(key)
     agent = match[1].lower() if match and match[1] not in (".", "..") else MAIN
-    root = places.root(AGENT, "OPENCLAW_STATE_DIR", ".openclaw")
+    root = places.root(openclaw.AGENT, "OPENCLAW_STATE_DIR", ".openclaw")
     return root / "agents" / agent / "agent" / "openclaw-agent.sqlite"
 
 
@@ -61,38 +49,36 @@ def scope_of(places: Places, key: str) -> str | None:
     try:
         with open_readonly(path) as connection:
             return _scope(connection, key)
-    except FAILURES:
+    except openclaw.FAILURES:
         # Busy, or made with the first turn: then nobody but who talks now has ever talked to the agent.
         return MAIN if _person(key) and not path.exists() else _scope_by_key(key)
 
 
 def _scope(connection: sqlite3.Connection, key: str) -> str | None:
     for _ in range(_DEEPEST):
-        node = node_of(connection, key)
-        window = window_of(connection, as_text(node.get("current_session_id"))) if node else {}
-        if node and (is_shared(window) or Kind.GROUP in (kind_of_key(key), kind_of(key, window, node))):
-            return _group_scope(group_name(window, node), key)
+        node = openclaw.node_of(connection, key)
+        window = openclaw.window_of(connection, as_text(node.get("current_session_id"))) if node else {}
+        if node and (
+            openclaw.is_shared(window) or Kind.GROUP in (openclaw.kind_of_key(key), openclaw.kind_of(key, window, node))
+        ):
+            return _group_scope(openclaw.group_name(window, node), key)
         if _person(key):
             return MAIN if _is_owners(connection, key) else None
         if not node or _MAIN_KEY.fullmatch(key):
             return _scope_by_key(key)
-        above = (
-            as_text(node.get("parent_session_key"))
-            or as_text(window.get("spawned_by"))
-            or as_text(node.get("spawned_by"))
-        )
-        if not above or above == key:
-            by_operator = (
-                as_text(node.get("created_via")) == "operator"
-            )  # whoever holds the gateway, from its page or terminal
-            return MAIN if by_operator and kind_of_key(key) is Kind.MAIN else None
+        names = ((node, "parent_session_key"), (window, "spawned_by"), (node, "spawned_by"))
+        above = next((name for row, column in names if (name := as_text(row.get(column)))), key)
+        if above == key:
+            # Whoever holds the gateway, from its page or terminal.
+            by_operator = as_text(node.get("created_via")) == "operator"
+            return MAIN if by_operator and openclaw.kind_of_key(key) is Kind.MAIN else None
         key = above
     return None
 
 
 def _scope_by_key(key: str) -> str | None:
     """As far as the key alone tells it. The group of a session that is not known yet has no name."""
-    if kind_of_key(key) is Kind.GROUP:
+    if openclaw.kind_of_key(key) is Kind.GROUP:
         return _group_scope("", key)
     return MAIN if _MAIN_KEY.fullmatch(key) else None
 
@@ -103,18 +89,17 @@ def _group_scope(group: str, key: str) -> str:
 
 def _is_owners(connection: sqlite3.Connection, key: str) -> bool:
     """Whether OpenClaw says that the owner writes in a direct chat; where it says so of nobody, whether nobody else writes to the agent."""
-    for session in rows(connection, _SESSIONS, key):
-        for row in rows(connection, _LAST, session["session_id"]):
-            message = (event_of(row) or {}).get("message")
-            marks = message.get("__openclaw") if isinstance(message, dict) and message.get("role") == "user" else None
-            flag = marks.get("senderIsOwner") if isinstance(marks, dict) else None
+    for session in openclaw.rows(connection, _SESSIONS, key):
+        for row in openclaw.rows(connection, _LAST, session["session_id"]):
+            message = as_dict((openclaw.event_of(row) or {}).get("message"))
+            flag = as_dict(message.get("__openclaw")).get("senderIsOwner") if message.get("role") == "user" else None
             if isinstance(flag, bool):
                 return flag  # of the newest message that says so
-    keys = (as_text(other) for (other,) in connection.execute(DIRECT_KEYS))
-    return all(_person(other) == _person(key) for other in keys if kind_of_key(other) is Kind.MAIN)
+    keys = (as_text(other) for (other,) in connection.execute(openclaw.DIRECT_KEYS))
+    return all(_person(other) == _person(key) for other in keys if openclaw.kind_of_key(other) is Kind.MAIN)
 
 
 def _person(key: str) -> tuple[str, str] | None:
     """Channel and person of a direct chat; none for any other."""
-    match = _DIRECT.fullmatch(key) if kind_of_key(key) is Kind.MAIN else None
+    match = _DIRECT.fullmatch(key) if openclaw.kind_of_key(key) is Kind.MAIN else None
     return (match["channel"] or "", match["person"]) if match else None

@@ -12,8 +12,18 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from nacre.model.session import Kind, Message, Session, Speaker
-from nacre.sources.reading import as_text, digest_of, last_written, open_readonly, parse_json, parse_time, resume_at
+from nacre.model.session import Kind, Message, Speaker
+from nacre.sources.reading import (
+    Notes,
+    as_dict,
+    as_text,
+    digest_of,
+    last_written,
+    open_readonly,
+    parse_json,
+    parse_time,
+    resume_at,
+)
 from nacre.sources.transcript import Mark, Places, Reading, Source, Transcript
 
 AGENT = "opencode"
@@ -99,13 +109,8 @@ def _from_database(connection: sqlite3.Connection, name: str, latest: float) -> 
     if row is None:
         return None
     session = dict(zip((column[0] for column in cursor.description), row, strict=True))
-    about = {
-        "id": name,
-        "parentID": session.get("parent_id"),
-        "directory": session.get("directory"),
-        "time": {"created": session.get("time_created")},
-        "revert": _parsed(session.get("revert")),
-    }
+    about = {"id": name, "parentID": session.get("parent_id"), "directory": session.get("directory")}
+    about |= {"time": {"created": session.get("time_created")}, "revert": _parsed(session.get("revert"))}
     messages = {str(one): _parsed(data) for one, data in connection.execute(_MESSAGES, (name,))}
 
     def parts(message: str) -> list[dict[str, Any]]:
@@ -120,10 +125,9 @@ def _from_folder(path: Path) -> _Stored | None:
     if not isinstance(name, str) or not _is_name(name):
         return None
     storage = path.parent.parent.parent
-    loaded = {
-        as_text(one.get("id")) or file.stem: one for file in _files(storage / "message" / name) for one in [_load(file)]
-    }
-    messages = {one: loaded[one] for one in sorted(loaded, key=lambda one: (_created(loaded[one]) or _NEVER, one))}
+    read = {file.stem: _load(file) for file in _files(storage / "message" / name)}
+    loaded = {as_text(message.get("id")) or stem: message for stem, message in read.items()}
+    messages = dict(sorted(loaded.items(), key=lambda item: (_created(item[1]) or _NEVER, item[0])))
     loose: dict[str, list[dict[str, Any]]] = {}
     for part in map(_load, _files(storage / "part")):  # the oldest layout: all parts in one folder
         loose.setdefault(as_text(part.get("messageID")), []).append(part)
@@ -139,12 +143,11 @@ def _read_stored(stored: _Stored | None, mark: Mark | None, until: dt.datetime |
     if stored is None:
         return Reading(None, Mark(), rewritten=bool(mark and mark.offset))
     about, ids = stored.about, list(stored.messages)
-    if (reverted := _inside(about, "revert").get("messageID")) in ids:
+    if (reverted := as_dict(about.get("revert")).get("messageID")) in ids:
         ids = ids[: ids.index(reverted)]  # the user went back to before that message
     begin, rewritten = resume_at(ids, mark)
-    facts: dict[str, Any] = dict(mark.facts) if mark and begin else {}
-    messages: list[Message] = []
-    unknown, end = 0, begin
+    notes = Notes(dict(mark.facts) if mark and begin else {})
+    facts, unknown, end = notes.facts, 0, begin
     for name in ids[begin:]:
         message = stored.messages[name]
         speaker, at = _SPEAKERS.get(as_text(message.get("role"))), _created(message)
@@ -163,14 +166,13 @@ def _read_stored(stored: _Stored | None, mark: Mark | None, until: dt.datetime |
             # After a summary the program sends the last prompt once more, as if the user had.
             again = speaker is Speaker.OWNER and facts.pop("compacted", False) and facts.get("last") == digest
             if not again:
-                messages.append(Message(name, at, speaker, text))
+                notes.messages.append(Message(name, at, speaker, text))
             if speaker is Speaker.OWNER:
                 facts["last"] = digest
     if isinstance(folder := about.get("directory"), str):
         facts["cwd"] = folder
     kind = Kind.ISOLATED if about.get("parentID") else Kind.MAIN
-    started, cwd = _created(about), str(facts.get("cwd", ""))
-    session = Session(str(about["id"]), AGENT, kind, started, tuple(messages), cwd=cwd)
+    session = notes.session(str(about["id"]), AGENT, kind, started=as_dict(about.get("time")).get("created"))
     return Reading(session, Mark(end, digest_of(ids[:end]), facts), end == len(ids), unknown, rewritten)
 
 
@@ -190,16 +192,12 @@ def _text(parts: Iterable[dict[str, Any]], speaker: Speaker) -> str:
 
 def _is_unfinished(message: dict[str, Any], at: dt.datetime, latest: float) -> bool:
     """Whether an answer is still being written: it says when it is done, and its store was written to just now."""
-    done = _inside(message, "time").get("completed") or message.get("finish") or message.get("error")
+    done = as_dict(message.get("time")).get("completed") or message.get("finish") or message.get("error")
     return message.get("role") == "assistant" and not done and latest - at.timestamp() < _STALE
 
 
 def _created(stored: dict[str, Any]) -> dt.datetime | None:
-    return parse_time(_inside(stored, "time").get("created"))
-
-
-def _inside(holder: dict[str, Any], key: str) -> dict[str, Any]:
-    return value if isinstance(value := holder.get(key), dict) else {}
+    return parse_time(as_dict(stored.get("time")).get("created"))
 
 
 def _is_name(name: str) -> bool:
