@@ -193,10 +193,8 @@ def assignments(line: str, lower: str) -> Findings:
             if not span and strength is Promise.KEY and (link["verb"] or link["mark"] in {"是", "为"}):
                 # In "the key is x" only what mixes capital letters, small ones, digits or marks as no name of a column does.
                 begin, end, value = _quoted(line, link.end()) or _bare(line, link.end())
-                mixed = (
-                    values.only_a_password(value) and values.classes(value) >= 3 and sum(map(str.isdigit, value)) >= 2
-                )
-                if mixed and len(value) >= 8 and "_" not in value and "/" not in value and values.can_be_token(value):
+                mixed = values.classes(value) >= 3 and sum(map(str.isdigit, value)) >= 2 and not set("_/") & set(value)
+                if mixed and len(value) >= 8 and values.only_a_password(value) and values.can_be_token(value):
                     span = begin, end
         if loose and not span and strength is not Promise.KEY:
             span = _loose_span(line, loose, core, extra, strength)
@@ -258,11 +256,8 @@ def _loose_span(line: str, link: re.Match[str], core: str, extra: str, strength:
         # What an authenticator is set up with.
         seed = name in {"secret", "totp", "otp"} and pattern(r"^(?=.*[2-7])[A-Z2-7]{16,64}$").match(value)
         made = random_groups(value) if pattern(GROUPS).match(value) else values.only_a_token(value)
-        return (
-            (begin, end)
-            if (made or seed or values.is_one_case(value)) and name not in {"otp", "jwt", "sk", "pat"}
-            else None
-        )
+        is_token = (made or seed or values.is_one_case(value)) and name not in {"otp", "jwt", "sk", "pat"}
+        return (begin, end) if is_token else None
     if not values.only_a_password(value) or not values.can_be_password(value, quoted=True) or values.is_named_so(value):
         return None
     # "pass" is also a verb, a ticket and a road: alone it takes what is too mixed for the number of a flight or a model.
@@ -274,11 +269,8 @@ def _loose_span(line: str, link: re.Match[str], core: str, extra: str, strength:
 
 def _quoted(line: str, place: int) -> tuple[int, int, str] | None:
     """Begin, end and text of what quotes hold at this place; pieces that are joined in code are one value."""
-    if (
-        line[place : place + 1] == "{"
-        and (braced := pattern(r"\{([^{}\s]{4,100})\}(?=;|$)").match(line, place))
-        and values.only_a_password(braced[1])
-    ):
+    braced = pattern(r"\{([^{}\s]{4,100})\}(?=;|$)").match(line, place)
+    if braced and values.only_a_password(braced[1]):
         return braced.start(1), braced.end(1), braced[1]
     if line[place : place + 1] not in OPENING:
         return None
@@ -336,9 +328,8 @@ def accepts(value: str, core: str, strength: Promise, *, quoted: bool, in_query:
         return False
     # KEY of a settings file may be hexadecimal; "key" in a sentence or a log may be anything's.
     specific = name not in {"key", "keys", "session", "signature", "sig"} or core in {"KEY", "KEYS"} or in_query
-    return values.is_random(value) or (
-        specific and ((values.is_hex(value) and values.entropy(value[:200]) > 3) or values.is_uuid(value))
-    )
+    made = (values.is_hex(value) and values.entropy(value[:200]) > 3) or values.is_uuid(value)
+    return values.is_random(value) or (specific and made)
 
 
 def random_groups(value: str) -> bool:
@@ -351,12 +342,8 @@ def _plain_word_is_a_password(line: str, place: int, end: int, core: str, *, spo
     value = line[place:end]
     if value.lower() in values.NOT_A_SECRET:
         return False
-    if (
-        values.classes(value) >= 2
-        and pattern(r"[a-z][A-Z]|[A-Z]{2}[a-z]").search(value)
-        and line[place - 1] in ":="
-        and not spoken
-    ):
+    camel = values.classes(value) >= 2 and pattern(r"[a-z][A-Z]|[A-Z]{2}[a-z]").search(value)
+    if camel and line[place - 1] in ":=" and not spoken:
         # Fk3lXq-like passwords without digits pass only when they are no camelCase name.
         return not pattern(r"^[a-z]+(?:[A-Z][a-z]+)+$|^(?:[A-Z][a-z]+){2,}$").match(value)
     if len(core) < 5 and not (core.isupper() and line[place - 1] == "="):
@@ -390,25 +377,20 @@ LOGIN_PAIR = (
     r"(?:auth|BasicAuth|Credentials?(?:\.\w{2,20})?|login|Login|authenticate|setCredentials|PasswordAuthentication|PlainTextAuthProvider)(?:\s{0,2}=)?\s{0,2}[(\[]\s{0,2}"
     r"[\"'][^\"'\n]{1,60}[\"']\s{0,2},\s{0,2}[bru]?[\"'](?P<quoted>[^\"'\n]{4,100})[\"']"
 )
-LOGINS = (
-    Rule("password", "", PGPASS, lambda value: not values.is_placeholder(value)),
-    Rule("password", "", CURL, lambda value: not values.is_placeholder(value)),
-    Rule(
-        "password",
-        ",",
-        LOGIN_PAIR,
-        lambda value: values.only_a_password(value) and values.can_be_password(value, quoted=True),
-    ),
-)
+
+
+def _is_password(value: str) -> bool:
+    return values.only_a_password(value) and values.can_be_password(value, quoted=True)
 
 
 def commands(line: str, lower: str) -> Findings:
     """Statements and long flags are read in lower case, short flags as written; values are taken from the line itself."""
+    rules = [Rule("password", ",", LOGIN_PAIR, _is_password)]
     if line.count(":") >= 4 and len(line) < 400:
-        yield from apply_rules(LOGINS[:1], line)
+        rules.append(Rule("password", "", PGPASS, values.is_real))
     if "curl" in lower or "wget" in lower or "http " in lower:
-        yield from apply_rules(LOGINS[1:2], line)
-    yield from apply_rules(LOGINS[2:], line)
+        rules.append(Rule("password", "", CURL, values.is_real))
+    yield from apply_rules(rules, line)
     for section in ("flag", "any-case", "command"):
         searched = line if section == "command" else lower
         for kind, hint, expression in rule_rows(section):

@@ -89,10 +89,10 @@ def lowered(text: str) -> str:
 
 # Findings brought together: apart from each other, outside earlier marks, and the same value wherever it stands.
 
-PLAIN_KINDS = ("password", "token", "secret", "access token", "key")
+PLAIN_KINDS = ("password", "token", "secret", "access token", "key")  # from the most telling to the least
 # How many characters may be searched for values that were found already: keeps a text full of secrets linear.
 REPEAT_BUDGET = 200_000_000
-Spans = list[tuple[int, int]]
+LEAST = 4  # letters and digits of what is left of a value beside a mark
 
 
 def merged(text: str, findings: list[Finding]) -> list[Finding]:
@@ -107,50 +107,39 @@ def merged(text: str, findings: list[Finding]) -> list[Finding]:
             begin, end = marks[at]
             if begin >= finding.end:
                 break
-            if _has_value(text[start:begin]):
+            if sum(map(str.isalnum, text[start:begin])) >= LEAST:
                 pieces.append(Finding(finding.kind, start, begin))
             start = end
-        if start == finding.start or _has_value(text[start : finding.end]):
+        if start == finding.start or sum(map(str.isalnum, text[start : finding.end])) >= LEAST:
             pieces.append(Finding(finding.kind, start, finding.end))
-    return joined(pieces + _repeated(text, pieces, marks))
+    # The same value where nothing announces it: who writes a password twice names it once.
+    kinds = {text[piece.start : piece.end]: piece.kind for piece in pieces if 4 <= piece.end - piece.start <= 200}
+    for value in list(kinds)[: max(50, REPEAT_BUDGET // len(text))]:
+        place = text.find(value)
+        while place >= 0:
+            end = place + len(value)
+            mark = bisect_left(marks, end, key=itemgetter(0)) - 1  # the last one that begins before
+            if (mark < 0 or marks[mark][1] <= place) and _stands_alone(text, value, place, end):
+                pieces.append(Finding(kinds[value], place, end))
+            place = text.find(value, end)
+    return joined(pieces)
+
+
+def _rank(kind: str) -> int:
+    return -1 if kind == "private key" else PLAIN_KINDS.index(kind) + 1 if kind in PLAIN_KINDS else 0
 
 
 def joined(findings: list[Finding]) -> list[Finding]:
     """In order and apart from each other; the most telling kind names what overlapped."""
     apart: list[Finding] = []
     for finding in sorted(findings, key=lambda finding: (finding.start, finding.end)):
-        last = apart[-1] if apart else None
-        if last and finding.start < last.end:
+        if apart and finding.start < apart[-1].end:
+            last = apart.pop()
+            # A block swallows all, a vendor's name says more than "password", and that more than "key".
             kind = min(last.kind, finding.kind, key=_rank)
-            apart[-1] = Finding(kind, last.start, max(last.end, finding.end))
-        else:
-            apart.append(finding)
+            finding = Finding(kind, last.start, max(last.end, finding.end))  # noqa: PLW2901
+        apart.append(finding)
     return apart
-
-
-def _rank(kind: str) -> int:
-    """A block swallows all, a vendor's name says more than "password", and that more than "key"."""
-    return -1 if kind == "private key" else PLAIN_KINDS.index(kind) + 1 if kind in PLAIN_KINDS else 0
-
-
-def _has_value(piece: str) -> bool:
-    return sum(map(str.isalnum, piece)) >= 4
-
-
-def _repeated(text: str, findings: list[Finding], marks: Spans) -> list[Finding]:
-    """The same value where nothing announces it: who writes a password twice names it once."""
-    kinds = {text[one.start : one.end]: one.kind for one in findings if 4 <= one.end - one.start <= 200}
-    more: list[Finding] = []
-    for value in list(kinds)[: max(50, REPEAT_BUDGET // len(text))]:
-        place = text.find(value)
-        while place >= 0:
-            end = place + len(value)
-            before_mark = bisect_left(marks, end, key=itemgetter(0)) - 1
-            in_a_mark = before_mark >= 0 and marks[before_mark][1] > place
-            if not in_a_mark and _stands_alone(text, value, place, end):
-                more.append(Finding(kinds[value], place, end))
-            place = text.find(value, end)
-    return more
 
 
 def _stands_alone(text: str, value: str, place: int, end: int) -> bool:

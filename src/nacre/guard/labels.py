@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 from nacre.guard.assignments import GROUPS, NAME, TAIL, Promise, accepts, kind_of, promise, random_groups, tail_allows
 from nacre.guard.finding import Finding, Findings, pattern
@@ -21,8 +21,7 @@ CODE_LABELS = (
 )
 
 
-@dataclass(frozen=True)
-class Label:
+class Label(NamedTuple):
     """A name that announces a secret, the kind of it, and where the name stands in its text."""
 
     kind: str
@@ -75,13 +74,17 @@ LABELLED = r"<\w[\w:.-]{0,40}\s[^<>]{0,80}?(?:name|key|id)=[\"'](?P<name>[\w.:-]
 KEY_THEN_STRING = r"<key>(?P<name>[\w.:-]{2,60})</key>\s{0,12}<string>\s{0,4}(?P<bare>[^<>\n]{4,400}?)\s{0,4}</string>"
 
 
+def _is_secret(value: str, label: Label, *, quoted: bool) -> bool:
+    return not is_identifier(value) and accepts(value, label.core, label.strength, quoted=quoted)
+
+
 def pairs(text: str, line: str, offset: int) -> Findings:
     """name: DB_PASSWORD, value: x; the value may stand on the line after, so it is looked for in the text."""
     for match in pattern(NAMED).finditer(line):
         if label := _label(match["name"]):
             value = pattern(VALUED).match(text, offset + match.end())
             group = "quoted" if value and value["quoted"] else "bare"
-            if value and _fits(value[group], label, quoted=group == "quoted"):
+            if value and _is_secret(value[group], label, quoted=group == "quoted"):
                 yield Finding(label.kind, *value.span(group))
 
 
@@ -89,12 +92,8 @@ def elements(text: str) -> Findings:
     """<password>value</password>, <entry key="password">value</entry>, <key>password</key><string>value</string>"""
     for expression in (ELEMENT, LABELLED, KEY_THEN_STRING):
         for match in pattern(expression).finditer(text):
-            if (label := _label(match["name"])) and _fits(match["bare"], label, quoted=False):
+            if (label := _label(match["name"])) and _is_secret(match["bare"], label, quoted=False):
                 yield Finding(label.kind, *match.span("bare"))
-
-
-def _fits(value: str, label: Label, *, quoted: bool) -> bool:
-    return not is_identifier(value) and accepts(value, label.core, label.strength, quoted=quoted)
 
 
 # Secrets in tables: a cell beside the cell with their name, or a column under it.
@@ -111,10 +110,8 @@ def tables(lines: list[str], at: int, offsets: list[int]) -> Findings:
         return
     if "|" in line:
         cells = _cells(line, "|")
-        for (name, _), (value, place) in pairwise(cells):
-            label = _column(name)
-            if label and value and _stands_for(label, value):
-                yield Finding(label.kind, offsets[at] + place, offsets[at] + place + len(value))
+        for (name, _), cell in pairwise(cells):
+            yield from _in_cell(_column(name), cell, offsets[at])
         if at + 1 < len(lines) and pattern(RULE).match(lines[at + 1]):
             yield from _below(lines, at, offsets, cells, "|")
     elif pattern(r"[\w .\t,;\"-]{3,400}").fullmatch(line) and (mark := next((m for m in ",\t;" if m in line), "")):
@@ -144,9 +141,13 @@ def _below(lines: list[str], at: int, offsets: list[int], header: list[Cell], ma
         if len(row) != len(header) or mark not in line or (place > at + 1 and pattern(RULE).match(line)):
             return
         for number, label in columns.items():
-            value, start = row[number]
-            if value and _stands_for(label, value):
-                yield Finding(label.kind, offsets[place] + start, offsets[place] + start + len(value))
+            yield from _in_cell(label, row[number], offsets[place])
+
+
+def _in_cell(label: Label | None, cell: Cell, offset: int) -> Findings:
+    value, place = cell
+    if label and value and _stands_for(label, value):
+        yield Finding(label.kind, offset + place, offset + place + len(value))
 
 
 def _column(name: str) -> Label | None:

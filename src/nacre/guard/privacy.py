@@ -7,7 +7,6 @@ Expressions are compiled when they are first needed.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
 from nacre.guard.finding import pattern
@@ -51,7 +50,13 @@ def tells_nothing_else(text: str) -> bool:
 def _requests(text: str) -> Spans:
     """Where a text asks."""
     yield from _requests_en(text)
-    yield from _requests_other(text)
+    for match in pattern(_MARKS).finditer(text):
+        yield match.span()
+    for sentence in pattern(_OTHER_SENTENCE).finditer(text) if _has(_OTHER_HINT, text) else ():
+        for asks, tells_or_things in _LANGUAGES if _has(_OTHER_HINT, sentence[0]) else ():
+            if not pattern(tells_or_things, re.IGNORECASE).search(sentence[0]):
+                for match in pattern(asks, re.IGNORECASE).finditer(sentence[0]):
+                    yield sentence.start() + match.start(), sentence.start() + match.end()
     if _has("[\u4e00-\u9fff]", text):
         yield from _requests_zh(text)
 
@@ -107,12 +112,11 @@ def drop_private(messages: Sequence[Message]) -> list[Message]:
     """
     private: set[int] = set()
     owners = [place for place, message in enumerate(messages) if message.speaker is Speaker.OWNER]
-    for place in owners:
+    for at, place in enumerate(owners):
         if asks_for_privacy(messages[place].text):
             back, forward = reach(messages[place].text)
-            mine = bisect_left(owners, place)
-            end = owners[mine + 1 + forward] if mine + 1 + forward < len(owners) else len(messages)
-            private.update(range(owners[max(mine - back, 0)], end))
+            end = (*owners[at + 1 + forward :], len(messages))[0]
+            private.update(range(owners[max(at - back, 0)], end))
     return [message for place, message in enumerate(messages) if place not in private]
 
 
@@ -168,16 +172,6 @@ _LANGUAGES = (
 _OTHER_HINT = r"(?i)nicht|vergiss|unter (?:uns|vier)|vertrau|\bn(?:e |['’])|oubli|entre (?:n|t)|confiden|\bno |olvid|extraofic|ないで|なくて|(?:記憶|記録|保存|メモ)は?[不禁な]|オフレコ|ここだけ|内緒|秘密|忘れ|지 ?(?:마|말|않)|오프|우리끼리|비밀|잊어"
 # No sentence is longer; what is, is read in pieces, so that a pasted file costs no more than its length.
 _OTHER_SENTENCE = r"[^.!?。！？\n]{1,300}[.!?。！？]?"
-
-
-def _requests_other(text: str) -> Spans:
-    for match in pattern(_MARKS).finditer(text):
-        yield match.span()
-    for sentence in pattern(_OTHER_SENTENCE).finditer(text) if _has(_OTHER_HINT, text) else ():
-        for asks, tells_or_things in _LANGUAGES if _has(_OTHER_HINT, sentence[0]) else ():
-            if not pattern(tells_or_things, re.IGNORECASE).search(sentence[0]):
-                for match in pattern(asks, re.IGNORECASE).finditer(sentence[0]):
-                    yield sentence.start() + match.start(), sentence.start() + match.end()
 
 
 # English
@@ -274,25 +268,21 @@ _EN_HINT = r"(?i)n['’]?t\b|\bno|\bnever\b|\bforget|\bpretend|\brecord\b|confid
 
 
 def _requests_en(text: str) -> Spans:
-    for sentence in pattern(_EN_SENTENCE).finditer(text) if _has(_EN_HINT, text) else ():
-        for begin, end in _in_sentence_en(sentence[0]) if _has(_EN_HINT, sentence[0]) else ():
-            yield sentence.start() + begin, sentence.start() + end
-
-
-def _in_sentence_en(sentence: str) -> Spans:
-    for expression in (_EN_SAYINGS, _EN_NONE_OF_IT, _EN_WISHED):
-        for match in pattern(expression).finditer(sentence):
-            yield match.span()
-    for match in pattern(_EN_LEFT_OUT).finditer(sentence):
-        place, thing = match["place"].lower(), match["object"]
-        of_agent = place.startswith(("your", "my", "anything", "whatever")) or place.endswith(("notes", "diary"))
-        of_agent = of_agent or match[0][:5].lower() in {"keep ", "leave"}
-        stays = not thing.strip() and _has(_EN_SUBJECT_IS_MEANT, sentence[: match.start()])
-        if stays or _has(_EN_MEANT, thing) or (of_agent and not _has(_EN_THING, thing)):
-            yield match.span()
-    for match in pattern(_EN_ASKED).finditer(sentence):
-        if match["object"] is not None and _is_asked_en(match, sentence):
-            yield match.span()
+    for whole in pattern(_EN_SENTENCE).finditer(text) if _has(_EN_HINT, text) else ():
+        sentence = whole[0]
+        if not _has(_EN_HINT, sentence):
+            continue
+        matches = [m for part in (_EN_SAYINGS, _EN_NONE_OF_IT, _EN_WISHED) for m in pattern(part).finditer(sentence)]
+        for match in pattern(_EN_LEFT_OUT).finditer(sentence):
+            place, thing = match["place"].lower(), match["object"]
+            of_agent = place.startswith(("your", "my", "anything", "whatever")) or place.endswith(("notes", "diary"))
+            of_agent = of_agent or match[0][:5].lower() in {"keep ", "leave"}
+            stays = not thing.strip() and _has(_EN_SUBJECT_IS_MEANT, sentence[: match.start()])
+            if stays or _has(_EN_MEANT, thing) or (of_agent and not _has(_EN_THING, thing)):
+                matches.append(match)
+        asked = (match for match in pattern(_EN_ASKED).finditer(sentence) if match["object"] is not None)
+        for match in (*matches, *(match for match in asked if _is_asked_en(match, sentence))):
+            yield whole.start() + match.start(), whole.start() + match.end()
 
 
 def _is_asked_en(match: re.Match[str], sentence: str) -> bool:
@@ -311,11 +301,8 @@ def _is_asked_en(match: re.Match[str], sentence: str) -> bool:
         return not waits and not _has(_EN_THING, after[:60])
     if match["this"] and _has(_EN_IN_MEMORY, after):
         return not _has(_EN_THING, sentence)
-    if (
-        match["none"] is None
-        or _has(_EN_SUBJECT_IS_MEANT, before)
-        or (match["place"] or "").lower().startswith("in your")
-    ):
+    in_yours = (match["place"] or "").lower().startswith("in your")
+    if match["none"] is None or in_yours or _has(_EN_SUBJECT_IS_MEANT, before):
         return True
     alone = _has(r"(?i)(?:^|[,;:.–—-]|\b(?:please|pls|so|but|and|you|just|plz|ok))\W*$", before)
     return alone and _has(_EN_PLAIN_NONE, match["verb"]) and not _has(_EN_THING, sentence)
@@ -412,11 +399,8 @@ def _is_asked_zh(match: re.Match[str], sentence: str, at: int) -> bool:
     if verb[0] in "记記":
         return personal_before or not _is_a_thing_zh(sentence[:at], personal=False)
     # Without an object it is clear from what stands around it: "不用存档，git 里都有".
-    return (
-        filler
-        and not _is_a_thing_zh(sentence, personal=personal_before)
-        and (personal_before or not _has(_ZH_PROGRAM, sentence))
-    )
+    of_a_program = not personal_before and _has(_ZH_PROGRAM, sentence)
+    return filler and not of_a_program and not _is_a_thing_zh(sentence, personal=personal_before)
 
 
 def _is_a_thing_zh(words: str, *, personal: bool) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import accumulate, chain
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from nacre.errors import SecretRefused
@@ -17,7 +18,6 @@ from nacre.guard.prose import SCRIPT_HINTS, USED, answers, apposition, awaits, e
 from nacre.guard.sanitise import clean, fold, one_line
 from nacre.guard.tokens import blocks, headers, logins, tokens
 from nacre.guard.values import numbers
-from nacre.i18n import say
 
 if TYPE_CHECKING:
     from nacre.model.session import Message
@@ -52,13 +52,7 @@ def scan(text: str) -> Findings:
     lower = lowered(text)
     named, spoken = set(_lines_with(HINTS, lower)), set(_lines_with(SPOKEN_HINTS, lower))
     foreign = set() if text.isascii() else set(_lines_with(SCRIPT_HINTS, text))
-    if named or spoken or foreign:
-        yield from _scan_lines(text, lower, named, spoken, foreign)
-
-
-def _scan_lines(text: str, lower: str, named: set[int], spoken: set[int], foreign: set[int]) -> Findings:
-    """What stands in the lines that begin at these places, or follows from them."""
-    lines = text.split("\n")
+    lines = text.split("\n") if named or spoken or foreign else []
     offsets = list(accumulate((len(line) + 1 for line in lines), initial=0))
     for offset in sorted(named | spoken | foreign):
         at = bisect_right(offsets, offset) - 1
@@ -107,8 +101,6 @@ def _lines_with(hints: tuple[str, ...], text: str) -> Iterator[int]:
             return
 
 
-# Secrets are taken out of a text before it is written: each value gives way to its kind, the fact around it stays.
-
 # No expression reaches further than this from a mark, so a second look need not read the rest again.
 REACH = 6_000
 
@@ -118,23 +110,18 @@ def redact(text: str) -> Redaction:
     findings = list(_findings_in(text))
     while findings:
         parts: list[str] = []
-        kept: list[
-            tuple[int, int]
-        ] = []  # where each part that is not a mark begins in the new text, and in the original
         marks: list[tuple[int, int]] = []
-        place = length = 0
+        kept = [(0, 0)]  # where each part that is not a mark begins in the new text, and in the original
         for finding in findings:
-            kept.append((length, place))
+            length, place = kept[-1]
             begin = length + finding.start - place
-            length = begin + len(mark := _mark(finding.kind))
-            marks.append((begin, length))
-            parts += (text[place : finding.start], mark)
-            place = finding.end
-        kept.append((length, place))
-        plain = "".join((*parts, text[place:]))
+            parts += (text[place : finding.start], _mark(finding.kind))
+            marks.append((begin, begin + len(parts[-1])))
+            kept.append((marks[-1][1], finding.end))
+        plain = "".join((*parts, text[kept[-1][1] :]))
 
         def original(at: int, kept: list[tuple[int, int]] = kept) -> int:
-            begin, place = kept[bisect_right(kept, at, key=lambda pair: pair[0]) - 1]
+            begin, place = kept[bisect_right(kept, at, key=itemgetter(0)) - 1]
             return place + at - begin
 
         # A mark may bring two parts of a line together: look again around each until nothing new shows.
@@ -154,10 +141,8 @@ def refuse_secrets(text: str) -> None:
     if findings := redact(text).findings:
         kinds = ", ".join(dict.fromkeys(finding.kind for finding in findings))
         raise SecretRefused(
-            say(
-                f"This was not stored because it holds a secret ({kinds}). Say it without the value.",
-                f"未保存：内容中含有敏感信息（{kinds}）。请去掉具体值后再试。",
-            )
+            f"This was not stored because it holds a secret ({kinds}). Say it without the value.",
+            f"未保存：内容中含有敏感信息（{kinds}）。请去掉具体值后再试。",
         )
 
 
@@ -184,7 +169,7 @@ def _findings_in(text: str) -> Findings:
         yield Finding(finding.kind, *folded.original(finding.start, finding.end))
 
 
-def _around(text: str, marks: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+def _around(text: str, marks: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """Stretches of whole lines about the marks; a line that is longer than the reach is cut at a space."""
     stretches: list[tuple[int, int]] = []
     for start, stop in marks:
@@ -196,10 +181,8 @@ def _around(text: str, marks: list[tuple[int, int]]) -> Iterator[tuple[int, int]
         if stretches and begin <= stretches[-1][1]:
             begin, _ = stretches.pop()
         stretches.append((begin, end))
-    return iter(stretches)
+    return stretches
 
-
-# The messages of a session without their secrets: what one of them gives away is a secret in all the others too.
 
 _CONTEXT = 300  # characters of an earlier message that are read with the next one
 _AGO = 3  # messages that may lie between a question and its answer
@@ -207,7 +190,10 @@ _SHORTEST = 6  # characters; what is shorter may be an ordinary word elsewhere
 
 
 def redact_messages(messages: Sequence[Message]) -> list[Message]:
-    """Whole messages at a time, because a key over several lines is found only while its lines stand together."""
+    """The messages of a session without their secrets; what one of them gives away is a secret in all the others too.
+
+    Whole messages at a time, because a key over several lines is found only while its lines stand together.
+    """
     texts = [clean(message.text) for message in messages]
     values: dict[str, str] = {}
     redacted: list[str] = []
@@ -227,14 +213,10 @@ def redact_messages(messages: Sequence[Message]) -> list[Message]:
             text = text[: finding.start] + _mark(finding.kind) + text[finding.end :]  # noqa: PLW2901
         redacted.append(redact(text).text)
     longest_first = sorted(values.items(), key=lambda item: -len(item[0]))
-    for place in range(len(redacted)):
-        for value, kind in longest_first:
-            if value in redacted[place]:
-                redacted[place] = redacted[place].replace(value, _mark(kind))
+    for value, kind in longest_first:
+        redacted = [text.replace(value, _mark(kind)) for text in redacted]
     return [replace(message, text=text) for message, text in zip(messages, redacted, strict=True)]
 
-
-# Lines of a file as they may be shown: without secrets and what the eye cannot see, each still known by its number.
 
 # Headings as we write them, in which nobody said anything: a name in them is a plain word, which cannot be a token.
 _PLAIN_WORD = r"(?:[a-z]{1,20}|[\u4e00-\u9fff]{1,20})"
@@ -245,7 +227,7 @@ _OWN_HEADING = (
 
 
 def safe_lines(lines: Sequence[tuple[int, str]]) -> list[tuple[int, str]]:
-    """The lines that may be shown; those that a secret went over are one with the line where it began."""
+    """Numbered lines of a file as they may be shown; those that a secret went over are one with the line where it began."""
     # A heading of ours names a key or a session, which would call the whole guard to look at it.
     ours = {number: text for number, text in lines if pattern(_OWN_HEADING).fullmatch(text)}
     plain = "\n".join("" if number in ours else visible(text) for number, text in lines)

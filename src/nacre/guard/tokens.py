@@ -51,15 +51,12 @@ def tokens(text: str) -> Findings:
         if any(begin <= start < stop for begin, stop in public):
             continue
         before = text[start - 1] if start else ""
-        places = [
-            start,
-            *([start + 1] if before == "\\" and text[start] in "nrt" else [start + 2] if before == "%" else []),
-        ]
+        escaped = [start + 1] if before == "\\" and text[start] in "nrt" else [start + 2] if before == "%" else []
+        places = [start, *escaped]
         # In names of files and folders a token follows other words.
         places += [at for at in range(start + 1, min(start + 60, end)) if text[at - 1] in "-_" and text[at].isalpha()]
-        vendors = (
-            _token_at(text, place, row) for place in places for row in beginnings.get(text[place : place + 2], ())
-        )
+        rows = ((place, row) for place in places for row in beginnings.get(text[place : place + 2], ()))
+        vendors = (_token_at(text, place, row) for place, row in rows)
         if finding := next(filter(None, vendors), None) or _unknown(text, start, end):
             yield finding
     for row in cut:
@@ -116,19 +113,19 @@ def _unknown(text: str, start: int, end: int) -> Finding | None:
         return None
     if value.startswith(PUBLISHABLE) or pattern(r"[_-]").split(value.lower(), maxsplit=1)[0] in KNOWN_IDS:
         return None
-    if pattern("^AAAA[A-Z]..?(?:NzaC1|VjZHNh)").match(value) or _is_inside(
-        text[max(0, start - 12) : start], text[end : end + 2]
-    ):
+    # Part of an address, a path, a checksum or a larger block of base64.
+    last, first, second = text[max(0, start - 1) : start], text[end : end + 1], text[end + 1 : end + 2]
+    inside = (last and last in "/+.@#~\\&?%") or (first and first in "/+(@") or (first == "." and second.isalnum())
+    label = r"(?i)(?:sha\d*|md5|base64|integrity|hash|etag|digest|checksum|id|ref|commit|boundary|nonce|h1)[\"']?\s?[-:=,]+\s?[\"'<]?$"
+    public = pattern("^AAAA[A-Z]..?(?:NzaC1|VjZHNh)").match(value)
+    if public or inside or pattern(label).search(text[max(0, start - 12) : start]):
         return None
     vendor = r"^([A-Za-z]{2,12}(?:[_-][a-z0-9]{1,8}){0,2})[_-]([A-Za-z0-9]{20,}|[A-Za-z0-9_-]{24,})$"
     if match := pattern(vendor).match(value):
         name, body = match.groups()
         hexadecimal = values.is_hex(body) and len(body) >= 32 and "_" in value and name.islower()
-        return (
-            Finding("access token", start, end)
-            if not values.is_made_up(body) and (values.is_random(body) or hexadecimal)
-            else None
-        )
+        is_token = (values.is_random(body) or hexadecimal) and not values.is_made_up(body)
+        return Finding("access token", start, end) if is_token else None
     joints = value.count("-") + value.count("_")
     if (len(value) >= 32 and joints <= 4) or (len(value) >= 24 and not joints):
         padding = len(text[end : end + 2]) - len(text[end : end + 2].lstrip("="))  # belongs to the value
@@ -136,22 +133,9 @@ def _unknown(text: str, start: int, end: int) -> Finding | None:
     return None
 
 
-def _is_inside(before: str, after: str) -> bool:
-    """Part of an address, a path, a checksum or a larger block of base64."""
-    last, first = before[-1:], after[:1]
-    if (last and last in "/+.@#~\\&?%") or first in {"/", "+", "(", "@"} or (first == "." and after[1:2].isalnum()):
-        return True
-    label = r"(?i)(?:sha\d*|md5|base64|integrity|hash|etag|digest|checksum|id|ref|commit|boundary|nonce|h1)[\"']?\s?[-:=,]+\s?[\"'<]?$"
-    return bool(pattern(label).search(before))
-
-
 # Secrets in addresses: passwords before the host, webhooks whose path is the key, signatures in the query.
 
 DATABASES = "postgres postgresql mysql mariadb mongodb redis rediss amqp amqps mssql sqlserver oracle clickhouse cassandra jdbc".split()
-
-
-def _is_real(value: str) -> bool:
-    return not values.is_placeholder(value)
 
 
 def _is_address_key(value: str) -> bool:
@@ -165,7 +149,7 @@ JWT = r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}\.(?:eyJ[A-Za-z0-9_-]{6,}(?:\.[A-Z
 PROXY = r"(?<![A-Za-z0-9])(?:trojan|vless|ssr?|hysteria2?|hy2|tuic|anytls)://([A-Za-z0-9+/=_:%.~-]{8,300})@(?=[\w\[])"
 JSON_WEB_TOKEN = Rule("jwt", "eyJ", JWT, lambda value: not pattern(r"(?i)your|xxxx").search(value))
 ADDRESSES = (
-    Rule("azure signature", "sig=", r"[?&;]sig=([A-Za-z0-9%+/_-]{24,}(?:={0,2}))", _is_real),
+    Rule("azure signature", "sig=", r"[?&;]sig=([A-Za-z0-9%+/_-]{24,}(?:={0,2}))", values.is_real),
     Rule("key", "appid=", r"[?&]appid=([0-9a-f]{32})\b"),
     Rule("signature", "Signature=", SIGNATURE),
     Rule("signature", "Credential=", SIGNATURE),
@@ -181,10 +165,10 @@ LOGINS = (
         "access token",
         "://",
         r"(?<![A-Za-z0-9+.-])https?://([A-Za-z0-9_-]{20,200})@[\w.-]+",
-        lambda value: _is_real(value) and bool(pattern(r"\d").search(value)),
+        lambda value: values.is_real(value) and bool(pattern(r"\d").search(value)),
     ),
-    Rule("password", "://", PROXY, _is_real),
-    Rule("connection string", "jdbc:oracle", r"jdbc:oracle:\w{2,6}:[\w$#-]{1,40}/([^\s@\"']{1,80})@", _is_real),
+    Rule("password", "://", PROXY, values.is_real),
+    Rule("connection string", "jdbc:oracle", r"jdbc:oracle:\w{2,6}:[\w$#-]{1,40}/([^\s@\"']{1,80})@", values.is_real),
 )
 
 
@@ -192,14 +176,9 @@ def logins(text: str) -> Findings:
     """Passwords and tokens before the host."""
     # The user's name cannot hold a colon and the password no slash, so each address is read once.
     for match in pattern(r"://([^\s:/@\"'<>\\]{0,120}):([^\s/\"'<>`\\]{1,200})@(?=[\w\[$%{-])").finditer(text):
-        scheme = pattern(r"(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]{1,30}$").search(
-            text, max(0, match.start() - 32), match.start()
-        )
-        if (
-            scheme
-            and _is_real(match[2])
-            and match[2].lower() not in {"password", "pass", "passwd", "pwd", "pw", "secret", "token"}
-        ):
+        before = pattern(r"(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]{1,30}$")
+        scheme = before.search(text, max(0, match.start() - 32), match.start())
+        if scheme and values.is_real(match[2]):  # the names of a password are none
             database = scheme[0].lower().split("+")[0] in DATABASES
             yield Finding("connection string" if database else "password", *match.span(2))
     yield from apply_rules(LOGINS, text)
@@ -240,9 +219,8 @@ def blocks(text: str) -> Findings:
     if "MI" in text or "MHcCAQEE" in text or "MC4CAQ" in text:
         for match in pattern(BARE).finditer(text):
             first = pattern(LINE_END).match(text, match.end())
-            yield Finding(
-                "private key", match.start(), _end_of_lines(text, match.end(), first.end() if first else len(text))
-            )
+            end = _end_of_lines(text, match.end(), first.end() if first else len(text))
+            yield Finding("private key", match.start(), end)
     yield from _encoded(text)
 
 
@@ -323,7 +301,7 @@ UNKNOWN_SCHEME = Rule(
     "authorization",
     "authorization",
     r"\bauthorization[\"']?\s{0,2}[:=]\s{0,2}[\"']?[a-z][\w-]{2,30}\s{1,3}([a-z0-9._~+/%:=-]{16,4000})",
-    lambda value: bool(pattern(r"\d").search(value)) and _is_real(value) and not values.is_path(value),
+    lambda value: bool(pattern(r"\d").search(value)) and values.is_real(value) and not values.is_path(value),
 )
 
 
@@ -335,20 +313,16 @@ def headers(line: str, lower: str) -> Findings:
             value = line[match.start(2) : match.end(2)].rstrip(".:")
             named = "authorization" in lower[max(0, match.start() - 30) : match.start()]
             has_digit = pattern(r"\d").search(value)
-            kind = ""
-            if values.is_placeholder(value) or values.is_identifier(value) or values.is_path(value):
+            if len(value) < 8 or not values.is_real(value) or values.is_identifier(value) or values.is_path(value):
                 continue
-            if named and len(value) >= 8 and has_digit:
-                kind = "authorization"
+            basic = match[1] == "basic" and (value.endswith("=") or values.is_random(value))
+            if (named and has_digit) or basic:
+                yield Finding("authorization", match.start(2), match.start(2) + len(value))
             elif match[1] == "bearer" and len(value) >= 12 and has_digit and not values.is_made_up(value):
-                kind = "bearer token"
-            elif match[1] == "basic" and len(value) >= 8 and (value.endswith("=") or values.is_random(value)):
-                kind = "authorization"
-            if kind:
-                yield Finding(kind, match.start(2), match.start(2) + len(value))
+                yield Finding("bearer token", match.start(2), match.start(2) + len(value))
     if "cookie" in lower:
         pair = pattern(rf"(?i)(?<![\w.-]){SESSION_COOKIES}=([^\s;,\"']{{8,4000}})")
         for header in pattern(r"(?i)(?:set-)?cookie[\"']?\s{0,3}[:=,]\s{0,3}[\"']?([^\n\"']{8,8000})").finditer(line):
             for match in pair.finditer(line, header.start(1), header.end(1)):
-                if _is_real(match[1]) and not values.is_identifier(match[1]):
+                if values.is_real(match[1]) and not values.is_identifier(match[1]):
                     yield Finding("session cookie", match.start(1), match.end(1))

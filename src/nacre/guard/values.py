@@ -55,6 +55,10 @@ def is_placeholder(value: str) -> bool:
     return _matches(PLACEHOLDER_PARTS, lower) or is_reference(value)
 
 
+def is_real(value: str) -> bool:
+    return not is_placeholder(value)
+
+
 def is_reference(value: str) -> bool:
     """Names where the secret is kept, as code and configuration do."""
     return _matches(

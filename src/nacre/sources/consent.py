@@ -15,9 +15,8 @@ from nacre.model.session import Message, Session
 from nacre.model.workspace import Workspace
 from nacre.vault import disk
 
-OPT_OUT = (
-    ".nacre-ignore"  # an empty file of this name keeps the sessions about a folder, and all below it, out of memory
-)
+# An empty file of this name keeps the sessions about a folder, and all below it, out of memory.
+OPT_OUT = ".nacre-ignore"
 LEFT_OUT, NO_FOLDER = "left out", "no folder"  # why a session is not captured
 _IN_FOLDERS = frozenset({"claude-code", "codex", "cursor", "gemini", "opencode"})  # agents that work in a folder
 _LONGEST = 4096  # characters of a path
@@ -95,28 +94,26 @@ def paused_at(spans: Sequence[Pause], moment: dt.datetime) -> Pause | None:
 def begin_pause(workspace: Workspace, now: dt.datetime, length: dt.timedelta | None) -> Pause:
     """Stop capturing from now on, for a while or until `end_pause`."""
     try:
-        end = now + length if length is not None else None
+        pause = Pause(now, now + length if length is not None else None)
     except OverflowError:  # longer than the calendar is
-        end = None
-    ended = [pause for pause in _ended(workspace, now) if pause.end != pause.begin]
-    _save(workspace, [*ended, Pause(now, end)])
-    return Pause(now, end)
+        pause = Pause(now)
+    _save(workspace, now, pause)
+    return pause
 
 
 def end_pause(workspace: Workspace, now: dt.datetime) -> bool:
     """Capture again. What was said during the pause is never captured. False when there was none."""
     if not paused_at(pauses(workspace), now):
         return False
-    _save(workspace, _ended(workspace, now))
+    _save(workspace, now)
     return True
 
 
-def _ended(workspace: Workspace, now: dt.datetime) -> list[Pause]:
-    return [replace(pause, end=now) if pause.holds(now) else pause for pause in pauses(workspace)]
-
-
-def _save(workspace: Workspace, spans: Sequence[Pause]) -> None:
-    rows = [{"begin": one.begin.isoformat(), "end": one.end.isoformat() if one.end else None} for one in spans]
+def _save(workspace: Workspace, now: dt.datetime, *begun: Pause) -> None:
+    """Write down every pause; those that hold now end, and one that begins in the same moment replaces them."""
+    ended = [replace(pause, end=now) if pause.holds(now) else pause for pause in pauses(workspace)]
+    spans = [*(pause for pause in ended if not begun or pause.end != pause.begin), *begun]
+    rows = [{"begin": span.begin.isoformat(), "end": span.end.isoformat() if span.end else None} for span in spans]
     disk.write(workspace.pauses, json.dumps(rows, indent=1).encode(), root=workspace.root)
 
 

@@ -63,6 +63,8 @@ _SESSIONS = """
     FROM session_windows w ORDER BY w.session_id
 """
 _EVENTS = "SELECT * FROM transcript_events WHERE session_id = ? AND seq >= ? ORDER BY seq"
+WINDOW = "SELECT * FROM session_windows WHERE session_id = ?"
+NODE = "SELECT * FROM session_nodes WHERE session_key = ?"
 DIRECT_KEYS = "SELECT session_key FROM session_nodes WHERE session_key GLOB '*:direct:*' OR session_key GLOB '*:dm:*'"
 FAILURES = (sqlite3.Error, UnicodeDecodeError)  # of a damaged schema even what SQLite says about it cannot be decoded
 _BIRTH = dt.timedelta(seconds=1)  # a channel's first message may be older than its session by some milliseconds
@@ -232,12 +234,8 @@ def _each_row(cursor: sqlite3.Cursor) -> Iterator[dict[str, Any]]:
     return (dict(zip(columns, row, strict=True)) for row in cursor)
 
 
-def window_of(connection: sqlite3.Connection, session: str) -> dict[str, Any]:
-    return next(iter(rows(connection, "SELECT * FROM session_windows WHERE session_id = ?", session)), {})
-
-
-def node_of(connection: sqlite3.Connection, key: str) -> dict[str, Any]:
-    return next(iter(rows(connection, "SELECT * FROM session_nodes WHERE session_key = ?", key)), {})
+def row_of(connection: sqlite3.Connection, query: str, value: str) -> dict[str, Any]:
+    return next(iter(rows(connection, query, value)), {})
 
 
 def is_shared(window: Mapping[str, Any]) -> bool:
@@ -332,11 +330,11 @@ def _read_session(transcript: Transcript, mark: Mark | None, until: dt.datetime 
 def _read_events(
     connection: sqlite3.Connection, name: str, cold: Path | None, mark: Mark | None, until: dt.datetime | None
 ) -> Reading:
-    window = window_of(connection, name)
+    window = row_of(connection, WINDOW, name)
     if not window:
         return Reading(None, Mark(), rewritten=bool(mark and mark.offset))
     key = as_text(window.get("session_key"))
-    node = node_of(connection, key)
+    node = row_of(connection, NODE, key)
     marks = rows(connection, "SELECT generation FROM transcript_rewrite_watermarks WHERE session_id = ?", name)
     generation = as_text(marks[0]["generation"]) if marks else ""
     known: dict[str, Any] = {"kind": kind_of(key, window, node), "chat": chat_hash(key)}

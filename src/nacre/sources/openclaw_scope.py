@@ -56,8 +56,9 @@ def scope_of(places: Places, key: str) -> str | None:
 
 def _scope(connection: sqlite3.Connection, key: str) -> str | None:
     for _ in range(_DEEPEST):
-        node = openclaw.node_of(connection, key)
-        window = openclaw.window_of(connection, as_text(node.get("current_session_id"))) if node else {}
+        node = openclaw.row_of(connection, openclaw.NODE, key)
+        session = as_text(node.get("current_session_id"))
+        window = openclaw.row_of(connection, openclaw.WINDOW, session) if node else {}
         if node and (
             openclaw.is_shared(window) or Kind.GROUP in (openclaw.kind_of_key(key), openclaw.kind_of(key, window, node))
         ):

@@ -79,16 +79,13 @@ def listed_as(session: Session, project: str) -> str:
     return redact(project).text or "direct"
 
 
-# A module, and which of its sources where it has two.
+# A module, and which of its sources where it has two; in the order in which they are asked.
 MODULES = ("openclaw.classic", "openclaw.database", "claude", "codex", "cursor.cli", "cursor.ide", "gemini", "opencode")
 
 
 def sources() -> tuple[Source, ...]:
-    """The sources, in the order in which they are asked. Importing them all costs little: they hold only functions."""
-    result: list[Source] = []
-    for name in MODULES:
-        module, _, which = name.partition(".")
-        source = getattr(importlib.import_module(f"nacre.sources.{module}"), which.upper() or "SOURCE")
-        assert isinstance(source, Source)
-        result.append(source)
-    return tuple(result)
+    names = (
+        (f"nacre.sources.{module}", which.upper() or "SOURCE")
+        for module, _, which in (m.partition(".") for m in MODULES)
+    )
+    return tuple(getattr(importlib.import_module(module), name) for module, name in names)

@@ -30,6 +30,9 @@ _LITERALS = {"true": True, "false": False, "null": None, "undefined": None}
 _DEEPEST = 200  # no settings are nested like this, and Python's own stack is not endless
 
 
+_Token = tuple[str, int, int]  # kind, begin and end
+
+
 class NotJson(ValueError):
     """The text is no JSON; the sentence names line and column, which begin at one."""
 
@@ -89,12 +92,12 @@ def loads(text: str) -> Any:
 @lru_cache(maxsize=2)  # a file is looked at several times, and may be megabytes of an agent's own history
 def parse(text: str) -> Node | None:
     """The value that the text holds with its places; None when it holds nothing but space and comments."""
-    reader = _Reader(text)
-    if not reader.tokens:
+    tokens = [token for token in _tokens(text, 0, len(text)) if token[0] != "comment"]
+    if not tokens:
         return None
-    node = reader.value(0)
-    if reader.at < len(reader.tokens):
-        raise reader.unexpected()
+    node, at = _value(text, [*tokens, ("end", len(text), len(text))], 0, 0)
+    if at < len(tokens):
+        raise _unexpected(text, tokens[at])
     return node
 
 
@@ -103,7 +106,7 @@ def comments_between(text: str, start: int, end: int) -> list[tuple[int, int]]:
     return [(begin, stop) for kind, begin, stop in _tokens(text, start, end) if kind == "comment"]
 
 
-def _tokens(text: str, start: int, end: int) -> Iterator[tuple[str, int, int]]:
+def _tokens(text: str, start: int, end: int) -> Iterator[_Token]:
     at = start
     for match in _TOKEN.finditer(text, start, end):
         if match.start() != at:  # something was passed over that is no token
@@ -120,73 +123,55 @@ def _tokens(text: str, start: int, end: int) -> Iterator[tuple[str, int, int]]:
         raise NotJson(text, at, what)
 
 
-class _Reader:
-    """Goes through the tokens that count."""
+def _unexpected(text: str, token: _Token) -> NotJson:
+    kind, start, end = token
+    if kind == "end":
+        return NotJson(text, start, say("it ends too early", "内容提前结束"))
+    shown = text[start:end] if end - start <= 20 else text[start : start + 20] + "…"
+    return NotJson(text, start, say(f"unexpected {shown}", f"意外的 {shown}"))
 
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.tokens = [token for token in _tokens(text, 0, len(text)) if token[0] != "comment"]
-        self.at = 0
 
-    def peek(self) -> tuple[str, str, int, int]:
-        if self.at >= len(self.tokens):
-            raise self.unexpected()
-        kind, start, end = self.tokens[self.at]
-        return kind, self.text[start:end], start, end
+def _value(text: str, tokens: list[_Token], at: int, depth: int) -> tuple[Node, int]:
+    """The value that begins at a token, and the token after it."""
+    kind, start, end = tokens[at]
+    piece = text[start:end]
+    if depth > _DEEPEST:
+        raise NotJson(text, start, say("nested too deeply", "嵌套过深"))
+    if kind == "mark" and piece in "{[":
+        return _holder(text, tokens, at, depth)
+    if kind == "text":
+        return Node("plain", start, end, _unescaped(piece[1:-1])), at + 1
+    if kind == "word" and piece in _LITERALS:
+        return Node("plain", start, end, _LITERALS[piece]), at + 1
+    if kind == "word" and _NUMBER.fullmatch(piece):
+        return Node("plain", start, end, _number(piece)), at + 1
+    raise _unexpected(text, tokens[at])
 
-    def unexpected(self) -> NotJson:
-        if self.at >= len(self.tokens):
-            return NotJson(self.text, len(self.text), say("it ends too early", "内容提前结束"))
-        _, piece, start, _ = self.peek()
-        shown = piece if len(piece) <= 20 else piece[:20] + "…"
-        return NotJson(self.text, start, say(f"unexpected {shown}", f"意外的 {shown}"))
 
-    def value(self, depth: int) -> Node:
-        kind, piece, start, end = self.peek()
-        if depth > _DEEPEST:
-            raise NotJson(self.text, start, say("nested too deeply", "嵌套过深"))
-        if kind == "mark" and piece in "{[":
-            return self._holder(depth, piece)
-        if kind == "text":
-            plain: Any = _unescaped(piece[1:-1])
-        elif kind == "word" and piece in _LITERALS:
-            plain = _LITERALS[piece]
-        elif kind == "word" and _NUMBER.fullmatch(piece):
-            plain = _number(piece)
-        else:
-            raise self.unexpected()
-        self.at += 1
-        return Node("plain", start, end, plain)
-
-    def _holder(self, depth: int, opening: str) -> Node:
-        kind, closing = ("object", "}") if opening == "{" else ("array", "]")
-        start = self.peek()[2]
-        self.at += 1
-        parts: list[Part] = []
-        while self.peek()[1] != closing:
-            if parts and parts[-1].comma is None:
-                raise self.unexpected()
-            begin = self.peek()[2]
-            key = self._key() if kind == "object" else ""
-            node = self.value(depth + 1)
-            comma = None
-            if self.peek()[1] == ",":
-                comma = self.peek()[2]
-                self.at += 1
-            parts.append(Part(key, begin, node.end, comma, node))
-        end = self.peek()[3]
-        self.at += 1
-        return Node(kind, start, end, parts=tuple(parts))
-
-    def _key(self) -> str:
-        kind, piece, _, _ = self.peek()
-        if kind == "mark" or (kind == "word" and not _IDENTIFIER.fullmatch(piece)):
-            raise self.unexpected()
-        self.at += 1
-        if self.peek()[1] != ":":
-            raise self.unexpected()
-        self.at += 1
-        return _unescaped(piece[1:-1] if kind == "text" else piece)
+def _holder(text: str, tokens: list[_Token], at: int, depth: int) -> tuple[Node, int]:
+    """An object or an array."""
+    begin = tokens[at][1]
+    is_object = text[begin] == "{"
+    parts: list[Part] = []
+    at += 1
+    while text[slice(*tokens[at][1:])] != ("}" if is_object else "]"):
+        if parts and parts[-1].comma is None:
+            raise _unexpected(text, tokens[at])
+        kind, start, end = tokens[at]
+        key = ""
+        if is_object:
+            piece = text[start:end]
+            if kind in ("mark", "end") or (kind == "word" and not _IDENTIFIER.fullmatch(piece)):
+                raise _unexpected(text, tokens[at])
+            if text[slice(*tokens[at + 1][1:])] != ":":
+                raise _unexpected(text, tokens[at + 1])
+            key = _unescaped(piece[1:-1] if kind == "text" else piece)
+            at += 2
+        node, at = _value(text, tokens, at, depth + 1)
+        comma = tokens[at][1] if text[slice(*tokens[at][1:])] == "," else None
+        at += comma is not None
+        parts.append(Part(key, start, node.end, comma, node))
+    return Node("object" if is_object else "array", begin, tokens[at][2], parts=tuple(parts)), at + 1
 
 
 def _unescaped(text: str) -> str:
