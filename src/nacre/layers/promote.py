@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from nacre.brain.local.wording import pieces
-from nacre.capture.checkpoint import ParsedCheckpoint, parse_checkpoint
-from nacre.config.settings import Config
+from nacre.capture.checkpoint import parse_checkpoint
 from nacre.errors import NacreError
 from nacre.guard.secrets import redact
 from nacre.i18n import say
 from nacre.layers.layer import fold_recalls, local_time
 from nacre.layers.organise import TRIES, Transition, plan
 from nacre.model.context import Context
-from nacre.model.entry import Bullet
 from nacre.model.report import Problem
 from nacre.model.session import Kind, Session
 from nacre.model.workspace import slug_of
@@ -36,13 +33,11 @@ from nacre.vault.writing import REDACT, guarded, rewrite
 _DAY = 86400
 
 
-@dataclass(frozen=True)
-class Nominee:
+class Nominee(NamedTuple):
     """A checkpoint with how often it was recalled, and the rule that nominates it."""
 
     family: Family
-    key: str  # its place in refcount.json
-    keys: tuple[str, ...]  # every place there under which it was counted so far
+    keys: tuple[str, ...]  # every place in refcount.json under which it was counted so far
     entry: dict[str, Any]  # as it stands there; of several, all together
     own: float  # when its content is from, in seconds since 1970
     total: int
@@ -55,8 +50,8 @@ class Nominee:
 def nominees(context: Context) -> tuple[list[Nominee], tuple[Problem, ...]]:
     """Who is nominated, the most recalled first, and problems on the way. Reads, and writes nothing."""
     made = plan(context)
-    found = [nominee for turn in made.turns if (nominee := _nominee(turn, context))]
-    return sorted(found, key=lambda nominee: (-nominee.total, nominee.key)), made.left
+    nominated = [nominee for turn in made.turns if (nominee := _nominee(turn, context))]
+    return sorted(nominated, key=lambda nominee: (-nominee.total, nominee.keys[0])), made.left
 
 
 def _nominee(turn: Transition, context: Context) -> Nominee | None:
@@ -69,39 +64,38 @@ def _nominee(turn: Transition, context: Context) -> Nominee | None:
     week, fortnight = (sum(now - days * _DAY < at <= now for at in moments) for days in (7, 14))
     counted: Any = entry.get("total")
     total = int(counted) if refcount.is_number(counted) and 0 <= counted < 1e9 else len(moments)
-    marked = entry.get("user_marked") is True
-    if (rule := _rule(context.config, week, fortnight, total, marked=marked)) is None:
-        return None
-    key = kept.keys[0] if kept.keys else turn.family.lead.place
-    return Nominee(turn.family, key, kept.keys, stored, dated.own, total, week, fortnight, marked, rule)
-
-
-def _rule(config: Config, week: int, fortnight: int, total: int, *, marked: bool) -> str | None:
-    limits = config.promote
-    for count, days, name in ((week, 7, "week"), (fortnight, 14, "fortnight")):
-        if count >= (limit := getattr(limits, name)):
-            return say(
-                f"recalled {count} times in {days} days (promote.{name} = {limit})",
-                f"{days} 天内调用 {count} 次（promote.{name} = {limit}）",
-            )
-    if total >= limits.total:
-        return say(
+    marked, limits = entry.get("user_marked") is True, context.config.promote
+    if week >= limits.week:
+        rule = say(
+            f"recalled {week} times in 7 days (promote.week = {limits.week})",
+            f"7 天内调用 {week} 次（promote.week = {limits.week}）",
+        )
+    elif fortnight >= limits.fortnight:
+        rule = say(
+            f"recalled {fortnight} times in 14 days (promote.fortnight = {limits.fortnight})",
+            f"14 天内调用 {fortnight} 次（promote.fortnight = {limits.fortnight}）",
+        )
+    elif total >= limits.total:
+        rule = say(
             f"recalled {total} times in all (promote.total = {limits.total})",
             f"总共调用 {total} 次（promote.total = {limits.total}）",
         )
-    return say("marked by the user, or brought back from forgotten", "由用户标记，或从遗忘层找回") if marked else None
+    elif marked:
+        rule = say("marked by the user, or brought back from forgotten", "由用户标记，或从遗忘层找回")
+    else:
+        return None
+    keys = kept.keys or (turn.family.lead.place,)
+    return Nominee(turn.family, keys, stored, dated.own, total, week, fortnight, marked, rule)
 
 
-@dataclass(frozen=True)
-class Lesson:
+class Lesson(NamedTuple):
     skill: str
     day: str
     text: str
     known: bool  # it stands there already
 
 
-@dataclass(frozen=True)
-class Promoted:
+class Promoted(NamedTuple):
     """A nominated checkpoint with what it has to tell: lessons for skills, and lines for long-term memory."""
 
     nominee: Nominee
@@ -122,17 +116,17 @@ class PromotePlan:
 
 def plan_promotion(context: TidyContext) -> PromotePlan:
     """What the recalled checkpoints tell, and what the tests say of it; reads, and writes nothing."""
-    found, left = nominees(context)
+    nominated, left = nominees(context)
     problems, promoted = list(left), []
     skills = longterm.list_skills(context.workspace)
-    for nominee in found:
+    for nominee in nominated:
         try:
             promoted.append(_promoted(context, nominee, skills))
         except (NacreError, OSError) as error:
             problems.append(Problem("left alone", str(error), context.workspace.relative(nominee.family.lead.path)))
     distilled = DistilPlan()
-    if said := [line for one in promoted for line in one.lines]:
-        distilled, refused = plan_distil(context, lines=said)
+    if lines := [line for checkpoint in promoted for line in checkpoint.lines]:
+        distilled, refused = plan_distil(context, lines=lines)
         problems += refused
     return PromotePlan(tuple(promoted), distilled, tuple(problems))
 
@@ -146,30 +140,25 @@ def _promoted(context: TidyContext, nominee: Nominee, skills: list[str]) -> Prom
     path = workspace.relative(lead.path)
     day = local_time(nominee.own, context.clock).date().isoformat()
     bullets = extract(redact_messages(list(session.messages)), context.judge(), least=1) if session.messages else []
+    held = Session(session.session, session.agent, Kind.MAIN, None, (), session.cwd)
+    project = project_name(held, lambda cwd: project_of(workspace, Path(cwd)), str(workspace.root))
+    slug, name = slug_of(project) if project else None, session.session[:8]
     lessons: list[Lesson] = []
     lines: list[LogLine] = []
     for bullet in bullets:
         if bullet.type == "TEMP" or bullet.by_agent:
             continue
-        line = _log_line(context, day, bullet, session, path)
-        named = f"{bullet.text}\n{session.title}"
-        skill = longterm.skill_named_in(named, skills) if bullet.type == "LESSON" else None
+        line = LogLine(day, bullet.text, bullet.type, slug, None, name, "", 0, bullet_id(bullet.line), path)
+        is_lesson = bullet.type == "LESSON"
+        skill = longterm.skill_named_in(f"{bullet.text}\n{session.title}", skills) if is_lesson else None
         if skill is None:
             lines.append(line)
             continue
-        texts = [
-            candidate.text for candidate in make_candidates([line], context.judge())
-        ]  # without the chatter beside it
-        lessons += [Lesson(skill, day, text, longterm.has_lesson(workspace, skill, text)) for text in texts]
+        for candidate in make_candidates([line], context.judge()):  # without the chatter beside it
+            is_there = longterm.has_lesson(workspace, skill, candidate.text)
+            lessons.append(Lesson(skill, day, candidate.text, is_there))
     title = redact(session.title).text or nominee.family.stem
     return Promoted(nominee, path, title, tuple(lessons), tuple(lines))
-
-
-def _log_line(context: TidyContext, day: str, bullet: Bullet, session: ParsedCheckpoint, path: str) -> LogLine:
-    held = Session(session.session, session.agent, Kind.MAIN, None, (), session.cwd)
-    project = project_name(held, lambda cwd: project_of(context.workspace, Path(cwd)), str(context.workspace.root))
-    slug, name = slug_of(project) if project else None, session.session[:8]
-    return LogLine(day, bullet.text, bullet.type, slug, None, name, "", 0, bullet_id(bullet.line), path)
 
 
 def promote(context: TidyContext, *, applying: bool) -> PromotePlan:
@@ -185,7 +174,7 @@ def promote(context: TidyContext, *, applying: bool) -> PromotePlan:
                 continue
             if applying:
                 made = _apply(context, op, made)
-            write_report(op, promotion_report(made, context, applied=applying))
+            _write_report(op, promotion_report(made, context, applied=applying))
             break
     return made
 
@@ -202,16 +191,17 @@ def _inputs(context: TidyContext) -> tuple[list[Checkpoint], list[bytes | None]]
 def _apply(context: TidyContext, op: Operation, made: PromotePlan) -> PromotePlan:
     """Carry it out: lessons to their skills, lines through the tests; and nobody is nominated twice."""
     left = (*made.left, *tidy_apply.apply_plan(context, op, made.distilled))
-    for one in made.promoted:
-        for lesson in one.lessons:
-            longterm.add_lesson(op, lesson.skill, lesson.day, lesson.text, one.path)
+    for checkpoint in made.promoted:
+        for lesson in checkpoint.lessons:
+            longterm.add_lesson(op, lesson.skill, lesson.day, lesson.text, checkpoint.path)
     if made.promoted:  # the recalls stay to be counted by the next organise, which lets their checkpoints rise
         with layers_lock(op.workspace, op.config):
             counts = refcount.read_counts(op.workspace, op.config)
             entries = dict(counts.entries)
-            for nominee in (one.nominee for one in made.promoted):
+            for nominee in (checkpoint.nominee for checkpoint in made.promoted):
                 entry = {**nominee.entry, "promoted": True}
-                entries = refcount.move_counts(entries, nominee.keys, nominee.key, entry)
+                keys = [key for key in nominee.keys if key in entries]
+                entries = refcount.move_counts(entries, keys, nominee.keys[0], entry)
             refcount.write_counts(op, counts, entries)
     if made.distilled.meant:
         context.judge().keep(made.distilled.meant, made.distilled.lately)
@@ -236,19 +226,26 @@ def promotion_report(made: PromotePlan, context: TidyContext, *, applied: bool) 
         )
         lines += ["", nobody]
     by_words = {step.detail: step for step in made.distilled.steps if step.detail}
-    for one in made.promoted:
-        lines += ["", f"## {one.path}", "", *_about(one)]
-        goes = say("goes to", "写入") if not applied else say("went to", "已写入")
-        for lesson in one.lessons:
+    goes = say("went to", "已写入") if applied else say("goes to", "写入")
+    for checkpoint in made.promoted:
+        nominee = checkpoint.nominee
+        marked = say("yes", "是") if nominee.marked else say("no", "否")
+        recalls = say(
+            f"recalls: {nominee.total} in all, {nominee.week} in 7 days, {nominee.fortnight} in 14 days; user_marked: {marked}",
+            f"调用：共 {nominee.total} 次，7 天内 {nominee.week} 次，14 天内 {nominee.fortnight} 次；user_marked：{marked}",
+        )
+        title, rule = f"{say('title', '标题')}: {checkpoint.title}", f"{say('rule', '规则')}: {nominee.rule}"
+        lines += ["", f"## {checkpoint.path}", "", f"- {title}", f"- {recalls}", f"- {rule}"]
+        for lesson in checkpoint.lessons:
             there = say(" (stands there already)", "（已存在）") if lesson.known else ""
             place = context.workspace.relative(longterm.retrospect_path(context.workspace, lesson.skill))
             lines.append(f"- {goes} {place}: {lesson.text}{there}")
         # The steps of the tests that speak of its lines: whole, or a statement of one.
-        said = [piece.text.casefold() for line in one.lines for piece in pieces(line.words)]
+        said = [piece.text.casefold() for line in checkpoint.lines for piece in pieces(line.words)]
         judged = [(words.casefold(), step) for words, step in by_words.items()]
         steps = [step for words, step in judged if any(text in words or words in text for text in said)]
         lines += [f"- {action_word(step.action)} {step.path}: {step.detail} ({step.reason})" for step in steps]
-        if not one.lessons and not steps:
+        if not checkpoint.lessons and not steps:
             nothing = say(
                 "nothing in it passes into long-term memory that was not decided before",
                 "其中没有尚未决定的内容可进入长期记忆",
@@ -257,19 +254,8 @@ def promotion_report(made: PromotePlan, context: TidyContext, *, applied: bool) 
     return guarded("\n".join(lines) + "\n", REDACT)
 
 
-def _about(one: Promoted) -> Iterator[str]:
-    nominee = one.nominee
-    marked = say("yes", "是") if nominee.marked else say("no", "否")
-    yield f"- {say('title', '标题')}: {one.title}"
-    yield "- " + say(
-        f"recalls: {nominee.total} in all, {nominee.week} in 7 days, {nominee.fortnight} in 14 days; user_marked: {marked}",
-        f"调用：共 {nominee.total} 次，7 天内 {nominee.week} 次，14 天内 {nominee.fortnight} 次；user_marked：{marked}",
-    )
-    yield f"- {say('rule', '规则')}: {nominee.rule}"
-
-
-def write_report(op: Operation, text: str) -> None:
-    """Put the report where users and agents look for it; the same again, but for its time, is not written."""
+def _write_report(op: Operation, text: str) -> None:
+    """Write promote_report.md, unless only its time would change."""
 
     def without_time(text: str) -> list[str]:
         return [line.partition(" | ")[2] if number == 2 else line for number, line in enumerate(text.split("\n"))]
@@ -278,4 +264,4 @@ def write_report(op: Operation, text: str) -> None:
     longterm.refuse_link(op.workspace, path)
     before = disk.read_bytes(path)
     if before is None or without_time(before.decode("utf-8", "replace")) != without_time(text):
-        rewrite(op, path, text.encode(), read=None if before is None else disk.digest(before))
+        rewrite(op, path, text.encode(), read=disk.hash_of(before))
