@@ -296,7 +296,7 @@ def _note(memory: Memory, made: ContextPack, query: str | None) -> None:
         "scope": made.scope,
         "budget": made.budget,
         "tokens": made.tokens,
-        "parts": [{"path": part.path, "lines": [part.first, part.last], "tokens": part.tokens} for part in made.parts],
+        "parts": [part.as_plain() for part in made.parts],
     }
     if made.project:
         about["project"] = made.project

@@ -43,6 +43,9 @@ class PackedPart(NamedTuple):
     last: int
     tokens: int
 
+    def as_plain(self) -> dict[str, Any]:
+        return {"path": self.path, "lines": [self.first, self.last], "tokens": self.tokens}
+
 
 class Omitted(NamedTuple):
     """What a pack does not hold, and why. What is `needless` stands in the pack anyway, or no longer holds."""
@@ -72,21 +75,10 @@ class ContextPack(NamedTuple):
 
     def as_plain(self) -> dict[str, Any]:
         """The pack as it is printed as JSON."""
-        parts = [{"path": part.path, "lines": [part.first, part.last], "tokens": part.tokens} for part in self.parts]
-        left = [
-            {"path": part.path, "lines": [part.first, part.last], "tokens": part.tokens, "reason": part.reason}
-            for part in self.left
-        ]
-        return {
-            "text": self.text,
-            "tokens": self.tokens,
-            "budget": self.budget,
-            "scope": self.scope,
-            "project": self.project,
-            "disabled": self.disabled,
-            "parts": parts,
-            "left": left,
-        }
+        left = [PackedPart(*part[:4]).as_plain() | {"reason": part.reason} for part in self.left]
+        facts = {"text": self.text, "tokens": self.tokens, "budget": self.budget, "scope": self.scope}
+        facts |= {"project": self.project, "disabled": self.disabled}
+        return facts | {"parts": [part.as_plain() for part in self.parts], "left": left}
 
 
 def weight(text: str) -> int:
@@ -120,7 +112,7 @@ def pack(pieces: Sequence[Piece], budget: int, *, lead: str) -> Packed:
     room = budget * QUARTERS - weight(lead)
     needs = [weight(_head(piece, piece.lines)) + _weight_of(piece.lines) for piece in pieces]
     later = sum(needs)
-    found = sum(need for piece, need in zip(pieces, needs, strict=True) if piece.cited)
+    cited = sum(need for piece, need in zip(pieces, needs, strict=True) if piece.cited)
     shared: int | None = None  # what is left of the part of what was looked for
     texts: list[str] = []
     parts: list[PackedPart] = []
@@ -129,7 +121,7 @@ def pack(pieces: Sequence[Piece], budget: int, *, lead: str) -> Packed:
     cut: set[Piece] = set()
     for piece, need in zip(pieces, needs, strict=True):
         later -= need
-        found -= need if piece.cited else 0
+        cited -= need if piece.cited else 0
         lines = [line for line in piece.lines if not line.number or (piece.path, line.number) not in known]
         if piece.cited and len(lines) == len(piece.lines):
             lines = not_said(lines, "".join(texts))
@@ -145,7 +137,7 @@ def pack(pieces: Sequence[Piece], budget: int, *, lead: str) -> Packed:
         may_take = max(room // 2, room - later)
         if piece.cited:
             is_best = shared is None
-            shared = max(room * 3 // 4, room - later + found) if shared is None else shared
+            shared = max(room * 3 // 4, room - later + cited) if shared is None else shared
             may_take = room if is_best and need > shared else shared
         kept, closing = _fitting(lines, may_take - weight(head))
         if kept:
@@ -166,12 +158,12 @@ def not_said(lines: Sequence[PieceLine], text: str) -> list[PieceLine]:
     from nacre.text.tokens import tokens as words_of
 
     said = [words for line in text.split("\n") if (words := frozenset(words_of(line)))]
-
-    def is_said(line: PieceLine) -> bool:
+    new: list[PieceLine] = []
+    for line in lines:
         words = frozenset(words_of(AROUND.sub("", line.text)))
-        return len(words) >= _TELLING and any(words <= other for other in said)
-
-    return [line for line in lines if not is_said(line)]
+        if len(words) < _TELLING or not any(words <= other for other in said):
+            new.append(line)
+    return new
 
 
 def _again(lines: Sequence[PieceLine], texts: Sequence[str]) -> list[PieceLine]:
@@ -189,17 +181,15 @@ def has_content(lines: Iterable[PieceLine]) -> bool:
 
 def without_empty_sections(lines: Sequence[PieceLine]) -> Iterator[PieceLine]:
     """The lines without headings below which nothing stands, and without more than one blank line in a row."""
-    found = blocks([line.text for line in lines])
-    heads = [at for at, block in enumerate(found) if block.kind == HEADING]
-    full = {at: at + 1 < len(found) and found[at + 1].kind != HEADING for at in heads}
-    for place in range(len(heads) - 1, -1, -1):
-        outer = heads[place]
-        for after in range(place + 1, len(heads)):
-            inner = heads[after]
-            if full[outer] or found[inner].level <= found[outer].level:
-                break
-            full[outer] = full[inner]
-    empty = {number for at in heads if not full[at] for number in range(found[at].start, found[at].end + 1)}
+    empty: set[int] = set()  # the lines of headings below which nothing stands
+    full = 0  # the highest level whose headings above this block have something below them; deeper ones have too
+    for block in reversed(blocks([line.text for line in lines])):
+        if block.kind != HEADING:
+            full = 7
+        elif block.level < full:
+            full = block.level
+        else:
+            empty.update(range(block.start, block.end + 1))
     blank = True
     for place, line in enumerate(lines, 1):
         if place in empty or (blank and not line.text.strip()):
@@ -225,8 +215,8 @@ def _fitting(lines: Sequence[PieceLine], room: int) -> tuple[list[PieceLine], st
         if len(kept) < fence:
             closing = ""
     if not closing and len(kept) < len(lines):  # headings and blank lines at the cut: what stood below was left out
-        found = blocks([line.text for line in kept])
-        headings = {number for block in found if block.kind == HEADING for number in range(block.start, block.end + 1)}
+        heads = [block for block in blocks([line.text for line in kept]) if block.kind == HEADING]
+        headings = {number for block in heads for number in range(block.start, block.end + 1)}
         while kept and (len(kept) in headings or not kept[-1].text.strip()):
             kept.pop()
     return (kept, closing) if has_content(kept) else ([], "")

@@ -20,6 +20,7 @@ from nacre.text.stamps import is_structural, stamp_of
 from nacre.vault.discover import project_at
 from nacre.vault.entries import bare_words
 from nacre.vault.ledger import NONE_CLOSED, ClosedEntries
+from nacre.vault.working import BLOCKERS, CONTEXT, DAY_MARK, DECISIONS, PENDING, TASK, name_of
 
 LARGEST = 1_000_000  # bytes; a larger file is no memory that a session could be given
 CHECKPOINTS = 5  # of the hot layer, the newest
@@ -32,7 +33,6 @@ _LONGEST = 240  # characters of each
 # What a checkpoint says of itself: whose session it is, who speaks and when.
 _ABOUT = re.compile(r"session:|\*\*.{1,100}\*\* \d{4}-\d{2}-\d{2} \d{2}:\d{2}$")
 _TAGS = re.compile(r"(?:标签|Tags)[:：]")
-_OF_DAY = re.compile(r"[ \t]*<!--[ \t]*day:[ \t]*(\d{4}-\d{2}-\d{2})[ \t]*-->[ \t]*")
 _PLAIN = re.compile(r"[A-Z-]+\.md|memory/[0-9-]+\.md(?:#L\d+-L\d+)?")  # names that cannot hold a secret
 
 
@@ -52,8 +52,8 @@ class Reader:
     def state(self, path: Path, today: dt.date) -> Piece | None:
         """Working memory, what matters most first; the day of its times is told where that is over."""
         lines = _trimmed(self._lines(path))
-        day = next((found[1] for line in lines if (found := _OF_DAY.fullmatch(line.text))), None)
-        lines = [line for line in _untitled(lines) if not _OF_DAY.fullmatch(line.text)]
+        day = next((match[1] for line in lines if (match := DAY_MARK.fullmatch(line.text))), None)
+        lines = [line for line in _untitled(lines) if not DAY_MARK.fullmatch(line.text)]
         piece = self._piece(path, _by_importance(self._holding(path, lines, day)))
         if piece and day and day != today.isoformat():
             title = say(f"{piece.title}, last changed on {day}", f"{piece.title}（最后修改于 {day}）")
@@ -108,8 +108,12 @@ class Reader:
                 self._leave(path, [PieceLine(at, text) for at, text in enumerate(texts, 1)], _of_another(str(project)))
                 continue
             summary = self._texts(gist, root, _HEAD_BYTES) if gist.name in names else []
-            head = self._holding(path, _gist_of(summary) if summary else _outcome_of(path, texts), _made(path)[:10])
-            if head:
+            if summary:  # its title and last lines, without tags: what was settled stands behind what was asked
+                telling = [(at, text) for at, text in enumerate(summary, 1) if text.strip() and not _TAGS.match(text)]
+                lines = _shortened([*telling[:1], *telling[1:][-_OUTCOME:]])
+            else:
+                lines = _outcome_of(path, texts)
+            if head := self._holding(path, lines, _made(path)[:10]):
                 given.append(Piece(self._shown(path), self._shown(path), tuple(head)))
         return given
 
@@ -138,7 +142,7 @@ class Reader:
         return [line for line in lines if line not in others]
 
     def _lines(self, path: Path) -> list[PieceLine]:
-        return _safe(list(enumerate(self._texts(path, self.workspace.root), 1)))
+        return list(map(PieceLine._make, safe_lines(list(enumerate(self._texts(path, self.workspace.root), 1)))))
 
     def _texts(self, path: Path, root: Path, head: int | None = None) -> list[str]:
         """The lines of a file, or of its head, as they stand there; none where it cannot be given, which is told."""
@@ -167,8 +171,6 @@ def _untitled(lines: Sequence[PieceLine], title: str = "# ") -> Sequence[PieceLi
 
 def _by_importance(lines: Sequence[PieceLine]) -> list[PieceLine]:
     """The sections of working memory in the order in which they are missed, of decisions the newest first."""
-    from nacre.vault.working import BLOCKERS, CONTEXT, DECISIONS, PENDING, TASK, name_of
-
     order = (TASK, BLOCKERS, PENDING, CONTEXT, None, DECISIONS)
     made: list[PieceLine] = []
     sections: list[tuple[str | None, list[PieceLine]]] = []
@@ -207,10 +209,6 @@ def _bytes_or_reason(path: Path, root: Path, head: int | None) -> bytes | str | 
         reason = error.strerror or str(error)
         return say(f"cannot be read: {reason}", f"无法读取：{reason}")
     return say("not a text file; save it as UTF-8", "不是文本文件；请另存为 UTF-8") if b"\0" in data else data
-
-
-def _safe(lines: Sequence[tuple[int, str]]) -> list[PieceLine]:
-    return [PieceLine(number, text) for number, text in safe_lines(lines)]
 
 
 def name_shown(path: str) -> str:
@@ -305,19 +303,13 @@ def _without_quoted(texts: Sequence[str]) -> list[str]:
     return ["" if text.strip() in quoted else text for text in texts]
 
 
-def _gist_of(texts: Sequence[str]) -> list[PieceLine]:
-    """The title of a summary and its last lines, without its tags: what was settled stands behind what was asked."""
-    telling = [(at, text) for at, text in enumerate(texts, 1) if text.strip() and not _TAGS.match(text)]
-    return _shortened([*telling[:1], *telling[1:][-_OUTCOME:]])
-
-
 def _telling(texts: Sequence[str]) -> list[tuple[int, str]]:
     return [(at, text) for at, text in enumerate(texts, 1) if text.strip() and not _ABOUT.match(text)]
 
 
 def _shortened(lines: Sequence[tuple[int, str]]) -> list[PieceLine]:
     """Each line as long as is needed to recognise the session."""
-    texts = ((line.number, line.text.lstrip("# ").strip() or "…") for line in _safe(lines))
+    texts = ((number, text.lstrip("# ").strip() or "…") for number, text in safe_lines(lines))
     return [PieceLine(at, text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…") for at, text in texts]
 
 

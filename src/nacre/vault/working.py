@@ -49,7 +49,7 @@ _NAMES = {  # in plain form, best first: as a new file has them, then as users a
         BLOCKERS: ("blocker", "blocked", "阻塞", "阻碍", "障碍"),
     }.items()
 }
-_DAY = re.compile(r"[ \t]*<!--[ \t]*day:[ \t]*(\d{4}-\d{2}-\d{2})[ \t]*-->[ \t]*")
+DAY_MARK = re.compile(r"[ \t]*<!--[ \t]*day:[ \t]*(\d{4}-\d{2}-\d{2})[ \t]*-->[ \t]*")
 _TIMED = re.compile(r"\[(?:(\d{4}-\d{2}-\d{2})[ T])?(\d{1,2}:\d{2})\]\s*")
 _BOX = r"\[([ xX])\]\s*"
 _TAG = r"</?[A-Za-z][\w-]*(?:[\s/>]|$)"
@@ -200,7 +200,7 @@ def current_task(doc: Document) -> str:
 def day_mark(doc: Document) -> tuple[int, dt.date] | None:
     """The line that says of which day the times without a date are, and that day."""
     for number, line in enumerate(doc.bare, start=1):
-        if match := _DAY.fullmatch(line):
+        if match := DAY_MARK.fullmatch(line):
             try:
                 return number, dt.date.fromisoformat(match[1])
             except ValueError:
