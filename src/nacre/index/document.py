@@ -90,9 +90,12 @@ def read_parts(path: str, layer: str, data: bytes, *, size: int, overlap: int, p
             project = project_named(heading) if layer == "weekly" else None
             stamp = (Stamp(project=project) if project else stamp_of(heading)).within(stamp)
         # Only the log of a day has sections of groups. A note that is named for a day may be a whole session, in which anything
-        # can be said.
-        in_log = layer in ("daily", "archive") and is_log
-        group, own = _group_section(chunk.headings) if in_log else (None, chunk.headings)
+        # can be said. The innermost stamp decides, and what stands above a group's is not the group's.
+        group, own = None, chunk.headings
+        if layer in ("daily", "archive") and is_log:
+            stamped = [at for at, heading in enumerate(chunk.headings) if stamp_of(heading).time]
+            if stamped and (group := stamp_of(chunk.headings[stamped[-1]]).group):
+                own = chunk.headings[stamped[-1] :]
         telling = [heading for heading in own if not is_structural(heading)]
         # A secret that somebody wrote by hand stays in the file, which is theirs; it is not indexed and never handed out.
         text = redact(chunk.text).text
@@ -123,17 +126,6 @@ def read_parts(path: str, layer: str, data: bytes, *, size: int, overlap: int, p
             tags=tags,
             context=context,
         )
-
-
-def _group_section(headings: tuple[str, ...]) -> tuple[str | None, tuple[str, ...]]:
-    """The group that a section is stamped for, and the headings from its stamp inwards: what stands above is not the group's.
-
-    The innermost stamp decides: a private section stays private whatever it was put below.
-    """
-    for at in range(len(headings) - 1, -1, -1):
-        if (stamp := stamp_of(headings[at])).time:
-            return stamp.group, headings[at:] if stamp.group else headings
-    return None, headings
 
 
 def _open_fence_spans(lines: list[str]) -> list[tuple[int, int]]:

@@ -30,8 +30,7 @@ _PATIENCE = 0.7  # seconds
 class Meaning(NamedTuple):
     """What is needed to search by meaning, or why it cannot be; `stale` when part of it is still to be made."""
 
-    embedder: Embedder | None
-    scanner: Scanner | None
+    models: tuple[Embedder, Scanner] | None
     reason: str | None = None
     stale: bool = False
 
@@ -76,22 +75,23 @@ class MeaningSource:
         """What can answer at this moment. A few passages that have no vector yet get theirs first."""
         embedder, reason = self.chosen
         if embedder is None:
-            return Meaning(None, None, reason)
+            return Meaning(None, reason)
         from nacre.index.vectors import Scanner
 
         store = self._store
         with self._lock:
             scanner = self._scanner = self._scanner or Scanner(store)
         batch = batch_for(store, embedder)
-        live = live_batch(store)
+        live = store.get_meta(_LIVE)  # the batch that answers: the last one that was complete
         # The settings changed: the local models, where they made the vectors that are complete, go on answering. Never a service:
         # an index may have come with a clone, and must not choose where questions and keys are sent.
-        if live and live != batch and _provider(store, live) == "local":
+        local_batch = "select 1 from batches where id = ? and provider = 'local'"
+        if live and live != str(batch) and store.db.execute(local_batch, (live,)).fetchone():
             from nacre.embed.choose import choose
 
             local, _ = choose(dataclasses.replace(self._config, embed=EmbedSettings(provider="local")))
             if local:
-                return Meaning(local, scanner, stale=True)
+                return Meaning((local, scanner), stale=True)
         missing = waiting(store.db, batch, 1)
         until = time.monotonic() + _PATIENCE
         try:
@@ -100,14 +100,14 @@ class MeaningSource:
                     fill(store, embedder, most=_EMBED_AT_ONCE, hurry=True)
                     missing = waiting(store.db, batch, 1)
         except ModelUnusable as error:  # the question would fail in the same way
-            return Meaning(None, None, words_only(error), stale=True)
+            return Meaning(None, words_only(error), stale=True)
         if missing and not store.db.execute("select 1 from vectors limit 1").fetchone():
             reason = say(
                 'search by words only: no vectors have been made yet; run "nacre embed"',
                 "仅按文字搜索：尚未生成向量；请运行“nacre embed”",
             )
-            return Meaning(None, None, reason, stale=True)
-        return Meaning(embedder, scanner, stale=bool(missing))
+            return Meaning(None, reason, stale=True)
+        return Meaning((embedder, scanner), stale=bool(missing))
 
 
 # A batch is a set of models of one provider with which passages are embedded.
@@ -125,17 +125,6 @@ def batch_for(store: Store, embedder: Embedder) -> int:
             db.execute(made, (embedder.provider, models, settings))
         row = store.db.execute(query, (embedder.provider, models)).fetchone()
     return int(row[0])
-
-
-def live_batch(store: Store) -> int | None:
-    """The batch that answers: the last one that was complete."""
-    number = store.get_meta(_LIVE)
-    return int(number) if number and _provider(store, int(number)) else None
-
-
-def _provider(store: Store, batch: int) -> str | None:
-    row = store.db.execute("select provider from batches where id = ?", (batch,)).fetchone()
-    return row[0] if row else None
 
 
 def waiting(db: sqlite3.Connection, batch: int, limit: int = -1) -> list[tuple[int, int, bytes]]:
@@ -194,34 +183,26 @@ def fill(
             # Passages that do not fit their chunk could never be embedded, and would be waited for without end: cut it anew.
             for chunk in {chunk for chunk, _, key in group if key not in texts}:
                 row = db.execute(chunk_text, (chunk,)).fetchone()
-                cut = map(passage_hash, passage_texts(*row)) if row else ()
                 db.execute("delete from passages where chunk = ?", (chunk,))
-                db.executemany(
-                    "insert into passages(chunk, position, hash) values(?,?,?)",
-                    [(chunk, position, key) for position, key in enumerate(cut)],
-                )
+                for position, passage in enumerate(passage_texts(*row) if row else ()):
+                    new = (chunk, position, passage_hash(passage))
+                    db.execute("insert into passages(chunk, position, hash) values(?,?,?)", new)
         done += len(group)
         if progress:
             progress(done, max(total, done))
-    if most is None or not waiting(store.db, batch, 1):
-        _make_live(store, batch)
-    return done
-
-
-def _make_live(store: Store, batch: int) -> None:
-    """A complete batch takes over; vectors of models it does not use go, also those of a batch that was given up."""
+    if most is not None and waiting(store.db, batch, 1):
+        return done
+    # A complete batch takes over; vectors of models it does not use go, also those of a batch that was given up.
     unused = (
         "select id from models where exists(select 1 from signs where model = models.id) and hash not in"
         " (select value from batches, json_each(batches.models) where batches.id = ?)"
     )
-    if store.get_meta(_LIVE) == str(batch) and not store.db.execute(unused, (batch,)).fetchone():
-        return
-    from nacre.index.vectors import drop
-
-    with store.writing() as db:
-        for (number,) in db.execute(unused, (batch,)).fetchall():
-            drop(db, number)
-        set_meta(db, _LIVE, str(batch))
+    if store.get_meta(_LIVE) != str(batch) or store.db.execute(unused, (batch,)).fetchone():
+        with store.writing() as db:
+            for (number,) in db.execute(unused, (batch,)).fetchall():
+                vectors.drop(db, number)
+            set_meta(db, _LIVE, str(batch))
+    return done
 
 
 def prune(store: Store) -> int:

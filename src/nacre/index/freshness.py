@@ -66,7 +66,6 @@ class MemoryIndex:
 
     @property
     def wanted(self) -> str:
-        """What a generation must have been made with to fit the settings in force."""
         return wanted_settings(self.context.config)
 
     def current(self, progress: Progress | None = None) -> Generation:
@@ -149,7 +148,9 @@ def update(
     for file in files:
         report.files += 1
         row = rows.pop(file.path, None)
-        if every_file or row is None or row[2:7] != file[2:] or _is_racy(row):
+        # Racy: it may have changed after it was read without showing a newer time.
+        racy = row and row[7] - (row[5] if _BY_CTIME else max(row[4], row[5])) < _RACY
+        if every_file or row is None or row[2:7] != file[2:] or racy:
             changed.append(file)
     if rows:
         with store.writing() as db:
@@ -177,11 +178,6 @@ def count_changed(store: Store, generation: Generation, files: Iterable[MemoryFi
         row = rows.pop(file.path, None)
         changed += row is None or row[2:7] != file[2:]
     return changed + len(rows)
-
-
-def _is_racy(row: _Row) -> bool:
-    """Whether the file may have changed after it was read without showing a newer time."""
-    return row[7] - (row[5] if _BY_CTIME else max(row[4], row[5])) < _RACY
 
 
 def _rows(db: sqlite3.Connection, generation: Generation) -> dict[str, _Row]:
@@ -222,25 +218,21 @@ def _store_file(
         if row:
             remove_file(db, generation, row[0])
         return
-    from nacre.index.document import (
-        lies_where_named,
-        read_parts,
-    )  # only a changed file pays for the machinery of chunks
+    # Only a changed file pays for the machinery of chunks.
+    from nacre.index.document import lies_where_named, read_parts
 
     report.read += 1
     private = not lies_where_named(file.path, file.full)
     digest = content_digest(data, private=private)
     facts = (file.layer, file.size, file.mtime, file.ctime, file.inode, read_at, digest)
-    if row:
-        number = row[0]
-        refresh = "update files set layer=?, size=?, mtime=?, ctime=?, inode=?, read_at=?, hash=? where id=?"
-        db.execute(refresh, (*facts, number))
-        if row[1:3] == (digest, file.layer):
-            return
-    else:
-        made = "insert into files(layer, size, mtime, ctime, inode, read_at, hash, generation, path)"
-        values = f"{made} values(?,?,?,?,?,?,?,?,?) returning id"
-        number = db.execute(values, (*facts, generation.id, file.path)).fetchone()[0]
+    store = (
+        "insert into files(generation, path, layer, size, mtime, ctime, inode, read_at, hash) values(?,?,?,?,?,?,?,?,?)"
+        " on conflict(generation, path) do update set layer=excluded.layer, size=excluded.size, mtime=excluded.mtime,"
+        " ctime=excluded.ctime, inode=excluded.inode, read_at=excluded.read_at, hash=excluded.hash returning id"
+    )
+    number = db.execute(store, (generation.id, file.path, *facts)).fetchone()[0]
+    if row and row[1:3] == (digest, file.layer):
+        return
     report.changed += 1
     tokens, overlap = generation.chunk_tokens, generation.chunk_overlap
     parts = read_parts(file.path, file.layer, data, size=tokens, overlap=overlap, private=private)
@@ -295,10 +287,8 @@ def add_chunk(db: sqlite3.Connection, generation: Generation, file: int, layer: 
     words = (chunk, " ".join(tokens(part.text)), " ".join(tokens(part.found_by)))
     db.execute(f"insert into {generation.words}(rowid, body, heading) values(?,?,?)", words)
     hashes = map(passage_hash, passage_texts(part.context, part.text))
-    db.executemany(
-        "insert into passages(chunk, position, hash) values(?,?,?)",
-        [(chunk, at, digest) for at, digest in enumerate(hashes)],
-    )
+    rows = [(chunk, at, digest) for at, digest in enumerate(hashes)]
+    db.executemany("insert into passages(chunk, position, hash) values(?,?,?)", rows)
 
 
 def remove_file(db: sqlite3.Connection, generation: Generation, file: int) -> None:
@@ -404,10 +394,10 @@ def all_on_local_disks(folders: Iterable[str]) -> bool:
         kinds = {re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), row[1]): row[2] for row in rows}
     except (OSError, IndexError):
         return False
-    return all(_mount_kind(folder, kinds) in _LOCAL for folder in folders)
-
-
-def _mount_kind(folder: str, kinds: dict[str, str]) -> str:
-    while folder not in kinds and folder != os.path.dirname(folder):
-        folder = os.path.dirname(folder)
-    return kinds.get(folder, "unknown")
+    for folder in folders:
+        place = folder
+        while place not in kinds and place != os.path.dirname(place):
+            place = os.path.dirname(place)
+        if kinds.get(place) not in _LOCAL:
+            return False
+    return True

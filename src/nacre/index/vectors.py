@@ -21,6 +21,8 @@ from nacre.index.store import Store, in_groups
 BLOCK = 1024
 _QUESTIONS = 256
 _CHANGED = "vectors changed"
+# Tells every scanner, of every thread and process, that what it holds is old.
+_NOTE_CHANGE = f"insert into meta values('{_CHANGED}', 1) on conflict(key) do update set value = value + 1"
 Floats = npt.NDArray[np.float32]
 
 
@@ -47,9 +49,8 @@ def must_fit(model: ModelId, dims: int, stored: int) -> None:
 
 def add(db: sqlite3.Connection, model: int, hashes: Sequence[bytes], vectors: Floats) -> None:
     """Store unit vectors of texts that have none yet; inside the caller's transaction."""
-    stored = {
-        row[0] for row in in_groups(db, "select hash from vectors where hash in (%s) and model = ?", hashes, model)
-    }
+    rows_of = "select hash from vectors where hash in (%s) and model = ?"
+    stored = {row[0] for row in in_groups(db, rows_of, hashes, model)}
     fresh = {key: at for at, key in enumerate(hashes) if key not in stored}
     if not fresh:
         return
@@ -76,7 +77,7 @@ def drop(db: sqlite3.Connection, model: int) -> None:
     """Forget every vector of a model."""
     db.execute("delete from vectors where model = ?", (model,))
     db.execute("delete from signs where model = ?", (model,))
-    _note_change(db)
+    db.execute(_NOTE_CHANGE)
 
 
 def _insert(
@@ -87,7 +88,7 @@ def _insert(
         "insert into vectors(model, slot, hash, scale, data) values(?,?,?,?,?)",
         [(model, number, *row) for number, row in enumerate(rows, slot)],
     )
-    _note_change(db)
+    db.execute(_NOTE_CHANGE)
     signs = _signs(values)
     end = slot + len(rows)
     for block in range(slot // BLOCK, (end + BLOCK - 1) // BLOCK):
@@ -96,11 +97,6 @@ def _insert(
         before = row[0][: (first - block * BLOCK) * signs.shape[1]] if row else b""
         added = signs[first - slot : (block + 1) * BLOCK - slot].tobytes()
         db.execute("insert or replace into signs values(?,?,?)", (model, block, before + added))
-
-
-def _note_change(db: sqlite3.Connection) -> None:
-    """Tell every scanner, of every thread and process, that what it holds is old."""
-    db.execute("insert into meta values(?, 1) on conflict(key) do update set value = value + 1", (_CHANGED,))
 
 
 def _width(dims: int) -> int:
@@ -123,9 +119,8 @@ class Scanner:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._signs: dict[
-            int, tuple[tuple[int, str | None], npt.NDArray[np.uint64]]
-        ] = {}  # by model, with their version
+        # By model, with their version.
+        self._signs: dict[int, tuple[tuple[int, str | None], npt.NDArray[np.uint64]]] = {}
         self._questions: dict[tuple[str, str], Floats] = {}
         self._lock = threading.Lock()
 
@@ -160,8 +155,8 @@ class Scanner:
 
     def cosines(self, model: int, question: Floats, hashes: Sequence[bytes]) -> dict[bytes, float]:
         """Cosine of the question with the texts of these hashes, those that have a vector."""
-        found, scores = self._scores("hash", model, question, hashes)
-        return dict(zip(found, scores.tolist(), strict=True))
+        stored, scores = self._scores("hash", model, question, hashes)
+        return dict(zip(stored, scores.tolist(), strict=True))
 
     def _scores(self, column: str, model: int, question: Floats, keys: Sequence[object]) -> tuple[list[bytes], Floats]:
         query = f"select hash, scale, data from vectors where {column} in (%s) and model = ?"

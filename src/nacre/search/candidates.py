@@ -65,11 +65,8 @@ class Chunks:
         self._words = generation.words
         self._where = where
         self._scope = scope
+        self.is_filtered = bool(where[0])
         self._and_where = f" and {where[0]}" if where[0] else ""
-
-    @property
-    def is_filtered(self) -> bool:
-        return bool(self._where[0])
 
     def weigh_terms(self, tokens: Sequence[str], weightless: frozenset[str]) -> Terms:
         """Inverse document frequency of each word inside the scope; in a large corpus very common words choose nothing.
@@ -131,11 +128,9 @@ class Chunks:
 
     def by_days(self, first: str, last: str, count: int) -> list[int]:
         """What was written on the days that a question names."""
-        query = (
-            "select c.id from chunks c where c.generation = ? and c.date between ? and ?"
-            f"{self._and_where} order by c.date desc, c.id limit ?"
-        )
-        return [row[0] for row in self.db.execute(query, (self._generation, first, last, *self._where[1], count))]
+        query = f"select c.id from chunks c where c.generation = ? and c.date between ? and ?{self._and_where}"
+        values = (self._generation, first, last, *self._where[1], count)
+        return [row[0] for row in self.db.execute(f"{query} order by c.date desc, c.id limit ?", values)]
 
     def passages(self, hashes: Sequence[bytes] | None = None) -> list[tuple[int, bytes]]:
         """The passages with these hashes, or all, each with its chunk."""
@@ -144,9 +139,6 @@ class Chunks:
         if hashes is None:
             return self.db.execute(query % "", values).fetchall()
         return in_groups(self.db, query % "p.hash in (%s) and", hashes, *values)
-
-    def passages_of(self, ids: Iterable[int]) -> list[tuple[int, bytes]]:
-        return in_groups(self.db, "select chunk, hash from passages where chunk in (%s)", list(ids))
 
     def load(self, ids: Iterable[int]) -> dict[int, Candidate]:
         rows = in_groups(self.db, f"select {_COLUMNS} from chunks c where c.id in (%s)", list(ids))

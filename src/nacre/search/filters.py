@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from nacre.errors import BadInput
-from nacre.i18n import say
 from nacre.model.context import Scope
 from nacre.model.hit import LAYERS
 
@@ -29,9 +28,7 @@ def checked(filters: Filters) -> Filters:
     for layer in filters.layers:
         if layer not in LAYERS:
             names = ", ".join(LAYERS)
-            raise BadInput(
-                say(f'"{layer}" is not a layer; there are {names}.', f"“{layer}”不是有效的层；可用：{names}。")
-            )
+            raise BadInput(f'"{layer}" is not a layer; there are {names}.', f"“{layer}”不是有效的层；可用：{names}。")
     if filters.since and filters.until and filters.since > filters.until:
         raise BadInput(
             f"No day lies between {filters.since} and {filters.until}; turn them round.",

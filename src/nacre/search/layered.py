@@ -7,6 +7,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import NamedTuple
 
 from nacre.clock import duration
@@ -78,12 +79,12 @@ class _Term(NamedTuple):
         return any(probe in text for probe in self.probes)
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Match:
     """What a text has of the key words: the share of each, and of their weight in its best stretch of lines."""
 
     coverage: float
-    shares: tuple[float, ...]  # for each key word, its best on any line of that stretch
+    shares: list[float]  # for each key word, its best on any line of that stretch
     lines: dict[int, float] = field(default_factory=dict)  # counted from 1, with the weight that each holds
     title: float = 0.0  # the weight that the title holds, which is one of the lines
 
@@ -116,18 +117,19 @@ def _term(word: KeyWord) -> _Term:
 def _match(text: str, terms: Sequence[_Term]) -> _Match:
     """Look for the words; those of the title count as if they stood beside every line."""
     folded = _fold(text)
+    nothing = [0.0] * len(terms)
     likely = [term for term in terms if term.near(folded)]
     if not likely:
-        return _Match(0.0, (0.0,) * len(terms))
+        return _Match(0.0, nothing)
     lines = folded.split("\n")
     heading = next((at for at, line in enumerate(lines) if line.strip()), 0)
     near = [at for at, line in enumerate(lines) if any(term.near(line) for term in likely)][:_MANY_LINES]
     rows = {at + 1: [_share(lines[at], term, lines[heading]) for term in terms] for at in near}
     rows = {number: shares for number, shares in rows.items() if any(shares)}
     weights = [term.weight for term in terms]
-    title = rows.get(heading + 1, [0.0] * len(terms))
+    title = rows.get(heading + 1, nothing)
     best, best_weight = title, _weigh(title, weights)
-    places = sorted(rows)
+    places = list(rows)
     start = 0
     for end, number in enumerate(places):
         while number - places[start] >= _WINDOW:
@@ -138,7 +140,7 @@ def _match(text: str, terms: Sequence[_Term]) -> _Match:
         if all(share == 1 for share in best):
             break
     by_line = {number: _weigh(shares, weights) for number, shares in rows.items()}
-    return _Match(best_weight / (sum(weights) or 1.0), tuple(best), by_line, _weigh(title, weights))
+    return _Match(best_weight / (sum(weights) or 1.0), best, by_line, _weigh(title, weights))
 
 
 def _weigh(shares: Sequence[float], weights: Sequence[float]) -> float:
@@ -252,26 +254,20 @@ def _turns(lines: Sequence[str]) -> list[range]:
 
 def _joined(numbers: Sequence[int], lines: Sequence[str], words: frozenset[str], most: int) -> tuple[Passage, ...]:
     """The lines as passages, one for each run of them without the blank lines around it; long lines are cut to `most`."""
-    runs: list[list[int]] = []
-    for number in numbers:
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1].append(number)
-        else:
-            runs.append([number])
+
+    def cut(line: str, length: int) -> str:
+        return line if len(line) <= length else snippet(line, words, length)
+
     passages = []
-    for run in runs:
-        filled = [number for number in run if lines[number - 1].strip()]
+    for _, run in groupby(enumerate(numbers), lambda pair: pair[1] - pair[0]):
+        filled = [number for _, number in run if lines[number - 1].strip()]
         if filled:
             first, last = filled[0], filled[-1]
             # Secrets go before anything is cut off: half of one would no longer look like one.
-            near = (_cut(line[:_LONGEST_LINE], words, 20 * _LINE) for line in lines[first - 1 : last])
+            near = (cut(line[:_LONGEST_LINE], 20 * _LINE) for line in lines[first - 1 : last])
             text = redact(clean("\n".join(near))).text
-            passages.append(Passage(first, last, "\n".join(_cut(line, words, most) for line in text.split("\n"))))
+            passages.append(Passage(first, last, "\n".join(cut(line, most) for line in text.split("\n"))))
     return tuple(passages)
-
-
-def _cut(line: str, words: frozenset[str], most: int) -> str:
-    return line if len(line) <= most else snippet(line, words, most)
 
 
 # Recall.
@@ -320,23 +316,15 @@ class RecallReport:
     problems: tuple[Problem, ...] = ()
 
 
-class _Reading(NamedTuple):
-    """A file of a checkpoint with what it holds of the key words."""
-
-    file: Checkpoint
-    text: str
-    match: _Match
-
-
 class _Candidate(NamedTuple):
-    """A checkpoint: its file and, where that is a summary whose original is there, the original."""
+    """A checkpoint: its file and, where that is a summary whose original is there, the original; with text and match."""
 
-    readings: list[_Reading]
+    readings: list[tuple[Checkpoint, str, _Match]]
     about: bool  # rather than mentioning it in passing
 
     @property
     def best(self) -> _Match:
-        return max((reading.match for reading in self.readings), key=lambda match: match.coverage)
+        return max((match for *_, match in self.readings), key=lambda match: match.coverage)
 
     @property
     def answered(self) -> float:
@@ -357,37 +345,43 @@ def recall(context: Context, query: str, limit: int = MAX_FILES) -> RecallReport
     grouped = families(checkpoints)
     tried: list[tuple[str, list[_Candidate], int, float]] = []  # layer, those that answer, among how many, the best
     for layer in TIERS:
-        candidates = [_candidate(context, family, terms, problems) for family in grouped if family.layer == layer]
-        reweighed = _reweigh([candidate for candidate in candidates if candidate], terms)
-        answering = [candidate for candidate in reweighed if _answers(candidate.best, terms)]
+        read = [_candidate(context, family, terms, problems) for family in grouped if family.layer == layer]
+        candidates = [candidate for candidate in read if candidate.readings]
+        _reweigh(candidates, terms)
+        answering = [candidate for candidate in candidates if _answers(candidate.best, terms)]
         if answering:
             best = max(candidate.answered for candidate in answering)
-            tried.append((layer, answering, len(reweighed), best))
+            tried.append((layer, answering, len(candidates), best))
             if best >= _WELL:
                 break
     if not tried:
-        return RecallReport(query, words, None, (), 0, _nothing_found(words, context), tuple(problems))
+        days = duration(context.config.tiers.delete_after).total_seconds() / 86400
+        reason = say(
+            "No checkpoint answers this. Three reasons are possible: it was never recorded; it was deleted after lying in forgotten "
+            f"for {days:g} days without a recall; or it was said in other words than those tried: {', '.join(words)}. "
+            "To look by meaning, in everything: nacre search.",
+            f"检查点中没有找到相关记录。可能的原因有三：从未被记录；进入 forgotten 后 {days:g} 天没有被召回，已被删除；"
+            f"或者当时用的是别的说法，本次尝试的关键词：{'、'.join(words)}。也可以用 nacre search 按意思在全部记忆中查找。",
+        )
+        return RecallReport(query, words, None, (), 0, reason, tuple(problems))
     clearly = max(best for *_, best in tried) - _CLEARLY
     layer, answering, among, _ = next(answer for answer in tried if answer[3] >= clearly)
-    asked = frozenset(tokens(" ".join(words)))
+    shown = frozenset(tokens(" ".join(words)))
     kept = _narrow(answering, terms, among)[: min(limit, MAX_FILES)]
-    recalled = tuple(_recalled(context, candidate, layer, query, asked) for candidate in kept)
+    recalled = tuple(_recalled(context, candidate, layer, query, shown) for candidate in kept)
     before = len(answering) if len(answering) > MAX_FILES else 0
-    narrowed = say(
-        f"{before} checkpoints answered; the question was narrowed to those that hold most of the key words.",
-        f"共有 {before} 个检查点符合；已收窄为包含关键词最多的几个。",
-    )
-    forgotten = say(
-        "An almost forgotten memory answers: it lay in the layer forgotten, to be deleted some day.",
-        "一段快要遗忘的记忆给出了答案：它原在 forgotten 层，到期会被删除。",
-    )
-    notes = [note for note, applies in ((narrowed, before), (forgotten, layer == FORGOTTEN)) if applies]
-    reason = say(" ", "").join(notes)
-    return RecallReport(query, words, layer, recalled, before, reason, tuple(problems))
+    notes = []
+    if before:
+        narrowed = f"{before} checkpoints answered; the question was narrowed to those that hold most of the key words."
+        notes.append(say(narrowed, f"共有 {before} 个检查点符合；已收窄为包含关键词最多的几个。"))
+    if layer == FORGOTTEN:
+        forgotten = "An almost forgotten memory answers: it lay in the layer forgotten, to be deleted some day."
+        notes.append(say(forgotten, "一段快要遗忘的记忆给出了答案：它原在 forgotten 层，到期会被删除。"))
+    return RecallReport(query, words, layer, recalled, before, say(" ", "").join(notes), tuple(problems))
 
 
-def _candidate(context: Context, family: Family, terms: Sequence[_Term], problems: list[Problem]) -> _Candidate | None:
-    """What a checkpoint holds of the words; where only its summary has stayed young, both are read. None: unreadable."""
+def _candidate(context: Context, family: Family, terms: Sequence[_Term], problems: list[Problem]) -> _Candidate:
+    """What a checkpoint holds of the words; where only its summary has stayed young, both are read."""
     file = family.summary if family.layer == GIST and family.summary else family.lead
     readings = []
     about = False
@@ -404,10 +398,9 @@ def _candidate(context: Context, family: Family, terms: Sequence[_Term], problem
         about = about or _is_about(match, text, terms)
         if not about and piece.is_summary and (tags := _TAGS.search(text[:5000])):
             about = _answers(_match(tags[1], terms), terms)
-        readings.append(
-            _Reading(piece, text if match.coverage else "", match)
-        )  # all texts of a layer would fill the memory
-    return _Candidate(readings, about) if readings else None
+        # All texts of a layer would fill the memory.
+        readings.append((piece, text if match.coverage else "", match))
+    return _Candidate(readings, about)
 
 
 def _answers(match: _Match, terms: Sequence[_Term]) -> bool:
@@ -437,21 +430,17 @@ def _is_about(match: _Match, text: str, terms: Sequence[_Term]) -> bool:
     return False
 
 
-def _reweigh(candidates: list[_Candidate], terms: Sequence[_Term]) -> list[_Candidate]:
-    """Their coverage with each name counted by how rare it is in the layer: one that stands in every session tells nothing."""
+def _reweigh(candidates: list[_Candidate], terms: Sequence[_Term]) -> None:
+    """Count each name in the coverage by how rare it is in the layer: one that stands in every session tells nothing."""
     if len(candidates) < _FEW:
-        return candidates
+        return
     weights = []
     for at, term in enumerate(terms):
         common = sum(candidate.best.shares[at] > 0 for candidate in candidates) / len(candidates)
         named = term.word.weight >= NAMED or term.amount > 1
         weights.append(term.weight * (max(_COMMONPLACE, 1 - common) if named else 1.0))
-
-    def reweighed(reading: _Reading) -> _Reading:
-        coverage = _weigh(reading.match.shares, weights) / (sum(weights) or 1.0)
-        return reading._replace(match=replace(reading.match, coverage=coverage))
-
-    return [candidate._replace(readings=list(map(reweighed, candidate.readings))) for candidate in candidates]
+    for match in [match for candidate in candidates for *_, match in candidate.readings]:
+        match.coverage = _weigh(match.shares, weights) / (sum(weights) or 1.0)
 
 
 def _narrow(answering: list[_Candidate], terms: Sequence[_Term], among: int) -> list[_Candidate]:
@@ -468,46 +457,31 @@ def _narrow(answering: list[_Candidate], terms: Sequence[_Term], among: int) -> 
     def rank(candidate: _Candidate) -> tuple[float, float, float, str]:
         rare = _weigh(candidate.best.shares, rarity)
         dense = max(candidate.best.lines.values(), default=0.0)
-        return (
-            candidate.answered,
-            rare,
-            dense,
-            candidate.readings[0].file.name,
-        )  # names begin with their day: the newer first
+        name = candidate.readings[0][0].name  # begins with its day: the newer first
+        return candidate.answered, rare, dense, name
 
     return sorted(kept, key=rank, reverse=True)
 
 
 def _recalled(context: Context, candidate: _Candidate, layer: str, query: str, words: frozenset[str]) -> Recalled:
-    shown, *originals = candidate.readings
-    path, opened = context.workspace.relative(shown.file.path), None
-    for original in originals:
-        more = original.match.coverage - shown.match.coverage
+    (file, text, match), *originals = candidate.readings
+    path, opened = context.workspace.relative(file.path), None
+    for original, whole, other in originals:
+        more = other.coverage - match.coverage
         if more > 1e-9 or (more >= 0 and _DETAIL.search(query)):
-            opened, shown = context.workspace.relative(original.file.path), original
-    lines = shown.text.split("\n")
+            opened, text, match = context.workspace.relative(original.path), whole, other
+    lines = text.split("\n")
     title = next((one_line(line).strip("#*> ") for line in lines if line.strip(" #-*>\t")), "")
     return Recalled(
         path,
         path,
         layer,
         redact(title[: 5 * _TITLE]).text[:_TITLE],
-        _passages(lines, shown.match, words),
-        round(shown.match.coverage, 2),
+        _passages(lines, match, words),
+        round(match.coverage, 2),
         opened,
         candidate.answered,
-        tuple(reading.file for reading in candidate.readings),
-    )
-
-
-def _nothing_found(words: Sequence[str], context: Context) -> str:
-    days = duration(context.config.tiers.delete_after).total_seconds() / 86400
-    return say(
-        "No checkpoint answers this. Three reasons are possible: it was never recorded; it was deleted after lying in forgotten "
-        f"for {days:g} days without a recall; or it was said in other words than those tried: {', '.join(words)}. "
-        "To look by meaning, in everything: nacre search.",
-        f"检查点中没有找到相关记录。可能的原因有三：从未被记录；进入 forgotten 后 {days:g} 天没有被召回，已被删除；"
-        f"或者当时用的是别的说法，本次尝试的关键词：{'、'.join(words)}。也可以用 nacre search 按意思在全部记忆中查找。",
+        tuple(reading[0] for reading in candidate.readings),
     )
 
 

@@ -118,14 +118,13 @@ def _about_anything() -> frozenset[str]:
 
 
 class Question(NamedTuple):
-    """A question, its telling tokens, and the days it is about (both included) where it names any."""
+    """A question, its telling tokens, and the days it is about where it names any."""
 
     text: str
     tokens: tuple[str, ...]
     present: bool = False  # asks how things stand
     now: bool = False  # and says so: "now", 现在
-    first_day: str | None = None
-    last_day: str | None = None
+    days: tuple[str, str] | None = None  # the first and the last
     of_dates: frozenset[str] = frozenset()  # tokens of the days named: they may match, but need not be covered
     only_days: bool = False  # asks for nothing but what there was on those days
 
@@ -142,7 +141,7 @@ def parse_question(text: str, today: dt.date) -> Question:
             "The question holds no word or number to look for; write a few words.",
             "问题中没有可供查找的文字或数字；请写几个词。",
         )
-    first_day, last_day, named = days_named(bare, today) or (None, None, "")
+    *days, named = days_named(bare, today) or ("",)
     only_days = False
     if named:
         at = bare.lower().find(named.lower())
@@ -155,8 +154,7 @@ def parse_question(text: str, today: dt.date) -> Question:
         tokens=telling,
         present=not of_then and (bool(words & _NOW) or any(word in bare for word in _NOW_HAN)),
         now=bool(words & _NOW_ITSELF) or any(word in bare for word in _NOW_ITSELF_HAN),
-        first_day=first_day,
-        last_day=last_day,
+        days=(days[0], days[1]) if named else None,
         of_dates=frozenset(query_tokens(named)) if named else frozenset(),
         only_days=only_days,
     )

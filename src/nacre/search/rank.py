@@ -95,7 +95,7 @@ def weigh_time(
     for candidate in candidates:
         date = candidate.date
         candidate.time = 0.0
-        if date and question.first_day and question.last_day and question.first_day <= date <= question.last_day:
+        if date and question.days and question.days[0] <= date <= question.days[1]:
             candidate.time += NAMED_DAY * best
         fades = date and candidate.layer not in EVERGREEN and half_life > 0
         fresh = math.pow(0.5, max(0, _age(date, today)) / half_life) if date and fades else 1.0

@@ -84,7 +84,6 @@ def read_lines(
     context: Context, path: str, start: int, lines: int, seen: tuple[Store, Generation] | None = None
 ) -> Excerpt:
     """The lines from `start` on; fewer at the end of the file, an error past it. A group is shown what the index `seen` allows."""
-    _check(start, lines)
     group = context.scope.group is not None
     try:
         data = _read(context, path)
@@ -102,14 +101,8 @@ def read_session(
     sessions: SessionIndex, path: str, start: int, lines: int, until: dt.datetime | None
 ) -> Excerpt | None:
     """The same of a session, from its transcript; None when the path is no session's."""
-    _check(start, lines)
     every = sessions.lines(path, start, start + lines - 1, until)
     return None if every is None else _excerpt(path, every, start, lines, None)
-
-
-def _check(start: int, lines: int) -> None:
-    if start < 1 or lines < 1:
-        raise BadInput("Lines are counted from 1; ask for at least one.", "行号从 1 开始；请至少读取一行。")
 
 
 def _missing(path: str) -> NotFound:
@@ -165,6 +158,8 @@ def _visible_lines(scope: Scope, path: str, data: bytes, seen: tuple[Store, Gene
 
 def _excerpt(path: str, every: list[str], start: int, lines: int, allowed: set[int] | None) -> Excerpt:
     """The lines from `start` on; where only some are allowed, the first run of those."""
+    if start < 1 or lines < 1:
+        raise BadInput("Lines are counted from 1; ask for at least one.", "行号从 1 开始；请至少读取一行。")
     numbers: Iterable[int] = range(start, min(start + lines, len(every) + 1))
     if allowed is not None:
         visible = [number for number in numbers if number in allowed]
@@ -220,7 +215,9 @@ def count_reading(context: Context, path: str, lines: tuple[int, int], via: str)
 
 def count_recalled(context: Context, recalled: Iterable[Recalled], query: str) -> Problem | None:
     """Note that checkpoints answered a question: each once, where it lies now. The question itself is kept nowhere."""
-    hashed = hash_query(query)
+    # The same words in other case, width or spacing are the same question.
+    normal = " ".join(unicodedata.normalize("NFKC", query).casefold().split())
+    hashed = hashlib.blake2b(normal.encode("utf-8", "replace"), digest_size=8, person=b"nacre recall").hexdigest()
     recalls = []
     for checkpoint in recalled:
         passages = checkpoint.passages
@@ -240,9 +237,3 @@ def _write_recalls(context: Context, recalls: list[refcount.Recall], *, durable:
         sentence = say(f"This reading could not be counted as a recall: {error}", f"这次读取未能计入召回次数：{error}")
         return Problem("not counted", sentence)
     return None
-
-
-def hash_query(query: str) -> str:
-    """By which the same question is known again: the same words in other case, width or spacing are the same question."""
-    normal = " ".join(unicodedata.normalize("NFKC", query).casefold().split())
-    return hashlib.blake2b(normal.encode("utf-8", "replace"), digest_size=8, person=b"nacre recall").hexdigest()

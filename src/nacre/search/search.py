@@ -14,7 +14,7 @@ from nacre.config.settings import SearchSettings
 from nacre.errors import ModelUnusable
 from nacre.index.embedding import Meaning, MeaningSource, words_only
 from nacre.index.freshness import MemoryIndex
-from nacre.index.store import Generation
+from nacre.index.store import Generation, in_groups
 from nacre.model.context import Context, Scope
 from nacre.model.hit import Hit, SearchReport
 from nacre.search.candidates import Candidate, Chunks
@@ -35,6 +35,7 @@ from nacre.text.stamps import LABELS, stamp_of
 from nacre.text.tokens import cjk_count, tokens
 
 if TYPE_CHECKING:
+    from nacre.embed.models import Embedder
     from nacre.index.vectors import Floats, Scanner
 
     Vectors = dict[int, Floats]  # the question's vector, by model
@@ -110,43 +111,40 @@ def _search(
     model = provider = scanner = None
     vectors: Vectors = {}
     near: dict[int, dict[int, float]] = {}
-    if meaning and meaning.embedder and meaning.scanner:
-        scanner = meaning.scanner
+    if meaning and meaning.models:
+        embedder, scanner = meaning.models
         try:
-            vectors, near, model = _by_meaning(chunks, question, meaning)
-            provider = meaning.embedder.provider
+            vectors, near, model = _by_meaning(chunks, question, embedder, scanner)
+            provider = embedder.provider
         except ModelUnusable as error:
             fallback = words_only(error)
     bm25 = chunks.by_words(terms, _BY_WORDS) if request.mode != "vector" or fallback else {}
-    on_days: list[int] = []
-    if question.first_day and question.last_day:
-        on_days = chunks.by_days(question.first_day, question.last_day, _BY_WORDS)
-    found = chunks.load({*bm25, *near, *on_days})
-    for number, candidate in found.items():
+    on_days = chunks.by_days(*question.days, _BY_WORDS) if question.days else []
+    candidates = chunks.load({*bm25, *near, *on_days})
+    for number, candidate in candidates.items():
         candidate.bm25 = bm25.get(number, 0.0)
         candidate.cosines = near.get(number, {})
-    chunks.read_words(found, terms)
-    _fill_cosines(chunks, found.values(), vectors, scanner)
+    chunks.read_words(candidates, terms)
+    _fill_cosines(chunks, candidates.values(), vectors, scanner)
     weights = _weights(settings)
-    fuse(found.values(), weights, text_only=not vectors)
-    if need_of_neighbours(found.values()):
-        best = sorted(found.values(), key=lambda candidate: -candidate.base)[:_LIFTED]
+    fuse(candidates.values(), weights, text_only=not vectors)
+    if need_of_neighbours(candidates.values()):
+        best = sorted(candidates.values(), key=lambda candidate: -candidate.base)[:_LIFTED]
         around = chunks.neighbours(best, 2)
-        fresh = {number: candidate for number, candidate in around.items() if number not in found}
+        fresh = {number: candidate for number, candidate in around.items() if number not in candidates}
         chunks.read_words(fresh, terms)
         _fill_cosines(chunks, fresh.values(), vectors, scanner)
-        found |= fresh
-        fuse(found.values(), weights, text_only=not vectors)
-        lift(found.values(), weights)
-    weigh_time(found.values(), question, clock.today(), settings.decay, settings.half_life_days)
-    ranked = sorted(found.values(), key=lambda candidate: -candidate.final)
+        candidates |= fresh
+        fuse(candidates.values(), weights, text_only=not vectors)
+        lift(candidates.values(), weights)
+    weigh_time(candidates.values(), question, clock.today(), settings.decay, settings.half_life_days)
+    ranked = sorted(candidates.values(), key=lambda candidate: -candidate.final)
     script = "han" if cjk_count(question.text) else "latin"
     sure = confidence(ranked, script, terms.total, text_only=not vectors)
     if question.only_days and on_days:
         sure = max(sure, SURE_OF_DAYS)
     hits = _hits(db, ranked, frozenset(terms.weights), request, sure)
-    floor = request.min_score if request.min_score is not None else settings.min_score
-    least = FLOOR if floor is None else floor
+    least = next(score for score in (request.min_score, settings.min_score, FLOOR) if score is not None)
     kept = [hit for hit, alone in hits if hit.score >= least and alone >= least]
     return SearchReport(
         hits=tuple(kept[: request.limit]),
@@ -161,14 +159,11 @@ def _search(
 
 
 def _by_meaning(
-    chunks: Chunks, question: Question, meaning: Meaning
+    chunks: Chunks, question: Question, embedder: Embedder, scanner: Scanner
 ) -> tuple[Vectors, dict[int, dict[int, float]], str | None]:
     """The question's vector by model, the nearest chunks with their cosines, and the names of the models used."""
     from nacre.index.vectors import must_fit
 
-    embedder, scanner = meaning.embedder, meaning.scanner
-    assert embedder
-    assert scanner
     vectors: Vectors = {}
     near: dict[int, dict[int, float]] = {}
     names: list[str] = []
@@ -195,12 +190,12 @@ def _by_meaning(
     return vectors, near, " + ".join(names) or None
 
 
-def _fill_cosines(chunks: Chunks, found: Iterable[Candidate], vectors: Vectors, scanner: Scanner | None) -> None:
+def _fill_cosines(chunks: Chunks, candidates: Iterable[Candidate], vectors: Vectors, scanner: Scanner | None) -> None:
     """The cosines of candidates that words or neighbourhood brought in."""
     if not vectors or scanner is None:
         return
-    lacking = {candidate.id: candidate for candidate in found if not candidate.cosines}
-    rows = chunks.passages_of(lacking)
+    lacking = {candidate.id: candidate for candidate in candidates if not candidate.cosines}
+    rows = in_groups(chunks.db, "select chunk, hash from passages where chunk in (%s)", list(lacking))
     hashes = list({key for _, key in rows})
     for model, vector in vectors.items():
         cosines = scanner.cosines(model, vector, hashes)
@@ -257,10 +252,10 @@ def _without_copies(ranked: list[Candidate]) -> list[Candidate]:
     kept: dict[str, Candidate] = {}
     for candidate in ranked:
         body = _SOURCE.sub("", candidate.body.strip())
-        label = next((label for label in _labels() if body.startswith(label)), "")
-        held = kept.setdefault(body[len(label) :], candidate)
+        body = body[next((len(label) for label in _labels() if body.startswith(label)), 0) :]
+        held = kept.setdefault(body, candidate)
         if precedence(candidate) > precedence(held) and candidate.final >= 0.9 * held.final:
-            kept[body[len(label) :]] = candidate
+            kept[body] = candidate
     ids = {candidate.id for candidate in kept.values()}
     return [candidate for candidate in ranked if candidate.id in ids]
 
