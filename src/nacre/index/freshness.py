@@ -394,10 +394,10 @@ def all_on_local_disks(folders: Iterable[str]) -> bool:
         kinds = {re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), row[1]): row[2] for row in rows}
     except (OSError, IndexError):
         return False
-    for folder in folders:
-        place = folder
-        while place not in kinds and place != os.path.dirname(place):
-            place = os.path.dirname(place)
-        if kinds.get(place) not in _LOCAL:
-            return False
-    return True
+    return all(_mount_kind(folder, kinds) in _LOCAL for folder in folders)
+
+
+def _mount_kind(folder: str, kinds: dict[str, str]) -> str:
+    while folder not in kinds and folder != os.path.dirname(folder):
+        folder = os.path.dirname(folder)
+    return kinds.get(folder, "unknown")
