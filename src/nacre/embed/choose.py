@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from pathlib import Path
 
 from nacre.config.settings import Config, EmbedSettings
 from nacre.embed.local import LocalEmbedder
 from nacre.embed.models import Embedder
-from nacre.embed.remote import PROVIDERS, RemoteEmbedder, find_key, is_address, is_local, key_file_problem
+from nacre.embed.remote import PROVIDERS, RemoteEmbedder, find_key, is_address, is_local
 from nacre.errors import ModelUnusable
 from nacre.i18n import say
 from nacre.model.report import Problem
@@ -79,17 +80,15 @@ def embedding_problems(config: Config, env: Mapping[str, str] | None = None) -> 
         if not line or config.embed.provider == "none":
             return ()
         return (Problem("model missing" if embedder else "no vectors", line, remedy="nacre models install"),)
-    problem = key_file_problem(config.embed.key_file)
-    problems = [problem] if problem else []
+    problems = []
+    path = Path(config.embed.key_file or "").expanduser()
+    if config.embed.key_file and os.name != "nt" and path.exists() and path.stat().st_mode & 0o077:
+        sentence = say(f"Others on this machine can read the key in {path}.", f"本机其他用户可以读取 {path} 中的密钥。")
+        problems.append(Problem("key file open to others", sentence, str(path), remedy=f"chmod 600 {path}"))
     if embedder.base_url.startswith("http:") and not is_local(embedder.base_url):
-        problems.append(
-            Problem(
-                "texts sent in the clear",
-                say(
-                    f"Memories and the key are sent to {embedder.host} without encryption.",
-                    f"记忆和密钥以未加密方式发送到 {embedder.host}。",
-                ),
-                remedy="nacre config set --user embed.base_url https://…",
-            )
+        host, remedy = embedder.host, "nacre config set --user embed.base_url https://…"
+        sentence = say(
+            f"Memories and the key are sent to {host} without encryption.", f"记忆和密钥以未加密方式发送到 {host}。"
         )
+        problems.append(Problem("texts sent in the clear", sentence, remedy=remedy))
     return tuple(problems)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import ipaddress
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,7 +15,6 @@ from urllib.parse import urlsplit
 from nacre.embed.models import ModelId
 from nacre.errors import ModelUnusable
 from nacre.i18n import say
-from nacre.model.report import Problem
 
 if TYPE_CHECKING:
     import httpx2
@@ -72,26 +70,6 @@ def find_key(provider: Provider, key_file: str | None, env: Mapping[str, str]) -
     return key or None
 
 
-def key_file_problem(key_file: str | None) -> Problem | None:
-    """A key file that others on this machine can read."""
-    path = Path(key_file or "").expanduser()
-    if not key_file or os.name == "nt" or not path.exists() or not path.stat().st_mode & 0o077:
-        return None
-    return Problem(
-        "key file open to others",
-        say(f"Others on this machine can read the key in {path}.", f"本机其他用户可以读取 {path} 中的密钥。"),
-        str(path),
-        remedy=f"chmod 600 {path}",
-    )
-
-
-def host_of(base_url: str) -> str:
-    """Where texts are sent, without the user or password that an address may carry."""
-    parts = urlsplit(base_url)
-    host = parts.hostname or base_url
-    return f"{host}:{parts.port}" if parts.port else host
-
-
 def is_local(base_url: str) -> bool:
     """Whether the address is on this machine."""
     host = urlsplit(base_url).hostname or ""
@@ -132,7 +110,9 @@ class RemoteEmbedder:
     ) -> None:
         self.provider = provider.name
         self.base_url = (base_url or provider.base_url).rstrip("/")
-        self.host = host_of(self.base_url)
+        parts = urlsplit(self.base_url)
+        host = parts.hostname or self.base_url
+        self.host = f"{host}:{parts.port}" if parts.port else host  # without a user or password in the address
         self.model = model or provider.model
         self._service = provider
         self._key: Callable[[], str | None] = lambda: key  # a closure: no repr and no traceback with locals shows it
@@ -192,20 +172,19 @@ class RemoteEmbedder:
             raise self._refused(answer)
         try:
             items = answer.json()["data"]
-            places = [item.get("index", position) for position, item in enumerate(items)]
-            lists = [item["embedding"] for item in items]
+            by_place = {int(item.get("index", position)): item["embedding"] for position, item in enumerate(items)}
         except (ValueError, KeyError, TypeError, AttributeError):
             kind = answer.headers.get("content-type", "").split(";")[0] or "no content type"
             raise self._unusable(
                 f"did not answer in OpenAI's format ({kind})", f"的应答不是 OpenAI 格式（{kind}）"
             ) from None
         count = len(texts)
-        if sorted(map(str, places)) != sorted(map(str, range(count))):
+        if len(items) != count or sorted(by_place) != list(range(count)):
             raise self._unusable(
-                f"answered with {len(lists)} vectors to {count} texts", f"对 {count} 段文字返回了 {len(lists)} 个向量"
+                f"answered with {len(items)} vectors to {count} texts", f"对 {count} 段文字返回了 {len(items)} 个向量"
             )
         try:
-            rows = np.array([lists[at] for at in np.argsort(places)], np.float32)
+            rows = np.array([by_place[at] for at in range(count)], np.float32)
             lengths = np.linalg.norm(rows, axis=1, keepdims=True)
             usable = rows.ndim == 2 and rows.size and np.isfinite(rows).all() and (lengths > 0).all()
         except (ValueError, TypeError):

@@ -88,11 +88,6 @@ class _Row(NamedTuple):
         query = f"insert or replace into transcripts(generation,{_COLUMNS}) values(?,{','.join('?' * len(self))})"
         db.execute(query, (generation.id, *self))
 
-    def is_stored(self, db: sqlite3.Connection, generation: Generation) -> bool:
-        """Whether nobody has read the transcript since."""
-        query = "select 1 from transcripts where generation = ? and key = ? and read_at = ?"
-        return db.execute(query, (generation.id, self.key, self.read_at)).fetchone() is not None
-
 
 _COLUMNS = ",".join(_Row._fields)
 
@@ -215,7 +210,8 @@ class SessionIndex(MemoryIndex):
         if gone or hidden:
             with self.store.writing() as db:
                 for row in (*gone, *hidden):
-                    if not row.is_stored(db, generation):
+                    same = "select 1 from transcripts where generation = ? and key = ? and read_at = ?"
+                    if not db.execute(same, (generation.id, row.key, row.read_at)).fetchone():
                         continue  # another process was faster
                     if row.file is not None:
                         remove_file(db, generation, row.file)
@@ -248,7 +244,7 @@ class SessionIndex(MemoryIndex):
             if before is None:
                 tasks.append(_Task(source, transcript, None, anew=True))
                 continue
-            unchanged = before.stamp == _stamp_text(transcript)
+            unchanged = before.stamp == " ".join(map(str, transcript.stamp))
             # What is left out is not even read; where its folder is not known, what was added may tell it.
             stored = Session(before.session, before.agent, Kind.MAIN, None, (), cwd=before.cwd, group=before.chat)
             if (before.cwd or unchanged) and exclusions.excludes(stored):
@@ -314,7 +310,7 @@ class SessionIndex(MemoryIndex):
             place=storable_name(str(transcript.path)),
             agent=transcript.agent,
             state=state,
-            stamp=_stamp_text(transcript),
+            stamp=" ".join(map(str, transcript.stamp)),
             mark=_mark_text(reading.mark),
             whole=reading.whole or session is None,
             told=_listed_kind(transcript) or (before.told if before else ""),
@@ -356,17 +352,17 @@ class SessionIndex(MemoryIndex):
                 else:
                     replace_chunks(db, generation, file, _LAYER, parts)
                 db.execute("delete from said where file = ? and position >= ?", (file, row.messages))
-                places = [
-                    (storable_name(message.id), first, first + len(lines) - 1) for message, first, lines in blocks
-                ]
-                db.executemany(
-                    "insert into said values(?,?,?,?,?)",
-                    [(file, position, *place) for position, place in enumerate(places, row.messages)],
-                )
+                for position, (message, first, lines) in enumerate(blocks, row.messages):
+                    said = (file, position, storable_name(message.id), first, first + len(lines) - 1)
+                    db.execute("insert into said values(?,?,?,?,?)", said)
                 report.changed += 1
                 report.chunks += len(parts)
-                counts = row.messages + len(blocks), row.chunks + len(parts)
-                row = row._replace(file=file, messages=counts[0], chunks=counts[1], lines=places[-1][2] + 2)
+                row = row._replace(
+                    file=file,
+                    messages=row.messages + len(blocks),
+                    chunks=row.chunks + len(parts),
+                    lines=said[-1] + 2,
+                )
             elif before and before.file is not None and not appends:
                 remove_file(db, generation, before.file)
                 report.removed += 1
@@ -405,10 +401,6 @@ class _Exclusions:
             if pause.begin <= last and (pause.end is None or pause.end > first)
         ]
         return json.dumps(touching) if touching else ""
-
-
-def _stamp_text(transcript: Transcript) -> str:
-    return " ".join(map(str, transcript.stamp))
 
 
 def _mark_text(mark: Mark) -> str:

@@ -316,11 +316,6 @@ class Store:
             used = self._identity
             try:
                 return work()
-            except (KeyError, TypeError, ValueError):
-                # Rows that cannot be: the file is damaged in a way that SQLite does not notice by itself, or this is a bug.
-                if attempt == _ATTEMPTS or self._is_whole():
-                    raise
-                self._recover(used or self._identity)
             except sqlite3.DatabaseError as error:
                 if attempt < _ATTEMPTS and used != file_identity(self.path):
                     continue  # deleted or replaced meanwhile
@@ -328,22 +323,13 @@ class Store:
                 if attempt == _ATTEMPTS or not (damaged or _code(error) in _UNEXPECTED):
                     raise index_error(error, self.path) from error
                 if damaged or failed:
-                    self._recover(used or self._identity)
+                    used = used or self._identity
+                    with self._lock:
+                        self._forget()
+                        set_aside(self.path, used)
+                        self.recovered = True
                 failed = True
         raise AssertionError("the last attempt returns or raises")
-
-    def _is_whole(self) -> bool:
-        """Whether SQLite finds nothing wrong, looking at every page and index entry."""
-        try:
-            return bool(self.db.execute("pragma integrity_check(1)").fetchone()[0] == "ok")
-        except sqlite3.DatabaseError:
-            return False
-
-    def _recover(self, damaged: Identity | None) -> None:
-        with self._lock:
-            self._forget()
-            set_aside(self.path, damaged)
-            self.recovered = True
 
     def reading(self) -> AbstractContextManager[sqlite3.Connection]:
         """One moment of the index: all questions asked inside see the same state, whatever others write meanwhile.
@@ -377,18 +363,19 @@ class Store:
 
     def building(self, settings: str) -> Generation:
         """The generation made with these settings, begun if it was not; the first of all is live from the start."""
-        for generation in self.generations():  # no need to wait for another writer
-            if generation.settings == settings:
-                return generation
+
+        def begun() -> Generation | None:
+            return next((generation for generation in self.generations() if generation.settings == settings), None)
+
+        if generation := begun():  # no need to wait for another writer
+            return generation
         with self.writing() as db:
-            existing = self.generations()
-            for generation in existing:
-                if generation.settings == settings:
-                    return generation
-            for generation in existing:
-                if not generation.live:  # begun with settings that have changed again
-                    _drop_generation(db, generation)
-            live = not any(generation.live for generation in existing)
+            if generation := begun():
+                return generation
+            for old in self.generations():
+                if not old.live:  # begun with settings that have changed again
+                    _drop_generation(db, old)
+            live = self.live() is None
             made = "insert into generations(settings, live) values(?, ?) returning id"
             generation = Generation(db.execute(made, (settings, live)).fetchone()[0], settings, live)
             create_full_text(db, generation)
@@ -411,17 +398,13 @@ class Store:
         words = generation.words
         with self.writing() as db:
             db.execute(f"insert into {words}({words}) values('optimize')")
-            models = db.execute("select distinct model from vectors").fetchall()
-            if models:
+            for (model,) in db.execute("select distinct model from vectors").fetchall():
                 from nacre.index.vectors import compact
 
-                for (model,) in models:
-                    compact(db, model)
+                compact(db, model)
         db = self.db
         (patience,) = db.execute("pragma busy_timeout").fetchone()
-        db.execute(
-            "pragma busy_timeout = 0"
-        )  # whoever reads from the journal just now empties it when closing the index
+        db.execute("pragma busy_timeout = 0")  # who reads from the journal just now empties it when closing the index
         try:
             db.execute("pragma wal_checkpoint(truncate)").fetchall()
         finally:
@@ -443,17 +426,18 @@ def set_meta(db: sqlite3.Connection, key: str, value: str) -> None:
 
 def create_full_text(db: sqlite3.Connection, generation: Generation) -> None:
     """Full text of one generation. Tokens are ours, joined by spaces; FTS5 only has to split them again."""
-    words = generation.words
-    tokenizer = """tokenize = "ascii tokenchars '_'\""""
+    words, tokenizer = generation.words, """tokenize = "ascii tokenchars '_'\""""
     db.execute(f"create virtual table if not exists {words} using fts5(body, heading, {tokenizer})")
     db.execute(f"create virtual table if not exists {words}_terms using fts5vocab({words}, row)")
 
 
 def _drop_generation(db: sqlite3.Connection, generation: Generation) -> None:
-    number = (generation.id,)
-    db.execute("delete from passages where chunk in (select id from chunks where generation = ?)", number)
-    db.execute("delete from chunks where generation = ?", number)
-    db.execute("delete from files where generation = ?", number)
-    db.execute("delete from generations where id = ?", number)
-    db.execute(f"drop table if exists {generation.words}_terms")
-    db.execute(f"drop table if exists {generation.words}")
+    for rows in (
+        "passages where chunk in (select id from chunks where generation = ?)",
+        "chunks where generation = ?",
+        "files where generation = ?",
+        "generations where id = ?",
+    ):
+        db.execute(f"delete from {rows}", (generation.id,))
+    for table in (f"{generation.words}_terms", generation.words):
+        db.execute(f"drop table if exists {table}")
