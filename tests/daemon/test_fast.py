@@ -44,12 +44,16 @@ def test_anything_else_goes_the_ordinary_way(arguments: str) -> None:
 @pytest.mark.parametrize("name", ["NACRE_NOW", "NACRE_AGENT", "NACRE_SEARCH_LIMIT", "NACRE_SEARCH_MAX_RESULTS"])
 def test_what_the_environment_changes_goes_the_ordinary_way(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(name, "1")
-    assert not fast._is_usual()
+    monkeypatch.setenv("NACRE_NO_DAEMON", "0")
+    monkeypatch.setattr(fast, "find_workspace", lambda _named: pytest.fail("looked for a daemon"))
+    assert fast.search(["search", "roses"]) is None
 
 
 def test_a_terminal_that_speaks_no_utf8_goes_the_ordinary_way(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding="latin-1"))
-    assert not fast._is_usual()
+    monkeypatch.setenv("NACRE_NO_DAEMON", "0")
+    monkeypatch.setattr(fast, "find_workspace", lambda _named: pytest.fail("looked for a daemon"))
+    assert fast.search(["search", "roses"]) is None
 
 
 def long_way(named: str | None = None) -> str | None:

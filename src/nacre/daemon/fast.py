@@ -52,7 +52,13 @@ def _parse(arguments: Iterable[str], values: dict[str, str]) -> tuple[dict[str, 
 def search(arguments: list[str]) -> int | None:
     """The exit code of a search that a daemon answered; None when the command line has to answer."""
     request = parse_search(arguments)
-    if not request or client.is_switched_off() or not _is_usual():
+    if not request or client.is_switched_off():
+        return None
+    # A moment, agents, options or completion in the environment change what a search means.
+    special = ("NACRE_NOW", "NACRE_AGENT", "NACRE_SEARCH_", "_NACRE_")
+    if any(name.startswith(special) and os.environ[name] for name in os.environ):
+        return None
+    if not all(stream is not None and stream.encoding.lower() == "utf-8" for stream in (sys.stdout, sys.stderr)):
         return None
     root = find_workspace(request.pop("workspace", None))
     if not root:
@@ -84,33 +90,23 @@ def search(arguments: list[str]) -> int | None:
     return code
 
 
-def _is_usual() -> bool:
-    """Whether nothing in the environment changes what a search means, and its answer can be written as it comes."""
-    special = ("NACRE_NOW", "NACRE_AGENT", "NACRE_SEARCH_", "_NACRE_")  # a moment, agents, options, completion
-    return not any(name.startswith(special) and os.environ[name] for name in os.environ) and all(
-        stream is not None and stream.encoding.lower() == "utf-8" for stream in (sys.stdout, sys.stderr)
-    )
-
-
 def parse_search(arguments: list[str]) -> dict[str, Any] | None:
     """The fields of a search request; None when it is more than a plain search."""
     request, words, others = _parse(arguments, _SEARCH_VALUES)
-    if len(words) < 2 or words[0] != "search" or "" in request.values():
-        return None
-    for option in others:
-        if option not in _SEARCH_FLAGS:
-            return None
-        request[_SEARCH_FLAGS[option]] = True
-    limit = request.get("limit", "1")
-    if not (limit.isascii() and limit.isdigit() and 1 <= int(limit) <= 1000):
-        return None
-    query = " ".join(words[1:])
-    is_text = query.encode("utf-8", "replace").decode() == query
-    if not is_text or request.get("mode", "text") not in ("hybrid", "text", "vector"):
+    limit, query = request.get("limit", "1"), " ".join(words[1:])
+    if (
+        words[:1] != ["search"]
+        or not query
+        or "" in request.values()
+        or not all(option in _SEARCH_FLAGS for option in others)
+        or not (limit.isascii() and limit.isdigit() and 1 <= int(limit) <= 1000)
+        or query.encode("utf-8", "replace").decode() != query
+        or request.get("mode", "text") not in ("hybrid", "text", "vector")
+    ):
         return None
     if "limit" in request:
         request["limit"] = int(limit)
-    return request | {"query": query}
+    return request | {_SEARCH_FLAGS[option]: True for option in others} | {"query": query}
 
 
 def find_workspace(named: str | None) -> str | None:
@@ -123,21 +119,18 @@ def find_workspace(named: str | None) -> str | None:
     folder = os.getcwd()
     while folder != os.path.dirname(folder):
         if os.path.isdir(os.path.join(folder, ".nacre")) and os.path.realpath(folder) != os.path.realpath(home):
-            return folder if os.path.realpath(folder) in _trusted() else None
+            data = client.read_file(os.path.join(client.config_folder(), "trusted.json"))
+            try:
+                trusted = client.loads(data.decode("utf-8", "surrogateescape").strip())["trusted"]
+                return folder if os.path.realpath(folder) in trusted else None
+            except (ValueError, KeyError, TypeError):
+                return None
         folder = os.path.dirname(folder)
     settings = client.user_settings()
     openclaw = None if b"workspace" in settings or b"agents" in settings else _openclaw_workspace(home)
     if openclaw is None:  # a workspace of the user's choice, or several agents
         return None
     return next((path for path in (openclaw, os.path.join(home, ".nacre", "workspace")) if os.path.isdir(path)), None)
-
-
-def _trusted() -> list[str]:
-    data = client.read_file(os.path.join(client.config_folder(), "trusted.json"))
-    try:
-        return list(client.loads(data.decode("utf-8", "surrogateescape").strip())["trusted"])
-    except (ValueError, KeyError, TypeError):
-        return []
 
 
 def _openclaw_workspace(home: str) -> str | None:
@@ -333,10 +326,9 @@ def _hook_settings() -> dict[str, Any]:
         import tomllib
 
         try:
-            table = tomllib.loads(text.decode("utf-8-sig")).get("hooks")
-        except ValueError:
-            table = None
-        settings = dict(table) if isinstance(table, dict) else {}
+            settings = dict(tomllib.loads(text.decode("utf-8-sig")).get("hooks", {}))
+        except (ValueError, TypeError):  # no TOML, or no table
+            settings = {}
     for name in ("enabled", "session_start", "prompt", "capture"):
         if value := os.environ.get(f"NACRE_HOOKS_{name.upper()}", "").strip().lower():
             settings[name] = value not in ("0", "false", "no", "off")

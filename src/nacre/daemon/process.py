@@ -212,23 +212,15 @@ def _spawn(memory: Memory, options: list[str], *, for_agents: bool, inherited: i
     It gets our environment, without what only this command was told. One `for_agents` answers every session, so the settings in the
     environment of one of them are not its own: it has those of the user's files.
     """
-
-    def is_kept(name: str) -> bool:
-        if for_agents and name.startswith("NACRE_"):
-            return name in _LOCATION_VARIABLES
-        return name not in _COMMAND_VARIABLES
-
-    environment = {name: value for name, value in os.environ.items() if is_kept(name)}
+    environment = {name: value for name, value in os.environ.items() if name not in _COMMAND_VARIABLES}
+    for name in [name for name in environment if for_agents and name.startswith("NACRE_")]:
+        if name not in _LOCATION_VARIABLES:
+            del environment[name]
     machine = memory.workspace.machine
     machine.mkdir(mode=0o700, exist_ok=True)
     output = os.open(machine / "daemon.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
-    actions = [
-        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-        (os.POSIX_SPAWN_DUP2, output, 1),
-        (os.POSIX_SPAWN_DUP2, output, 2),
-    ]
-    if inherited is not None:
-        actions.append((os.POSIX_SPAWN_DUP2, inherited, inherited))
+    copies = [(output, 1), (output, 2), *([(inherited, inherited)] if inherited is not None else [])]
+    actions = [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0), *((os.POSIX_SPAWN_DUP2, *pair) for pair in copies)]
     root = os.path.realpath(memory.workspace.root)
     command = [sys.executable, "-P", "-m", "nacre", "--workspace", root, "serve", *options]
     try:

@@ -7,7 +7,7 @@ import json
 import os
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,8 +20,6 @@ from nacre.model.hit import SearchReport
 
 OUT, NOTE = "out", "note"
 _CITATION_COLOUR, _DIM, _PLAIN = "\x1b[36m\x1b[1m", "\x1b[2m", "\x1b[0m"
-
-
 _NOT_UNDERSTOOD = ("The question is not one that a daemon understands.", "守护进程无法理解该请求。")
 _READING_TOOLS = ("memory_search", "memory_get", "memory_status")
 
@@ -208,10 +206,12 @@ class RequestHandler:
                 return {"answer": answer(memory, str(message.get("of")), _table(message.get("event")))}
             finally:
                 use_language_here(None)
-        answers: dict[str, Callable[..., Printed]] = {"context": answer_context, "get": answer_get}
-        asked = _table(message.get("asked"))
+        request = _table(message.get("asked"))
         try:
-            printed = answer_search([memory], **asked) if kind == "search" else answers[kind](memory, **asked)
+            if kind == "search":
+                printed = answer_search([memory], **request)
+            else:
+                printed = (answer_context if kind == "context" else answer_get)(memory, **request)
         except TypeError as error:
             raise BadInput(*_NOT_UNDERSTOOD) from error
         return {"parts": printed.parts}
@@ -219,21 +219,20 @@ class RequestHandler:
     def memory_of(self, scope: str) -> Memory:
         """The memory of a scope, for one request: a problem that is noted in one must not be told in the next."""
         parsed = Scope.parse(scope)
-        memory = copy.copy(self.memory if parsed.group is None else self._memory_of_groups(scope))
-        memory.opened = replace(memory.opened, scope=parsed)
+        opened = replace(self.memory.opened, scope=parsed)
+        memory = self.memory
+        if parsed.group is not None:
+            # What all groups share: an open index and the models. What each may see is asked of it anew every time.
+            with self._opening:
+                if self._groups is None:
+                    embedder, reason = memory.embedder()
+                    # One set of models for all, unless there is something to tell about them, which each has to tell itself.
+                    shared = embedder if reason is None else None
+                    self._groups = Memory(opened, problems=memory.problems, embedder=shared)
+                memory = self._groups
+        memory = copy.copy(memory)
+        memory.opened = opened
         return memory
-
-    def _memory_of_groups(self, scope: str) -> Memory:
-        """What all groups share: an open index and the models. What each may see is asked of it anew every time."""
-        with self._opening:
-            if self._groups is None:
-                main = self.memory
-                embedder, reason = main.embedder()
-                # One set of models for all, unless there is something to tell about them, which each has to tell itself.
-                shared = embedder if reason is None else None
-                opened = replace(main.opened, scope=Scope.parse(scope))
-                self._groups = Memory(opened, problems=main.problems, embedder=shared)
-            return self._groups
 
     def close(self) -> None:
         self.memory.close()
@@ -261,11 +260,8 @@ def call_tool_by_daemon(
     Only what reads is asked for: a write whose answer was lost on the way must not be done a second time, and needs nothing that
     a daemon keeps warm.
     """
-    if name not in _READING_TOOLS:
-        return None
-    answer = _ask(memory, "tool", name=name, arguments=arguments, here=here)
-    result: dict[str, Any] | None = answer and answer["result"]
-    return result
+    answer = _ask(memory, "tool", name=name, arguments=arguments, here=here) if name in _READING_TOOLS else None
+    return dict(answer["result"]) if answer else None
 
 
 def _ask(memory: Memory, kind: str, **fields: Any) -> dict[str, Any] | None:

@@ -33,7 +33,7 @@ class CannotAnswer(Exception):
 class Caller:
     """Who asks. The scope is fixed by the first message of a connection and by nothing after it."""
 
-    scope: str | None = None
+    scope: str = ""
     skew: str | None = None  # why our answers would not be the caller's own
 
 
@@ -56,21 +56,12 @@ class Server:
         self._log = log
         self._pool = ThreadPoolExecutor(_ANSWERING, thread_name_prefix="answer")
         self._woken, self._wake = os.pipe()
-        self._connections: dict[socket.socket, threading.Thread] = {}
-        self._busy: set[socket.socket] = set()
+        self.connections: dict[socket.socket, threading.Thread] = {}
+        self.busy: set[socket.socket] = set()  # those whose question is being answered
         self.is_stopping = False
         self.asked = 0
         self.failed = 0
         self.last_asked = time.monotonic()
-
-    @property
-    def busy(self) -> int:
-        """How many questions are being answered."""
-        return len(self._busy)
-
-    @property
-    def connected(self) -> int:
-        return len(self._connections)
 
     def stop(self) -> None:
         """May be called from anywhere, also by a signal."""
@@ -85,12 +76,18 @@ class Server:
         while not self.is_stopping:
             waiting = [self._woken, self._listener.fileno()] if accepts else [self._woken]
             if self._listener.fileno() in select.select(waiting, [], [], _TICK)[0]:
-                accepts = self._accept()
+                try:
+                    self._accept()
+                except (
+                    OSError
+                ) as error:  # no descriptors: whoever waits would wake us again and again before the next tick
+                    self._log.warning("cannot accept: %s", error.strerror)
+                    accepts = False
             if time.monotonic() - ticked >= _TICK:
                 ticked, accepts = time.monotonic(), True
                 tick()
         self._listener.close()
-        for connection, thread in list(self._connections.items()):
+        for connection, thread in list(self.connections.items()):
             with suppress(OSError):
                 connection.shutdown(socket.SHUT_RD)  # what was sent before is still read
             thread.join()
@@ -98,43 +95,41 @@ class Server:
         os.close(self._woken)
         os.close(self._wake)
 
-    def _accept(self) -> bool:
-        """Take one caller in; False without descriptors: whoever waits would wake us again and again before the next tick."""
-        try:
-            connection, _ = self._listener.accept()
-        except OSError as error:
-            self._log.warning("cannot accept: %s", error.strerror)
-            return False
-        if len(self._connections) >= _MOST_CONNECTIONS or not client.is_ours(connection):
+    def _accept(self) -> None:
+        connection, _ = self._listener.accept()
+        if len(self.connections) >= _MOST_CONNECTIONS or not client.is_ours(connection):
             connection.close()
         else:
             thread = threading.Thread(target=self._converse, args=(connection,), name="caller", daemon=True)
-            self._connections[connection] = thread
+            self.connections[connection] = thread
             thread.start()
-        return True
 
     def _converse(self, connection: socket.socket) -> None:
         """Answer one question after the other until the caller leaves."""
         caller = Caller()
         with suppress(OSError), connection, connection.makefile("rb") as stream:
             while len(header := stream.read(client.HEADER)) == client.HEADER:
-                over = True
+                failed = None
                 try:
                     body = stream.read(client.body_length(header, client.LARGEST_REQUEST))
                     self.last_asked = time.monotonic()
-                    self._busy.add(connection)
+                    self.busy.add(connection)
                     answer = self._pool.submit(self._reply, caller, body).result(_ANSWER_WITHIN)
-                    over = False
                 except client.BadMessage as error:  # what follows cannot be told apart any more
-                    answer = {"error": str(error), "name": "BadMessage"}
+                    failed = str(error)
                 except TimeoutError:
-                    answer = {"error": say("This took too long.", "耗时过长。"), "name": "BadMessage"}
-                _send(connection, answer)
-                self._busy.discard(connection)
-                if over:
+                    failed = say("This took too long.", "耗时过长。")
+                data = client.pack({"error": failed, "name": "BadMessage"} if failed else answer)
+                if len(data) > client.LARGEST_ANSWER + client.HEADER:
+                    data = client.pack({"skew": "the answer is too long"})
+                connection.settimeout(_SEND_WITHIN)
+                connection.sendall(data)
+                connection.settimeout(None)
+                self.busy.discard(connection)
+                if failed:
                     break
-        self._busy.discard(connection)
-        self._connections.pop(connection, None)
+        self.busy.discard(connection)
+        self.connections.pop(connection, None)
 
     def _reply(self, caller: Caller, body: bytes) -> dict[str, Any]:
         began = time.monotonic()
@@ -142,7 +137,7 @@ class Server:
         try:
             message = client.unpack(body)
             kind = str(message.pop("kind", ""))[:40]
-            if (kind == "hello") != (caller.scope is None):
+            if (kind == "hello") == bool(caller.scope):
                 raise client.BadMessage("a connection begins with one hello")
             answer = self._greet(caller, message) if kind == "hello" else self._answer(caller, kind, message)
         except client.BadMessage as error:
@@ -160,12 +155,3 @@ class Server:
         took = (time.monotonic() - began) * 1000
         self._log.info("%s %.1f ms%s", kind if kind.isidentifier() else "?", took, " error" * ("error" in answer))
         return answer
-
-
-def _send(connection: socket.socket, answer: dict[str, Any]) -> None:
-    data = client.pack(answer)
-    if len(data) > client.LARGEST_ANSWER + client.HEADER:
-        data = client.pack({"skew": "the answer is too long"})
-    connection.settimeout(_SEND_WITHIN)
-    connection.sendall(data)
-    connection.settimeout(None)

@@ -118,8 +118,14 @@ class Daemon:
     def serve(self, ready: int | None = None) -> str:
         """Answer until told to stop; whether to end or to start anew. A byte on `ready` says that we listen."""
         self._log.info("started, process %d, version %s", os.getpid(), __version__)
+
+        def stop(_number: int, _frame: object) -> None:
+            if self._server.is_stopping:  # asked twice: somebody is in a hurry, and everything written is whole
+                os._exit(0)
+            self._server.stop()
+
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            signal.signal(number, self._heed_signal)
+            signal.signal(number, stop)
         if ready is not None:
             with contextlib.suppress(OSError):
                 os.write(ready, b"1")
@@ -150,11 +156,6 @@ class Daemon:
             close_log(self._log)
         return self._outcome
 
-    def _heed_signal(self, _number: int, _frame: object) -> None:
-        if self._server.is_stopping:  # asked twice: somebody is in a hurry, and everything written is whole
-            os._exit(0)
-        self._server.stop()
-
     def _warm_up(self) -> None:
         """Load what the first question would otherwise wait for."""
         try:
@@ -167,13 +168,18 @@ class Daemon:
     def _greet(self, caller: Caller, hello: dict[str, Any]) -> dict[str, Any]:
         """Fix who asks, and whether our answers would be those that the caller would make."""
         scope = hello.get("scope")
-        if not isinstance(scope, str):
+        if not isinstance(scope, str) or not scope:
             raise client.BadMessage("no scope")
         skew = None
         if hello.get("protocol") != client.PROTOCOL_VERSION or hello.get("version") != __version__:
             skew = "another version"
-            if _version_parts(str(hello.get("version"))) > _version_parts(__version__):
-                self._restart("a newer client", possible=_was_replaced())
+            theirs, ours = (
+                [int(part) for part in version.split(".") if part.isdigit()]
+                for version in (str(hello.get("version")), __version__)
+            )
+            if theirs > ours:  # and the code on disk is another than the one that runs
+                code = Path(nacre.__file__).read_text(encoding="utf-8")
+                self._restart("a newer client", possible=f'__version__ = "{__version__}"' not in code)
         elif isinstance(hello.get("plugin"), str):
             pass  # an agent's plugin has no settings of its own: ours are the user's
         elif hello.get("settings") != self._settings:
@@ -187,7 +193,6 @@ class Daemon:
         return {"version": __version__, "process": os.getpid()} | ({"skew": skew} if skew else {})
 
     def _answer(self, caller: Caller, kind: str, message: dict[str, Any]) -> dict[str, Any]:
-        assert caller.scope is not None
         if kind not in _REQUESTS and caller.scope != "main":
             raise client.BadMessage("not for groups")
         if kind == "stop":
@@ -224,9 +229,9 @@ class Daemon:
             "warm": self._is_warm,
             "questions": server.asked,
             "failed": server.failed,
-            "connections": server.connected,
+            "connections": len(server.connections),
             "memoryMb": round(_resident_memory() / 1e6, 1),
-            "descriptors": _open_descriptors(),
+            "descriptors": len(os.listdir("/proc/self/fd")) - 1 if os.path.isdir("/proc/self/fd") else None,
             "watching": watcher.mode,
             "watchingReason": watcher.reason,
             "watchingAgainIn": watcher.tries_again_in,
@@ -283,18 +288,6 @@ def restart_process(arguments: Sequence[str]) -> None:
     os.execv(sys.executable, [sys.executable, "-P", "-m", "nacre", *arguments])  # noqa: S606 - ourselves
 
 
-def _was_replaced() -> bool:
-    """Whether the code on disk is of another version than the one that runs."""
-    try:
-        return f'__version__ = "{__version__}"' not in Path(nacre.__file__).read_text(encoding="utf-8")
-    except OSError:
-        return False
-
-
-def _version_parts(text: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in text.split(".") if part.isdigit())
-
-
 def _resident_memory() -> int:
     """How much memory we hold, in bytes; 0 where the system does not say it cheaply."""
     try:
@@ -302,14 +295,6 @@ def _resident_memory() -> int:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
         return 0
-
-
-def _open_descriptors() -> int | None:
-    """How many files and sockets are open; None where the system does not say."""
-    try:
-        return len(os.listdir("/proc/self/fd")) - 1
-    except OSError:
-        return None
 
 
 class _PrivateFile(logging.handlers.RotatingFileHandler):

@@ -303,6 +303,14 @@ class Listener:
     async def _serve(self) -> None:
         import uvicorn
         from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+        from uvicorn.protocols.http.h11_impl import H11Protocol
+
+        class Protocol(H11Protocol):
+            """With a limit on how long the first head may take: a slow one holds a connection for nobody."""
+
+            def connection_made(self, transport: Any) -> None:
+                super().connection_made(transport)
+                self.loop.call_later(_HEAD_WITHIN, lambda: self.cycle or transport.close())
 
         began = time.monotonic()
         server = make_server(self._face)
@@ -311,7 +319,7 @@ class Listener:
         )
         config = uvicorn.Config(
             guard(self.gate, manager.handle_request),
-            http=_protocol(),
+            http=Protocol,
             loop="asyncio",
             ws="none",
             lifespan="off",
@@ -344,15 +352,3 @@ def _bind(host: str, port: int) -> socket.socket:
             f'Nothing can listen on {bare} port {port}: {reason}. Choose another with "nacre config set --user serve.port" or --http PORT.',
             f"无法在 {bare} 端口 {port} 上监听：{reason}。请用“nacre config set --user serve.port”或 --http 端口 另选一个。",
         ) from error
-
-
-def _protocol() -> Any:
-    """The web server's protocol with a limit on how long the first head may take: a slow one holds a connection for nobody."""
-    from uvicorn.protocols.http.h11_impl import H11Protocol
-
-    class Protocol(H11Protocol):
-        def connection_made(self, transport: Any) -> None:
-            super().connection_made(transport)
-            self.loop.call_later(_HEAD_WITHIN, lambda: self.cycle or transport.close())
-
-    return Protocol

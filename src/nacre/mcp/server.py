@@ -103,18 +103,7 @@ def make_server(face: Face) -> Server[Any]:
 
     async def list_tools(_context: Any, _params: Any) -> Any:
         face.begun()
-        rows = [
-            {
-                "name": tool.name,
-                "title": tool.title,
-                "description": tool.description,
-                "inputSchema": tool.takes,
-                "outputSchema": tool.gives,
-                "annotations": tool.annotations,
-            }
-            for tool in tools(group=face.group)
-        ]
-        return types.ListToolsResult.model_validate({"tools": rows})
+        return types.ListToolsResult.model_validate({"tools": [tool.as_plain() for tool in tools(group=face.group)]})
 
     async def call_tool(_context: Any, params: Any) -> Any:
         return types.CallToolResult.model_validate(
@@ -122,9 +111,8 @@ def make_server(face: Face) -> Server[Any]:
         )
 
     async def list_resources(_context: Any, _params: Any) -> Any:
-        rows = [
-            resource._asdict() | {"mimeType": resources.MARKDOWN} for resource in resources.resources(group=face.group)
-        ]
+        kind = {"mimeType": resources.MARKDOWN}
+        rows = [resource._asdict() | kind for resource in resources.resources(group=face.group)]
         return types.ListResourcesResult.model_validate({"resources": rows})
 
     async def list_templates(_context: Any, _params: Any) -> Any:

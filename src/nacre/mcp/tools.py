@@ -40,16 +40,17 @@ class Tool:
     destroys: bool = False
     again: bool = True
 
-    @property
-    def annotations(self) -> dict[str, bool | str]:
-        """Hints for the client, by the names of the protocol."""
-        return {
+    def as_plain(self) -> dict[str, Any]:
+        """The tool by the names of the protocol."""
+        annotations = {
             "title": self.title,
             "readOnlyHint": not self.writes,
             "destructiveHint": self.destroys,
             "idempotentHint": self.again,
             "openWorldHint": False,
         }
+        schemas = {"inputSchema": self.takes, "outputSchema": self.gives, "annotations": annotations}
+        return {"name": self.name, "title": self.title, "description": self.description, **schemas}
 
 
 def tools(*, group: bool = False) -> tuple[Tool, ...]:

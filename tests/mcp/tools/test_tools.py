@@ -34,7 +34,7 @@ def test_a_schema_is_one(one: Tool) -> None:
 
 
 def test_annotations_tell_who_reads_who_writes_and_who_destroys() -> None:
-    told = {one.name: one.annotations for one in tools()}
+    told = {one.name: one.as_plain()["annotations"] for one in tools()}
     reads = {name for name, hints in told.items() if hints["readOnlyHint"]}
     destroys = {name for name, hints in told.items() if hints["destructiveHint"]}
     assert reads == {"memory_search", "memory_get", "memory_status"}
