@@ -7,10 +7,10 @@ import json
 import os
 import stat
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from nacre.agents import edits
 from nacre.agents.edits import MARKDOWN, Add, Done, Put
@@ -59,40 +59,30 @@ class Connection:
     files: tuple[WrittenFile, ...] = ()
     registered: bool = False  # the agent's own command was told, and must be told again
 
-    def file(self, path: str) -> WrittenFile | None:
-        return next((file for file in self.files if file.path == path), None)
-
 
 def load_connections(folder: Path) -> dict[str, Connection]:
     """Every connection by its agent; a record that cannot be understood stops whoever wants to write."""
-    data = disk.read_bytes(folder / RECORD_NAME)
-    if data is None:
-        return {}
+    path = folder / RECORD_NAME
+    data = disk.read_bytes(path)
+    connections: dict[str, Connection] = {}
     try:
-        connections = json.loads(data.decode("utf-8", "surrogateescape"))["connections"]
-        return {name: _read_connection(name, row) for name, row in connections.items()}
+        rows = json.loads(data.decode("utf-8", "surrogateescape"))["connections"] if data is not None else {}
+        for name, row in rows.items():
+            files = []
+            for file in row["files"]:
+                done = tuple(
+                    Done(**{**edit, "path": (*edit["path"],), "mark": (*edit["mark"],)}) for edit in file["done"]
+                )
+                files.append(WrittenFile(**{**file, "done": done, "folders": tuple(file["folders"])}))
+            program, registered = tuple(row["program"]), bool(row["registered"])
+            connections[name] = Connection(name, row["at"], row["workspace"], program, tuple(files), registered)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise NacreError(
-            f"{folder / RECORD_NAME}, the record of what was connected, cannot be understood. Move it away; what was written can then be "
+            f"{path}, the record of what was connected, cannot be understood. Move it away; what was written can then be "
             "taken out by hand (nacre connect --print shows it).",
-            f"无法理解连接记录 {folder / RECORD_NAME}。请将其移走；已写入的内容可手动删除（nacre connect --print 可显示）。",
+            f"无法理解连接记录 {path}。请将其移走；已写入的内容可手动删除（nacre connect --print 可显示）。",
         ) from error
-
-
-def _read_connection(name: str, row: Mapping[str, Any]) -> Connection:
-    files = [
-        WrittenFile(
-            **{
-                **file,
-                "done": tuple(
-                    Done(**{**done, "path": (*done["path"],), "mark": (*done["mark"],)}) for done in file["done"]
-                ),
-                "folders": tuple(file["folders"]),
-            }
-        )
-        for file in row["files"]
-    ]
-    return Connection(name, row["at"], row["workspace"], (*row["program"],), (*files,), bool(row["registered"]))
+    return connections
 
 
 def save_connections(folder: Path, connections: Mapping[str, Connection]) -> None:
@@ -114,19 +104,6 @@ def save_connections(folder: Path, connections: Mapping[str, Connection]) -> Non
     for empty in (backups, folder):
         if empty.is_dir() and not any(empty.iterdir()):
             empty.rmdir()
-
-
-def keep_copy(folder: Path, data: bytes) -> None:
-    """Put a file's bytes away, readable by nobody else; they are found again by their hash."""
-    place = folder / "backups" / disk.digest(data)
-    if disk.read_bytes(place) != data:
-        disk.write(place, data)
-
-
-def kept_copy(folder: Path, digest: str) -> bytes | None:
-    """Bytes that were put away; None where they are gone or are not what they were."""
-    data = disk.read_bytes(folder / "backups" / digest)
-    return data if data is not None and disk.digest(data) == digest else None
 
 
 # What would be written, and what taken back.
@@ -182,16 +159,15 @@ class AgentPlan:
 def plan_connect(agent: Agent, machine: Machine, call: Call, options: ConnectOptions, folder: Path) -> AgentPlan:
     """What has to be written so that the agent uses this memory; nothing where all of it stands already."""
     connection = load_connections(folder).get(agent.name)
-    if connection:
-        done = [edit for file in connection.files for edit in file.done]
-        had_rules = any(edit.kind == "rules" for edit in done)
-        paths = frozenset(edit.path for edit in done)
-        options = replace(options, rules=options.rules or had_rules, connected=paths)
+    written = {file.path: file for file in connection.files} if connection else {}
+    done = [edit for file in written.values() for edit in file.done]
+    had_rules = any(edit.kind == "rules" for edit in done)
+    paths = frozenset(edit.path for edit in done)
+    options = replace(options, rules=options.rules or had_rules, connected=paths)
     wanted = agent.wanted(machine, call, options)
     command = wanted.register if not (connection and connection.registered) else ()
-    return _plan(
-        agent, wanted, command, lambda: [_plan_target(target, connection, folder) for target in wanted.targets]
-    )
+    targets = [(target, written.get(str(target.path))) for target in wanted.targets]
+    return _plan(AgentPlan(agent.name, agent.title, wanted=wanted, command=command), targets, folder)
 
 
 def plan_disconnect(agent: Agent, machine: Machine, call: Call, folder: Path) -> AgentPlan:
@@ -199,63 +175,51 @@ def plan_disconnect(agent: Agent, machine: Machine, call: Call, folder: Path) ->
     lost, or somebody wrote them by hand, they are known by their names."""
     connection = load_connections(folder).get(agent.name)
     wanted = agent.wanted(machine, call, ConnectOptions(rules=True))
-    files = connection.files if connection else _recognised_files(wanted)
-    command = wanted.unregister if connection and connection.registered else ()
-    return _plan(agent, wanted, command, lambda: [_plan_removal(file, folder) for file in files])
-
-
-def _plan(
-    agent: Agent, wanted: Requirements, command: tuple[str, ...], changes_of: Callable[[], list[FileChange]]
-) -> AgentPlan:
-    try:
-        changes = changes_of()
-        for change in changes:
-            if change.changes:
-                _must_be_writable(change.path, agent.name)
-    except NacreError as error:
-        return AgentPlan(agent.name, agent.title, wanted=wanted, error=error)
-    return AgentPlan(agent.name, agent.title, tuple(changes), wanted, command=command)
-
-
-def _recognised_files(wanted: Requirements) -> list[WrittenFile]:
-    """What of ours stands in an agent's files without a record of it."""
-    files: list[WrittenFile] = []
-    for target in wanted.targets:
+    files = list(connection.files) if connection else []
+    for target in () if connection else wanted.targets:
         with contextlib.suppress(NacreError, ValueError):  # what cannot be read holds nothing that could be taken out
             data = _read_settings(target.path)
-            done = edits.recognise_edits(_decoded(data), target.form, target.edits) if data else []
-            if done:
+            if data and (done := edits.recognise_edits(_decoded(data), target.form, target.edits)):
                 files.append(WrittenFile(str(target.path), target.form, "", "", tuple(done)))
-    return files
+    command = wanted.unregister if connection and connection.registered else ()
+    targets = [(Target(Path(file.path), file.form, ()), file) for file in files]
+    return _plan(AgentPlan(agent.name, agent.title, wanted=wanted, command=command), targets, folder)
 
 
-def _plan_target(target: Target, connection: Connection | None, folder: Path) -> FileChange:
-    data = _read_settings(target.path)
-    written = connection.file(str(target.path)) if connection else None
+def _plan(plan: AgentPlan, targets: Sequence[tuple[Target, WrittenFile | None]], folder: Path) -> AgentPlan:
     try:
-        if data is not None and edits.are_in_place(_decoded(data), target.form, target.edits):
-            return FileChange(target.path, target.form, data, data)  # as it is recorded, or written by hand
-        base = _without_us(data, written, folder)[0] if written and data is not None else data
-        after, done = edits.apply_edits(_decoded(base), target.form, target.edits)
-    except ValueError as error:
-        raise _not_understood(target.path, error) from error
-    missing = [str(above) for above in disk.real(target.path).parents if not above.exists()]  # the innermost first
-    folders = written.folders if written and base is None else tuple(missing)
-    return FileChange(target.path, target.form, data, after.encode(), base, tuple(done), folders=folders)
+        changes = tuple(_plan_file(target, written, folder) for target, written in targets)
+        for change in changes:
+            if change.changes:
+                _must_be_writable(change.path, plan.agent)
+    except NacreError as error:
+        return replace(plan, command=(), error=error)
+    return replace(plan, changes=changes)
 
 
-def _plan_removal(written: WrittenFile, folder: Path) -> FileChange:
-    path = Path(written.path)
+def _plan_file(target: Target, written: WrittenFile | None, folder: Path) -> FileChange:
+    """What puts the edits into a file; without any, what takes out of it whatever was written."""
+    path, form = target.path, target.form
     data = _read_settings(path)
     try:
-        after, left = _without_us(data, written, folder) if data is not None else (None, [])
+        if target.edits and data is not None and edits.are_in_place(_decoded(data), form, target.edits):
+            return FileChange(path, form, data, data)  # as it is recorded, or written by hand
+        base, left = _without_us(data, written, folder) if written and data is not None else (data, [])
+        if not target.edits:
+            return FileChange(path, form, data, base, left=tuple(left), folders=written.folders if written else ())
+        after, done = edits.apply_edits(_decoded(base), form, target.edits)
     except ValueError as error:
-        raise _not_understood(path, error) from error
-    return FileChange(path, written.form, data, after, left=tuple(left), folders=written.folders)
+        raise NacreError(
+            f"{path} cannot be understood ({error}), so it was left alone. Mend it and run the command again.",
+            f"无法理解 {path}（{error}），因此未作改动。请修正后重新运行。",
+        ) from error
+    missing = [str(above) for above in disk.real(path).parents if not above.exists()]  # the innermost first
+    folders = written.folders if written and base is None else tuple(missing)
+    return FileChange(path, form, data, after.encode(), base, tuple(done), folders=folders)
 
 
 def _read_settings(path: Path) -> bytes | None:
-    """The bytes of a settings file; None where there is none, an error where it is no ordinary file or far too large."""
+    """The bytes of a settings file; None where there is none, an error where it is far too large."""
     if path.exists() and path.stat().st_size > LARGEST_SETTINGS:
         raise NacreError(
             f"{path} is larger than {LARGEST_SETTINGS // 1_000_000} MB, so it was left alone. See what fills it, and run the command again.",
@@ -269,7 +233,9 @@ def _without_us(data: bytes, written: WrittenFile, folder: Path) -> tuple[bytes 
     now = disk.digest(data)
     if now == written.before:  # cut short before it was written, or put back by hand
         return data, []
-    original = kept_copy(folder, written.before) if written.before else None
+    original = disk.read_bytes(folder / "backups" / written.before) if written.before else None
+    if original is not None and disk.digest(original) != written.before:  # a copy that was damaged
+        original = None
     if now == written.after and (written.before is None or original is not None):
         return original, []
     text, left = edits.take_back_edits(_decoded(data), written.form, written.done)
@@ -305,13 +271,6 @@ def _decoded(data: bytes | None) -> str:
         raise ValueError(say(f"line {line}: it is not valid UTF-8", f"第 {line} 行：不是有效的 UTF-8")) from error
 
 
-def _not_understood(path: Path, why: ValueError) -> NacreError:
-    return NacreError(
-        f"{path} cannot be understood ({why}), so it was left alone. Mend it and run the command again.",
-        f"无法理解 {path}（{why}），因此未作改动。请修正后重新运行。",
-    )
-
-
 # Carrying out: copies put away first, then the record, then the files, each whole or not at all.
 
 
@@ -330,41 +289,42 @@ def apply_connect(
     plans: Sequence[AgentPlan], machine: Machine, call: Call, workspace: str, at: str, folder: Path
 ) -> list[ConnectResult]:
     """Write every plan, one agent after the other; what cannot be written for one is taken back for that one."""
-    return _apply(
-        plans, lambda plan: _connect(plan, machine, Connection(plan.agent, at, workspace, call.program), folder)
-    )
+    with machine_lock("connections"):
+        return [_apply(plan, machine, folder, Connection(plan.agent, at, workspace, call.program)) for plan in plans]
 
 
 def apply_disconnect(plans: Sequence[AgentPlan], machine: Machine, folder: Path) -> list[ConnectResult]:
     """Take every plan's agent back to what it was."""
-    return _apply(plans, lambda plan: _disconnect(plan, machine, folder))
-
-
-def _apply(plans: Sequence[AgentPlan], work: Callable[[AgentPlan], list[str]]) -> list[ConnectResult]:
-    results: list[ConnectResult] = []
     with machine_lock("connections"):
-        for plan in plans:
-            try:
-                for change in plan.changes:
-                    if disk.read_bytes(change.path) != change.before:
-                        raise _changed_meanwhile(change.path)
-                results.append(ConnectResult(plan.agent, notes=tuple(work(plan))))
-            except NacreError as error:
-                results.append(ConnectResult(plan.agent, error))
-    return results
+        return [_apply(plan, machine, folder, None) for plan in plans]
+
+
+def _apply(plan: AgentPlan, machine: Machine, folder: Path, new: Connection | None) -> ConnectResult:
+    try:
+        for change in plan.changes:
+            if disk.read_bytes(change.path) != change.before:
+                raise ChangedOutside(
+                    f"{change.path} was changed by another program in this moment, so it was left alone. Run the command again.",
+                    f"{change.path} 刚刚被其他程序修改，因此未作改动。请重新运行。",
+                )
+        notes = _connect(plan, machine, new, folder) if new else _disconnect(plan, machine, folder)
+    except NacreError as error:
+        return ConnectResult(plan.agent, error)
+    return ConnectResult(plan.agent, notes=tuple(notes))
 
 
 def _connect(plan: AgentPlan, machine: Machine, new: Connection, folder: Path) -> list[str]:
     connections = load_connections(folder)
     old = connections.get(plan.agent)
-    files = [_written_file(change) for change in plan.changes if change.done]
+    files = {file.path: file for file in old.files} if old else {}
     for change in plan.changes:
-        if change.done and change.base is not None:
-            keep_copy(folder, change.base)
-    paths = {file.path for file in files}
-    if old:
-        files += [file for file in old.files if file.path not in paths]
-    new = replace(new, files=tuple(files), registered=bool(old and old.registered))
+        if change.done and change.after is not None:
+            base, path, after = disk.hash_of(change.base), str(change.path), disk.digest(change.after)
+            if base and change.base is not None:
+                disk.write(folder / "backups" / base, change.base)
+            files.pop(path, None)
+            files[path] = WrittenFile(path, change.form, base, after, change.done, change.folders)
+    new = replace(new, files=tuple(files.values()), registered=bool(old and old.registered))
     # Written down first: whenever this is cut short, what may have been written is known.
     save_connections(folder, {**connections, plan.agent: new})
     notes: list[str] = []
@@ -374,7 +334,7 @@ def _connect(plan: AgentPlan, machine: Machine, new: Connection, folder: Path) -
             new = replace(new, registered=new.registered or not notes)
         for change in plan.changes:
             if change.changes or plan.command:
-                _put_settings(change.path, change.after, None if plan.command else change.before)
+                _put_settings(change.path, change.after)
         _must_be_accepted(plan, machine)
     except BaseException:
         if plan.command and not notes and plan.wanted.unregister:
@@ -393,19 +353,13 @@ def _disconnect(plan: AgentPlan, machine: Machine, folder: Path) -> list[str]:
     notes = _run_own_command(plan, machine) if plan.command else []
     for change in plan.changes:
         if change.changes or plan.command:
-            _put_settings(change.path, change.after, None if plan.command else change.before)
+            _put_settings(change.path, change.after)
         if change.after is None:
             _remove_folders(change)
     connections = load_connections(folder)
     connections.pop(plan.agent, None)
     save_connections(folder, connections)
     return notes
-
-
-def _written_file(change: FileChange) -> WrittenFile:
-    assert change.after is not None
-    base = None if change.base is None else disk.digest(change.base)
-    return WrittenFile(str(change.path), change.form, base, disk.digest(change.after), change.done, change.folders)
 
 
 def _run_own_command(plan: AgentPlan, machine: Machine) -> list[str]:
@@ -422,17 +376,12 @@ def _run_own_command(plan: AgentPlan, machine: Machine) -> list[str]:
     ]
 
 
-def _put_settings(path: Path, data: bytes | None, before: bytes | None = None) -> None:
-    """Write the bytes, or remove the file; a link to it stays. With `before`, only while the file still holds that."""
-    if before is not None and disk.read_bytes(path) != before:
-        raise _changed_meanwhile(path)
-    if data is None:
-        if (target := disk.real(path)).exists():
-            disk.remove(target)
-    elif before is None:
+def _put_settings(path: Path, data: bytes | None) -> None:
+    """Write the bytes, or remove the file; a link to it stays."""
+    if data is not None:
         disk.write(path, data)
-    elif not disk.replace(path, data, disk.digest(before)):
-        raise _changed_meanwhile(path)
+    elif (target := disk.real(path)).exists():
+        disk.remove(target)
 
 
 def _remove_folders(change: FileChange) -> None:
@@ -453,13 +402,6 @@ def _must_be_accepted(plan: AgentPlan, machine: Machine) -> None:
             "Nacre, and run the command again.",
             f"{plan.title} 不接受其设置（{shown}）。已恢复原样；请先确认没有 Nacre 时设置是否正常，再重新运行。",
         )
-
-
-def _changed_meanwhile(path: Path) -> ChangedOutside:
-    return ChangedOutside(
-        f"{path} was changed by another program in this moment, so it was left alone. Run the command again.",
-        f"{path} 刚刚被其他程序修改，因此未作改动。请重新运行。",
-    )
 
 
 # Our rules in the workspace's own AGENTS.md, which every agent that works there reads: written, and taken out.
