@@ -16,7 +16,7 @@ from tests.talks import ClaudeTalk
 
 from nacre.checks import doctor, proof
 from nacre.checks.doctor import examine, repair
-from nacre.checks.proof import SAMPLE_SESSIONS, claude, try_capture
+from nacre.checks.proof import try_capture, write_sample
 from nacre.checks.status import status_facts
 from nacre.clock import Clock
 from nacre.config.settings import JobsSettings, SourceSettings, SourcesSettings
@@ -43,7 +43,7 @@ def home() -> Path:
 @pytest.mark.parametrize("name", MODULES)
 def test_a_talk_with_every_agent_is_captured_written_and_found_again(memory: Memory, name: str) -> None:
     source = dict(zip(MODULES, sources(), strict=True))[name]
-    assert try_capture(source, SAMPLE_SESSIONS[name], memory) is None
+    assert try_capture(source, name, memory) is None
 
 
 @pytest.mark.parametrize(
@@ -54,25 +54,25 @@ def test_a_talk_with_every_agent_is_captured_written_and_found_again(memory: Mem
     ],
 )
 def test_a_reader_that_no_longer_fits_its_agent_is_told(memory: Memory, source: Source, words: str) -> None:
-    where = try_capture(source, claude, memory)
+    where = try_capture(source, "claude", memory)
     assert where
     assert words in where
 
 
 def test_only_agents_that_are_here_and_switched_on_are_proven(memory: Memory, home: Path) -> None:
     assert proof.agents_here(memory) == []
-    claude(home)
+    write_sample("claude", home)
     assert [name for name, _, _ in proof.agents_here(memory)] == ["claude"]
-    assert proof.agent_problems(memory) == []
+    assert list(proof.agent_problems(memory)) == []
     config = dataclasses.replace(memory.config, sources=SourcesSettings(claude_code=SourceSettings(enabled=False)))
     memory.opened = dataclasses.replace(memory.opened, config=config)
     assert proof.agents_here(memory) == []
 
 
 def test_the_proof_leaves_the_users_files_alone(memory: Memory, home: Path) -> None:
-    claude(home)
+    write_sample("claude", home)
     before = {path: path.stat().st_mtime_ns for path in memory.workspace.root.rglob("*") if path.is_file()}
-    proof.agent_problems(memory)
+    list(proof.agent_problems(memory))
     assert {path: path.stat().st_mtime_ns for path in memory.workspace.root.rglob("*") if path.is_file()} == before
 
 
@@ -104,7 +104,7 @@ def test_a_failing_job_is_told_with_its_reason_and_the_command_that_tries_it_aga
 
 def test_jobs_that_were_set_up_and_never_ran_are_told(memory: Memory) -> None:
     installer.record_installed(memory.workspace, "openclaw", {"complete": True})
-    assert doctor.job_problems(memory) == []
+    assert list(doctor.job_problems(memory)) == []
     two_days_ago = dt.datetime.now(UTC).timestamp() - 3 * 86400
     os.utime(installer.installed_path(memory.workspace), (two_days_ago, two_days_ago))
     (problem,) = doctor.job_problems(memory)
@@ -127,7 +127,7 @@ def test_a_scheduler_that_was_told_of_another_python_is_told_of(
     monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
     command = [sys.executable, "-m", "nacre", "jobs", "install", "--with", "cron", "--workspace"]
     subprocess.run([*command, str(memory.workspace.root)], check=True, capture_output=True)
-    assert doctor.job_problems(memory) == []
+    assert list(doctor.job_problems(memory)) == []
     kept.write_text(kept.read_text("utf8").replace(sys.executable, "/opt/gone/bin/python"), "utf8")
     (problem,) = doctor.job_problems(memory)
     assert problem.kind == "service outdated"
@@ -147,7 +147,7 @@ def test_a_stale_socket_is_told_and_cleared_away_and_nothing_else(memory: Memory
     place = memory.workspace.machine / f"daemon-{os.getuid()}.sock"
     assert str(place) in client.socket_paths(str(memory.workspace.root))
     place.write_text("not a socket", "utf8")
-    assert doctor.daemon_problems(memory) == []
+    assert list(doctor.daemon_problems(memory)) == []
     place.unlink()
     here = os.open(place.parent, os.O_RDONLY)
     listener = socket.socket(socket.AF_UNIX)
@@ -161,7 +161,7 @@ def test_a_stale_socket_is_told_and_cleared_away_and_nothing_else(memory: Memory
     assert problem.remedy == "nacre doctor --fix"
     assert any(str(place) in line for line in repair(memory))
     assert not place.exists()
-    assert doctor.daemon_problems(memory) == []
+    assert list(doctor.daemon_problems(memory)) == []
 
 
 def test_a_daemon_that_was_started_with_other_settings_is_told_of(
@@ -170,7 +170,7 @@ def test_a_daemon_that_was_started_with_other_settings_is_told_of(
     command = [sys.executable, "-m", "nacre", "--workspace", str(memory.workspace.root), "serve"]
     subprocess.run([*command, "--background"], check=True, capture_output=True)
     try:
-        assert doctor.daemon_problems(memory) == []
+        assert list(doctor.daemon_problems(memory)) == []
         shown = status_facts(memory)["daemon"]
         assert shown["answers"]
         assert shown["memoryMb"] > 10
@@ -184,7 +184,7 @@ def test_a_daemon_that_was_started_with_other_settings_is_told_of(
 
 
 def test_a_folder_that_others_may_write_to_is_told_and_ours_is_closed(memory: Memory) -> None:
-    assert doctor.machine_problems(memory) == []
+    assert list(doctor.machine_problems(memory)) == []
     memory.workspace.machine.chmod(0o777)
     memory.workspace.root.chmod(0o775)
     assert [problem.remedy for problem in doctor.machine_problems(memory)] == [
@@ -201,11 +201,11 @@ def test_a_log_of_the_future_is_told_unless_the_moment_was_chosen(memory: Memory
     (problem,) = doctor.machine_problems(memory)
     assert "memory/2999-01-01.md is dated after today" in problem.message
     memory.opened = dataclasses.replace(memory.opened, clock=Clock(UTC, dt.datetime(2026, 3, 2, tzinfo=UTC)))
-    assert doctor.machine_problems(memory) == []
+    assert list(doctor.machine_problems(memory)) == []
 
 
 def test_every_problem_names_what_mends_it(memory: Memory, home: Path) -> None:
-    claude(home)
+    write_sample("claude", home)
     memory.workspace.machine.chmod(0o777)
     (memory.workspace.memory / "2999-01-01.md").write_text("# 2999-01-01\n", "utf8")
     fail(memory, "memory-sync", dt.datetime.now(UTC) - dt.timedelta(hours=1))
@@ -220,10 +220,10 @@ def run(memory: Memory, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_doctor_says_for_which_agents_the_way_is_proven(memory: Memory, home: Path) -> None:
-    claude(home)
+    write_sample("claude", home)
     done = run(memory, "doctor")
     assert done.returncode == 0
-    assert "a talk with claude-code is captured, written and found again" in done.stderr
+    assert "a session with claude-code is captured, written and found again" in done.stderr
 
 
 def test_status_shows_the_jobs_and_the_daemon_in_a_line_each(memory: Memory) -> None:

@@ -7,7 +7,7 @@ import datetime as dt
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Iterator
 
 from nacre.checks.proof import agent_problems, round_trip_problems
 from nacre.config.loading import known_settings
@@ -17,64 +17,63 @@ from nacre.memory import Memory
 from nacre.model.report import Problem
 from nacre.model.workspace import DAY_NAME, Workspace
 
-_EARLIEST = 2025  # a clock that tells an earlier year was never set
 _SLACK = dt.timedelta(days=1)  # a log of tomorrow is another time zone, not a wrong clock
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _OVERDUE = dt.timedelta(days=2)  # a laptop may sleep over a weekend's night, not run for two days without a job
 _SLOW = "openclaw"  # its program takes seconds to be asked anything
+_MEND = "nacre doctor --fix"
 
 
 def examine(memory: Memory) -> list[Problem]:
-    """Every problem found; none of them is raised."""
-    return [*memory.problems, *(problem for check in CHECKS for problem in check(memory))]
+    """Every problem there is; none of them is raised."""
+    from nacre.embed.choose import embedding_problems
+    from nacre.vault.problems import file_problems
+
+    return [
+        *memory.problems,
+        *file_problems(memory.workspace, memory.config, every_file=True),
+        *index_problems(memory),
+        *embedding_problems(memory.config),
+        *round_trip_problems(),
+        *agent_problems(memory),
+        *job_problems(memory),
+        *daemon_problems(memory),
+        *machine_problems(memory),
+    ]
 
 
-def file_problems(memory: Memory) -> Iterable[Problem]:
-    from nacre.vault.problems import file_problems as of_files
-
-    return of_files(memory.workspace, memory.config, every_file=True)
-
-
-def index_problems(memory: Memory) -> list[Problem]:
+def index_problems(memory: Memory) -> Iterator[Problem]:
     store = memory.keeper.store
     shown = str(store.path)
     try:
         check = store.safely(lambda: store.db.execute("pragma quick_check(1)").fetchone()[0])
     except NacreError as error:
-        return [Problem("index unusable", str(error), shown, severity="error", remedy="nacre doctor --fix")]
-    problems: list[Problem] = []
+        yield Problem("index unusable", str(error), shown, severity="error", remedy=_MEND)
+        return
     if check != "ok" or store.recovered:
         message = say("The index was damaged; it is built anew from your notes.", "索引曾损坏；将根据您的笔记重建。")
-        problems.append(Problem("index damaged", message, shown, remedy="nacre index"))
+        yield Problem("index damaged", message, shown, remedy="nacre index")
     if memory.workspace.index not in store.path.parents:
         message = say("The workspace cannot be written to; the index lies elsewhere.", "工作区不可写；索引存放在别处。")
-        problems.append(Problem("workspace read-only", message, shown))
+        yield Problem("workspace read-only", message, shown)
     if memory.keeper.outdated():
         message = say(
             "Settings changed; the index made with the old ones still answers.", "设置已更改；目前仍由旧索引提供结果。"
         )
-        problems.append(Problem("index outdated", message, shown, remedy="nacre index"))
-    return problems
+        yield Problem("index outdated", message, shown, remedy="nacre index")
 
 
-def model_problems(memory: Memory) -> Iterable[Problem]:
-    from nacre.embed.choose import embedding_problems
-
-    return embedding_problems(memory.config)
-
-
-def job_problems(memory: Memory) -> list[Problem]:
+def job_problems(memory: Memory) -> Iterator[Problem]:
     """Failing and forgotten jobs, and a scheduler that was set up for another Python, another place or other times."""
     from nacre.jobs import installer
-    from nacre.jobs.installer import Setup, this_machine
     from nacre.jobs.run import job_states
     from nacre.jobs.schedulers import SCHEDULERS
 
     try:
         states = job_states(memory)
     except BadSetting as error:
-        return [Problem("bad setting", str(error), severity="error", remedy=settings_remedy(str(error)))]
-    problems: list[Problem] = []
+        yield Problem("bad setting", str(error), severity="error", remedy=settings_remedy(str(error)))
+        return
     for job in states:
         if job.failing_since and job.last:
             since, reason = f"{job.failing_since:%Y-%m-%d %H:%M}", job.last.said or "-"
@@ -82,10 +81,10 @@ def job_problems(memory: Memory) -> list[Problem]:
                 f"{job.name} has failed {job.failures} times since {since}: {reason}",
                 f"{job.name} 自 {since} 起已失败 {job.failures} 次：{reason}",
             )
-            problems.append(Problem("job fails", message, remedy=f"nacre jobs run {job.name}"))
+            yield Problem("job fails", message, remedy=f"nacre jobs run {job.name}")
     kinds = installer.installed_kinds(memory.workspace)
     if not kinds:
-        return problems
+        return
     last = begun = max((job.last.started for job in states if job.last), default=None)
     if last is None:
         with contextlib.suppress(OSError):
@@ -97,23 +96,22 @@ def job_problems(memory: Memory) -> list[Problem]:
             message = say(
                 f"Jobs were set up at {shown}, and none has run yet.", f"任务已于 {shown} 设置，但从未运行过。"
             )
-        problems.append(Problem("jobs do not run", message, remedy="nacre jobs install"))
-    setup, record = Setup(memory, this_machine()), installer.read_installed(memory.workspace)
+        yield Problem("jobs do not run", message, remedy="nacre jobs install")
+    setup, record = installer.Setup(memory, installer.this_machine()), installer.read_installed(memory.workspace)
     for kind in kinds:
         if kind not in SCHEDULERS or kind == _SLOW:
             continue
         try:
             is_current = record[kind].get("complete") and not SCHEDULERS[kind].install(setup, record[kind]).steps
         except NacreError as error:
-            problems.append(Problem("service", str(error), remedy="nacre jobs remove"))
+            yield Problem("service", str(error), remedy="nacre jobs remove")
             continue
         if not is_current:
             message = say(
                 f"The jobs in {kind} were set up for another Python, another place or other settings, or were changed since.",
                 f"{kind} 中的任务是按另一个 Python、另一个位置或其他设置建立的，或之后被改动过。",
             )
-            problems.append(Problem("service outdated", message, remedy="nacre jobs install"))
-    return problems
+            yield Problem("service outdated", message, remedy="nacre jobs install")
 
 
 def settings_remedy(error: str) -> str:
@@ -126,7 +124,7 @@ def settings_remedy(error: str) -> str:
     return say('correct it there; "nacre config" lists what can be set', "请在该处更正；“nacre config”列出可设置的内容")
 
 
-def daemon_problems(memory: Memory) -> list[Problem]:
+def daemon_problems(memory: Memory) -> Iterator[Problem]:
     """A socket that nobody listens on, a daemon that does not answer, is of another version, cannot watch, or whose HTTP could not be
     had or is open to others."""
     from nacre.daemon import client
@@ -137,43 +135,41 @@ def daemon_problems(memory: Memory) -> list[Problem]:
             "A daemon ended without clearing its socket away; the next one replaces it.",
             "守护进程退出时没有清理套接字；下一个会替换它。",
         )
-        sockets = _sockets(memory.workspace)
-        return [Problem("stale socket", message, path, remedy="nacre doctor --fix") for path in sockets]
+        yield from (Problem("stale socket", message, path, remedy=_MEND) for path in _sockets(memory.workspace))
+        return
     try:
         with client.Connection(str(memory.workspace.root), within=5.0, any_version=True) as connection:
-            skew = connection.daemon.get("skew")
-            status = connection.ask("status")
+            skew, status = connection.daemon.get("skew"), connection.ask("status")
     except (client.NoDaemon, NacreError) as error:
         message = say(f"The daemon does not answer: {error}.", f"守护进程没有响应：{error}。")
-        return [Problem("daemon silent", message, remedy="nacre serve --stop")]
-    problems: list[Problem] = []
+        yield Problem("daemon silent", message, remedy="nacre serve --stop")
+        return
     if skew:
         message = say(
             f"The daemon cannot answer for this command: {skew}. Everything works without it.",
             f"守护进程无法为本命令提供结果：{skew}。不用它也一切正常。",
         )
-        problems.append(Problem("daemon skew", message, remedy="nacre serve --stop && nacre serve --background"))
+        yield Problem("daemon skew", message, remedy="nacre serve --stop && nacre serve --background")
     if status.get("watching") == "scanning":
         reason = status.get("watchingReason")
         message = say(
             f"The daemon looks at the files every now and then instead of being told: {reason}.",
             f"守护进程改为定时扫描文件，而不是监听变化：{reason}。",
         )
-        problems.append(Problem("watch limit", message, remedy="sudo sysctl fs.inotify.max_user_watches=524288"))
+        yield Problem("watch limit", message, remedy="sudo sysctl fs.inotify.max_user_watches=524288")
     if broken := status.get("settings"):
         message = say(f"The daemon keeps its settings from before: {broken}", f"守护进程仍沿用之前的设置：{broken}")
-        problems.append(Problem("daemon settings", message, remedy=settings_remedy(broken)))
+        yield Problem("daemon settings", message, remedy=settings_remedy(broken))
     http = status.get("http") or {}
-    if error_text := http.get("trouble"):
-        message = say(f"MCP is not served over HTTP: {error_text}", f"未能通过 HTTP 提供 MCP：{error_text}")
-        problems.append(Problem("no http", message, remedy="nacre config set --user serve.port 6227"))
+    if failed := http.get("trouble"):
+        message = say(f"MCP is not served over HTTP: {failed}", f"未能通过 HTTP 提供 MCP：{failed}")
+        yield Problem("no http", message, remedy="nacre config set --user serve.port 6227")
     if not http.get("local", True):
         message = say(
             f"{http['url']} is open to others on the network, and what goes over it is not encrypted.",
             f"网络上的其他人可以访问 {http['url']}，且传输内容未加密。",
         )
-        problems.append(Problem("open http", message, remedy="nacre config set --user serve.host 127.0.0.1"))
-    return problems
+        yield Problem("open http", message, remedy="nacre config set --user serve.host 127.0.0.1")
 
 
 def _sockets(workspace: Workspace) -> list[str]:
@@ -189,52 +185,26 @@ def _sockets(workspace: Workspace) -> list[str]:
     return sockets
 
 
-def machine_problems(memory: Memory) -> list[Problem]:
-    """A clock that cannot be right (with --now it is not the machine's), and folders that others may write to: who may write here
+def machine_problems(memory: Memory) -> Iterator[Problem]:
+    """A log of the future (with --now the clock is not the machine's), and folders that others may write to: who may write here
     speaks through every session that reads it."""
-    problems: list[Problem] = []
-    if memory.clock.fixed is None:
-        problems += [
-            Problem(
-                "clock",
-                message,
-                path,
-                remedy=say("set the clock, or the setting timezone", "请校准时钟，或设置 timezone"),
-            )
-            for message, path in _clock_doubts(memory)
-        ]
-    workspace = memory.workspace
-    for folder, remedy in ((workspace.root, f"chmod go-w {workspace.root}"), (workspace.machine, "nacre doctor --fix")):
+    workspace, now = memory.workspace, memory.clock.now()
+    names = os.listdir(workspace.memory) if workspace.memory.is_dir() and memory.clock.fixed is None else []
+    latest = max(filter(DAY_NAME.fullmatch, names), default="")
+    if latest[:10] > (now + _SLACK).date().isoformat():
+        message = say(
+            f"memory/{latest} is dated after today, {now:%Y-%m-%d}: the clock or the time zone was or is wrong.",
+            f"memory/{latest} 的日期晚于今天（{now:%Y-%m-%d}）：时钟或时区曾经或现在有误。",
+        )
+        remedy = say("set the clock, or the setting timezone", "请校准时钟，或设置 timezone")
+        yield Problem("clock", message, f"memory/{latest}", remedy=remedy)
+    for folder, remedy in ((workspace.root, f"chmod go-w {workspace.root}"), (workspace.machine, _MEND)):
         if _others_may_write(str(folder)):
             message = say(
                 f"Other users may write to {folder}, and so put words into your agents' memory.",
                 f"其他用户可以写入 {folder}，从而篡改您的代理的记忆。",
             )
-            problems.append(Problem("open to others", message, str(folder), remedy=remedy))
-    return problems
-
-
-def _clock_doubts(memory: Memory) -> Iterable[tuple[str, str]]:
-    """Why today cannot be right, and the file that tells."""
-    now = memory.clock.now()
-    today = f"{now:%Y-%m-%d}"
-    if now.year < _EARLIEST:
-        yield say(f"The clock says {today}; it was never set.", f"时钟显示 {today}，从未校准。"), ""
-    names = os.listdir(memory.workspace.memory) if memory.workspace.memory.is_dir() else []
-    latest = max(filter(DAY_NAME.fullmatch, names), default="")
-    if latest[:10] > (now + _SLACK).date().isoformat():
-        message = say(
-            f"memory/{latest} is dated after today, {today}: the clock or the time zone was or is wrong.",
-            f"memory/{latest} 的日期晚于今天（{today}）：时钟或时区曾经或现在有误。",
-        )
-        yield message, f"memory/{latest}"
-    synced = memory.synced()
-    if synced and synced > now + _SLACK:
-        message = say(
-            f"The last capture is dated {synced:%Y-%m-%d %H:%M}, which is still to come.",
-            f"最近一次采集的时间是 {synced:%Y-%m-%d %H:%M}，尚未到来。",
-        )
-        yield message, ""
+            yield Problem("open to others", message, str(folder), remedy=remedy)
 
 
 def _others_may_write(path: str) -> bool:
@@ -242,20 +212,8 @@ def _others_may_write(path: str) -> bool:
         about = os.lstat(path)
     except OSError:
         return False
-    is_mine = not hasattr(os, "getuid") or about.st_uid == os.getuid()
-    return is_mine and stat.S_ISDIR(about.st_mode) and bool(about.st_mode & _OTHERS_WRITE)
-
-
-CHECKS: tuple[Callable[[Memory], Iterable[Problem]], ...] = (
-    file_problems,
-    index_problems,
-    model_problems,
-    round_trip_problems,
-    agent_problems,
-    job_problems,
-    daemon_problems,
-    machine_problems,
-)
+    is_own = not hasattr(os, "getuid") or about.st_uid == os.getuid()
+    return is_own and stat.S_ISDIR(about.st_mode) and bool(about.st_mode & _OTHERS_WRITE)
 
 
 def repair(memory: Memory) -> list[str]:

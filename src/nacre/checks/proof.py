@@ -8,7 +8,7 @@ import json
 import os
 import sqlite3
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -24,166 +24,141 @@ from nacre.model.report import Problem
 from nacre.model.workspace import Workspace
 from nacre.sources.transcript import Source, Transcript
 
-Write = Callable[[Path], None]
-
 SESSION = "0000face-0000-4000-8000-000000000001"
+CWD = "/scratch/shop"
 SAMPLE_MESSAGES = (
     ("user", "Please look into why the nightly build of the shop fails."),
     ("assistant", "The lockfile was written by another package manager; it builds again."),
     ("user", "From now on always use pnpm, never npm, in this repository."),
     ("assistant", "Understood, pnpm it is."),
 )
+_STRANGE = 20  # entries of unknown form in one transcript, from which on the form may have changed
 
 
-def _messages() -> list[tuple[int, str, str, dt.datetime]]:
-    """The messages with their numbers and times: some minutes of yesterday, so that the session counts as ended."""
+def write_sample(name: str, home: Path) -> None:
+    """Lay a session down where and as an agent keeps it, named by the module that reads it: some minutes of yesterday, so that it
+    counts as ended."""
     begin = dt.datetime.now(dt.UTC).replace(microsecond=0) - dt.timedelta(hours=20)
-    return [(at, role, text, begin + dt.timedelta(minutes=at)) for at, (role, text) in enumerate(SAMPLE_MESSAGES)]
-
-
-def _zulu(moment: dt.datetime) -> str:
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def _millis(moment: dt.datetime) -> int:
-    return int(moment.timestamp() * 1000)
-
-
-def _write(path: Path, *entries: dict[str, Any]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(entry, separators=(",", ":")) + "\n" for entry in entries), "utf-8")
-
-
-def claude(home: Path) -> None:
-    entries = []
-    for number, role, text, at in _messages():
-        content: object = text if role == "user" else [{"type": "text", "text": text}]
-        about = {"uuid": f"u{number}", "sessionId": SESSION, "timestamp": _zulu(at), "cwd": "/scratch/shop"}
-        entries.append({"type": role, **about, "message": {"role": role, "content": content}})
-    _write(home / ".claude" / "projects" / "-scratch-shop" / f"{SESSION}.jsonl", *entries)
-
-
-def codex(home: Path) -> None:
-    begin = _messages()[0][3]
-    meta = {"id": SESSION, "timestamp": _zulu(begin), "cwd": "/scratch/shop", "source": "cli"}
-    entries: list[dict[str, Any]] = [{"timestamp": _zulu(begin), "type": "session_meta", "payload": meta}]
-    for _, role, text, at in _messages():
-        kind = "user_message" if role == "user" else "agent_message"
-        entries.append({"timestamp": _zulu(at), "type": "event_msg", "payload": {"type": kind, "message": text}})
-    name = f"rollout-{begin:%Y-%m-%dT%H-%M-%S}-{SESSION}.jsonl"
-    _write(home / ".codex" / "sessions" / f"{begin:%Y/%m/%d}" / name, *entries)
-
-
-def gemini(home: Path) -> None:
-    messages = _messages()
-    entries: list[dict[str, Any]] = [{"sessionId": SESSION, "startTime": _zulu(messages[0][3]), "kind": "main"}]
-    for number, role, text, at in messages:
-        kind = "user" if role == "user" else "gemini"
-        entries.append({"id": f"m{number}", "timestamp": _zulu(at), "type": kind, "content": text})
-    _write(home / ".gemini" / "tmp" / "shop" / "chats" / "session-1.jsonl", *entries)
-
-
-def cursor_cli(home: Path) -> None:
-    """Without times, as it writes them: that of the file counts."""
-    entries = [
-        {"role": role, "message": {"content": [{"type": "text", "text": text}]}} for role, text in SAMPLE_MESSAGES
+    times = [begin + dt.timedelta(minutes=minute) for minute in range(len(SAMPLE_MESSAGES))]
+    said = [
+        (f"m{number}", role, text, at.isoformat(timespec="milliseconds").replace("+00:00", "Z"))
+        for number, ((role, text), at) in enumerate(zip(SAMPLE_MESSAGES, times, strict=True))
     ]
-    path = home / ".cursor" / "projects" / "scratch-shop" / "agent-transcripts" / f"{SESSION}.jsonl"
-    _write(path, *entries)
-    last = _messages()[-1][3].timestamp()
-    os.utime(path, (last, last))
-
-
-def cursor_ide(home: Path) -> None:
-    rows: dict[str, dict[str, Any]] = {}
-    headers = []
-    for number, role, text, at in _messages():
-        bubble = {"type": 1 if role == "user" else 2, "bubbleId": f"b{number}"}
-        rows[f"bubbleId:{SESSION}:b{number}"] = {**bubble, "text": text, "createdAt": _zulu(at)}
-        headers.append(bubble)
-    about = {"composerId": SESSION, "createdAt": _millis(_messages()[0][3]), "fullConversationHeadersOnly": headers}
-    rows[f"composerData:{SESSION}"] = about
-    _fill(
-        home / ".config" / "Cursor" / "User" / "globalStorage" / "state.vscdb",
-        ["CREATE TABLE cursorDiskKV (key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB)"],
-        [("INSERT INTO cursorDiskKV VALUES (?, ?)", (key, json.dumps(value))) for key, value in rows.items()],
-    )
-
-
-def opencode(home: Path) -> None:
-    storage = home / ".local" / "share" / "opencode" / "storage"
-    begin = _millis(_messages()[0][3])
-    about = {"id": "ses_1", "directory": "/scratch/shop", "time": {"created": begin, "updated": begin}}
-    _write(storage / "session" / "p" / "ses_1.json", about)
-    for number, role, text, at in _messages():
-        name = f"msg_{number}"
-        when = {"created": _millis(at), "completed": _millis(at) + 500}
-        message = {"id": name, "sessionID": "ses_1", "role": role, "time": when}
-        _write(storage / "message" / "ses_1" / f"{name}.json", message)
-        part = {"id": f"prt_{number}", "messageID": name, "type": "text", "text": text}
-        _write(storage / "part" / name / f"prt_{number}.json", part)
-
-
-def _openclaw_events() -> list[dict[str, Any]]:
-    begin = _zulu(_messages()[0][3])
-    events: list[dict[str, Any]] = [
-        {"type": "session", "version": 3, "id": SESSION, "timestamp": begin, "cwd": "/scratch"}
+    start = said[0][3]
+    first, last = (int(at.timestamp() * 1000) for at in (times[0], times[-1]))
+    files: dict[str, list[dict[str, Any]]] = {}
+    tables: list[str] = []
+    rows: list[tuple[str, tuple[Any, ...]]] = []
+    database = home / ".openclaw/agents/main/agent/openclaw-agent.sqlite"
+    openclaw: list[dict[str, Any]] = [
+        {"type": "session", "version": 3, "id": SESSION, "timestamp": start, "cwd": CWD},
+        *(
+            {
+                "type": "message",
+                "id": key,
+                "timestamp": at,
+                "message": {
+                    "role": role,
+                    "content": [{"type": "text", "text": text}],
+                    **({"__openclaw": {"senderIsOwner": True}} if role == "user" else {}),
+                },
+            }
+            for key, role, text, at in said
+        ),
     ]
-    for number, role, text, at in _messages():
-        message: dict[str, Any] = {"role": role, "content": [{"type": "text", "text": text}]}
-        if role == "user":
-            message["__openclaw"] = {"senderIsOwner": True}
-        events.append({"type": "message", "id": f"e{number}", "timestamp": _zulu(at), "message": message})
-    return events
+    match name:
+        case "openclaw.classic":
+            files[f".openclaw/agents/main/sessions/{SESSION}.jsonl"] = openclaw
+            files[".openclaw/agents/main/sessions/sessions.json"] = [{"agent:main:main": {"sessionId": SESSION}}]
+        case "openclaw.database":
+            tables = [
+                "transcript_events (session_id, seq, event_json, created_at, event_zstd, PRIMARY KEY (session_id, seq))",
+                "session_nodes (session_key PRIMARY KEY, current_session_id, entry_json, created_via, parent_session_key)",
+                "session_windows (session_id PRIMARY KEY, session_key, transcript_updated_at)",
+            ]
+            rows = [
+                ("transcript_events VALUES (?, ?, ?, ?, NULL)", (SESSION, place, json.dumps(event), last))
+                for place, event in enumerate(openclaw)
+            ]
+            rows.append(("session_nodes VALUES ('agent:main:main', ?, '{}', 'operator', NULL)", (SESSION,)))
+            rows.append(("session_windows VALUES (?, 'agent:main:main', ?)", (SESSION, last)))
+        case "claude":
+            files[f".claude/projects/-scratch-shop/{SESSION}.jsonl"] = [
+                {
+                    "type": role,
+                    "uuid": key,
+                    "sessionId": SESSION,
+                    "timestamp": at,
+                    "cwd": CWD,
+                    "message": {"role": role, "content": [{"type": "text", "text": text}]},
+                }
+                for key, role, text, at in said
+            ]
+        case "codex":
+            meta = {"id": SESSION, "timestamp": start, "cwd": CWD, "source": "cli"}
+            kinds = {"user": "user_message", "assistant": "agent_message"}
+            rollout = f".codex/sessions/{begin:%Y/%m/%d}/rollout-{begin:%Y-%m-%dT%H-%M-%S}-{SESSION}.jsonl"
+            files[rollout] = [
+                {"timestamp": start, "type": "session_meta", "payload": meta},
+                *(
+                    {"timestamp": at, "type": "event_msg", "payload": {"type": kinds[role], "message": text}}
+                    for _, role, text, at in said
+                ),
+            ]
+        case "cursor.cli":  # without times, as it writes them: that of the file counts
+            files[f".cursor/projects/scratch-shop/agent-transcripts/{SESSION}.jsonl"] = [
+                {"role": role, "message": {"content": [{"type": "text", "text": text}]}} for _, role, text, _ in said
+            ]
+        case "cursor.ide":
+            database = home / ".config/Cursor/User/globalStorage/state.vscdb"
+            tables = ["cursorDiskKV (key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB)"]
+            bubbles: list[dict[str, Any]] = [
+                {"type": 1 if role == "user" else 2, "bubbleId": key, "text": text, "createdAt": at}
+                for key, role, text, at in said
+            ]
+            composer = {"composerId": SESSION, "createdAt": first, "fullConversationHeadersOnly": bubbles}
+            values = {f"bubbleId:{SESSION}:{bubble['bubbleId']}": bubble for bubble in bubbles}
+            values[f"composerData:{SESSION}"] = composer
+            rows = [("cursorDiskKV VALUES (?, ?)", (key, json.dumps(value))) for key, value in values.items()]
+        case "gemini":
+            files[".gemini/tmp/shop/chats/session-1.jsonl"] = [
+                {"sessionId": SESSION, "startTime": start, "kind": "main"},
+                *(
+                    {"id": key, "timestamp": at, "type": role if role == "user" else "gemini", "content": text}
+                    for key, role, text, at in said
+                ),
+            ]
+        case "opencode":
+            storage = ".local/share/opencode/storage"
+            about = {"id": "ses_1", "directory": CWD, "time": {"created": first, "updated": first}}
+            files[f"{storage}/session/p/ses_1.json"] = [about]
+            for (key, role, text, _), moment in zip(said, times, strict=True):
+                at = int(moment.timestamp() * 1000)
+                message = {
+                    "id": key,
+                    "sessionID": "ses_1",
+                    "role": role,
+                    "time": {"created": at, "completed": at + 500},
+                }
+                files[f"{storage}/message/ses_1/{key}.json"] = [message]
+                files[f"{storage}/part/{key}/prt.json"] = [
+                    {"id": f"prt_{key}", "messageID": key, "type": "text", "text": text}
+                ]
+    for place, entries in files.items():
+        path = home / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("".join(json.dumps(entry, separators=(",", ":")) + "\n" for entry in entries), "utf-8")
+        os.utime(path, (last / 1000, last / 1000))
+    if tables:
+        database.parent.mkdir(parents=True)
+        with closing(sqlite3.connect(database)) as connection, connection:
+            for table in tables:
+                connection.execute(f"CREATE TABLE {table}")
+            for into, row in rows:
+                connection.execute(f"INSERT INTO {into}", row)
 
 
-def openclaw_classic(home: Path) -> None:
-    folder = home / ".openclaw" / "agents" / "main" / "sessions"
-    _write(folder / f"{SESSION}.jsonl", *_openclaw_events())
-    _write(folder / "sessions.json", {"agent:main:main": {"sessionId": SESSION}})
-
-
-def openclaw_database(home: Path) -> None:
-    key, last = "agent:main:main", _millis(_messages()[-1][3])
-    event = "INSERT INTO transcript_events (session_id, seq, event_json, created_at) VALUES (?, ?, ?, ?)"
-    _fill(
-        home / ".openclaw" / "agents" / "main" / "agent" / "openclaw-agent.sqlite",
-        [
-            "CREATE TABLE transcript_events (session_id, seq, event_json, created_at, event_zstd, PRIMARY KEY (session_id, seq))",
-            "CREATE TABLE session_nodes (session_key PRIMARY KEY, current_session_id, entry_json, created_via, parent_session_key)",
-            "CREATE TABLE session_windows (session_id PRIMARY KEY, session_key, transcript_updated_at)",
-        ],
-        [
-            *((event, (SESSION, seq, json.dumps(row), last)) for seq, row in enumerate(_openclaw_events())),
-            ("INSERT INTO session_nodes VALUES (?, ?, '{}', 'operator', NULL)", (key, SESSION)),
-            ("INSERT INTO session_windows VALUES (?, ?, ?)", (SESSION, key, last)),
-        ],
-    )
-
-
-def _fill(path: Path, tables: Iterable[str], rows: Iterable[tuple[str, tuple[Any, ...]]]) -> None:
-    path.parent.mkdir(parents=True)
-    with closing(sqlite3.connect(path)) as database, database:
-        for table in tables:
-            database.execute(table)
-        for statement, values in rows:
-            database.execute(statement, values)
-
-
-# By the names of the modules that read them.
-SAMPLE_SESSIONS: dict[str, Write] = {
-    "openclaw.classic": openclaw_classic,
-    "openclaw.database": openclaw_database,
-    "claude": claude,
-    "codex": codex,
-    "cursor.cli": cursor_cli,
-    "cursor.ide": cursor_ide,
-    "gemini": gemini,
-    "opencode": opencode,
-}
-
-
-def round_trip_problems(_memory: Memory | None = None) -> list[Problem]:
+def round_trip_problems() -> list[Problem]:
     """Whether this machine can write, index and find at all."""
     try:
         _, report = try_round_trip()
@@ -195,18 +170,17 @@ def round_trip_problems(_memory: Memory | None = None) -> list[Problem]:
 def try_round_trip() -> tuple[Hit, SearchReport]:
     """Write, index and find again in a scratch workspace: the proof that this machine can do all three."""
     written = say("Jun prefers to pay by bank transfer, never by card", "小军付款一律用银行转账，不刷卡")
-    asked = say("how does Jun like to pay", "小军怎么付款")
     with tempfile.TemporaryDirectory(prefix="nacre-") as folder, Memory.open(_scratch(folder).root) as memory:
         memory.remember(written, project="*")
-        report = memory.ask(asked)
-        found = next((hit for hit in report.hits if written in hit.snippet), None)
-    if found is None:
-        raise NacreError("What was just written was not found again.", "刚写入的内容未能查到。")
-    return found, report
+        report = memory.ask(say("how does Jun like to pay", "小军怎么付款"))
+    for hit in report.hits:
+        if written in hit.snippet:
+            return hit, report
+    raise NacreError("What was just written was not found again.", "刚写入的内容未能查到。")
 
 
-def try_capture(source: Source, write: Write, memory: Memory) -> str | None:
-    """Lay a talk down as an agent would, read it with the agent's own reader, write it and search for it.
+def try_capture(source: Source, name: str, memory: Memory) -> str | None:
+    """Lay a session down as an agent would, read it with the agent's own reader, write it and search for it.
 
     Where it breaks, or none when the whole way works. The settings and the judge are those of the memory; its files are not touched.
     """
@@ -216,23 +190,16 @@ def try_capture(source: Source, write: Write, memory: Memory) -> str | None:
 
     with tempfile.TemporaryDirectory(prefix="nacre-") as folder:
         home = Path(folder) / "home"
-        home.mkdir()
-        write(home)
-        workspace = _scratch(folder)
+        write_sample(name, home)
         config = dataclasses.replace(memory.config, sources=SourcesSettings(), sync=SyncSettings())
-        clock = Clock(memory.clock.zone)
-        given = dataclasses.replace(
-            sync_setup(Context(workspace, config, clock), lambda: memory.brain),
-            places=Places(home),
-            sources=(source,),
-            wanted=lambda _: True,
-        )
-        report = sync(given)
+        context = Context(_scratch(folder), config, Clock(memory.clock.zone))
+        setup = sync_setup(context, lambda: memory.brain)
+        report = sync(dataclasses.replace(setup, places=Places(home), sources=(source,), wanted=lambda _: True))
         if not report.looked_at:
             return say("its transcript was not found", "没有找到其对话记录")
         if not report.sections:
             return say("nothing of its transcript could be read", "其对话记录无法读取")
-        with Memory(Context(workspace, config, clock)) as scratch:
+        with Memory(context) as scratch:
             if not scratch.search("pnpm", 3, mode="text"):
                 return say("what was captured was not found again", "采集到的内容未能查到")
     return None
@@ -245,60 +212,54 @@ def _scratch(folder: str) -> Workspace:
     return workspace
 
 
-_STRANGE = 20  # entries of unknown form in one transcript, from which on the form may have changed
-
-
 def agents_here(memory: Memory) -> list[tuple[str, Source, Transcript]]:
     """The readers that find something on this machine, each with the newest transcript; not those that are switched off."""
     from nacre.sources.consent import settings_of
     from nacre.sources.registry import MODULES, places_of, sources
 
     places = places_of(memory.config)
-    found: list[tuple[str, Source, Transcript]] = []
-    for name, source in zip(MODULES, sources(), strict=True):
-        if settings_of(memory.config, source.agent).enabled:
-            newest = max(source.find(places), key=lambda transcript: transcript.changed, default=None)
-            found += [(name, source, newest)] if newest else []
-    return found
+    return [
+        (name, source, newest)
+        for name, source in zip(MODULES, sources(), strict=True)
+        if settings_of(memory.config, source.agent).enabled
+        and (newest := max(source.find(places), key=lambda transcript: transcript.changed, default=None))
+    ]
 
 
-def agent_problems(memory: Memory) -> list[Problem]:
+def agent_problems(memory: Memory) -> Iterator[Problem]:
     """For each agent that keeps transcripts here: a proof in a scratch workspace, and whether the newest can be read and is of a known
     form. Nothing of it is kept."""
-    problems: list[Problem] = []
     for name, source, newest in agents_here(memory):
-        agent = source.agent
+        agent, path = source.agent, str(newest.path)
         try:
-            where = try_capture(source, SAMPLE_SESSIONS[name], memory)
+            where = try_capture(source, name, memory)
         except NacreError as error:
             where = str(error).rstrip(".。")
         if where is not None:
             message = say(
-                f"A talk with {agent} ({name}), tried out in a scratch workspace, was not captured: {where}.",
+                f"A session with {agent} ({name}), tried out in a scratch workspace, was not captured: {where}.",
                 f"在临时工作区试采 {agent}（{name}）的对话失败：{where}。",
             )
             remedy = say('update Nacre, then run "nacre doctor" again', "请更新 Nacre，再运行“nacre doctor”")
-            problems.append(Problem("capture", message, severity="error", remedy=remedy))
-        path = str(newest.path)
+            yield Problem("capture", message, severity="error", remedy=remedy)
         try:
             reading = source.read(newest, None, memory.clock.fixed)
         except OSError as error:
             reason = error.strerror or error
             message = say(
-                f"The newest talk with {agent} cannot be read: {reason}.", f"无法读取与 {agent} 的最新对话：{reason}。"
+                f"The newest session with {agent} cannot be read: {reason}.",
+                f"无法读取与 {agent} 的最新对话：{reason}。",
             )
             remedy = say("check the permissions of the file", "请检查该文件的权限")
-            problems.append(Problem("transcript unreadable", message, path, remedy=remedy))
+            yield Problem("transcript unreadable", message, path, remedy=remedy)
             continue
-        known = len(reading.session.messages) if reading.session else 0
-        if reading.unknown >= max(_STRANGE, known):
+        if reading.unknown >= max(_STRANGE, len(reading.session.messages) if reading.session else 0):
             message = say(
-                f"{reading.unknown} entries of the newest talk with {agent} are of a form that Nacre does not know.",
+                f"{reading.unknown} entries of the newest session with {agent} are of a form that Nacre does not know.",
                 f"与 {agent} 的最新对话中有 {reading.unknown} 条记录的格式 Nacre 不认识。",
             )
             remedy = say(
                 'update Nacre; "nacre sync --list" shows what it can read',
                 "请更新 Nacre；可用“nacre sync --list”查看能读取的内容",
             )
-            problems.append(Problem("transcript of unknown form", message, path, remedy=remedy))
-    return problems
+            yield Problem("transcript of unknown form", message, path, remedy=remedy)
