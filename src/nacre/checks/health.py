@@ -25,8 +25,7 @@ from nacre.errors import BadInput, NacreError
 from nacre.memory import Memory
 from nacre.model.report import Problem
 from nacre.text.tokens import tokens_estimate
-from nacre.vault import disk, working
-from nacre.vault.disk import COMPRESSED, decompress
+from nacre.vault import disk
 from nacre.vault.files import TIERS, MemoryFile, memory_files
 
 FULL = 100
@@ -142,7 +141,7 @@ def _count_contents(snapshot: Snapshot, files: Sequence[MemoryFile]) -> Contents
         for book in snapshot.books
         if book.before is not None
     ]
-    compressed = len(list(snapshot.workspace.archive.glob(f"*/????-??-??.md{COMPRESSED}")))
+    compressed = len(list(snapshot.workspace.archive.glob(f"*/????-??-??.md{disk.COMPRESSED}")))
     return Contents(
         tuple(sizes),
         sum(not day.archived for day in snapshot.days),
@@ -159,26 +158,21 @@ def _count_contents(snapshot: Snapshot, files: Sequence[MemoryFile]) -> Contents
 
 def _tokens(snapshot: Snapshot, files: Sequence[MemoryFile]) -> Tokens:
     workspace, config = snapshot.workspace, snapshot.config
-    by_path = {file.path: _estimate(Path(file.full)) for file in files if file.layer != "extra"}
+
+    def estimate(path: Path) -> int:
+        try:
+            data = disk.read_bytes(path) or b""
+            data = disk.decompress(data, path.name) if path.suffix == disk.COMPRESSED else data
+        except NacreError:
+            return 0  # unreadable, which doctor says
+        return tokens_estimate(data.decode("utf-8", "replace"))
+
+    by_path = {file.path: estimate(Path(file.full)) for file in files if file.layer != "extra"}
     yesterday = snapshot.today - dt.timedelta(days=1)
-    recent = [workspace.relative(workspace.day(day)) for day in (snapshot.today, yesterday)]
+    recent = sum(by_path.get(workspace.relative(workspace.day(day)), 0) for day in (snapshot.today, yesterday))
     given = 0  # to a session that belongs to no project and asks nothing yet
     if config.context.enabled:
         gathered = gather.gather_private(snapshot.context, gather.SessionProject())
         given = gather.pack_context(gathered, config.context.budget, "main").tokens
-    try:
-        state = _estimate(working.path_of(workspace))
-    except NacreError:
-        state = 0  # a link that leads elsewhere
     longterm = by_path.get(workspace.relative(workspace.longterm), 0)
-    return Tokens(longterm, sum(by_path.get(path, 0) for path in recent), given, sum(by_path.values()) + state)
-
-
-def _estimate(path: Path) -> int:
-    """The tokens of a file; none where it cannot be read, which doctor says."""
-    try:
-        data = disk.read_bytes(path)
-        data = decompress(data, path.name) if data and path.suffix == COMPRESSED else data
-    except NacreError:
-        return 0
-    return tokens_estimate(data.decode("utf-8", "replace")) if data else 0
+    return Tokens(longterm, recent, given, sum(by_path.values()) + estimate(workspace.state))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -48,7 +47,6 @@ LEFT = 7  # days without a change after which a task counts as left behind
 _SHORT = 2_000  # bytes; a longer log without a statement is none that we would call empty
 _LATER = 2 * (WEEK + budget.GRACE)  # days after which a date that is looked for has passed
 _UNDATED = "~"  # a line that the ledger does not know was written after everything that it does
-_LOG = re.compile(r"(\d{4}-\d{2}-\d{2})\.md")
 _ITEM = re.compile(r"^[-*+] .*$", re.MULTILINE)
 _NAMED_DAY = re.compile(r"\(src:\s*(\d{4}-\d{2}-\d{2})\)\s*$")
 
@@ -101,9 +99,9 @@ class Logs:
         self._paths: dict[str, list[Path]] = {}
         for day in days:
             self._paths.setdefault(day.date.isoformat(), []).append(day.path)
-        folders = (workspace.memory, *(workspace.archive / name for name in _names(workspace.archive)))
-        dated = (match[1] for folder in folders for name in _names(folder) if (match := _LOG.match(name)))
-        self.days = frozenset(dated) | self._paths.keys()  # a compressed log is a log too
+        # A compressed log is a log too.
+        logs = (*workspace.memory.glob("????-??-??.md*"), *workspace.archive.glob("*/????-??-??.md*"))
+        self.days = frozenset(path.name[:10] for path in logs) | self._paths.keys()
         self._digests = weekly.digest_files(workspace)
         self._texts: dict[str, tuple[str, str]] = {}
 
@@ -114,33 +112,25 @@ class Logs:
         """Whether a line of this mark stands in the log or the digest of a day. A compressed or unreadable log is believed."""
         log, digest = self._text(day)
         # Nearly all lines are a statement by themselves: no need to parse for these.
-        if mark in {bullet_id(line) for line in (*_ITEM.findall(log), *digest.split("\n"))}:
-            return True
-        if any(line.mark == mark for line in collect.log_lines(day, log.encode("utf-8", "replace"))):
-            return True
-        return day in self.days and day not in self._paths
+        return (
+            mark in {bullet_id(line) for line in (*_ITEM.findall(log), *digest.split("\n"))}
+            or any(line.mark == mark for line in collect.log_lines(day, log.encode("utf-8", "replace")))
+            or (day in self.days and day not in self._paths)
+        )
 
     def _text(self, day: str) -> tuple[str, str]:
         if day not in self._texts:
             digest = self._digests.get(monday(dt.date.fromisoformat(day))) if real_day(day) else None
-            log = "\n".join(_read(path).decode("utf-8", "replace") for path in self._paths.get(day, ()))
-            self._texts[day] = log, _read(digest).decode("utf-8", "replace") if digest else ""
+            self._texts[day] = "\n".join(map(_read, self._paths.get(day, ()))), _read(digest) if digest else ""
         return self._texts[day]
 
 
-def _names(folder: Path) -> list[str]:
+def _read(path: Path) -> str:
+    """A file's text; none where it cannot be read, which doctor says."""
     try:
-        return os.listdir(folder)
-    except OSError:
-        return []
-
-
-def _read(path: Path) -> bytes:
-    """A file's bytes; none where it cannot be read, which doctor says."""
-    try:
-        return disk.read_bytes(path) or b""
+        return (disk.read_bytes(path) or b"").decode("utf-8", "replace")
     except NacreError:
-        return b""
+        return ""
 
 
 @dataclass(frozen=True)
@@ -225,15 +215,11 @@ def quoted(words: str) -> str:
     return text if len(text) <= LONGEST else text[: LONGEST - 1].rstrip() + "…"
 
 
-def unreadable_files(snapshot: Snapshot) -> Iterator[Problem]:
-    """Files and lines that are left alone, and whose words count for nothing here."""
+def files_and_questions(snapshot: Snapshot) -> Iterator[Problem]:
+    """Files and lines that are left alone, every MEMORY.md that breaks its limits, and what waits for the user's word."""
     for problem in snapshot.problems:
         remedy = problem.remedy or say("mend it or move it away", "请修复或移走")
         yield Problem(UNREADABLE, problem.message, problem.path, problem.line, remedy)
-
-
-def over_limits(snapshot: Snapshot) -> Iterator[Problem]:
-    """Every MEMORY.md that breaks its limits: it takes nothing new."""
     most = snapshot.config.memory
     for book in snapshot.books:
         if book.over:
@@ -243,9 +229,13 @@ def over_limits(snapshot: Snapshot) -> Iterator[Problem]:
                 f"{book.shown} 有 {lines}/{most.max_lines} 行、{size}/{most.max_bytes} 字节，不再接受新内容。",
             )
             yield Problem(OVER, message, book.shown, remedy="nacre review --adopt")
+    shown = snapshot.workspace.relative(snapshot.workspace.review)
+    for question in snapshot.questions:
+        message = f"[{review.kind_title(question.kind)}] {quoted(question.text)}"
+        yield Problem(QUESTION, message, shown, remedy="nacre review", id=question.id)
 
 
-# Entries: duplicates, conflicts, questions, and where memory says that it comes from.
+# Entries: duplicates, conflicts, and where memory says that it comes from.
 
 
 class _Entry(NamedTuple):
@@ -267,12 +257,12 @@ class _Entry(NamedTuple):
         return say(f"“{text}” ({self.place})", f"“{text}”（{self.place}）")
 
 
-def duplicates_and_conflicts(snapshot: Snapshot) -> list[Problem]:
+def duplicates_and_conflicts(snapshot: Snapshot) -> Iterator[Problem]:
     """Entries that say the same or contradict each other. What holds in one project is not held against another: no session is given
     both. Of two readings of a pair the better is kept: that they conflict, where either says so, since what replaces a statement
     repeats most of its words."""
     if snapshot.draft is None:
-        return []
+        return
     files = snapshot.draft.memory
     by_file: dict[str, list[_Entry]] = {book.shown: [] for book in snapshot.books}
     for book, line, parts in files.entries(files.general):
@@ -280,52 +270,40 @@ def duplicates_and_conflicts(snapshot: Snapshot) -> list[Problem]:
         since = (state.valid_from or "") if state else _UNDATED
         by_file[book.shown].append(_Entry(book, line, parts, since, normal_words(line.words)))
     general, *projects = by_file.values()
+    comparisons = [(entry, general) for entry in general]
+    for shelf in projects:
+        comparisons += [(entry, [*shelf, *general]) for entry in shelf] + [(entry, shelf) for entry in general]
     pairs: dict[frozenset[str], tuple[_Entry, _Entry, Comparison]] = {}
-
-    def compare_entry(new: _Entry, others: Sequence[_Entry]) -> None:
+    for new, others in comparisons:
         older = [old for old in others if old is not new and not (old.since and new.since and old.since > new.since)]
-        found = [(old, Comparison("same", 0, 1.0)) for old in older if old.normal == new.normal]
+        matches = [(old, Comparison("same", 0, 1.0)) for old in older if old.normal == new.normal]
         rest = [old for old in older if old.normal != new.normal]
         for comparison in compare.compare_with(new.parts.whole, [old.parts for old in rest])[0]:
             old = rest[comparison.place]
-            if comparison.kind == "same" or _is_conflict(old, new, comparison):
-                found.append((old, comparison))
-        for old, comparison in found:
+            # A project may do otherwise than the rest unless it says so; across languages words alone are compared, so the odds must be good.
+            is_conflict = (old.book is new.book or comparison.why == "goodbye") and (
+                old.parts.whole.language == new.parts.whole.language or comparison.odds >= compare.CONFLICT
+            )
+            if comparison.kind == "same" or is_conflict:
+                matches.append((old, comparison))
+        for old, comparison in matches:
             places = frozenset((old.place, new.place))
             rank = (comparison.kind != "same", comparison.odds)
             if places not in pairs or rank > (pairs[places][2].kind != "same", pairs[places][2].odds):
                 pairs[places] = old, new, comparison
-
-    for shelf in (general, *projects):
-        others = [] if shelf is general else general
-        for entry in shelf:
-            compare_entry(entry, [*shelf, *others])
-        for entry in others:
-            compare_entry(entry, shelf)
-    return [
-        _duplicate(old, new) if comparison.kind == "same" else _conflict(old, new, comparison)
-        for old, new, comparison in pairs.values()
-    ]
-
-
-def _is_conflict(old: _Entry, new: _Entry, comparison: Comparison) -> bool:
-    """A project may do otherwise than the rest unless it says so; across languages words alone are compared, so there the odds must
-    be good."""
-    if old.book is not new.book and comparison.why != "goodbye":
-        return False
-    return old.parts.whole.language == new.parts.whole.language or comparison.odds >= compare.CONFLICT
-
-
-def _conflict(old: _Entry, new: _Entry, comparison: Comparison) -> Problem:
-    if comparison.kind == "supersedes" and (old.since != _UNDATED or new.since != _UNDATED):
-        message = say(f"{old.shown} seems overtaken by {new.shown}.", f"{old.shown}似乎已被{new.shown}取代。")
-    else:
-        message = say(
-            f"{old.shown} and {new.shown} cannot both hold; forget the wrong one.",
-            f"{old.shown}与{new.shown}不能同时成立；请忘记错误的一条。",
-        )
-    command = f"nacre forget {old.line.id}"
-    return Problem(CONTRADICTION, message, old.book.shown, old.line.start, command, id=old.line.id)
+    for old, new, comparison in pairs.values():
+        if comparison.kind == "same":
+            yield _duplicate(old, new)
+            continue
+        if comparison.kind == "supersedes" and (old.since != _UNDATED or new.since != _UNDATED):
+            message = say(f"{old.shown} seems overtaken by {new.shown}.", f"{old.shown}似乎已被{new.shown}取代。")
+        else:
+            message = say(
+                f"{old.shown} and {new.shown} cannot both hold; forget the wrong one.",
+                f"{old.shown}与{new.shown}不能同时成立；请忘记错误的一条。",
+            )
+        entry = old.line
+        yield Problem(CONTRADICTION, message, old.book.shown, entry.start, f"nacre forget {entry.id}", id=entry.id)
 
 
 def _duplicate(old: _Entry, new: _Entry) -> Problem:
@@ -338,14 +316,6 @@ def _duplicate(old: _Entry, new: _Entry) -> Problem:
         lines = f"{first}" if first == last else f"{first}-{last}"
         remedy = say(f"delete line {lines} of {weaker.book.shown}", f"请删除 {weaker.book.shown} 第 {lines} 行")
     return Problem(DUPLICATE, message, weaker.book.shown, weaker.line.start, remedy, id=weaker.line.id)
-
-
-def open_questions(snapshot: Snapshot) -> Iterator[Problem]:
-    """What waits for the user's word."""
-    shown = snapshot.workspace.relative(snapshot.workspace.review)
-    for question in snapshot.questions:
-        message = f"[{review.kind_title(question.kind)}] {quoted(question.text)}"
-        yield Problem(QUESTION, message, shown, remedy="nacre review", id=question.id)
 
 
 def faded_entries(snapshot: Snapshot) -> Iterator[Problem]:
@@ -376,13 +346,14 @@ def unknown_entries(snapshot: Snapshot) -> Iterator[Problem]:
     written = say("was written by hand and is not in the ledger yet", "由他人写入，尚未记入账本")
     edited = say("was edited since the ledger saw it", "在记入账本之后被修改过")
     taken = say("was taken out by hand; the ledger still has it", "已被手动移除，账本中仍有记录")
-    rows = [(line.words, written, book.shown, line.start, line.id) for book, line in edits.adopted]
-    rows += [(line.words, edited, book.shown, line.start, line.id) for book, line, _ in edits.edited]
-    gone = [(state.text or "", taken, state.file, None, state.id) for state in edits.gone]
-    for words, why, path, number, known in (*rows, *gone):
-        text = quoted(words)
-        message = say(f"“{text}” {why}.", f"“{text}”{why}。")
-        yield Problem(UNKNOWN, message, path, number, "nacre tidy", id=known)
+    rows: list[tuple[str, str, str, int | None, str]] = [
+        *((line.words, written, book.shown, line.start, line.id) for book, line in edits.adopted),
+        *((line.words, edited, book.shown, line.start, line.id) for book, line, _ in edits.edited),
+        *((state.text or "", taken, state.file, None, state.id) for state in edits.gone),
+    ]
+    for words, why, path, number, entry in rows:
+        message = say(f"“{quoted(words)}” {why}.", f"“{quoted(words)}”{why}。")
+        yield Problem(UNKNOWN, message, path, number, "nacre tidy", id=entry)
 
 
 def entries_without_origin(snapshot: Snapshot) -> Iterator[Problem]:
@@ -421,15 +392,15 @@ def _why_lost(state: EntryState, snapshot: Snapshot) -> str | None:
 def digest_lines_without_day(snapshot: Snapshot) -> Iterator[Problem]:
     """Lines of digests that name a day of which there is no log."""
     for path in weekly.digest_files(snapshot.workspace).values():
-        for number, line in enumerate(_read(path).decode("utf-8", "replace").split("\n"), start=1):
+        for number, line in enumerate(_read(path).split("\n"), start=1):
             if (named := _NAMED_DAY.search(line)) and named[1] not in snapshot.logs.days:
-                known = entry_id(bare_words(words_of(line)))
+                entry = entry_id(bare_words(words_of(line)))
                 message = say(
                     f"The line names {named[1]}, of which there is no log; forget it if it is wrong.",
                     f"该行标注的来源 {named[1]} 没有日志；若内容有误，请忘记它。",
                 )
                 shown = snapshot.workspace.relative(path)
-                yield Problem(SOURCE, message, shown, number, f"nacre forget {known}", id=known)
+                yield Problem(SOURCE, message, shown, number, f"nacre forget {entry}", id=entry)
 
 
 def stale_task(snapshot: Snapshot) -> Iterator[Problem]:
@@ -453,35 +424,23 @@ def stale_task(snapshot: Snapshot) -> Iterator[Problem]:
         yield Problem(STATE, message, shown, remedy="nacre wal task --clear")
 
 
-# Daily logs: notes without a type, days that no digest holds yet, days that say nothing.
-
-
-def untyped_notes(snapshot: Snapshot) -> Iterator[Problem]:
-    """Notes of the last days that carry no type, as `nacre classify` sees them; what holds a secret, or is no text, is doctor's."""
+def log_problems(snapshot: Snapshot) -> Iterator[Problem]:
+    """Notes of the last days that carry no type, as `nacre classify` sees them (what holds a secret or is no text is doctor's); logs that tidying
+    should have taken in, and empty ones that it should have put away."""
+    shown = snapshot.workspace.relative
     for day in snapshot.days:
-        if day.archived or (snapshot.today - day.date).days > TYPED_DAYS:
-            continue
-        data = _read(day.path)
-        try:
-            data.decode("utf-8")
-        except UnicodeDecodeError:
-            continue
-        shown = snapshot.workspace.relative(day.path)
-        for item in document(day.path, data).items:
+        text = _read(day.path) if not day.archived and (snapshot.today - day.date).days <= TYPED_DAYS else ""
+        for item in document(day.path, text.encode()).items if "\ufffd" not in text else ():
             if lacks_type(item) and not redact(item.text).findings:
-                yield Problem(UNTYPED, f"“{quoted(item.words)}”", shown, item.start, "nacre classify --apply")
-
-
-def overdue_logs(snapshot: Snapshot) -> Iterator[Problem]:
-    """Logs that tidying should have taken in, and empty ones that it should have put away."""
+                message = f"“{quoted(item.words)}”"
+                yield Problem(UNTYPED, message, shown(day.path), item.start, "nacre classify --apply")
     command = "nacre tidy" if snapshot.config.tidy.retention == "weekly" else "nacre decay"
     for day, rule in _logs_due(snapshot, _next_tidy(snapshot) - dt.timedelta(days=1)):
         try:
             is_empty = day.size <= _SHORT and not collect.read_log(day).lines
         except NacreError:
             is_empty = False
-        shown = snapshot.workspace.relative(day.path)
-        yield Problem(EMPTY if is_empty else UNPRESSED, rule, shown, remedy=command)
+        yield Problem(EMPTY if is_empty else UNPRESSED, rule, shown(day.path), remedy=command)
 
 
 def _logs_due(snapshot: Snapshot, day: dt.date) -> list[tuple[Day, str]]:
@@ -504,38 +463,34 @@ def _next_tidy(snapshot: Snapshot) -> dt.date:
     return snapshot.today if is_today else snapshot.today + dt.timedelta(days=1)
 
 
-# Checkpoints: those in the wrong layer, copies, counts without a file.
-
-
-def unsorted_checkpoints(snapshot: Snapshot) -> Iterator[Problem]:
-    for turn in snapshot.layers.turns:
-        if due := _overdue(snapshot, turn):
-            path = snapshot.workspace.relative(turn.family.lead.path)
-            yield Problem(UNSORTED, due.reason, path, remedy="nacre organise")
-
-
-def _sinking(snapshot: Snapshot, turn: Transition, clock: Clock) -> Placement | None:
-    """Where a checkpoint sinks to at a moment; none while it stays or rises."""
+def _sinking(snapshot: Snapshot, turn: Transition, hours: int = 0) -> Placement | None:
+    """Where a checkpoint sinks to in some hours; none while it stays or rises."""
     assert snapshot.layer_rules is not None
-    placed = decide_layer(turn.family.layer, turn.dated, turn.kept, snapshot.layer_rules, clock)
+    placed = decide_layer(turn.family.layer, turn.dated, turn.kept, snapshot.layer_rules, _clock_in(snapshot, hours))
     return placed if placed.action in (MOVE, FORGET, DELETE) and placed.layer != turn.family.layer else None
 
 
 def _overdue(snapshot: Snapshot, turn: Transition) -> Placement | None:
     """Where a checkpoint should be since yesterday: a day is what organising may take to come round."""
-    now = _sinking(snapshot, turn, snapshot.context.clock)
-    return now if now and _sinking(snapshot, turn, _clock_in(snapshot, -24)) else None
+    now = _sinking(snapshot, turn)
+    return now if now and _sinking(snapshot, turn, -24) else None
 
 
-def _clock_in(snapshot: Snapshot, hours: float) -> Clock:
+def _clock_in(snapshot: Snapshot, hours: int) -> Clock:
     clock = snapshot.context.clock
     return clock.at(clock.now() + dt.timedelta(hours=hours))
 
 
-def counts_without_file(snapshot: Snapshot) -> Iterator[Problem]:
-    """Counts of checkpoints that are nowhere any more; one that comes by the same name would take them for its own. Those of
-    forgotten ones go by themselves when their time has come."""
-    layers = snapshot.layers
+def checkpoint_problems(snapshot: Snapshot) -> Iterator[Problem]:
+    """Checkpoints in the wrong layer; counts of those that are nowhere any more, which one of the same name would take for its own
+    (those of forgotten ones go by themselves when their time has come); and copies under another name."""
+    layers, shown = snapshot.layers, snapshot.workspace.relative
+    by_size: dict[int, list[Family]] = {}
+    for turn in layers.turns:
+        if due := _overdue(snapshot, turn):
+            yield Problem(UNSORTED, due.reason, shown(turn.family.lead.path), remedy="nacre organise")
+        if turn.family.original and turn.family.original.size:
+            by_size.setdefault(turn.family.original.size, []).append(turn.family)
     stems = {turn.family.stem for turn in layers.turns}
     for key, entry in layers.counts.entries.items():
         layer, _, name = key.partition("/")
@@ -549,21 +504,12 @@ def counts_without_file(snapshot: Snapshot) -> Iterator[Problem]:
         remedy = say(f'take the entry "{key}" out of refcount.json', f"请从 refcount.json 中删除“{key}”条目")
         remedy = "nacre organise" if is_finished and layers.turns else remedy
         yield Problem(UNCOUNTED, message, "refcount.json", remedy=remedy)
-
-
-def copied_checkpoints(snapshot: Snapshot) -> Iterator[Problem]:
-    """Checkpoints whose content another one has, under another name. Only those of one length are read."""
-    by_size: dict[int, list[Family]] = {}
-    for turn in snapshot.layers.turns:
-        if turn.family.original and turn.family.original.size:
-            by_size.setdefault(turn.family.original.size, []).append(turn.family)
-    shown = snapshot.workspace.relative
     for families in by_size.values():
-        first: dict[bytes, Family] = {}
-        for family in sorted(families, key=lambda one: (TIERS.index(one.layer), one.lead.place)):
-            data = _read(family.lead.path) if len(families) > 1 else b""
-            other = first.setdefault(data, family)
-            if data and other is not family:
+        first: dict[str, Family] = {}
+        for family in sorted(families, key=lambda family: (TIERS.index(family.layer), family.lead.place)):
+            text = _read(family.lead.path) if len(families) > 1 else ""
+            other = first.setdefault(text, family)
+            if text and other is not family:
                 message = say(
                     f"It holds the same as {shown(other.lead.path)}.", f"内容与 {shown(other.lead.path)} 相同。"
                 )
@@ -573,19 +519,14 @@ def copied_checkpoints(snapshot: Snapshot) -> Iterator[Problem]:
 
 
 CHECKS: tuple[Callable[[Snapshot], Iterable[Problem]], ...] = (
-    unreadable_files,
-    over_limits,
+    files_and_questions,
     duplicates_and_conflicts,
-    open_questions,
     faded_entries,
     stale_task,
     unknown_entries,
     entries_without_origin,
-    untyped_notes,
-    overdue_logs,
-    unsorted_checkpoints,
-    counts_without_file,
-    copied_checkpoints,
+    log_problems,
+    checkpoint_problems,
     digest_lines_without_day,
 )
 
@@ -594,7 +535,7 @@ def find_problems(snapshot: Snapshot) -> tuple[Problem, ...]:
     """What every check finds, the most important kind first."""
     order = {kind: place for place, kind in enumerate(KINDS)}
     problems = dict.fromkeys(problem for check in CHECKS for problem in check(snapshot))
-    return tuple(sorted(problems, key=lambda one: (order[one.kind], one.path, one.line or 0)))
+    return tuple(sorted(problems, key=lambda problem: (order[problem.kind], problem.path, problem.line or 0)))
 
 
 @dataclass(frozen=True)
@@ -610,41 +551,8 @@ class Fade:
 
 
 def what_fades(snapshot: Snapshot) -> tuple[Fade, ...]:
-    fades = (*_fading_checkpoints(snapshot), *_dated_entries(snapshot), *_fading_logs(snapshot))
-    return tuple(sorted(fades, key=lambda fade: (fade.day, fade.path, fade.line or 0)))
-
-
-def _fading_checkpoints(snapshot: Snapshot) -> Iterator[Fade]:
-    """Checkpoints that the next days move down or delete, each at the first hour that does; not those that are overdue."""
-    for turn in snapshot.layers.turns:
-        end = 24 * DAYS_AHEAD
-        if not _sinking(snapshot, turn, _clock_in(snapshot, end)) or _overdue(snapshot, turn):
-            continue
-        begin = -24
-        while end - begin > 1:
-            middle = (begin + end) // 2
-            if _sinking(snapshot, turn, _clock_in(snapshot, middle)):
-                end = middle
-            else:
-                begin = middle
-        clock = _clock_in(snapshot, max(end, 0))
-        sinks = _sinking(snapshot, turn, clock)
-        assert sinks is not None
-        if sinks.layer is None:
-            what = say("is deleted", "被删除")
-        elif sinks.layer == FORGOTTEN:
-            what = say("is forgotten", "被遗忘")
-        elif sinks.layer == GIST:
-            what = say("gets a summary in gist", "在 gist 中生成摘要")
-        else:
-            what = say(f"moves to {sinks.layer}", f"移入 {sinks.layer}")
-        path = snapshot.workspace.relative(turn.family.lead.path)
-        rule = sinks.reason.partition(say(": ", "："))[2]  # in front of it stands the age on that day
-        yield Fade(clock.today().isoformat(), path, what, rule or sinks.reason, keep=f"nacre get {quote(path)}")
-
-
-def _dated_entries(snapshot: Snapshot) -> Iterator[Fade]:
-    """Entries that are about a day of the coming week."""
+    """Checkpoints that the next days move down, entries about a day of the coming week, and logs that the next tidying puts away."""
+    fades = list(_fading_checkpoints(snapshot))
     today = snapshot.today
     for book, line in snapshot.lines:
         since = _since(snapshot, line) or today.isoformat()
@@ -654,11 +562,8 @@ def _dated_entries(snapshot: Snapshot) -> Iterator[Fade]:
                 f"its date comes; after {budget.GRACE} more days you are asked whether it may go",
                 f"其日期将到；再过 {budget.GRACE} 天会询问是否移除",
             )
-            yield Fade(day.isoformat(), book.shown, quoted(line.words), rule, line.start, f"nacre pin {line.id}")
-
-
-def _fading_logs(snapshot: Snapshot) -> Iterator[Fade]:
-    """Logs that the next tidying puts away, beside those that it should have put away already."""
+            keep = f"nacre pin {line.id}"
+            fades.append(Fade(day.isoformat(), book.shown, quoted(line.words), rule, line.start, keep))
     day = _next_tidy(snapshot)
     overdue = {log.path for log, _ in _logs_due(snapshot, day - dt.timedelta(days=1))}
     what = say("moves to the archive", "移入归档")
@@ -666,7 +571,33 @@ def _fading_logs(snapshot: Snapshot) -> Iterator[Fade]:
         what = say("enters its week and moves to the archive", "压缩进周报并移入归档")
     for log, rule in _logs_due(snapshot, day):
         if log.path not in overdue:
-            yield Fade(day.isoformat(), snapshot.workspace.relative(log.path), what, rule)
+            fades.append(Fade(day.isoformat(), snapshot.workspace.relative(log.path), what, rule))
+    return tuple(sorted(fades, key=lambda fade: (fade.day, fade.path, fade.line or 0)))
+
+
+def _fading_checkpoints(snapshot: Snapshot) -> Iterator[Fade]:
+    """Checkpoints that the next days move down or delete, each at the first hour that does; not those that are overdue."""
+    for turn in snapshot.layers.turns:
+        begin, end = -24, 24 * DAYS_AHEAD
+        if not _sinking(snapshot, turn, end) or _overdue(snapshot, turn):
+            continue
+        while end - begin > 1:
+            middle = (begin + end) // 2
+            begin, end = (begin, middle) if _sinking(snapshot, turn, middle) else (middle, end)
+        end = max(end, 0)
+        sinks = _sinking(snapshot, turn, end)
+        assert sinks is not None
+        if sinks.layer is None:
+            what = say("is deleted", "被删除")
+        elif sinks.layer == FORGOTTEN:
+            what = say("is forgotten", "被遗忘")
+        elif sinks.layer == GIST:
+            what = say("gets a summary in gist", "在 gist 中生成摘要")
+        else:
+            what = say(f"moves to {sinks.layer}", f"移入 {sinks.layer}")
+        path, day = snapshot.workspace.relative(turn.family.lead.path), _clock_in(snapshot, end).today().isoformat()
+        rule = sinks.reason.partition(say(": ", "："))[2]  # in front of it stands the age on that day
+        yield Fade(day, path, what, rule or sinks.reason, keep=f"nacre get {quote(path)}")
 
 
 @dataclass(frozen=True)
@@ -680,12 +611,12 @@ class LooseEnds:
 
 def count_loose_ends(snapshot: Snapshot, paths: Collection[str]) -> LooseEnds:
     recalls = refcount.read_recalls(snapshot.workspace).recalls
-    recalled = sum(one.path not in paths and not one.path.startswith("sessions/") for one in recalls)
+    recalled = sum(recall.path not in paths and not recall.path.startswith("sessions/") for recall in recalls)
     trail, days = snapshot.provenance, snapshot.logs.days
-    told = {one.day for one in trail.captured} | {one.day for one in trail.pressed}
+    traced = {captured.day for captured in trail.captured} | {pressed.day for pressed in trail.pressed}
     lost = 0
     for state in snapshot.states.values():
         if not state.in_memory and state.verdict != "forgotten":
             day = str(state.source.get("day", ""))
             lost += bool(day and day not in days) or bool(state.supersedes and state.supersedes not in snapshot.states)
-    return LooseEnds(recalled, len(told - days), lost)
+    return LooseEnds(recalled, len(traced - days), lost)
