@@ -74,6 +74,10 @@ class Recorded(NamedTuple):
     carried_out: tuple[bool, ...] = ()
     undone_by: int | None = None
 
+    @property
+    def carried_changes(self) -> list[Change]:
+        return [change for change, carried_out in zip(self.changes, self.carried_out, strict=True) if carried_out]
+
 
 class History(NamedTuple):
     """All operations, oldest first, and problems with the file that holds them."""

@@ -8,13 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from nacre.clock import Clock
-from nacre.config.settings import Config
 from nacre.errors import BadInput, ChangedOutside, NacreError, NotFound, PartlyDone, PathEscape
 from nacre.i18n import say
 from nacre.model.context import Context
 from nacre.model.report import Plan, Step
-from nacre.model.workspace import Workspace
 from nacre.vault import disk, ledger, provenance, refcount, writing
 from nacre.vault.checkpoints import layers_lock
 from nacre.vault.history import (
@@ -73,12 +70,8 @@ class UndoPlan:
 
 def undo(context: Context, number: int | None = None, *, last: int = 1) -> UndoPlan:
     """Plan and apply in one, so that nothing of ours comes between."""
-    with lock(context.workspace), contextlib.ExitStack() as stack:
+    with lock(context.workspace), layers_lock(context.workspace, context.config):
         undo_plan = plan_undo(context, number, last=last)
-        if _leaves(context.workspace, undo_plan):
-            stack.enter_context(layers_lock(context.workspace, context.config))
-            # Who shares the layers may have moved files until now.
-            undo_plan = plan_undo(context, number, last=last)
         apply_undo(context, undo_plan)
         return undo_plan
 
@@ -97,11 +90,22 @@ def plan_undo(context: Context, number: int | None = None, *, last: int = 1) -> 
     if last < 1:
         raise BadInput("The number of operations to undo must be 1 or more.", "要撤销的操作数必须大于等于 1。")
     past = read_history(context.workspace)
-    files = _Files(context.workspace, context.config, past)
-    if stopped := _stopped_undo(past, number):
-        steps = files.resume(stopped)
-        return UndoPlan(stopped.undoes, files.restores(), Plan(tuple(steps)), stopped.id)
-    chosen = [past.find(number)] if number is not None else _last(past, last)
+    files = _Files(context, past)
+    stopped = _stopped_undos(past)
+    undoable = [done for done in past.operations if not done.undoes and done.state not in (UNDONE, NOT_CARRIED_OUT)]
+    newest = undoable[-1].id if undoable else 0
+    for undo in reversed(stopped):
+        if number in undo.undoes or (number is None and undo.id > newest):
+            steps = files.resume(undo)
+            return UndoPlan(undo.undoes, files.restores(), Plan(tuple(steps)), undo.id)
+    if number is None:
+        begun = {undone for undo in stopped for undone in undo.undoes}
+        # The making of the workspace itself is not a step back anyone means; it can be named by its number.
+        chosen = [done for done in reversed(undoable) if done.command != "init" and done.id not in begun][:last]
+    else:
+        chosen = [past.find(number)]
+    if not chosen:
+        raise NotFound("There is nothing to undo.", "没有可撤销的操作。")
     steps = []
     for undone in chosen:
         if undone.state == UNDONE:
@@ -111,13 +115,27 @@ def plan_undo(context: Context, number: int | None = None, *, last: int = 1) -> 
                 f"操作 {undone.id} 已被操作 {undone.undone_by} 撤销；“nacre undo {undone.undone_by}”可撤回该撤销。",
             )
         later = [other for other in past.operations if other.id > undone.id and other not in chosen]
-        for change, carried_out in reversed(list(zip(undone.changes, undone.carried_out, strict=True))):
-            if carried_out:
-                steps += files.take_back(undone, change, later)
+        for change in reversed(undone.carried_changes):
+            steps += files.take_back(undone, change, later)
     if not any(undone.undoes for undone in chosen):  # what an undo noted, its record brings back
-        files.note_what_leaves_memory(context.clock)
+        files.note_what_leaves_memory()
     taken = tuple(undone.id for undone in chosen if undone.state != NOT_CARRIED_OUT)
     return UndoPlan(taken, files.restores(), Plan(tuple(steps)))
+
+
+def _stopped_undos(past: History) -> list[Recorded]:
+    """Undos that never said they were done, and did not do everything, or were the last thing done."""
+    undone = {done.id for done in past.operations if done.state == UNDONE}
+    return [
+        undo
+        for undo in past.operations
+        if undo.undoes
+        and not undo.finished
+        and (
+            (undo.state == PARTLY and not undone.issuperset(undo.undoes))
+            or (undo.state == DONE and undo == past.operations[-1])
+        )
+    ]
 
 
 def apply_undo(context: Context, undo_plan: UndoPlan) -> None:
@@ -128,55 +146,13 @@ def apply_undo(context: Context, undo_plan: UndoPlan) -> None:
             _restore_files(op, undo_plan.restores, recorded=number is not None)
 
 
-def _leaves(workspace: Workspace, undo_plan: UndoPlan) -> bool:
-    """Whether it touches layers that lie outside of the workspace, which others may share."""
-    root = disk.real(workspace.root)
-    paths = [path for restore in undo_plan.restores for path in (restore.source, restore.path) if path]
-    return any(root not in disk.real(root / path).parents for path in paths)
-
-
-def _last(past: History, count: int) -> list[Recorded]:
-    """The last operations that are neither undos nor undone, nor being undone, newest first."""
-    # The making of the workspace itself is not a step back anyone means; it can be named by its number.
-    begun = {number for undo in past.operations if _is_stopped(past, undo) for number in undo.undoes}
-    chosen = [
-        done for done in past.operations if _can_be_undone(done) and done.command != "init" and done.id not in begun
-    ]
-    if not chosen:
-        raise NotFound("There is nothing to undo.", "没有可撤销的操作。")
-    return chosen[::-1][:count]
-
-
-def _can_be_undone(done: Recorded) -> bool:
-    return not done.undoes and done.state not in (UNDONE, NOT_CARRIED_OUT)
-
-
-def _stopped_undo(past: History, number: int | None) -> Recorded | None:
-    """The undo that has still to be completed: of this operation, or of any that nothing came after."""
-    for done in reversed(past.operations):
-        if _is_stopped(past, done) and (number is None or number in done.undoes):
-            return done
-        if number is None and _can_be_undone(done):
-            return None
-    return None
-
-
-def _is_stopped(past: History, undo: Recorded) -> bool:
-    """Whether it is an undo that never said it was done, and did not do everything, or was the last thing done."""
-    if not undo.undoes or undo.finished:
-        return False
-    if undo.state == PARTLY:
-        return not {other.id for other in past.operations if other.state == UNDONE}.issuperset(undo.undoes)
-    return undo.state == DONE and undo == past.operations[-1]
-
-
 # Planning: the files as they would be after the changes taken back so far.
 
 
 class _Files:
-    def __init__(self, workspace: Workspace, config: Config, past: History) -> None:
-        self.workspace = workspace
-        self.config = config
+    def __init__(self, context: Context, past: History) -> None:
+        self.context = context
+        self.workspace = context.workspace
         self.past = past
         self.now: dict[str, bytes | None] = {}
         self.then: dict[str, bytes | None] = {}
@@ -192,10 +168,10 @@ class _Files:
     def _must_be_ours(self, path: str) -> None:
         """A record may have come with a clone: it must not lead an undo out of the workspace."""
         real = disk.real(self.workspace.root / path)
-        counts = self.workspace.refcount(self.config.tiers.path)
+        counts = self.workspace.refcount(self.context.config.tiers.path)
         if real == disk.real(counts.parent) / counts.name:
             return
-        tiers = disk.real(self.workspace.tiers(self.config.tiers.path))
+        tiers = disk.real(self.workspace.tiers(self.context.config.tiers.path))
         # The layers may lie below a hidden folder, such as OpenClaw's own; what counts is where a file lies in them.
         parts = real.relative_to(tiers).parts if tiers in real.parents else Path(path).parts
         hidden = any(part.startswith(".") and part != ".gitignore" for part in parts)
@@ -240,10 +216,9 @@ class _Files:
             if there is not None:
                 raise _conflict_error(change.path)
             return [self._move(undone, to, change.path)]
-        for done in later:
-            for moving, carried_out in zip(done.changes, done.carried_out, strict=True):
-                if carried_out and moving.kind == MOVE and moving.path == change.path:
-                    change = change._replace(path=moving.to or change.path)
+        for moving in (moving for done in later for moving in done.carried_changes):
+            if moving.kind == MOVE and moving.path == change.path:
+                change = change._replace(path=moving.to or change.path)
         now = self.read(change.path)
         data = self._cut(change, now) if change.bytes is not None else self._earlier(undone, change, now)
         if data == now:
@@ -267,24 +242,17 @@ class _Files:
                     raise _conflict_error(change.to or "")
                 steps.append(self._move(undo, change.path, change.to or ""))
                 continue
-            if (disk.hash_of(now)) == change.after:
+            if disk.hash_of(now) == change.after:
                 continue
             before, after = self._load(change.before), self._load(change.after)
             data = after if now == before else self._merged(change.path, before, now, after)
             if data == now:
                 continue
             self.then[change.path] = data
-            if now is None:
-                # The place it was moved to goes last, so it is still there to tell mode and time.
-                for gone in undo.changes:
-                    if gone.kind == DELETE and gone.before == change.after:
-                        with contextlib.suppress(OSError):
-                            self.stats[change.path] = self._stat(gone.path)
-                            break
             steps.append(_step(undo, change, now, data))
         return steps
 
-    def note_what_leaves_memory(self, clock: Clock) -> None:
+    def note_what_leaves_memory(self) -> None:
         """Entries of long-term memory that go with the operations are not added again unasked: the provenance says so."""
         path, trail = (self.workspace.relative(file) for file in (self.workspace.ledger, self.workspace.trail))
         if path not in self.then or self.then[path] == self.now[path]:
@@ -292,7 +260,7 @@ class _Files:
         gone = sorted(ledger.admitted(self.now[path] or b"") - ledger.admitted(self.then[path] or b""))
         if gone:
             line = provenance.provenance_line(
-                Offered(clock.today().isoformat(), tuple(map(provenance.undone_mark, gone)))
+                Offered(self.context.clock.today().isoformat(), tuple(map(provenance.undone_mark, gone)))
             )
             data = self.read(trail) or b""
             self.then[trail] = data + (b"" if data.endswith(b"\n") or not data else b"\n") + line.encode()
