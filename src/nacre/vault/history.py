@@ -142,20 +142,20 @@ def operations_file(workspace: Workspace) -> Path:
 
 
 def last_id(workspace: Workspace) -> int:
-    """The highest number given so far, read from the end of the file."""
-    try:
-        with operations_file(workspace).open("rb") as file:
-            size = file.seek(0, os.SEEK_END)
-            reach = _TAIL
-            while True:
-                file.seek(max(0, size - reach))
-                numbers = [row.value.get("id") for row in jsonl.parse_rows(file.read(), "").rows]
-                whole = [number for number in numbers if isinstance(number, int)]
-                if whole or reach >= size:
-                    return max(whole, default=0)
-                reach *= 8
-    except FileNotFoundError:
-        return 0
+    """The highest number given so far."""
+    numbers = [row.value.get("id") for row in _last_rows(workspace)]
+    return max((number for number in numbers if isinstance(number, int)), default=0)
+
+
+def _last_rows(workspace: Workspace) -> tuple[jsonl.Row, ...]:
+    """The rows at the end of the operations file; all of them when none of its last bytes is a whole one."""
+    with contextlib.suppress(FileNotFoundError), operations_file(workspace).open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        for start in {max(0, size - _TAIL): None, 0: None}:
+            file.seek(start)
+            if rows := jsonl.parse_rows(file.read(), "").rows:
+                return rows
+    return ()
 
 
 def read_history(workspace: Workspace) -> History:
@@ -422,25 +422,17 @@ def _complete_torn_append(workspace: Workspace) -> None:
     A record may have come with a clone, so only the files that are appended to are completed. What ends with a whole line is left
     as it is: somebody may have taken the lines after it out by hand.
     """
-    try:
-        with operations_file(workspace).open("rb") as file:
-            file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL))
-            last = file.read().rstrip(b"\n").rpartition(b"\n")[2]
-    except OSError:
-        return
-    if b'"done":true' in last:
-        return
-    rows = jsonl.parse_rows(last, "").rows
+    rows: tuple[jsonl.Row, ...] = ()
+    with contextlib.suppress(OSError):
+        rows = _last_rows(workspace)
     changes = _list(rows[-1].value.get("changes")) if rows else []
     change = _change(changes[-1]) if changes else None
     if change is None or change.bytes is None:
         return
     folder, *rest = change.path.split("/")
     is_log = folder == "memory" and change.path.endswith((".md", ".jsonl"))
-    if not is_log or any(part[:1] in ("", ".") for part in rest):
-        return
     written = (content_now(workspace, change.path) or b"")[change.offset :]
-    if not written or written.endswith(b"\n"):
+    if not is_log or any(part[:1] in ("", ".") for part in rest) or not written or written.endswith(b"\n"):
         return
     with contextlib.suppress(NotFound):
         data = load_blob(workspace.history, change.bytes)

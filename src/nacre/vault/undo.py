@@ -212,7 +212,7 @@ class _Files:
             if moved is None and there is not None and disk.digest(there) == change.before:
                 return []  # somebody moved it back by hand
             if moved is None:
-                raise _gone_error(to)
+                raise _conflict_error(to, gone=True)
             if there is not None:
                 raise _conflict_error(change.path)
             return [self._move(undone, to, change.path)]
@@ -291,7 +291,7 @@ class _Files:
             if merged is not None:
                 return merged or None
         elif now is None:
-            raise _gone_error(path)
+            raise _conflict_error(path, gone=True)
         elif base is not None and after is not None:
             merged = merge(base, now, after, earlier=earlier)
         if merged is None:
@@ -304,7 +304,7 @@ class _Files:
         if now is None:
             if records:
                 return None
-            raise _gone_error(change.path)
+            raise _conflict_error(change.path, gone=True)
         places = places_of(self.workspace, change, now)
         if not places and records:
             return merge_records(self._load(change.bytes) or b"", now, b"") or None
@@ -368,19 +368,12 @@ def _reason(undone: Recorded) -> str:
     return say(f"undo of operation {undone.id} ({undone.command})", f"撤销操作 {undone.id}（{undone.command}）")
 
 
-def _conflict_error(path: str) -> ChangedOutside:
+def _conflict_error(path: str, *, gone: bool = False) -> ChangedOutside:
+    what, way = ("moved or deleted", "Put it back") if gone else ("changed in the same place", "Change it back")
+    what_chinese, way_chinese = ("之后被移动或删除", "放回") if gone else ("的同一处之后被修改过", "改回")
     return ChangedOutside(
-        f"{path} was changed in the same place since; nothing was undone. Change it back by hand, or undo another "
-        'operation by its number ("nacre history").',
-        f"{path} 的同一处之后被修改过；未撤销任何内容。请手动改回，或按编号撤销其他操作（“nacre history”）。",
-    )
-
-
-def _gone_error(path: str) -> ChangedOutside:
-    return ChangedOutside(
-        f"{path} was moved or deleted since; nothing was undone. Put it back by hand, or undo another operation by its "
-        'number ("nacre history").',
-        f"{path} 之后被移动或删除；未撤销任何内容。请手动放回，或按编号撤销其他操作（“nacre history”）。",
+        f'{path} was {what} since; nothing was undone. {way} by hand, or undo another operation by its number ("nacre history").',
+        f"{path} {what_chinese}；未撤销任何内容。请手动{way_chinese}，或按编号撤销其他操作（“nacre history”）。",
     )
 
 
