@@ -22,7 +22,7 @@ from nacre.errors import NacreError, raise_unless_absent
 from nacre.index.store import Generation, Store, wanted_settings
 from nacre.model.context import Context
 from nacre.vault import disk
-from nacre.vault.files import MemoryFile, memory_files
+from nacre.vault.files import LINKED, MemoryFile, memory_files
 
 if TYPE_CHECKING:
     from nacre.index.document import Part
@@ -58,6 +58,7 @@ class MemoryIndex:
         self.store = store
         # Those whose change could be one of memory, as the last scan saw them.
         self.folders: frozenset[str] = frozenset()
+        self._linked = False
         self.each_batch: Progress | None = None  # called with every batch that a search has to read first; may raise
         self._feed = ChangeFeed()
         self._lock = threading.Lock()
@@ -108,12 +109,14 @@ class MemoryIndex:
     def _bring_up(self, generation: Generation, progress: Progress | None, *, every_file: bool = False) -> TextReport:
         self._scans += 1
         # Who searches again and again is worth a watch.
-        watching = self._scans > 2 and bool(self.folders) and self._feed.watch(self.folders)
+        watching = self._scans > 2 and bool(self.folders) and not self._linked and self._feed.watch(self.folders)
         self._feed.quiet()  # what was queued until now, the scan below sees
         folders: set[str] = set()
         files = memory_files(self.context.workspace, self.context.config, folders)
         report = update(self.store, generation, files, progress, every_file=every_file)
-        if watching and folders != self.folders:
+        self._linked = LINKED in folders
+        folders.discard(LINKED)
+        if watching and (folders != self.folders or self._linked):
             self._feed.close()  # a new folder was not watched while it was scanned
         self.folders = frozenset(folders)
         return report

@@ -17,6 +17,7 @@ from nacre.model.workspace import DAY_NAME, Workspace
 LARGEST = 10_000_000  # bytes; a larger Markdown file is not a note, and doctor says so
 LARGEST_LOG = 50_000_000  # bytes; what we wrote into the log of a day is searched, however much it is, up to this
 TIERS = ("hot", "warm", "gist", "forgotten")
+LINKED = ""  # in the place of a folder to watch: a link was met, and where its target may change is not known
 
 
 class MemoryFile(NamedTuple):
@@ -34,8 +35,8 @@ class MemoryFile(NamedTuple):
 def memory_files(workspace: Workspace, config: Config, folders: set[str] | None = None) -> Iterator[MemoryFile]:
     """Every file that search covers: long-term memory, logs, notes, digests, checkpoints and extra paths.
 
-    `folders` is given every folder whose change could add, alter or remove one of them, and every file that has a second
-    name (a hard link) through which it could be written.
+    `folders` is given every folder whose change could add, alter or remove one of them, every file that has a second name
+    (a hard link) through which it could be written, and `LINKED` where only another walk can tell.
     """
     folders = set() if folders is None else folders
     if not config.index.extra_paths:
@@ -67,7 +68,19 @@ def _own_files(workspace: Workspace, config: Config, folders: set[str]) -> Itera
     root = str(workspace.root)
     folders.add(root)
     single = ["MEMORY.md", "USER.md"]
-    single += [f"projects/{name}/MEMORY.md" for name in _project_folders(root, os.path.join(root, "projects"), folders)]
+    projects = os.path.join(root, "projects")
+    names: list[str] = []
+    if not _leads_out(root, projects, folders):
+        try:
+            names = sorted(name for name in os.listdir(projects) if name[0] != ".")
+            folders.add(projects)
+        except OSError as error:
+            raise_unless_absent(projects, error)
+    for name in names:
+        place = os.path.join(projects, name)
+        if not _leads_out(root, place, folders) and os.path.isdir(place):
+            folders.add(place)
+            single.append(f"projects/{name}/MEMORY.md")
     for path in single:
         full = os.path.join(root, path)
         try:
@@ -81,10 +94,8 @@ def _own_files(workspace: Workspace, config: Config, folders: set[str]) -> Itera
     tiers = str(workspace.tiers(config.tiers.path))
     shown = _shown(root, tiers)
     folders.add(_nearest(tiers))
-    if os.path.islink(tiers):
-        folders.update(_ways(tiers))
-        if not config.tiers.path and not _within(root, tiers):
-            return
+    if _leads_out(root, tiers, folders) and not config.tiers.path:
+        return
     for tier in TIERS:
         yield from _walk(tiers, os.path.join(tiers, tier), f"{shown}{tier}/", tier, folders)
 
@@ -95,7 +106,7 @@ def _extra_files(workspace: Workspace, config: Config, folders: set[str]) -> Ite
         if not extra.get("path"):
             continue
         place = os.path.normpath(os.path.join(root, os.path.expanduser(extra["path"])))
-        folders.update(_ways(place) if os.path.islink(place) else ())
+        _leads_out(root, place, folders)
         if _within(str(workspace.machine), place):
             continue  # the index and what undo keeps are not memory
         shown = _shown(root, place)
@@ -115,32 +126,10 @@ def _shown(root: str, folder: str) -> str:
     return (Path(folder).as_posix() if outside else Path(relative).as_posix()) + "/"
 
 
-def _project_folders(root: str, place: str, folders: set[str]) -> list[str]:
-    """The folders in a place that lie in the root; links that lead out of it do not."""
-    names: list[str] = []
-    try:
-        with os.scandir(place) as entries:
-            for entry in entries:
-                if entry.name[0] != "." and os.path.isdir(entry.path):
-                    if entry.is_symlink():
-                        folders.update(_ways(entry.path))
-                    if not entry.is_symlink() or _within(root, entry.path):
-                        names.append(entry.name)
-    except OSError as error:
-        raise_unless_absent(place, error)
-        return []
-    if os.path.islink(place):
-        folders.update(_ways(place))
-        if not _within(root, place):
-            return []
-    folders.update([place, *(os.path.join(place, name) for name in names)])
-    return sorted(names)
-
-
 def _usable(root: str, path: str, full: str, layer: str, about: os.stat_result, folders: set[str]) -> MemoryFile | None:
     """The file; None when it is a folder, too large, or a link that leads out of its root."""
     if stat.S_ISLNK(about.st_mode):
-        folders.update(_ways(full))
+        folders.add(LINKED)
         if not _within(root, full):
             return None
         try:
@@ -163,10 +152,8 @@ def _walk(
     """The files below a folder; `layer` None means that the place and name of each decide."""
     files: list[MemoryFile] = []
     seen: set[str] = set()
-    if os.path.islink(folder):
-        folders.update(_ways(folder))
-        if not _within(root, folder):
-            return files
+    if _leads_out(root, folder, folders):
+        return files
     waiting = [(folder, shown)]
     while waiting:
         place, prefix = waiting.pop()
@@ -203,7 +190,7 @@ def _walk(
             if entry.is_dir(follow_symlinks=False):
                 waiting.append((entry.path, f"{prefix}{name}/"))
             elif entry.is_symlink():
-                folders.update(_ways(entry.path))
+                folders.add(LINKED)
                 real = os.path.realpath(entry.path)
                 if real not in seen and os.path.isdir(real) and _leads_elsewhere(root, folder, real):
                     seen.add(real)
@@ -219,12 +206,20 @@ def _matches(path: str, shown: str, pattern: str) -> bool:
     return fnmatch.fnmatch(below, pattern) or ("**/" in pattern and fnmatch.fnmatch(below, pattern.replace("**/", "")))
 
 
-# Links: which are followed, and where their targets could change.
+# Which links are followed.
 
 
 def _within(root: str, full: str) -> bool:
     real_root = os.path.realpath(root)
     return os.path.commonpath([real_root, os.path.realpath(full)]) == real_root
+
+
+def _leads_out(root: str, path: str, folders: set[str]) -> bool:
+    """Whether a path is a link that leads out of the root."""
+    if not os.path.islink(path):
+        return False
+    folders.add(LINKED)
+    return not _within(root, path)
 
 
 def _leads_elsewhere(root: str, folder: str, real: str) -> bool:
@@ -233,22 +228,6 @@ def _leads_elsewhere(root: str, folder: str, real: str) -> bool:
     if os.path.commonpath([top, real]) != top or os.path.commonpath([start, real]) in (start, real):
         return False
     return not any(part.startswith(".") for part in os.path.relpath(real, top).split(os.sep))
-
-
-def _ways(link: str) -> set[str]:
-    """The folders through which a link leads, and the one that it leads to or would: a change in any may change its target."""
-    places: set[str] = set()
-    for _ in range(40):  # as many links as the system itself follows
-        places |= {_nearest(os.path.dirname(link)), _nearest(link)}
-        try:
-            link = os.path.join(os.path.dirname(link), os.readlink(link))
-        except OSError:
-            break
-        parent = os.path.dirname(link)
-        if os.path.realpath(parent) != os.path.normpath(parent):  # the way there goes through a link too
-            places |= {_nearest(part) for part in (parent, os.path.dirname(parent))}
-        link = os.path.join(os.path.realpath(parent), os.path.basename(link))
-    return places
 
 
 def _nearest(place: str) -> str:
