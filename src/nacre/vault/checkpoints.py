@@ -6,9 +6,9 @@ import contextlib
 import os
 import stat
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
+from typing import NamedTuple
 
 from nacre.config.settings import Config
 from nacre.errors import BadInput, CannotWrite, NacreError, raise_unless_absent
@@ -26,8 +26,7 @@ HOT, WARM, GIST, FORGOTTEN = TIERS
 _SUMMARY = ".gist.md"
 
 
-@dataclass(frozen=True)
-class Checkpoint:
+class Checkpoint(NamedTuple):
     """A Markdown file of a layer, as the walk saw it. `name` is its path below the layer, with "/"."""
 
     layer: str
@@ -61,8 +60,7 @@ def place_of(layer: str, stem: str, *, summary: bool) -> str:
     return f"{layer}/{stem}{_SUMMARY if summary else '.md'}"
 
 
-@dataclass(frozen=True)
-class Family:
+class Family(NamedTuple):
     """A checkpoint and its summary; one of them may be missing."""
 
     stem: str
@@ -126,13 +124,11 @@ def survey_checkpoints(workspace: Workspace, config: Config) -> tuple[list[Check
 def checkpoints_named(workspace: Workspace, config: Config, name: str) -> list[Checkpoint]:
     """What goes by a checkpoint's name, in any layer: looked up, not searched for."""
     root = workspace.tiers(config.tiers.path)
-    places = dict.fromkeys(
-        place_of(layer, stem_of(name), summary=summary) for layer in TIERS for summary in (False, True)
-    )
-    found = (
-        _checkpoint_at(place.partition("/")[0], place.partition("/")[2], os.path.join(root, place)) for place in places
-    )
-    return [checkpoint for checkpoint in found if isinstance(checkpoint, Checkpoint)]
+    kinds = ((layer, summary) for layer in TIERS for summary in (False, True))
+    places = dict.fromkeys(place_of(layer, stem_of(name), summary=summary) for layer, summary in kinds)
+    parts = ((place, place.partition("/")) for place in places)
+    files = (_checkpoint_at(layer, below, os.path.join(root, place)) for place, (layer, _, below) in parts)
+    return [checkpoint for checkpoint in files if isinstance(checkpoint, Checkpoint)]
 
 
 def _markdown(folder: str) -> Iterator[tuple[str, str]]:
@@ -179,25 +175,25 @@ def families(checkpoints: Iterable[Checkpoint]) -> list[Family]:
     by_stem: dict[str, list[Checkpoint]] = {}
     for checkpoint in checkpoints:
         by_stem.setdefault(checkpoint.stem, []).append(checkpoint)
-    found: list[Family] = []
+    every: list[Family] = []
     for stem, pieces in by_stem.items():
         # The summary that lies in gist itself is the one that counts, should there be another beside the original.
-        summaries = sorted((one for one in pieces if one.is_summary), key=lambda one: (one.layer != GIST, one.name))
+        summaries = [piece for piece in pieces if piece.is_summary]
+        summaries.sort(key=lambda piece: (piece.layer != GIST, piece.name))
         own: list[Family] = []
-        for original in (one for one in pieces if not one.is_summary):
+        for original in (piece for piece in pieces if not piece.is_summary):
             homes = (original.layer, GIST) if original.layer == WARM else (original.layer,)
-            near = next((one for one in summaries if one.layer in homes), None)
+            near = next((piece for piece in summaries if piece.layer in homes), None)
             if near:
                 summaries.remove(near)
             own.append(Family(stem, original, near))
         if len(own) == 1 and own[0].summary is None and summaries:  # a move that was cut short
-            own = [replace(own[0], summary=summaries.pop(0))]
-        found += own + [Family(stem, None, one) for one in summaries]
-    return found
+            own = [own[0]._replace(summary=summaries.pop(0))]
+        every += own + [Family(stem, None, summary) for summary in summaries]
+    return every
 
 
-@dataclass(frozen=True)
-class FileMove:
+class FileMove(NamedTuple):
     """One file on its way: to a place where nothing stands, or away because `to` holds the same bytes already."""
 
     piece: Checkpoint
@@ -228,7 +224,11 @@ class LayerPlaces:
             stem = family.stem if number == 1 else f"{family.stem}-{number}"
             if with_summary and self._file_at(self.root / place_of(layer, stem, summary=True)) is not None:
                 continue
-            moved = [self._moved(piece, layer, stem) for piece in family.pieces]
+            moved = []
+            for piece in family.pieces:
+                place = place_of(layer, stem, summary=piece.is_summary)
+                folder_name, _, name = place.partition("/")
+                moved.append(piece._replace(layer=folder_name, name=name, path=self.root / place))
             if all(self._fits(piece, to.path) for piece, to in zip(family.pieces, moved, strict=True)):
                 break
         moves: list[FileMove] = []
@@ -241,11 +241,6 @@ class LayerPlaces:
 
     def clear(self, family: Family) -> None:
         self._changed |= dict.fromkeys((piece.path for piece in family.pieces), None)
-
-    def _moved(self, piece: Checkpoint, layer: str, stem: str) -> Checkpoint:
-        place = place_of(layer, stem, summary=piece.is_summary)
-        layer, _, name = place.partition("/")
-        return replace(piece, layer=layer, name=name, path=self.root / place)
 
     def _file_at(self, place: Path) -> Path | None:
         if place in self._changed:
@@ -307,7 +302,7 @@ def write_checkpoint(context: Context, name: str, text: str) -> tuple[Path, bool
         before = disk.read_bytes(path)
         if before == data:
             return path, bool(sunk)
-        rewrite(op, path, data, read=None if before is None else disk.digest(before))
+        rewrite(op, path, data, read=disk.hash_of(before))
     return path, True
 
 

@@ -20,15 +20,8 @@ from nacre.vault.markdown import Document, document
 from nacre.vault.writing import REDACT, REFUSE, OnSecret, append, guarded
 
 LONGEST = 4000
-_INTRICATE = (
-    b"```",
-    b"~~~",
-    b"\n---",
-    b"\n===",
-    b"<!--",
-    b"\r",
-    b"\n ##",
-)  # what makes a "#" mean something else, or less
+# What makes a "#" mean something else, or less.
+_INTRICATE = (b"```", b"~~~", b"\n---", b"\n===", b"<!--", b"\r", b"\n ##")
 _TYPE = re.compile(rf"\[({'|'.join(TYPES)})\]\s+")
 _MARKER = re.compile(r"\A[-*+](?:\s+|$)")
 
@@ -56,12 +49,7 @@ def append_note(
 
 
 def append_notes(
-    context: Context,
-    command: str,
-    bullets: Sequence[str],
-    *,
-    project: str = "",
-    by_agent: bool = False,
+    context: Context, command: str, bullets: Sequence[str], *, project: str = "", by_agent: bool = False
 ) -> tuple[Entry, ...]:
     """Write several lines into today's log, their secrets redacted; those that stand there already are not written again."""
     workspace, now = context.workspace, context.clock.now()

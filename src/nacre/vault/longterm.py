@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import re
 import stat
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from nacre.config.settings import MemorySettings
 from nacre.errors import BadInput, PathEscape
@@ -14,30 +14,17 @@ from nacre.i18n import say
 from nacre.model.context import Context
 from nacre.model.report import Plan, Step
 from nacre.model.workspace import Workspace
-from nacre.vault import disk, writing
+from nacre.vault import disk
 from nacre.vault.entries import words_of
 from nacre.vault.history import CREATE, Change, Operation, operation
-from nacre.vault.markdown import (
-    Document,
-    Item,
-    add_bullet,
-    add_section,
-    document,
-    open_document,
-    plain_title,
-)
-from nacre.vault.writing import expect, guarded, rewrite
+from nacre.vault.markdown import Document, Item, add_bullet, add_section, document, open_document, plain_title
+from nacre.vault.writing import check_limits, expect, guarded, rewrite
 
 SECTIONS = ("User Preferences", "Active Projects", "Key Decisions", "Important Contacts")
 
-HOME = {  # where each type goes when the file has no section of the user's own for it
-    "PREF": "User Preferences",
-    "PROJ": "Active Projects",
-    "TECH": "Key Decisions",
-    "LESSON": "Key Decisions",
-    "DECISION": "Key Decisions",
-    "PEOPLE": "Important Contacts",
-}
+_PREFERENCES, _PROJECTS, _KEY_DECISIONS, _CONTACTS = SECTIONS
+HOME = {"PREF": _PREFERENCES, "PROJ": _PROJECTS, "PEOPLE": _CONTACTS}  # where each type goes in a file as we begin it
+HOME |= dict.fromkeys(("TECH", "LESSON", "DECISION"), _KEY_DECISIONS)
 _DECISIONS = ("key decisions", "decisions", "关键决策", "重要决策", "重要决定", "决策")
 _FITTING = {  # headings that users give such sections themselves, best first
     "PREF": ("user preferences", "preferences", "my preferences", "用户偏好", "偏好", "偏好设置", "个人偏好"),
@@ -49,8 +36,7 @@ _FITTING = {  # headings that users give such sections themselves, best first
 }
 
 
-@dataclass(frozen=True)
-class Edit:
+class Edit(NamedTuple):
     """New bytes for a file that must still be what was read. `line` is where an added entry will stand."""
 
     path: Path
@@ -107,14 +93,14 @@ def plan_add(
     words = one_line(guarded(text)).strip()
     if not words:
         raise BadInput("There is nothing to add: the text is empty.", "没有可添加的内容：文本为空。")
-    if doc and (known := _same(doc, words)):
-        return Edit(path, doc.hash, doc.data, Plan(), known.section, known.start)
+    if doc and (entry := _same(doc, words)):
+        return Edit(path, doc.hash, doc.data, Plan(), entry.section, entry.start)
     begun = doc or document(path, (start or template(settings)).encode())
     title = section or section_for(begun, type)
-    same = (one for one in begun.sections if one.level and plain_title(one.title) == plain_title(title))
-    found = next(same, None)
-    data = add_bullet(begun, found, words) if found else add_section(begun, title, [words])
-    writing.check_limits(workspace, path, doc.data if doc else None, data, settings)
+    same_title = (part for part in begun.sections if part.level and plain_title(part.title) == plain_title(title))
+    target = next(same_title, None)
+    data = add_bullet(begun, target, words) if target else add_section(begun, title, [words])
+    check_limits(workspace, path, doc.data if doc else None, data, settings)
     added = _same(document(path, data), words)
     step = Step("add", workspace.relative(path), say(f"new entry under “{title}”", f"在“{title}”下新增条目"), words)
     return Edit(path, doc.hash if doc else None, data, Plan((step,)), title, added.start if added else None)
@@ -169,9 +155,8 @@ def skill_named_in(text: str, skills: list[str]) -> str | None:
     folded = re.sub(r"[-_\s]+", " ", text.casefold())
     for name in sorted(skills, key=len, reverse=True):
         words = re.sub(r"[-_\s]+", " ", name.casefold()).strip()
-        if len(words) < _SHORTEST and words.isascii():
-            continue
-        if re.search(rf"(?<![a-z0-9]){re.escape(words)}(?![a-z0-9])", folded):
+        is_long = len(words) >= _SHORTEST or not words.isascii()
+        if is_long and re.search(rf"(?<![a-z0-9]){re.escape(words)}(?![a-z0-9])", folded):
             return name
     return None
 
@@ -202,8 +187,6 @@ def add_lesson(op: Operation, skill: str, day: str, text: str, source: str) -> N
         return
     before = disk.read_bytes(path)
     line = f"- {day} {words_of(text)} ({say('from', '来自')} {source})\n"
-    if before is None:
-        rewrite(op, path, f"# {say('Retrospect', '复盘')}: {skill}\n\n{line}".encode(), read=None)
-    else:
-        gap = b"" if not before or before.endswith(b"\n") else b"\n"
-        rewrite(op, path, before + gap + line.encode(), read=disk.digest(before))
+    head = f"# {say('Retrospect', '复盘')}: {skill}\n\n".encode() if before is None else before
+    gap = b"" if not head or head.endswith(b"\n") else b"\n"
+    rewrite(op, path, head + gap + line.encode(), read=disk.hash_of(before))

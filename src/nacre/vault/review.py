@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from nacre.errors import NacreError
 from nacre.guard.sanitise import one_line
 from nacre.i18n import say
 from nacre.model.workspace import Workspace
-from nacre.vault.disk import digest, read_bytes
+from nacre.vault.disk import hash_of, read_bytes
 from nacre.vault.entries import without_comments, words_of
 from nacre.vault.history import Operation
 from nacre.vault.markdown import Item, document
@@ -25,15 +24,14 @@ _HEAD = """# Review
 """
 
 
-@dataclass(frozen=True)
-class Question:
+class Question(NamedTuple):
     """One question: an offered text or an entry, why it is asked, and what belongs to it."""
 
     id: str
     kind: str
     text: str
     why: str
-    about: Mapping[str, Any] = field(default_factory=dict)  # against, file, section, source, tests: for an answer
+    about: Mapping[str, Any] = {}  # against, file, section, source, tests: for an answer
 
     @property
     def said(self) -> tuple[str, str] | None:
@@ -71,13 +69,10 @@ def change_review(op: Operation, *, add: Sequence[Question] = (), drop: Iterable
     lines = [line + "\n" for line in lines[:-1]] + lines[-1:]
     here: set[str] = set()
     for item in reversed(_items(workspace, old)):
-        known = _about(item.text).get("id")
-        if not isinstance(known, str):
-            continue
-        if known in gone:
+        if (question := str(_about(item.text).get("id", ""))) in gone:
             del lines[item.start - 1 : item.end]
         else:
-            here.add(known)
+            here.add(question)
     text = "".join(lines)
     new = {question.id: question for question in add if question.id not in here}
     if new:
@@ -86,7 +81,7 @@ def change_review(op: Operation, *, add: Sequence[Question] = (), drop: Iterable
         text += "".join(map(_written, new.values()))
     data = text.encode("utf-8", "surrogateescape")
     if data != (old or b""):
-        rewrite(op, workspace.review, data, read=None if old is None else digest(old))
+        rewrite(op, workspace.review, data, read=hash_of(old))
 
 
 def _items(workspace: Workspace, data: bytes | None) -> tuple[Item, ...]:

@@ -13,9 +13,8 @@ import hmac
 import re
 import secrets
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nacre.model.workspace import Workspace
 from nacre.text.sentences import sentences
@@ -40,14 +39,13 @@ _JOINTS = re.compile(r"(?<!\s)\s*(?:→|->|[;；]|[:：](?=\s|[^\x00-\x7f]))\s*"
 _BYTES = 32
 
 
-@dataclass(frozen=True)
-class Tombstone:
+class Tombstone(NamedTuple):
     """One wording of something forgotten. `fact` is the id that all wordings share that were forgotten together."""
 
     id: str
     fact: str
     words: str
-    signs: Mapping[str, str] = field(default_factory=dict)
+    signs: Mapping[str, str] = {}
     apart: bool = False  # another statement, forgotten together with the fact
 
 
@@ -70,10 +68,8 @@ class Tombstones:
 
     def matches(self, texts: Sequence[str], vectors: Sequence[Vectors] | None = None) -> list[bool]:
         """Whether each text says what was forgotten: in the same words, whole or as a sentence of it, or nearly so."""
-        near = vectors or [{}] * len(texts)
-        return [
-            any(map(self._known, _parts(text))) or self._is_near(own) for text, own in zip(texts, near, strict=True)
-        ]
+        pairs = zip(texts, vectors or [{}] * len(texts), strict=True)
+        return [any(map(self._known, _parts(text))) or self._is_near(own) for text, own in pairs]
 
     def exactly(self, texts: Sequence[str]) -> list[bool]:
         """Whether each text is what was forgotten, word for word and as a whole."""
@@ -90,36 +86,26 @@ class Tombstones:
         return Tombstones((stone for stone in self.stones if stone.fact in facts), self._key)
 
     def _known(self, words: str) -> str | None:
-        if self._key and (found := self._by_hash.get(_hash(self._key, words))):
-            return found
-        known = entry_id(words)
-        return known if known in self._ids else None
+        by_hash = self._by_hash.get(_hash(self._key, words)) if self._key else None
+        return by_hash or (plain if (plain := entry_id(words)) in self._ids else None)
 
     def _is_near(self, vectors: Vectors) -> bool:
         for model in self.models & vectors.keys():
             import numpy as np
 
-            known, own = self._signs_of(model), np.packbits(vectors[model] > 0)
-            if known.shape[1] == len(own):
-                equal = 1 - np.bitwise_count(known ^ own).sum(axis=1) / (8 * len(own))
-                if equal.max() >= THRESHOLDS[model]:
-                    return True
+            own = np.packbits(vectors[model] > 0)
+            if model not in self._signs:  # unmasked, a row for each tombstone
+                rows: list[bytes] = []
+                for stone in self.stones:
+                    with contextlib.suppress(ValueError):
+                        masked = bytes.fromhex(stone.signs.get(model, ""))
+                        if self._key and len(masked) == len(own):
+                            rows.append(_masked(self._key, stone.id, model, masked))
+                self._signs[model] = np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), len(own))
+            differing = np.bitwise_count(self._signs[model] ^ own).sum(axis=1)
+            if len(differing) and 1 - differing.min() / (8 * len(own)) >= THRESHOLDS[model]:
+                return True
         return False
-
-    def _signs_of(self, model: str) -> npt.NDArray[np.uint8]:
-        """The unmasked signs of one model, a row for each tombstone."""
-        import numpy as np
-
-        if model not in self._signs:
-            rows: list[bytes] = []
-            for stone in self.stones:
-                with contextlib.suppress(ValueError):
-                    if self._key and (masked := bytes.fromhex(stone.signs.get(model, ""))):
-                        rows.append(_masked(self._key, stone.id, model, masked))
-            size = max(map(len, rows), default=0)
-            whole = [row for row in rows if len(row) == size]
-            self._signs[model] = np.frombuffer(b"".join(whole), np.uint8).reshape(len(whole), size)
-        return self._signs[model]
 
 
 def _parts(text: str) -> Iterator[str]:

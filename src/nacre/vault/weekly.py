@@ -6,8 +6,9 @@ import datetime as dt
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
+from typing import NamedTuple
 
 from nacre.clock import monday
 from nacre.errors import BadInput, raise_unless_absent
@@ -22,8 +23,7 @@ _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _LEVEL = 3  # of a day's heading, where the file shows no other
 
 
-@dataclass(frozen=True)
-class DigestLine:
+class DigestLine(NamedTuple):
     """One thing that a digest says: as it stands there on one line, the day it is from, and its project."""
 
     text: str
@@ -31,8 +31,7 @@ class DigestLine:
     project: str | None
 
 
-@dataclass(frozen=True)
-class _Head:
+class _Head(NamedTuple):
     """A heading: its own lines, where what it is about ends, and what it says of that."""
 
     start: int
@@ -59,11 +58,11 @@ def digest_files(workspace: Workspace) -> dict[dt.date, Path]:
     except OSError as error:
         raise_unless_absent(workspace.weekly, error)
         return {}
-    found: dict[dt.date, Path] = {}
+    digests: dict[dt.date, Path] = {}
     for name in names:
         if (match := _NAME.fullmatch(name)) and real_day(match[1]):
-            found.setdefault(monday(dt.date.fromisoformat(match[1])), workspace.weekly / name)
-    return found
+            digests.setdefault(monday(dt.date.fromisoformat(match[1])), workspace.weekly / name)
+    return digests
 
 
 def digest_lines(doc: Document) -> tuple[DigestLine, ...]:
@@ -100,7 +99,7 @@ def _places(doc: Document, day: str, project: str | None, new: Sequence[str]) ->
     """Where lines may go, best first: after which line, and with what about them."""
     heads = _heads(doc)
     days = [(head.day, head) for head in heads if head.day and not _project_above(heads, head.start)]
-    of_day = next((head for known, head in days if known == day), None)
+    of_day = next((head for date, head in days if date == day), None)
     if of_day:
         inside = [head for head in heads if of_day.last < head.start <= of_day.end]
         of_project = next((head for head in inside if head.project == project), None)
@@ -116,8 +115,8 @@ def _places(doc: Document, day: str, project: str | None, new: Sequence[str]) ->
             yield of_day.end, _with_air(doc, of_day.end, section)
             yield of_day.own, _with_air(doc, of_day.own, section)
     # A section of its own: behind the day before it, before the day after it, else at the end.
-    before = max((pair for pair in days if pair[0] < day), key=lambda pair: pair[0], default=(None, None))[1]
-    after = min((pair for pair in days if pair[0] > day), key=lambda pair: pair[0], default=(None, None))[1]
+    before = max((pair for pair in days if pair[0] < day), key=itemgetter(0), default=(None, None))[1]
+    after = min((pair for pair in days if pair[0] > day), key=itemgetter(0), default=(None, None))[1]
     beside = before or after
     spot = before.end if before else after.start - 1 if after else len(doc.lines)
     # Else out of order, rather than inside a code fence; or higher up, rather than below the heading of a project.
@@ -148,7 +147,7 @@ def _only_adds(old: Document, new: Document, after: int, added: Sequence[str], p
         if not text:
             continue
         kind, titles = shape or ("", ())
-        named = [found for title in titles if (found := _project_of(title))]
+        named = [name for title in titles if (name := _project_of(title))]
         is_text = kind == TEXT and (named[-1] if named else None) == project
         if not (kind == HEADING if text.startswith("#") else is_text):
             return False
@@ -179,7 +178,7 @@ def _heads(doc: Document) -> list[_Head]:
     heads: list[_Head] = []
     for position, section in enumerate(sections):
         later = zip(sections[position + 1 :], days[position + 1 :], strict=True)
-        outside = (one.start - 1 for one, day in later if one.level <= section.level or (day and days[position]))
+        outside = (part.start - 1 for part, day in later if part.level <= section.level or (day and days[position]))
         end, last = next(outside, len(doc.lines)), section.start + section.headings - 1
         project = _project_of(section.title)
         heads.append(_Head(section.start, last, section.end, end, section.level, days[position], project))
