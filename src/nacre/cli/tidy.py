@@ -115,9 +115,7 @@ def _summary(job: str, *counted: tuple[int, str, str], dry_run: bool) -> str:
 def _step(step: Step) -> str:
     from nacre.tidy.run import action_word
 
-    words = {"drop": say("drop", "略过"), "compress": say("compress", "压缩"), "propose": say("propose", "建议")}
-    word = words.get(step.action) or action_word(step.action)
-    return f"{word:>10}  {step.path}: {step.detail}\n{'':>12}{step.reason}"
+    return f"{action_word(step.action):>10}  {step.path}: {step.detail}\n{'':>12}{step.reason}"
 
 
 def _facts(report: TidyReport | DecayReport, **about: Any) -> dict[str, Any]:
