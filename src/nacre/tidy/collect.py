@@ -8,9 +8,8 @@ import re
 import stat
 from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from nacre.errors import NacreError, raise_unless_absent
 from nacre.guard.sanitise import one_line
@@ -50,8 +49,7 @@ _NAME = r"[\"“「'‘]?(?P<value>[A-Z][\w'’.-]*(?:\s[A-Z][\w'’.-]*){0,2}|[
 _HAN_NAME = rf"[\"“「『]?(?P<value>[\u4e00-\u9fffA-Za-z0-9·]{{1,10}}?){_END}"
 
 
-@dataclass(frozen=True)
-class Field:
+class Field(NamedTuple):
     """A value for the first of the named fields that the file has."""
 
     file: str
@@ -59,42 +57,46 @@ class Field:
     value: str
 
 
+_NAMES = ("Name", "名字", "姓名")
+_CALLED = ("What to call them", "Preferred name", "Called", "称呼", "怎么称呼")
+_ZONE = ("Timezone", "Time zone", "时区")
+_LANGUAGE = ("Language", "Preferred language", "语言", "常用语言")
 _RULES: tuple[tuple[str, tuple[str, ...], str], ...] = (
     (
         IDENTITY,
-        ("Name", "名字", "姓名"),
+        _NAMES,
         r"(?i:\b(?:you(?:'re| are)(?: now)? (?:called|named)|your (?:new )?name (?:is|will be)(?: now)?|(?:i'?ll|i will|i'?m going to|we'?ll) call you"
         r"|call yourself|(?:i )?(?:re)?named? (?:you|yourself|the assistant|the agent)(?: to| as)?"
         r"|(?:the )?(?:assistant|agent) (?:is (?:now )?|was )?(?:called|named|renamed)(?: to)?))\s+" + _NAME,
     ),
     (
         IDENTITY,
-        ("Name", "名字", "姓名"),
+        _NAMES,
         r"(?:你|助手|机器人)(?:的)?(?:新)?(?:名字)?(?:以后|现在|今后|从今天起|从现在起|就|也)*(?:叫做?|改名(?:为|叫|成)?|名叫|名字(?:是|叫|改成|改为))\s*"
         + _HAN_NAME,
     ),
-    (USER, ("What to call them", "Preferred name", "Called", "称呼", "怎么称呼"), r"\b(?i:call me)\s+" + _NAME),
-    (USER, ("Name", "名字", "姓名"), r"\b(?i:my name is|my name's)\s+" + _NAME),
+    (USER, _CALLED, r"\b(?i:call me)\s+" + _NAME),
+    (USER, _NAMES, r"\b(?i:my name is|my name's)\s+" + _NAME),
     (
         USER,
-        ("What to call them", "Preferred name", "Called", "称呼", "怎么称呼"),
+        _CALLED,
         r"(?<![别不再用要])叫我\s*" + _HAN_NAME,
     ),
-    (USER, ("Name", "名字", "姓名"), r"(?:我叫|我的名字(?:是|叫)|我姓名是)\s*" + _HAN_NAME),
-    (USER, ("Timezone", "Time zone", "时区"), r"\b(?i:my time ?zone is(?: now)?)\s+(?P<value>[A-Z][\w/+:-]+)"),
+    (USER, _NAMES, r"(?:我叫|我的名字(?:是|叫)|我姓名是)\s*" + _HAN_NAME),
+    (USER, _ZONE, r"\b(?i:my time ?zone is(?: now)?)\s+(?P<value>[A-Z][\w/+:-]+)"),
     (
         USER,
-        ("Timezone", "Time zone", "时区"),
+        _ZONE,
         r"我(?:的|在的)?时区(?:是|改成|改为|换成)\s*(?P<value>[\w/+:\u4e00-\u9fff-]{2,24})",
     ),
     (
         USER,
-        ("Language", "Preferred language", "语言", "常用语言"),
+        _LANGUAGE,
         r"\b(?:always )?(?:answer|reply|write|speak|talk)(?: to me)?(?: always)? in (?P<value>English|Chinese|German|French|Spanish|Japanese|Korean|Italian)\b(?! (?:for|this|today))",
     ),
     (
         USER,
-        ("Language", "Preferred language", "语言", "常用语言"),
+        _LANGUAGE,
         r"(?:以后|默认|一律|统一|平时)(?:都)?用(?P<value>中文|英文|英语|日语|汉语)(?:回复|回答|交流|跟我说)",
     ),
 )
@@ -108,17 +110,12 @@ _NOT_SO = re.compile(
 _QUESTION = re.compile(r"[?？]\s*\Z|吗\s*[?？]?\Z")
 
 
-@cache
-def _rules() -> tuple[tuple[str, tuple[str, ...], re.Pattern[str]], ...]:
-    return tuple((file, names, re.compile(pattern)) for file, names, pattern in _RULES)
-
-
 def field_in(text: str) -> Field | None:
     """The field that a statement of the owner sets; the last one where it names several ("not A any more, call me B")."""
     if _QUESTION.search(text):
         return None
-    for file, names, pattern in _rules():
-        for match in reversed(list(pattern.finditer(text))):
+    for file, names, pattern in _RULES:
+        for match in reversed(list(re.finditer(pattern, text))):
             value = match["value"].strip(" '’.-")
             if value and not _NOT_SO.search(text[: match.start()]) and not _NO_NAME.fullmatch(value):
                 return Field(file, names, value)
@@ -156,7 +153,7 @@ _TABLE = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \
 _SENTENCE_END = re.compile(r"[。！？；…]+[”’」』）)】》\"']*|(?<![.!?])[.!?]+[\"'”’)\]]*(?=\s)")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Day:
     """A daily log as the folder shows it, unread."""
 
@@ -166,7 +163,7 @@ class Day:
     size: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class LogLine:
     """One statement of a log: a list item with all that is nested in it, or a paragraph, on one line."""
 
@@ -183,7 +180,7 @@ class LogLine:
     by_agent: bool = False  # an agent noted it
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Log:
     """A daily log as it was read."""
 
@@ -216,39 +213,33 @@ def list_days(workspace: Workspace, today: dt.date) -> tuple[list[Day], list[Pro
         except OSError:
             continue  # gone meanwhile
         except ValueError:
-            sentence = say(
-                f"{shown} is named for a day that does not exist and stays as it is.",
-                f"{shown} 的文件名不是真实日期，保持原样。",
-            )
+            english = f"{shown} is named for a day that does not exist and stays as it is."
+            sentence = say(english, f"{shown} 的文件名不是真实日期，保持原样。")
             remedy = say("rename it to the day it is about", "请改名为对应的日期")
             problems.append(Problem("no real date", sentence, shown, remedy=remedy))
             continue
-        if date > today and (date - today).days > 1:
+        if (date - today).days > 1:
             future.append(shown)
         elif about.st_size > LARGEST:
-            sentence = say(
-                f"{shown} is too large for a daily log and stays as it is.", f"{shown} 作为每日日志过大，保持原样。"
-            )
+            english = f"{shown} is too large for a daily log and stays as it is."
+            sentence = say(english, f"{shown} 作为每日日志过大，保持原样。")
             remedy = say("split it into smaller files", "请拆分成较小的文件")
             problems.append(Problem("too large", sentence, shown, remedy=remedy))
         elif not stat.S_ISREG(about.st_mode):
-            sentence = say(
-                f"{shown} is a link or no ordinary file; it stays as it is.",
-                f"{shown} 是链接或不是普通文件，保持原样。",
+            english = f"{shown} is a link or no ordinary file; it stays as it is."
+            problems.append(
+                Problem("no ordinary file", say(english, f"{shown} 是链接或不是普通文件，保持原样。"), shown)
             )
-            problems.append(Problem("no ordinary file", sentence, shown))
         else:
             days.append(Day(date, path, archived, about.st_size))
     if future:
         first, count = min(future), len(future)
-        sentence = (
-            say(f"{first} is dated after today, left as it is.", f"{first} 的日期晚于今天，保持原样。")
-            if count == 1
-            else say(
-                f"{count} logs ({first} and later): dated after today, left as they are.",
-                f"{count} 个日志（{first} 及之后） 的日期晚于今天，保持原样。",
-            )
+        sentence = say(
+            f"{count} logs ({first} and later): dated after today, left as they are.",
+            f"{count} 个日志（{first} 及之后） 的日期晚于今天，保持原样。",
         )
+        if count == 1:
+            sentence = say(f"{first} is dated after today, left as it is.", f"{first} 的日期晚于今天，保持原样。")
         remedy = say("check the clock, or rename what is misnamed", "请检查系统时钟，或更正文件名")
         problems.append(Problem("after today", sentence, first, remedy=remedy))
     return sorted(days, key=lambda day: (day.date, day.archived, day.path)), problems
@@ -301,13 +292,11 @@ def log_lines(day: str, data: bytes) -> tuple[LogLine, ...]:
             if not any(sign.isalnum() for sign in bare_words(words)):
                 continue
             label = label_of(words)
-            if label in (*TYPES, *CATEGORIES):  # "[HTTP] …" belongs to the words
-                words = bare_words(words)
-            else:
-                label = None
-            place = (stamp.project, stamp.group, stamp.session)
-            heading = headings[-1][1] if headings else ""
-            lines.append(LogLine(day, words, label, *place, heading, number, bullet_id(text), by_agent=stamp.by_agent))
+            if label not in (*TYPES, *CATEGORIES):
+                label = None  # "[HTTP] …" belongs to the words
+            words = bare_words(words) if label else words
+            place = (stamp.project, stamp.group, stamp.session, headings[-1][1] if headings else "", number)
+            lines.append(LogLine(day, words, label, *place, bullet_id(text), by_agent=stamp.by_agent))
     return tuple(lines)
 
 

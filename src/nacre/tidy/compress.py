@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -43,15 +44,21 @@ _LITTLE_HAN = re.compile(r"[了的也请]")
 _BETWEEN_HAN = re.compile(r"(?<=[\u3400-\u9fff])\s+(?=[\u3400-\u9fff])")
 
 
-@dataclass(frozen=True)
-class WeekEdit:
-    """New bytes for the digest of a week, which must still be what was read, and what of its logs stands in it then."""
+@dataclass
+class Week:
+    """The digest of a week as it will be: new bytes for a file that must still be what was read, and what of its logs stands in it."""
 
     path: Path
-    read: str | None
-    data: bytes
-    logs: tuple[Log, ...]
-    digested: tuple[Digested, ...]
+    shown: str
+    logs: list[Log] = field(default_factory=list)
+    doc: Document | None = None
+    data: bytes | None = None  # None where nothing is added
+    entering: list[LogLine] = field(default_factory=list)
+    repeated: list[tuple[LogLine, str]] = field(default_factory=list)  # with the words that say the same
+    marks: dict[str, list[str]] = field(default_factory=dict)  # by day: what enters now or stands there already
+    places: dict[tuple[str, str], str] = field(default_factory=dict)  # of statements, by day and mark
+    digested_before: set[str] = field(default_factory=set)  # days
+    digested: tuple[Digested, ...] = ()  # for provenance
 
 
 @dataclass(frozen=True)
@@ -59,29 +66,20 @@ class CompressPlan:
     """The digests as they will be, and every log that was read and will have entered whole."""
 
     steps: tuple[Step, ...] = ()
-    edits: tuple[WeekEdit, ...] = ()
-    unrecorded: tuple[Digested, ...] = ()  # what stands there already, and is only to be noted in provenance
-    logs: tuple[Log, ...] = ()
-    weeks: Mapping[str, str] = field(default_factory=dict)  # by day: the digest of its week, relative to the workspace
+    digests: tuple[Week, ...] = ()
     problems: tuple[Problem, ...] = ()
 
+    @property
+    def logs(self) -> list[Log]:
+        return [log for week in self.digests for log in week.logs]
+
+    @property
+    def weeks(self) -> dict[str, str]:
+        """By day: the digest of its week, relative to the workspace."""
+        return {log.day.date.isoformat(): week.shown for week in self.digests for log in week.logs}
+
     def __bool__(self) -> bool:
-        return bool(self.steps or self.edits or self.unrecorded)
-
-
-@dataclass
-class _Week:
-    """A week while it is being planned."""
-
-    path: Path
-    shown: str
-    doc: Document | None = None
-    logs: list[Log] = field(default_factory=list)
-    entering: list[LogLine] = field(default_factory=list)
-    repeated: list[tuple[LogLine, str]] = field(default_factory=list)  # with the words that say the same
-    marks: dict[str, list[str]] = field(default_factory=dict)  # by day: what enters now or stands there already
-    places: dict[tuple[str, str], str] = field(default_factory=dict)  # of statements, by day and mark
-    digested_before: set[str] = field(default_factory=set)  # days
+        return bool(self.steps or any(week.digested for week in self.digests))
 
 
 @lru_cache(maxsize=4096)
@@ -125,27 +123,20 @@ def plan(context: TidyContext) -> CompressPlan:
     texts = list(dict.fromkeys(unlabelled))
     judged = categories(context.judge(), [judged_part(text) for text in texts]) if texts else []
     labels = {text: LABELS[kind][language_of(text) == "zh"] for text, kind in zip(texts, judged, strict=True)}
-    edits: list[WeekEdit] = []
-    unrecorded: list[Digested] = []
     steps: list[Step] = []
     for week in list(weeks):
-        digested = _digested(week, sizes)
-        if week.entering:
-            try:
-                edits.append(_edit(week, labels, digested))
-            except BadInput as error:
-                problems.append(Problem("week left as it is", str(error), week.shown))
-                weeks.remove(week)
-                continue
-        else:
-            unrecorded += digested
-        steps += _steps(week, labels, context.config.tidy.daily_days)
-    logs = tuple(log for week in weeks for log in week.logs)
-    digests = {log.day.date.isoformat(): week.shown for week in weeks for log in week.logs}
-    return CompressPlan(tuple(steps), tuple(edits), tuple(unrecorded), logs, digests, tuple(problems))
+        lines = {line: _digest_line(line, labels) for line in week.entering}
+        try:
+            _press(week, lines, sizes)
+        except BadInput as error:
+            problems.append(Problem("week left as it is", str(error), week.shown))
+            weeks.remove(week)
+            continue
+        steps += _steps(week, lines, context.config.tidy.daily_days)
+    return CompressPlan(tuple(steps), tuple(weeks), tuple(problems))
 
 
-def _weeks(context: TidyContext, sizes: Mapping[str, int]) -> tuple[list[_Week], list[Problem]]:
+def _weeks(context: TidyContext, sizes: Mapping[str, int]) -> tuple[list[Week], list[Problem]]:
     """The weeks with a day to look at; an archived day that is as long as when it was digested is not opened."""
     workspace, today = context.workspace, context.clock.today()
     days, problems = list_days(workspace, today)
@@ -153,7 +144,7 @@ def _weeks(context: TidyContext, sizes: Mapping[str, int]) -> tuple[list[_Week],
     for day in days:
         if (today - day.date).days > context.config.tidy.daily_days:
             by_date.setdefault(day.date, []).append(day)
-    weeks: dict[dt.date, _Week] = {}
+    weeks: dict[dt.date, Week] = {}
     digests: dict[dt.date, Path] | None = None
     for date, files in sorted(by_date.items()):
         if all(day.archived for day in files) and sizes.get(date.isoformat()) == sum(day.size for day in files):
@@ -165,11 +156,11 @@ def _weeks(context: TidyContext, sizes: Mapping[str, int]) -> tuple[list[_Week],
             continue
         digests = weekly.digest_files(workspace) if digests is None else digests
         path = digests.get(monday(date)) or weekly.digest_path(workspace, date)
-        weeks.setdefault(monday(date), _Week(path, workspace.relative(path))).logs += logs
+        weeks.setdefault(monday(date), Week(path, workspace.relative(path))).logs += logs
     return [week for _, week in sorted(weeks.items())], problems
 
 
-def _choose(context: TidyContext, week: _Week, entered: Mapping[str, set[str]]) -> None:
+def _choose(context: TidyContext, week: Week, entered: Mapping[str, set[str]]) -> None:
     """Which statements of the week's logs are to be added, and which stand there already or repeat what does."""
     fresh: dict[tuple[str, str, str | None], LogLine] = {}
     for log in week.logs:
@@ -189,25 +180,21 @@ def _choose(context: TidyContext, week: _Week, entered: Mapping[str, set[str]]) 
         week.marks.setdefault(line.day, []).append(line.mark)
         clean = redact(line.words).text  # what somebody put into a log by hand may hold a secret
         safe = line if clean == line.words else replace(line, words=" ".join(clean.split()))
-        if (
-            line.day,
-            bullet_id(_digest_line(safe, "Task")),
-        ) not in there:  # else a killed run wrote it, and did not note so
+        text = f"[Task] {safe.words} (src: {line.day})"
+        if (line.day, bullet_id(text)) not in there:  # else a killed run wrote it, and did not note so
             waiting.append(safe)
-    for project in dict.fromkeys(map(_project, waiting)):
-        said: dict[str, str] = {}  # by their plain words
-        for old in existing:
-            if old.project == project:
-                words = bare_words(old.text)
-                said.setdefault(plain_words(words), words)
-        for line in waiting:
-            if _project(line) == project:
-                again = said.get(plain_words(line.words))
-                if again is None:
-                    said[plain_words(line.words)] = line.words
-                    week.entering.append(line)
-                else:
-                    week.repeated.append((line, again))
+    said: dict[tuple[str | None, str], str] = {}  # by project and plain words
+    for old in existing:
+        words = bare_words(old.text)
+        said.setdefault((old.project, plain_words(words)), words)
+    projects = list(dict.fromkeys(map(_project, waiting)))
+    for line in sorted(waiting, key=lambda line: projects.index(_project(line))):
+        key = _project(line), plain_words(line.words)
+        if key in said:
+            week.repeated.append((line, said[key]))
+        else:
+            said[key] = line.words
+            week.entering.append(line)
     week.entering.sort(key=lambda line: line.day)
 
 
@@ -216,51 +203,43 @@ def _project(line: LogLine) -> str | None:
     return None if line.group else line.project
 
 
-def _digest_line(line: LogLine, label: str) -> str:
+def _digest_line(line: LogLine, labels: Mapping[str, str]) -> str:
+    label = line.label if line.label in CATEGORIES else labels[line.words]
     return f"[{label}] {line.words} (src: {line.day})"
 
 
-def _labelled(line: LogLine, labels: Mapping[str, str]) -> str:
-    return _digest_line(line, line.label if line.label in CATEGORIES else labels[line.words])
-
-
-def _edit(week: _Week, labels: Mapping[str, str], digested: tuple[Digested, ...]) -> WeekEdit:
-    doc = week.doc
-    if doc is None or not doc.data.strip():
-        title = f"# {monday(week.logs[0].day.date).isoformat()}\n"
-        doc = document(week.path, title.encode() + (doc.data if doc else b""))
-    groups: dict[tuple[str, str | None], list[str]] = {}
-    for line in week.entering:
-        groups.setdefault((line.day, _project(line)), []).append(_labelled(line, labels))
-    for (day, project), lines in sorted(groups.items(), key=lambda item: (item[0][0], item[0][1] or "")):
-        doc = document(week.path, weekly.add_lines(doc, day, project, lines))
-    days = {line.day for line in week.entering}
-    sources = tuple(log for log in week.logs if log.day.date.isoformat() in days)
-    return WeekEdit(week.path, week.doc.hash if week.doc else None, doc.data, sources, digested)
-
-
-def _digested(week: _Week, sizes: Mapping[str, int]) -> tuple[Digested, ...]:
-    """What provenance is to hold: by day what enters, and how long the logs are; nothing where it holds that."""
-    total: dict[str, int] = {}
+def _press(week: Week, lines: Mapping[LogLine, str], sizes: Mapping[str, int]) -> None:
+    """The bytes of the digest with these lines, and for provenance by day what enters, and how long the logs are."""
+    if lines:
+        doc = week.doc
+        if doc is None or not doc.data.strip():
+            title = f"# {monday(week.logs[0].day.date).isoformat()}\n"
+            doc = document(week.path, title.encode() + (doc.data if doc else b""))
+        groups: dict[tuple[str, str], list[str]] = {}
+        for line, text in lines.items():
+            groups.setdefault((line.day, _project(line) or ""), []).append(text)
+        for (day, project), texts in sorted(groups.items()):
+            doc = document(week.path, weekly.add_lines(doc, day, project or None, texts))
+        week.data = doc.data
+    total: Counter[str] = Counter()
     for log in week.logs:
-        day = log.day.date.isoformat()
-        total[day] = total.get(day, 0) + log.size
-    return tuple(
+        total[log.day.date.isoformat()] += log.size
+    week.digested = tuple(
         Digested(day, week.shown, tuple(dict.fromkeys(week.marks.get(day, ()))), size)
         for day, size in total.items()
         if week.marks.get(day) or sizes.get(day) != size
     )
 
 
-def _steps(week: _Week, labels: Mapping[str, str], kept_days: int) -> list[Step]:
+def _steps(week: Week, lines: Mapping[LogLine, str], kept_days: int) -> list[Step]:
     steps: list[Step] = []
-    for line in week.entering:
+    for line, text in lines.items():
         place = week.places[line.day, line.mark]
         if line.day in week.digested_before:
             reason = say(f"{place} came after its day was pressed", f"{place} 在该日压缩之后才写入")
         else:
             reason = say(f"{place} is older than {kept_days} days", f"{place} 已超过 {kept_days} 天")
-        steps.append(Step("add", week.shown, reason, _labelled(line, labels)))
+        steps.append(Step("add", week.shown, reason, text))
     for line, again in week.repeated:
         place = week.places[line.day, line.mark]
         reason = say(f"{place} says the same as “{again}”", f"{place} 与“{again}”意思相同")
@@ -274,14 +253,19 @@ def apply(context: TidyContext, op: Operation, planned: CompressPlan) -> list[Pr
     The digest comes first: killed between the two, the next run sees the lines standing there and only notes them.
     """
     left: list[Problem] = []
-    for edit in planned.edits:
-        try:
-            for log in edit.logs:
-                expect(context.workspace, log.day.path, log.hash)
-            rewrite(op, edit.path, edit.data, read=edit.read)
-        except (ChangedOutside, PathEscape, SecretRefused) as error:
-            left.append(Problem("left for the next run", str(error), context.workspace.relative(edit.path)))
+    for week in planned.digests:
+        if week.data is None:
             continue
-        provenance.write_provenance(op, edit.digested)
-    provenance.write_provenance(op, planned.unrecorded)
+        days = {line.day for line in week.entering}
+        try:
+            for log in week.logs:
+                if log.day.date.isoformat() in days:
+                    expect(context.workspace, log.day.path, log.hash)
+            rewrite(op, week.path, week.data, read=week.doc.hash if week.doc else None)
+        except (ChangedOutside, PathEscape, SecretRefused) as error:
+            left.append(Problem("left for the next run", str(error), context.workspace.relative(week.path)))
+            continue
+        provenance.write_provenance(op, week.digested)
+    standing = [digested for week in planned.digests if week.data is None for digested in week.digested]
+    provenance.write_provenance(op, standing)  # what stands there already is only noted
     return left

@@ -9,17 +9,16 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
 from nacre.config.settings import DecaySettings
-from nacre.errors import BadInput, ChangedOutside, NacreError, PathEscape
+from nacre.errors import BadInput, NacreError
 from nacre.i18n import say
 from nacre.model.report import Problem, Step
 from nacre.tidy import answers, apply, archive, collect, compress, distil
 from nacre.tidy.apply import DistilPlan
-from nacre.tidy.archive import Packing
 from nacre.tidy.collect import Day, LineKeys, Log, LogLine, TidyContext, decided_lines
 from nacre.tidy.compress import CompressPlan
 from nacre.tidy.distil import Only
 from nacre.vault import disk, ledger, provenance, review, writing
-from nacre.vault.history import Operation, operation
+from nacre.vault.history import operation
 from nacre.vault.provenance import Offered
 
 _ACTIONS_ZH = {
@@ -176,15 +175,18 @@ def run_decay(context: TidyContext, *, promote_only: bool = False, dry_run: bool
             distilled, left, steps = _promoted(context, [log for log, _ in logs], decided)
             decided |= {(offered.day, mark) for offered in distilled.offered for mark in offered.bullets}
             moves: list[archive.Move] = []
-            packed: list[Packing] = []
             if not promote_only:
-                moves, packed, archived = _archived(context, logs, decided, problems)
-                steps += [*archived, *_proposed(context, too_long, problems)]
+                moves = _archived(context, logs, decided, problems)
+                steps += [(ARCHIVE, move.step) for move in moves]
+                steps += _proposed(context, too_long, problems)
             problems += distilled.problems
             if op:  # first long-term memory, then the archive
                 left += apply.apply_plan(context, op, distilled)
-                left += archive.apply(context, op, moves, digested=False)
-                left += _pack(context, op, packed)
+                decided = _decided(context)
+                moves = [
+                    move for move in moves if move.step.action != "compress" or archive.is_decided(move.log, decided)
+                ]
+                left += archive.apply(context, op, moves)
     if op and distilled.meant:
         context.judge().keep(distilled.meant, distilled.lately)
     problems = list(dict.fromkeys(problems))
@@ -283,37 +285,15 @@ def _too_long(context: TidyContext) -> dict[str, str]:
 
 def _archived(
     context: TidyContext, logs: Sequence[tuple[Log, str]], decided: LineKeys, problems: list[Problem]
-) -> tuple[list[archive.Move], list[Packing], list[tuple[str, Step]]]:
+) -> list[archive.Move]:
+    """Where the logs go; compressed only when long-term memory has seen all that they say."""
     moves: list[archive.Move] = []
-    packed: list[Packing] = []
-    steps: list[tuple[str, Step]] = []
-    shown = context.workspace.relative
     days, _ = collect.list_days(context.workspace, context.clock.today())
     for log, reason in logs:
         try:
             before = [collect.read_log(day) for day in days if day.archived and day.date == log.day.date]
-            if context.config.archive.compress and not before and archive.is_decided(log, decided):
-                packed.append(archive.plan_packing(context, log))
-                action, to = "compress", packed[-1].to
-            else:
-                moves.append(archive.plan_move(context, log, "", before))
-                action, to = "append" if moves[-1].onto else "move", moves[-1].to
+            pack = context.config.archive.compress and not before and archive.is_decided(log, decided)
+            moves.append(archive.plan_move(context, log, reason, before, pack=pack))
         except NacreError as error:
-            problems.append(Problem("log left as it is", str(error), shown(log.day.path)))
-            continue
-        steps.append((ARCHIVE, Step(action, shown(log.day.path), reason, shown(to))))
-    return moves, packed, steps
-
-
-def _pack(context: TidyContext, op: Operation, packed: Sequence[Packing]) -> list[Problem]:
-    """Compress logs into the archive, of which all was decided on; what somebody changed meanwhile is a problem and left."""
-    left: list[Problem] = []
-    decided = _decided(context) if packed else set()
-    for packing in packed:
-        if archive.is_decided(packing.log, decided):  # else its lines were not taken in, which is a problem of its own
-            try:
-                archive.apply_packing(op, packing)
-            except (ChangedOutside, PathEscape) as error:
-                shown = context.workspace.relative(packing.log.day.path)
-                left.append(Problem("left for the next run", str(error), shown))
-    return left
+            problems.append(Problem("log left as it is", str(error), context.workspace.relative(log.day.path)))
+    return moves
