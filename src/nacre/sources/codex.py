@@ -94,20 +94,18 @@ class _Taker:
             return False
         if _is_copy(at, notes.facts):
             return True
-        what = payload.get("type")
-        if kind not in ("event_msg", "response_item"):
-            return kind in _NO_MESSAGE
-        if not isinstance(what, str):
-            return False
+        what = as_text(payload.get("type"))
         if kind == "event_msg":
             return self._take_event(what, payload, at, start, notes)
+        if kind != "response_item":
+            return kind in _NO_MESSAGE
         if what == "message":
-            role = payload.get("role")
-            if speaker := _SPEAKERS.get(as_text(role)):
-                text = _own_text(_joined(payload.get("content")), speaker)
-                if text and not notes.facts.get(f"events {speaker}"):
-                    self.settle(notes)
-                    self.pending[speaker] = Message(str(start), at, speaker, text)
+            role = as_text(payload.get("role"))
+            speaker = _SPEAKERS.get(role)
+            text = _own_text(_joined(payload.get("content")), speaker) if speaker else ""
+            if speaker and text and not notes.facts.get(f"events {speaker}"):
+                self.settle(notes)
+                self.pending[speaker] = Message(str(start), at, speaker, text)
             return speaker is not None or role in _OTHER_ROLES
         if what in _ITEMS:
             self.settle(notes)  # the agent is at work: no event repeats the messages before
@@ -121,17 +119,16 @@ class _Taker:
         self.pending.clear()
 
     def _take_event(self, what: str, payload: dict[str, Any], at: dt.datetime, start: int, notes: Notes) -> bool:
-        if what == "user_message":
-            if payload.get("kind") not in ("user_instructions", "environment_context"):
-                self._add(Speaker.OWNER, "event", payload.get("message"), at, start, notes)
-        elif what == "agent_message":
-            self._add(Speaker.AGENT, "event", payload.get("message"), at, start, notes)
+        if what in ("user_message", "agent_message"):
+            speaker = Speaker.OWNER if what == "user_message" else Speaker.AGENT
+            if speaker is Speaker.AGENT or payload.get("kind") not in ("user_instructions", "environment_context"):
+                self._add(speaker, "event", as_text(payload.get("message")), at, start, notes)
         elif what == "item_completed":
             if not (item := as_dict(payload.get("item"))):
                 return False
-            speaker = {"UserMessage": Speaker.OWNER, "AgentMessage": Speaker.AGENT}.get(as_text(item.get("type")))
-            if speaker:
-                self._add(speaker, "item", _joined(item.get("content")), at, start, notes)
+            by = {"UserMessage": Speaker.OWNER, "AgentMessage": Speaker.AGENT}.get(as_text(item.get("type")))
+            if by:
+                self._add(by, "item", _joined(item.get("content")), at, start, notes)
         elif what == "thread_rolled_back":
             # The user went back: what was said from the last so many prompts on is no longer part of the session.
             self.settle(notes)
@@ -140,15 +137,15 @@ class _Taker:
                 prompts = [place for place, one in enumerate(notes.messages) if one.speaker is Speaker.OWNER]
                 notes.taken_back = notes.taken_back or turns > len(prompts)
                 del notes.messages[prompts[-turns] if turns <= len(prompts) else 0 :]
-        elif what not in _EVENTS:
-            return False
         elif what in _TURN_ENDS:
             self.settle(notes)
+        else:
+            return what in _EVENTS
         return True
 
-    def _add(self, speaker: Speaker, channel: str, content: object, at: dt.datetime, start: int, notes: Notes) -> None:
-        text = _own_text(content, speaker) if isinstance(content, str) else ""
-        digest, facts = digest_of((text,)), notes.facts
+    def _add(self, speaker: Speaker, channel: str, content: str, at: dt.datetime, start: int, notes: Notes) -> None:
+        text, facts = _own_text(content, speaker), notes.facts
+        digest = digest_of((text,))
         pending = self.pending.pop(speaker, None)
         echo = facts.pop(f"echo {speaker}", None)
         facts[f"events {speaker}"] = True

@@ -86,11 +86,10 @@ class _Taker:
     def __call__(self, entry: dict[str, Any], _at: dt.datetime | None, start: int, notes: Notes) -> bool:
         if isinstance(target := entry.get("$rewindTo"), str):
             # A message and all after it are taken back; one that an earlier reading gave out means to read all again.
-            place = self.places.get(target)
-            notes.taken_back = notes.taken_back or place is None
-            if place is not None:
-                del notes.messages[place:]
-            self.places = {name: at for name, at in self.places.items() if place is not None and at < place}
+            notes.taken_back |= target not in self.places
+            place = self.places.get(target, 0)
+            del notes.messages[place if target in self.places else len(notes.messages) :]
+            self.places = {name: at for name, at in self.places.items() if at < place}
             return True
         update = entry.get("$set")
         if not isinstance(update, dict) and "id" not in entry and isinstance(entry.get("sessionId"), str):
@@ -104,12 +103,10 @@ class _Taker:
         if not isinstance(name, str) or (kind not in _NO_MESSAGE and kind not in _SPEAKERS):
             return False
         self.places.setdefault(name, len(notes.messages))
-        if kind in _NO_MESSAGE:
-            return True
-        message = _message(entry, str(start))
-        if message:
+        if kind not in _NO_MESSAGE and (message := _message(entry, str(start))):
             self._add(message, notes)
-        return message is not None
+            return True
+        return kind in _NO_MESSAGE
 
     def _add(self, message: Message, notes: Notes) -> None:
         facts = notes.facts
@@ -154,12 +151,11 @@ def _read_document(path: Path, mark: Mark | None, until: dt.datetime | None) -> 
     document = parse_json(path.read_bytes())
     if document is None:
         return Reading(None, mark or Mark(), whole=False, unknown=1)  # half written, or no transcript at all
-    entries = next((document[name] for name in ("messages", "history") if isinstance(document.get(name), list)), None)
-    if entries is None:
+    lists = [document[name] for name in ("messages", "history") if isinstance(document.get(name), list)]
+    if not lists:
         return Reading(None, mark or Mark(), unknown=1)
-    notes = Notes()
+    notes, entries = Notes(), list(map(as_dict, lists[0]))
     _note_session(notes.facts, document)
-    entries = list(map(as_dict, entries))
     ids = [as_text(entry.get("id")) or str(place) for place, entry in enumerate(entries)]
     begin, rewritten = resume_at(ids, mark)
     unknown, end = 0, begin
@@ -187,13 +183,11 @@ def _message(entry: dict[str, Any], otherwise: str) -> Message | None:
     if speaker is None or at is None:
         return None
     content = entry.get("content") if "content" in entry else entry.get("parts")
-    if speaker is Speaker.OWNER:
-        content = entry.get("displayContent") or content  # what was typed, where files were put in for the model
     words = _text(content).strip()
     if speaker is Speaker.OWNER:
-        words = _FILES.sub("", words).strip()
-        if words.startswith(_INJECTED) or _COMMAND.match(words):
-            words = ""
+        typed = _text(entry.get("displayContent") or content)  # where files were put in for the model
+        words = _FILES.sub("", typed.strip()).strip()
+        words = "" if words.startswith(_INJECTED) or _COMMAND.match(words) else words
     return Message(as_text(entry.get("id")) or otherwise, at, speaker, words)
 
 

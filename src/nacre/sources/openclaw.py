@@ -245,12 +245,9 @@ def is_shared(window: Mapping[str, Any]) -> bool:
 def kind_of(key: str, window: Mapping[str, Any], node: Mapping[str, Any]) -> Kind:
     """What a session is by its key and by what made it."""
     by_key = kind_of_key(key)
-    made_by_nobody = as_text(node.get("created_via")) in _NOBODYS or any(
-        as_text(row.get(name))
-        for row in (window, node)
-        for name in ("spawned_by", "plugin_owner_id", "hook_external_content_source")
-    )
-    if made_by_nobody or by_key is Kind.ISOLATED:
+    makers = ("spawned_by", "plugin_owner_id", "hook_external_content_source")
+    by_program = any(as_text(row.get(name)) for row in (window, node) for name in makers)
+    if by_program or as_text(node.get("created_via")) in _NOBODYS or by_key is Kind.ISOLATED:
         return Kind.ISOLATED
     return Kind.GROUP if is_shared(window) else by_key
 
@@ -366,7 +363,8 @@ def _read_events(
             is_copy = False
             if sources and entry.get("type") != "session" and born and at and at <= born:
                 if copied is None:
-                    copied = frozenset(_event_ids(connection, sources))
+                    others = (row for other in sources for row in _each_row(connection.execute(_EVENTS, (other, 0))))
+                    copied = frozenset(as_text(event.get("id")) for row in others if (event := event_of(row)))
                 is_copy = as_text(entry.get("id")) in copied if copied else at < born - _BIRTH
             if not is_copy:
                 unknown += not (isinstance(entry.get("type"), str) and take(entry, at, seq, notes))
@@ -374,13 +372,6 @@ def _read_events(
             unknown += 1
         offset = seq + 1
     return Reading(session_of(notes, name, known), Mark(offset, generation, notes.facts), whole, unknown, rewritten)
-
-
-def _event_ids(connection: sqlite3.Connection, sessions: Iterable[str]) -> Iterator[str]:
-    for session in sessions:
-        for row in _each_row(connection.execute(_EVENTS, (session, 0))):
-            if entry := event_of(row):
-                yield as_text(entry.get("id"))
 
 
 # Cold storage

@@ -38,7 +38,7 @@ _PARTS = """
 """
 _SPEAKERS = {"user": Speaker.OWNER, "assistant": Speaker.AGENT}
 _ARGUMENT = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
-_OWN_AGENTS = ("compaction", "title", "summary")  # those that write for the program, not for the user
+_OWN_AGENTS = frozenset({"compaction", "title", "summary"})  # those that write for the program, not for the user
 _NEVER = dt.datetime.fromtimestamp(0, dt.UTC)
 _STALE = 600.0  # seconds: an answer that nobody went on with for so long was broken off
 
@@ -56,13 +56,10 @@ def find(places: Places) -> Iterator[Transcript]:
     """The sessions of the database, and those of the folder that were not moved into it."""
     base = Path(places.env["XDG_DATA_HOME"]) if places.env.get("XDG_DATA_HOME") else places.home / ".local" / "share"
     root = Path(places.paths[AGENT]).expanduser() if places.paths.get(AGENT) else base / "opencode"
-    moved: set[str] = set()
-    for transcript in _in_database(root / "opencode.db"):
-        moved.add(str(transcript.facts["session"]))
-        yield transcript
-    for transcript in _in_folder(root / "storage"):
-        if transcript.facts["session"] not in moved:
-            yield transcript
+    stored = list(_in_database(root / "opencode.db"))
+    moved = {transcript.facts["session"] for transcript in stored}
+    yield from stored
+    yield from (transcript for transcript in _in_folder(root / "storage") if transcript.facts["session"] not in moved)
 
 
 def _in_database(path: Path) -> Iterator[Transcript]:
@@ -157,9 +154,11 @@ def _read_stored(stored: _Stored | None, mark: Mark | None, until: dt.datetime |
         if (until and at > until) or (name == ids[-1] and _is_unfinished(message, at, stored.latest)):
             break
         end += 1
-        if speaker is Speaker.AGENT and (
-            message.get("summary") is True or any(message.get(key) in _OWN_AGENTS for key in ("mode", "agent"))
-        ):
+        own = (
+            message.get("summary") is True
+            or {as_text(message.get("mode")), as_text(message.get("agent"))} & _OWN_AGENTS
+        )
+        if speaker is Speaker.AGENT and own:
             facts["compacted"] = True
         elif text := _text(stored.parts(name), speaker):
             digest = digest_of((text,))
@@ -178,12 +177,9 @@ def _read_stored(stored: _Stored | None, mark: Mark | None, until: dt.datetime |
 
 def _text(parts: Iterable[dict[str, Any]], speaker: Speaker) -> str:
     """What was typed or said: no tools, no thoughts, no files, nothing that the program put in."""
-    texts = (
-        part.get("text")
-        for part in parts
-        if part.get("type") == "text" and not part.get("synthetic") and not part.get("ignored")
-    )
-    text = "\n".join(text.strip() for text in texts if isinstance(text, str) and text.strip())
+    typed = (part for part in parts if part.get("type") == "text" and not part.get("synthetic"))
+    texts = (as_text(part.get("text")).strip() for part in typed if not part.get("ignored"))
+    text = "\n".join(filter(None, texts))
     # `opencode run "…"` stores an argument with spaces in quotation marks, those inside it escaped.
     if speaker is Speaker.OWNER and " " in text and (quoted := _ARGUMENT.fullmatch(text)):
         text = quoted[1].replace('\\"', '"').strip()

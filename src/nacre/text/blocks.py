@@ -33,6 +33,8 @@ _CONTAINERS = re.compile(r"(?:[ \t]*(?:[-*+]|[0-9]{1,9}[.)]|>)(?![^ \t]))*[ \t]*
 _RULE = re.compile(r" {0,3}([-*_])(?:[ \t]*\1){2,}[ \t]*$")
 _SETEXT = re.compile(r" {0,3}(=+|-+)[ \t]*$")
 _FIELD = re.compile(r"""["']?[\w][^:]*:(?:\s|$)""")
+# For each line: how many lines from it on begin or end a fence, and the longest that can end one, by its sign.
+_Below = list[tuple[int, dict[str, int]]]
 _LONGEST_TITLE = 200  # characters of a title that is marked only by a line under it
 
 
@@ -49,7 +51,7 @@ def blocks(lines: list[str], *, strict: bool = False) -> list[Block]:
     paragraph = -1  # where the open paragraph began
     quoted = False  # whether it is a quote
     comments = True  # whether any comment is closed from here on
-    below: list[_Below] | None = None if strict else []  # made when first asked for
+    below: _Below | None = None if strict else []  # made when first asked for
 
     def close(end: int) -> None:
         nonlocal paragraph
@@ -123,16 +125,9 @@ def _frontmatter_end(lines: list[str]) -> int:
     """
     if not lines or lines[0].lstrip("\ufeff").rstrip() != "---":
         return 0
-    named = False
-    for at in range(1, min(len(lines), 200)):
-        line = lines[at].rstrip()
-        if line in ("---", "..."):
-            return at + 1
-        if not named and line and not line.startswith("#"):
-            named = bool(_FIELD.match(line))
-            if not named:
-                return 0
-    return 0
+    end = next((at for at in range(1, min(len(lines), 200)) if lines[at].rstrip() in ("---", "...")), 0)
+    first = next((line for line in map(str.rstrip, lines[1:end]) if line and not line.startswith("#")), "")
+    return end + 1 if end and (not first or _FIELD.match(first)) else 0
 
 
 def _indent(line: str) -> int:
@@ -146,19 +141,10 @@ def _indent(line: str) -> int:
 
 def _opening_fence(line: str) -> str | None:
     match = _FENCE.match(line)
-    if match and not (match[1][0] == "`" and "`" in match[2]):
-        return match[1]
-    return None
+    return match[1] if match and not (match[1][0] == "`" and "`" in match[2]) else None
 
 
-class _Below(NamedTuple):
-    """What stands at a line and below it: how many lines begin or end a fence, and the longest that can end one, by its sign."""
-
-    fences: int
-    longest: dict[str, int]
-
-
-def _fence_end(lines: list[str], at: int, fence: str, inside: int = 0, below: list[_Below] | None = None) -> int:
+def _fence_end(lines: list[str], at: int, fence: str, inside: int = 0, below: _Below | None = None) -> int:
     """Where a fence ends: at its closing line, with the list item (indented by `inside`) that holds it, or, if it is never
     closed, before the next section of a daily log."""
     end = at
@@ -187,18 +173,24 @@ def _closes(line: str, fence: str, inside: int = 0) -> bool:
     return bare.startswith(fence) and not bare.strip(fence[0]) and _indent(line) < inside + 4
 
 
-def _is_closed(lines: list[str], at: int, fence: str, below: list[_Below]) -> bool:
+def _is_closed(lines: list[str], at: int, fence: str, below: _Below) -> bool:
     """Whether one of the lines below closes a fence. Where they pair up among themselves, none of them does."""
     if not below:
-        now = _Below(0, {})
+        count, longest = 0, {"`": 0, "~": 0}
         for line in reversed(lines):
-            bare = line[_CONTAINERS.match(line).end() :].rstrip()  # type: ignore[union-attr]  # it matches the empty string too
+            bare = _inside_containers(line).rstrip()
             if bare.startswith(("```", "~~~")) and (other := _opening_fence(bare)):
-                longest = max(now.longest.get(other[0], 0), len(other) if bare == other else 0)
-                now = _Below(now.fences + 1, {**now.longest, other[0]: longest})
-            below.append(now)
+                count += 1
+                if bare == other:
+                    longest = longest | {other[0]: max(longest[other[0]], len(other))}
+            below.append((count, longest))
         below.reverse()
-    return below[at].fences % 2 == 1 and below[at].longest.get(fence[0], 0) >= len(fence)
+    count, longest = below[at]
+    return count % 2 == 1 and longest[fence[0]] >= len(fence)
+
+
+def _inside_containers(line: str) -> str:
+    return line[_CONTAINERS.match(line).end() :]  # type: ignore[union-attr]  # it matches the empty string too
 
 
 def unclosed_fences(lines: list[str]) -> set[int]:
@@ -235,8 +227,7 @@ def _item_end(lines: list[str], at: int, item: re.Match[str]) -> int:
             continue
         indent = _indent(line)
         if indent >= offset:
-            fence = _opening_fence(line.lstrip()) if line.lstrip()[0] in "`~" else None
-            if fence:
+            if line.lstrip()[0] in "`~" and (fence := _opening_fence(line.lstrip())):
                 position = end = _fence_end(lines, position + 1, fence, offset)
                 text = blank = False
                 continue
@@ -251,18 +242,12 @@ def _item_end(lines: list[str], at: int, item: re.Match[str]) -> int:
 
 def _is_text(line: str) -> bool:
     """Whether a line of an item ends in a paragraph: not a heading, a rule, or a marker with nothing after it."""
-    bare = line[_CONTAINERS.match(line).end() :]  # type: ignore[union-attr]  # it matches the empty string too
+    bare = _inside_containers(line)
     return bool(bare) and not (bare[0] == "#" and _HEADING.match(bare)) and not (bare[0] in "*_-" and _RULE.match(bare))
 
 
 def _starts_block(line: str) -> bool:
     """Whether a line that is not indented into an item ends it, rather than carrying its paragraph on."""
-    bare = line.lstrip(" ")
-    first = bare[0]
-    if first == "#":
-        return bool(_HEADING.match(line))
-    if first in "`~":
-        return _opening_fence(line) is not None
-    if first in "-*_+" or first.isdigit():
-        return bool(_RULE.match(line) or _ITEM.match(line))
-    return first == ">" or bare.startswith("<!--")
+    if line.lstrip(" ").startswith((">", "<!--")) or _opening_fence(line):
+        return True
+    return any(form.match(line) for form in (_HEADING, _RULE, _ITEM))

@@ -52,17 +52,14 @@ def chunks(lines: list[str], *, size: int = 400, overlap: int = 80, every_item: 
     def titles() -> tuple[str, ...]:
         return tuple(title for _, title in path if title)
 
-    def add(pieces: list[_Piece]) -> None:
-        result.extend(Chunk(*part, titles()) for part in _pack(pieces, lines, size, overlap))
-
     def add_title(heading: Block, above: tuple[str, ...]) -> None:
         result.extend(Chunk(heading.start, heading.end, text, above) for text in passages(heading.text, size))
 
     def flush() -> None:
+        parts = _pack(held, lines, size, overlap)
         if held and small:
-            result.append(Chunk(held[0].start, held[-1].end, "\n".join(piece.text for piece in held), titles()))
-        else:
-            add(held)
+            parts = iter([(held[0].start, held[-1].end, "\n".join(piece.text for piece in held))])
+        result.extend(Chunk(*part, titles()) for part in parts)
         held.clear()
 
     # In a log or MEMORY.md a section without entries says nothing; elsewhere a bare title may be the whole note.
@@ -100,7 +97,7 @@ def chunks(lines: list[str], *, size: int = 400, overlap: int = 80, every_item: 
             result.append(Chunk(piece.start, piece.end, text, titles()))
         else:
             for part in labelled or [piece]:
-                add([part])
+                result.extend(Chunk(*unit, titles()) for unit in _pack([part], lines, size, overlap))
     return result
 
 
@@ -113,26 +110,22 @@ def stretches(lines: list[str], *, size: int = 400, overlap: int = 80) -> list[C
 
 def _labelled(block: Block, lines: list[str]) -> list[_Piece]:
     """The lines of a paragraph in which each carries a label of its own, as in weekly digests: `[Decision] …`."""
-    own = lines[block.start - 1 : block.end]
-    spans = [
-        (block.start + first, block.start + last - 1, "\n".join(own[first:last])) for first, last in labelled_spans(own)
-    ]
-    return [_Piece(*span, tokens_estimate(span[2])) for span in spans]
+    start, own = block.start, lines[block.start - 1 : block.end]
+    texts = [(first, last, "\n".join(own[first:last])) for first, last in labelled_spans(own)]
+    return [_Piece(start + first, start + last - 1, text, tokens_estimate(text)) for first, last, text in texts]
 
 
 def passages(chunk: str, limit: int = PASSAGE_TOKENS) -> list[str]:
     """The parts of a chunk that are embedded one by one, cut between sentences."""
     if tokens_estimate(chunk) <= limit:
         return [chunk]
-    parts = [""]
-    held = 0
+    parts, held = [""], 0
     for sentence in _sentences(chunk, limit):
-        cost = tokens_estimate(sentence)
-        if parts[-1] and held + cost > limit:
+        held += (cost := tokens_estimate(sentence))
+        if parts[-1] and held > limit:
             parts.append("")
-            held = 0
+            held = cost
         parts[-1] += sentence
-        held += cost
     return [part.strip() for part in parts if part.strip()]
 
 
@@ -140,23 +133,18 @@ def _sentences(text: str, limit: int) -> Iterator[str]:
     """Lines and sentences with their ends, each at most `limit` tokens long."""
     for line in text.splitlines(keepends=True):
         for sentence in [line] if tokens_estimate(line) <= limit else _SENTENCE_END.split(line):
-            yield from _slices(sentence, limit)
-
-
-def _slices(text: str, limit: int) -> Iterator[str]:
-    """A text without sentence ends, cut by length, between words where there are any."""
-    if tokens_estimate(text) <= limit:
-        yield text
-        return
-    # A slice of `limit` characters is at most `limit` tokens; ASCII text can take four times as many.
-    width = 4 * limit if text.isascii() else limit
-    at = 0
-    while at < len(text):
-        end = min(at + width, len(text))
-        if end < len(text) and (space := text.rfind(" ", at + width // 2, end)) > 0:
-            end = space + 1
-        yield text[at:end]
-        at = end
+            if tokens_estimate(sentence) <= limit:
+                yield sentence
+                continue
+            # Cut between words where there are any. A slice of `limit` characters is at most `limit` tokens; ASCII text can
+            # take four times as many.
+            width, at = 4 * limit if sentence.isascii() else limit, 0
+            while at < len(sentence):
+                end = at + width
+                if end < len(sentence) and (space := sentence.rfind(" ", at + width // 2, end)) > 0:
+                    end = space + 1
+                yield sentence[at:end]
+                at = end
 
 
 def _pack(pieces: list[_Piece], lines: list[str], size: int, overlap: int) -> Iterator[tuple[int, int, str]]:

@@ -161,8 +161,7 @@ def _of_question(text: str) -> Iterator[KeyWord]:
         if len(phrase) <= _LONGEST_WORD and any(map(str.isalnum, phrase)):
             yield KeyWord(phrase, QUOTED)
     text = _QUOTE.sub(" ", text)
-    for match in _DATE.finditer(text):
-        yield KeyWord(match[0], NAMED)
+    yield from (KeyWord(date, NAMED) for date in _DATE.findall(text))
     text = _DATE.sub(" ", text)
     for match in _WORD.finditer(text):
         before = text[: match.start()].rstrip(" \t\"'([*_-")
@@ -187,10 +186,10 @@ def _latin(word: str, *, starts: bool) -> KeyWord | None:
     if _CODE.search(word):
         plain = all(part.isalpha() for part in parts) and word.islower() and set(word) - set("-") == set("".join(parts))
         return KeyWord(word, PLAIN if plain else NAMED)
-    if len(word) > 1 and (word.isupper() or (word[0].isupper() and not starts)):
-        return KeyWord(word, PLAIN if word in _SHORT_FORMS else NAMED)
     if len(word) < 2:
         return None
+    if word.isupper() or (word[0].isupper() and not starts):
+        return KeyWord(word, PLAIN if word in _SHORT_FORMS else NAMED)
     return KeyWord(word, COMMON if lower in _USUAL else PLAIN)
 
 
@@ -267,10 +266,8 @@ def _is_whole(word: str, text: str) -> bool:
     matches = list(islice(re.finditer(word, text), _SEEN))
     if len(matches) == 1 and len(word) > 4:
         return False
-    sides = (
-        {text[max(0, match.start() - 1) : match.start()] for match in matches},
-        {text[match.end() : match.end() + 1] for match in matches},
-    )
+    before = {text[max(0, match.start() - 1) : match.start()] for match in matches}
+    sides = (before, {text[match.end() : match.end() + 1] for match in matches})
     return all(len(side) > 2 or any(not _HAN.match(char) or char in _BETWEEN for char in side) for side in sides)
 
 
