@@ -10,25 +10,23 @@ from functools import cache
 from itertools import islice
 from typing import NamedTuple
 
-from nacre.text.tokens import CJK, STOP_WORDS, tokens
+from nacre.text.tokens import CJK, STOP_WORDS, compiled, tokens
 
 LONGEST_QUESTION = 2000  # characters that are looked at; a pasted page says what it is about in its beginning
 LONGEST_TEXT = 200_000  # characters of a text that tags are made of
 _LONGEST_WORD = 40
 QUOTED, NAMED, PLAIN, COMMON, FAINT = 3.0, 2.0, 1.0, 0.5, 0.3
 
-_QUOTE = re.compile(
-    r"“([^”\n]{1,300})”|「([^」\n]{1,300})」|『([^』\n]{1,300})』|《([^》\n]{1,300})》|`([^`\n]{1,300})`|\"([^\"\n]{1,300})\"|(?<![\w'])'([^'\n]{1,300})'(?!\w)"
-)
+_QUOTE = r"“([^”\n]{1,300})”|「([^」\n]{1,300})」|『([^』\n]{1,300})』|《([^》\n]{1,300})》|`([^`\n]{1,300})`|\"([^\"\n]{1,300})\"|(?<![\w'])'([^'\n]{1,300})'(?!\w)"
 _MONTHS = "jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?"
-_DATE = re.compile(
+_DATE = (
     r"(?i)\d{2,4}年(?:\d{1,2}月(?:\d{1,2}[日号])?)?|\d{1,2}月\d{1,2}[日号]?"
     rf"|\b(?:{_MONTHS})\.? \d{{1,2}}\b|\b\d{{1,2}}\.? (?:{_MONTHS})\b"
 )
-_WORD = re.compile(rf"[^\W{CJK}]+(?:['’][^\W\d_{CJK}]+)?(?:[._/:@+-]+[^\W{CJK}]+)*")
-_CODE = re.compile(r"[_/@+]|\w[.:-]\w|[a-z][A-Z]|\d[A-Za-z]|[A-Za-z]\d")
-_HAN = re.compile(f"[{CJK}]+")
-_HEADING = re.compile(r"(?m)^#{1,6}\s+(.+)$")
+_WORD = rf"[^\W{CJK}]+(?:['’][^\W\d_{CJK}]+)?(?:[._/:@+-]+[^\W{CJK}]+)*"
+_CODE = r"[_/@+]|\w[.:-]\w|[a-z][A-Z]|\d[A-Za-z]|[A-Za-z]\d"
+_HAN = f"[{CJK}]+"
+_HEADING = r"(?m)^#{1,6}\s+(.+)$"
 
 # Words of asking, of talking about conversations, and of when it was: they stand in questions and not in what answers them.
 _ASKING = STOP_WORDS | frozenset(
@@ -102,8 +100,8 @@ _PARTS_HAN = frozenset(
 
 
 # Little verbs and places that cling to the end or the beginning of a word, and words that only look as if.
-_LAST = re.compile(r"(?<=..)[里过放叫租挂住吃买用没查找要有对选办定出做写排取去来修考订搬说带设学退换想]\Z")
-_FIRST = re.compile(r"\A[不没有要会能想用对喝吃买去来取写做排选找办修订](?=..)")
+_LAST = r"(?<=..)[里过放叫租挂住吃买用没查找要有对选办定出做写排取去来修考订搬说带设学退换想]\Z"
+_FIRST = r"\A[不没有要会能想用对喝吃买去来取写做排选找办修订](?=..)"
 _EDGES_HAN = frozenset(
     """用途 用量 用例 用法 对接 对账 对象 对比 对话 对手 对外 会计 会话 会场 能力 能源 能量 有效 有限 有机 买卖 吃饭 要求 要点 要素 不同 不良 不动
     不足 没收 想法 会所 去年 去向 去重 来源 来电 来访 来信 取消 取款 取样 取景 写作 写法 写字 做法 做账 排期 排队 排名 排查 排版 排序 排班 选择 选型 选址 选题 选项 选手
@@ -115,12 +113,10 @@ _EDGES_HAN = frozenset(
     出租 房租 招租 合租 整租 月租 年租 悬挂 倒挂 小吃 好吃 购买 采购 检查 审查 调查 抽查 巡查 复查 排查 普查 侦查 搜查 寻找 查找 重要 主要 必要 需要 纪要 摘要 概要 提要 首要 紧要 沉没 淹没 埋没
     宽带 磁带 胶带 热带 地带 皮带 领带 小说 学说 传说 解说 大学 中学 小学 开学 留学 数学 科学 文学 化学 医学 同学 教学 辞退 后退 清退 更换 兑换 交换 转换 切换 替换 建设 假设 开设 预设 重设 不锈""".split()
 )
-_AMOUNT = re.compile(
-    f"[一二两三四五六七八九十百千万亿几每半](?:{_UNITS}|[{_MEASURES}行十百千万])|\\A[个张条万亿日月号]"
-)
+_AMOUNT = f"[一二两三四五六七八九十百千万亿几每半](?:{_UNITS}|[{_MEASURES}行十百千万])|\\A[个张条万亿日月号]"
 _BETWEEN = frozenset("的了是在和与或被把给到从")  # what stands beside words in every sentence
 _SEEN = 50  # places of a word that are looked at
-_ENDING = re.compile(r"[库表室器员费率量者机部店厅站证卡组师队房](?=..)")  # of a compound, before its next word
+_ENDING = r"[库表室器员费率量者机部店厅站证卡组师队房](?=..)"  # of a compound, before its next word
 _KNOWN = _PARTS_HAN | _EDGES_HAN
 
 
@@ -141,7 +137,7 @@ def weighed(text: str, most: int = 5) -> list[KeyWord]:
     plain = unicodedata.normalize("NFKC", text[:LONGEST_QUESTION])
     words = list(_of_question(plain))
     if not words:  # of one character, where nothing longer is said: the cat's name is asked for
-        singles = (single for run in _HAN.findall(plain) for single in _cuts().sub(" ", run).split())
+        singles = (single for run in compiled(_HAN).findall(plain) for single in _cuts().sub(" ", run).split())
         words = [KeyWord(single, FAINT if single in _FAINT_HAN else PLAIN) for single in singles]
     best: dict[str, KeyWord] = {}
     for word in words:
@@ -156,18 +152,18 @@ def weighed(text: str, most: int = 5) -> list[KeyWord]:
 
 def _of_question(text: str) -> Iterator[KeyWord]:
     """Every word of a question that may be one of its core words, in order of kind."""
-    for match in _QUOTE.finditer(text):
+    for match in compiled(_QUOTE).finditer(text):
         phrase = " ".join(next(filter(None, match.groups())).split())
         if len(phrase) <= _LONGEST_WORD and any(map(str.isalnum, phrase)):
             yield KeyWord(phrase, QUOTED)
-    text = _QUOTE.sub(" ", text)
-    yield from (KeyWord(date, NAMED) for date in _DATE.findall(text))
-    text = _DATE.sub(" ", text)
-    for match in _WORD.finditer(text):
+    text = compiled(_QUOTE).sub(" ", text)
+    yield from (KeyWord(date, NAMED) for date in compiled(_DATE).findall(text))
+    text = compiled(_DATE).sub(" ", text)
+    for match in compiled(_WORD).finditer(text):
         before = text[: match.start()].rstrip(" \t\"'([*_-")
         if word := _latin(match[0], starts=not before or before[-1] in ".!?:\n。！？：；"):
             yield word
-    for run in _HAN.findall(text):
+    for run in compiled(_HAN).findall(text):
         for han in _han_words(run):
             yield KeyWord(han, FAINT if han in _FAINT_HAN else COMMON if han in _USUAL_HAN else PLAIN)
 
@@ -183,7 +179,7 @@ def _latin(word: str, *, starts: bool) -> KeyWord | None:
         return KeyWord(word, NAMED) if len(word) > 1 else None
     if lower in _FAINT:
         return KeyWord(word, FAINT)
-    if _CODE.search(word):
+    if compiled(_CODE).search(word):
         plain = all(part.isalpha() for part in parts) and word.islower() and set(word) - set("-") == set("".join(parts))
         return KeyWord(word, PLAIN if plain else NAMED)
     if len(word) < 2:
@@ -211,9 +207,9 @@ def _han_words(run: str) -> Iterator[str]:
 
 def _bared(word: str) -> str:
     """A word without the little ones that cling to its ends, one after the other."""
-    while len(word) > 2 and word[-2:] not in _KNOWN and _LAST.search(word):
+    while len(word) > 2 and word[-2:] not in _KNOWN and compiled(_LAST).search(word):
         word = word[:-1]
-    while len(word) > 2 and word[:2] not in _KNOWN and _FIRST.match(word):
+    while len(word) > 2 and word[:2] not in _KNOWN and compiled(_FIRST).match(word):
         word = word[1:]
     return word
 
@@ -227,7 +223,7 @@ def _in_parts(run: str) -> list[str]:
     while place < len(run):
         part = next((run[place : place + size] for size in (3, 2) if run[place : place + size] in _PARTS_HAN), "")
         after = place + len(part)
-        if part and _ENDING.match(run, after) and run[after : after + 2] not in _KNOWN:
+        if part and compiled(_ENDING).match(run, after) and run[after : after + 2] not in _KNOWN:
             part = run[place : after + 1]
         if part:
             pieces += [part, ""]
@@ -247,7 +243,7 @@ def _in_parts(run: str) -> list[str]:
 def tags(text: str, most: int = 6) -> list[str]:
     """What a long text is about: words that come again, headings and code words before others; lower case, best first."""
     text = unicodedata.normalize("NFKC", text[:LONGEST_TEXT])
-    headings = " ".join(_HEADING.findall(text))
+    headings = " ".join(compiled(_HEADING).findall(text))
     scores = _latin_scores(text, headings) + _han_scores(text, headings)
     best: list[str] = []
     for word, _ in sorted(scores.items(), key=lambda pair: -pair[1]):
@@ -259,16 +255,18 @@ def tags(text: str, most: int = 6) -> list[str]:
 
 def _is_whole(word: str, text: str) -> bool:
     """Whether a Chinese word is one, and no piece of a longer: it begins and ends where words do, or in various company."""
-    if not _HAN.fullmatch(word):
+    if not compiled(_HAN).fullmatch(word):
         return True
-    if _AMOUNT.search(word):
+    if compiled(_AMOUNT).search(word):
         return False
     matches = list(islice(re.finditer(word, text), _SEEN))
     if len(matches) == 1 and len(word) > 4:
         return False
     before = {text[max(0, match.start() - 1) : match.start()] for match in matches}
     sides = (before, {text[match.end() : match.end() + 1] for match in matches})
-    return all(len(side) > 2 or any(not _HAN.match(char) or char in _BETWEEN for char in side) for side in sides)
+    return all(
+        len(side) > 2 or any(not compiled(_HAN).match(char) or char in _BETWEEN for char in side) for side in sides
+    )
 
 
 def _latin_scores(text: str, headings: str) -> Counter[str]:
@@ -276,8 +274,8 @@ def _latin_scores(text: str, headings: str) -> Counter[str]:
     shown: dict[str, str] = {}
     kinds: dict[str, float] = {}
     dropped = _ASKING | _USUAL | _FAINT
-    titled = {match.lower() for match in _WORD.findall(headings)}
-    seen = Counter(_WORD.findall(text))
+    titled = {match.lower() for match in compiled(_WORD).findall(headings)}
+    seen = Counter(compiled(_WORD).findall(text))
     for written, count in seen.items():
         lower = written.lower()
         if not 3 <= len(lower) <= 30 or lower in dropped or "://" in lower or not any(map(str.isalpha, lower)):
@@ -292,9 +290,9 @@ def _latin_scores(text: str, headings: str) -> Counter[str]:
 
 
 def _han_scores(text: str, headings: str) -> Counter[str]:
-    runs = Counter(_HAN.findall(text))
+    runs = Counter(compiled(_HAN).findall(text))
     counts = Counter(word for run, times in runs.items() for word in list(_han_words(run)) * times if len(word) > 1)
-    titled = {word for run in _HAN.findall(headings) for word in _han_words(run)}
+    titled = {word for run in compiled(_HAN).findall(headings) for word in _han_words(run)}
     scores: Counter[str] = Counter()
     for word, count in counts.items():
         if len(word) <= 8 and word not in _FAINT_HAN:

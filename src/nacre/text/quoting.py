@@ -11,6 +11,7 @@ from itertools import accumulate, groupby, islice, pairwise
 from typing import NamedTuple
 
 from nacre.text.sentences import sentences
+from nacre.text.tokens import compiled
 
 LONGEST = 6000  # characters that people type; what is longer is pasted, and its beginning and end say what it is for
 _LEAD_IN = 200  # characters of a paragraph that may introduce what follows it, or remark on what stands before it
@@ -25,69 +26,47 @@ class Part(NamedTuple):
 
 
 # Marks within a line or over several: comments, elements on one line, chat templates.
-_COMMENT = re.compile(r"(?s)<!--.*?(?:-->|\Z)")
-_ELEMENT = re.compile(r"<([a-zA-Z][\w-]{0,30})(?:\s[^<>\n]{0,500})?>[^\n]{0,2000}?</\1>")
-_OPENS = re.compile(r"\s*<([a-zA-Z][\w-]{0,30})(?:\s[^<>]{0,500})?>")
-_TEMPLATE = re.compile(
-    r"(?i)<\|(?:im_start|system|user|assistant)\|>|\[INST\]|<<SYS>>|\A\s*#{1,4}\s*(?:Instruction|System)\b"
-)
-_TEMPLATE_END = re.compile(r"(?i)<\|(?:im_end|end\w*)\|>|\[/INST\]|<</SYS>>|\A\s*#{1,4}\s*(?:Response|Output)\b")
-_FENCE = re.compile(r"\s*(`{3,}|~{3,})")
-_BLOCK_QUOTE = re.compile(r"\s*>|\s*\|.*\|\s*\Z")
-_MENTION = re.compile(r"\A(?:@[\w.-]+[\s,，:：]*)+")
+_COMMENT = r"(?s)<!--.*?(?:-->|\Z)"
+_ELEMENT = r"<([a-zA-Z][\w-]{0,30})(?:\s[^<>\n]{0,500})?>[^\n]{0,2000}?</\1>"
+_OPENS = r"\s*<([a-zA-Z][\w-]{0,30})(?:\s[^<>]{0,500})?>"
+_TEMPLATE = r"(?i)<\|(?:im_start|system|user|assistant)\|>|\[INST\]|<<SYS>>|\A\s*#{1,4}\s*(?:Instruction|System)\b"
+_TEMPLATE_END = r"(?i)<\|(?:im_end|end\w*)\|>|\[/INST\]|<</SYS>>|\A\s*#{1,4}\s*(?:Response|Output)\b"
+_FENCE = r"\s*(`{3,}|~{3,})"
+_BLOCK_QUOTE = r"\s*>|\s*\|.*\|\s*\Z"
+_MENTION = r"\A(?:@[\w.-]+[\s,，:：]*)+"
 
 # Lines that no one types in a chat, by what they come from.
-_LOG = re.compile(
-    r"\s*(?:\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\[?(?:ERROR|WARN|INFO|DEBUG|TRACE)\b|Traceback |File \"|at [\w.$]+\(|\$ |#!|[{}\[\]]|</?\w)"
-)
-_OUTPUT = re.compile(
-    r"\s*(?:[$%] \w|>>> |Traceback \(most recent)"
-)  # a command, and what it printed up to a blank line
-_CODE = re.compile(
+_LOG = r"\s*(?:\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\[?(?:ERROR|WARN|INFO|DEBUG|TRACE)\b|Traceback |File \"|at [\w.$]+\(|\$ |#!|[{}\[\]]|</?\w)"
+_OUTPUT = r"\s*(?:[$%] \w|>>> |Traceback \(most recent)"  # a command, and what it printed up to a blank line
+_CODE = (
     r"\s*(?://|/\*|\*/|(?:async )?def \w+\(|class \w+.*[:{]\s*\Z|import \w|from [\w.]+ import |(?:const|let|var) \w+ =|(?:public|private) \w|return\b"
     r"|\"[^\"\n]{1,80}\"\s*:\s|\"\"\"|[\w.]{1,60}\(.{0,200}\);?\s*\Z|.{0,200}[=(].{0,200}[;{]\s*\Z|[{}]\s*\Z)"
 )
-_DIFF = re.compile(r"(?:@@ |--- \S|\+\+\+ \S|diff --git |commit [0-9a-f]{7,}\b|Author: |index [0-9a-f]{6,}\.\.)")
-_CHANGED = re.compile(r"[+-](?![ \t])\S| {1,4}\S")
-_YAML = re.compile(r"(?m)^[a-z][\w-]{0,40}:[ \t]*\n(?:[ \t]+(?:-|\w).*\n?)+[a-z][\w-]{0,40}:")
-_INDENTED = re.compile(r"(?: {4,}|\t)\S")
-_HEADER = re.compile(
+_DIFF = r"(?:@@ |--- \S|\+\+\+ \S|diff --git |commit [0-9a-f]{7,}\b|Author: |index [0-9a-f]{6,}\.\.)"
+_CHANGED = r"[+-](?![ \t])\S| {1,4}\S"
+_YAML = r"(?m)^[a-z][\w-]{0,40}:[ \t]*\n(?:[ \t]+(?:-|\w).*\n?)+[a-z][\w-]{0,40}:"
+_INDENTED = r"(?: {4,}|\t)\S"
+_HEADER = (
     r"(?i)\s*\**(?:from|to|cc|bcc|subject|date|sent|reply-to|发件人|收件人|主题|抄送|发送时间|日期)\**\s*[:：]\s*\S"
 )
-_ENVELOPE = re.compile(
-    r"(?i)\s*-{2,}\s*(?:Forwarded|Original) message|\s*On .{4,80} wrote:\s*\Z|\s*Begin forwarded message|-+\s*(?:转发|原始)邮件|\s*BEGIN:V"
-)
-_SPEAKER = re.compile(
-    r"\s*(?:\[?\d{1,2}:\d{2}(?::\d{2})?(?: ?[ap]m)?\]?[ ,-]*)?<?(?P<who>(?:Speaker \d|[A-Z][\w'’.-]{1,20}(?: [A-Z][\w'’.-]{1,20})?|[\u4e00-\u9fff]{2,4}|[QA]\d?))>?\s*[:：]\s*\S"
-)
-_STAMPED = re.compile(r"\s*\[?\d{1,2}:\d{2}(?::\d{2})?(?: ?[ap]m)?\]?[ ,-]+<?[\w\u4e00-\u9fff]")
+_ENVELOPE = r"(?i)\s*-{2,}\s*(?:Forwarded|Original) message|\s*On .{4,80} wrote:\s*\Z|\s*Begin forwarded message|-+\s*(?:转发|原始)邮件|\s*BEGIN:V"
+_SPEAKER = r"\s*(?:\[?\d{1,2}:\d{2}(?::\d{2})?(?: ?[ap]m)?\]?[ ,-]*)?<?(?P<who>(?:Speaker \d|[A-Z][\w'’.-]{1,20}(?: [A-Z][\w'’.-]{1,20})?|[\u4e00-\u9fff]{2,4}|[QA]\d?))>?\s*[:：]\s*\S"
+_STAMPED = r"\s*\[?\d{1,2}:\d{2}(?::\d{2})?(?: ?[ap]m)?\]?[ ,-]+<?[\w\u4e00-\u9fff]"
 _ROLES = frozenset("user assistant system human ai bot speaker q a 用户 助手 系统 客服".split())
-_RECORD = re.compile(
-    r"(?i)\s*\**(?:minutes|present|attendees|agenda|action items?|next meeting|apologies|会议纪要|参会|出席|议题|下次会议)\**\s*[:：,，]"
-)
-_PAGE = re.compile(
+_RECORD = r"(?i)\s*\**(?:minutes|present|attendees|agenda|action items?|next meeting|apologies|会议纪要|参会|出席|议题|下次会议)\**\s*[:：,，]"
+_PAGE = (
     r"(?i)accept (?:all )?cookies|subscribe to|read more|all rights reserved|privacy policy|terms of (?:service|use)|unsubscribe|©"
     r"|\bclick here\b|sign up (?:now|for)|apply now|related (?:articles|posts)|minutes? read\b|阅读(?:原文|更多)|版权所有|点击关注|(?:#[\w\u4e00-\u9fff]+\s*){2,}\Z"
 )
-_CHAPTER = re.compile(
-    r"(?i)\s*#{1,4}\s*(?:installation|usage|getting started|quick ?start|licen[sc]e|contributing|table of contents|troubleshooting|安装|使用方法|用法|快速开始|许可证?|贡献)\s*\Z"
-)
-_SENDER = re.compile(
-    r"\s*(?:[A-Z][\w'’.-]+(?: [A-Z][\w'’.-]+)?|[\u4e00-\u9fff]{2,4})[ \t,]{1,4}\d{1,2}:\d{2}(?: ?[AP]M)?\s*\Z"
-)
-_BADGE = re.compile(r"\s*\[?!\[[^\]]*\]\(")
-_CLAUSE = re.compile(
-    r"(?i)\s*(?:(?:section|article|clause) \d|§ ?\d|第[一二三四五六七八九十\d]+条|\d{1,2}\. [A-Z]\w+\. )"
-)
-_VERSION = re.compile(r"\s*#*\s*\[?v?\d+\.\d+(?:\.\d+)?\]?(?: .{0,30})?\Z")
-_GREETING = re.compile(r"(?i)\s*(?:dear|hello|hi|hey|good (?:morning|day))\b[^.!?\n]{0,40}[,!:]\s*\Z")
-_TO_MANY = re.compile(
-    r"(?i)\s*(?:dear|hello|hi|hey)\b[^.!?,\n]{0,20}\b(?:all|team|everyone|everybody|colleagues|friends?|customers?|folks|members)\b[,!:]\s*\Z|\s*(?:各位|尊敬的|亲爱的)[^。！？\n]{0,12}[:：]"
-)
-_SIGN_OFF = re.compile(
-    r"(?i)\s*(?:(?:(?:best|kind|warm|many) )?(?:regards|wishes|greetings)|best|cheers|sincerely|yours\b.{0,20}|many thanks|thanks|此致|祝好|顺颂.{0,6}|敬上|谢谢)[,，.!！]?\s*\Z"
-)
-_TO_MACHINES = re.compile(
+_CHAPTER = r"(?i)\s*#{1,4}\s*(?:installation|usage|getting started|quick ?start|licen[sc]e|contributing|table of contents|troubleshooting|安装|使用方法|用法|快速开始|许可证?|贡献)\s*\Z"
+_SENDER = r"\s*(?:[A-Z][\w'’.-]+(?: [A-Z][\w'’.-]+)?|[\u4e00-\u9fff]{2,4})[ \t,]{1,4}\d{1,2}:\d{2}(?: ?[AP]M)?\s*\Z"
+_BADGE = r"\s*\[?!\[[^\]]*\]\("
+_CLAUSE = r"(?i)\s*(?:(?:section|article|clause) \d|§ ?\d|第[一二三四五六七八九十\d]+条|\d{1,2}\. [A-Z]\w+\. )"
+_VERSION = r"\s*#*\s*\[?v?\d+\.\d+(?:\.\d+)?\]?(?: .{0,30})?\Z"
+_GREETING = r"(?i)\s*(?:dear|hello|hi|hey|good (?:morning|day))\b[^.!?\n]{0,40}[,!:]\s*\Z"
+_TO_MANY = r"(?i)\s*(?:dear|hello|hi|hey)\b[^.!?,\n]{0,20}\b(?:all|team|everyone|everybody|colleagues|friends?|customers?|folks|members)\b[,!:]\s*\Z|\s*(?:各位|尊敬的|亲爱的)[^。！？\n]{0,12}[:：]"
+_SIGN_OFF = r"(?i)\s*(?:(?:(?:best|kind|warm|many) )?(?:regards|wishes|greetings)|best|cheers|sincerely|yours\b.{0,20}|many thanks|thanks|此致|祝好|顺颂.{0,6}|敬上|谢谢)[,，.!！]?\s*\Z"
+_TO_MACHINES = (
     r"(?i)\b(?:AI|LLM|language model)s?\b[^.\n]{0,30}\b(?:must|should|reading|read this|remember)\b|\bassistants? reading\b|\b(?:AI )?assistants?\b[:,]? (?:must|your user|the user)"
     r"|\bignore (?:all |any |the )?(?:previous|prior|above|earlier)\b|\b(?:remember|note|store|record) that the user\b|\bthe user (?:always|prefers|likes|wants|has asked|agreed)\b|system prompt"
     r"|忽略(?:以上|之前|前面|上述)|(?:记住|记录)[^，。]{0,4}用户(?:喜欢|偏好|想要|要求|总是)|(?:AI|人工智能|大模型)[^，。]{0,10}(?:必须|应当|应该|请记住)"
@@ -104,37 +83,37 @@ _A_TEXT = rf"(?:\b(?:this|that|an?|their|his|her|its|the|another|old)\b|\w['’]
 _A_TEXT_CHINESE = (
     rf"(?:这|那|的|某|条|收到|看到|群里)[^，。：:\n]{{0,8}}{_TEXTS_CHINESE}|{_TEXTS_CHINESE}(?:内容|原文|如下|里|上|中)"
 )
-_BRINGS = re.compile(
+_BRINGS = (
     rf"(?i)\b(?:here(?:'s| is| are)|this is|pasted?|below is|forwarded|(?:got|found|see|look at) (?:this|these))\b(?: [\w'’.-]+){{0,5}}? {_TEXTS}\b"
     rf"|(?:{_A_TEXT})[^.!?\n]{{0,60}}:\s*\Z|\bhere(?:'s| is) what (?:they|he|she|it|somebody)\b|\bwhat I got\b|\A\W*from (?:slack|teams|discord|reddit|twitter|x|linkedin|whatsapp|telegram|the (?:web|internet|channel))\b"
     rf"|(?<!I )(?<!we )\b(?:sent|forwarded|gave|showed|posted|shared) (?:me|us|this|these)\b|\bfound (?:this )?in\b.{{0,40}}:\s*\Z"
     rf"|(?:{_A_TEXT_CHINESE})[^。！？\n]{{0,14}}[:：]\s*\Z|(?:如下|下面(?:是|这)|以下是|贴(?:给你|一下|过来)|转发)[^。！？\n]{{0,24}}[:：]?\s*\Z|(?<!我)(?:发了这|发了一|发来|转来|发给我|转给我)"
 )
 # Asking for something to be done to a text, or about "this": it stands beside the question.
-_WORK_ON = re.compile(
+_WORK_ON = (
     r"(?i)\b(?:summari[sz]e|proofread|translate|shorten|paraphrase|rephrase|reword|polish|tl;?dr|convert to|(?:turn|make|sort|put) (?:it|them|this|these)\b[\w ]{0,30}\b(?:into|by|in|sound)|clean up this"
     r"|(?<!for )feedback on|what(?:'s| is) your (?:opinion|take|view)|what do you (?:think|make)|do you agree)\b"
     r"|\A\W*(?:(?:please|pls|can you|could you) )*(?:correct|grade|answer|reply to|respond to)\b|翻译|翻成|译成|润色|总结|概括|缩写|校对|改写|压缩到|提炼|精简|整理成|怎么看|什么意思|有没有问题"
 )
-_DEICTIC = re.compile(
+_DEICTIC = (
     r"(?i)\b(?:this|these|here|below|the following)\b(?! (?:repo\w*|project|week|month|year|time|morning|afternoon|evening|branch|session|machine|server|folder|app|service"
     r"|feature|bug|release|sprint|quarter|team|company|job|task|way|module|function|test|build|point|moment|one|rule|convention)\b)"
     r"|\b(?:they|he|she|somebody|someone)\b (?:wants?|wrote|says?|said|means?|changed?|asks?)|\A(?:review|explain|thoughts|anything)\b"
     r"|(?:这|以下|下面|如下)(?!个(?:项目|仓库|分支|月|周|功能|版本)|次|样|边|里|周|几天|两天)"
 )
-_ASKS = re.compile(
+_ASKS = (
     r"(?i)[?？:：]\s*\Z|\A\W*(?:lol |hey |ok |please |pls |can you |could you )*(?:look|read|check|see|explain|review|make|turn|sort|put|give|compare|fix|edit|describe|rate|judge|comment|what|which|who|why|how|is|are|does)\b"
     r"|\bplease\s*\Z|看看|看下|看一下|帮我|解释|怎么样|靠谱"
 )
 # Announcing what one has to say oneself.
-_OWN_LIST = re.compile(
+_OWN_LIST = (
     r"(?i)\b(?:rules?|conventions?|preferences?|principles|requirements|things|points|steps|tasks|to-?dos?|remember|keep in mind|from now on|decisions?|how we|we|our|take|keep only)\b"
     r"|规矩|规则|约定|要求|几点|几条|事项|偏好|习惯|以后|我们|只记|只取|记一条"
 )
 _LETTER = 3  # lines from the greeting to the good wishes
-_URL = re.compile(r"https?://")
+_URL = r"https?://"
 # A paragraph behind a pasted text in which the speaker takes the word again.
-_REMARK = re.compile(
+_REMARK = (
     rf"(?i)[?？]\s*\Z|\b(?:can|could|would|will) you\b|\A\W*(?:please|pls)\b|\b(?:from|of|on|about|in|with) (?:this|that|it)\b|\b(?:this|that|the) {_TEXTS}\b|\bthe above\b"
     r"|\b(?:for|as for) (?:us|me)\b|\bin our case\b|\bmy (?:rule|take|view|decision|answer|opinion)\b"
     r"|帮我|你(?:觉得|看|同意|怎么)|这(?:封|篇|段|条|份)|上面|以上|我的(?:规矩|意见|看法|决定)|我们这(?:边|里)|只记|只取"
@@ -144,8 +123,8 @@ _REMARK = re.compile(
 def parts(text: str, *, typed: bool = True) -> list[Part]:
     """A message split into the speaker's own lines and quoted ones. Not `typed`: an agent's, which is written in Markdown and
     tells of pages in its own words; only what is plainly set apart is quoted there."""
-    text = _MENTION.sub("", _COMMENT.sub("\n", text.strip()))
-    lines = [_ELEMENT.sub(" ", line) for line in text.splitlines()]
+    text = compiled(_MENTION).sub("", compiled(_COMMENT).sub("\n", text.strip()))
+    lines = [compiled(_ELEMENT).sub(" ", line) for line in text.splitlines()]
     quoted = _set_apart(lines)
     own = [at for at, was in enumerate(quoted) if not was]
     total = sum(len(lines[at]) for at in own)
@@ -171,24 +150,27 @@ def own_words(text: str, *, typed: bool = True) -> str:
 def _in_line(line: str) -> Iterator[tuple[str, bool]]:
     """A line, cut where it goes on with what it says that another says: "it says: always X. Never Y." The sentence that says so
     stays, as the report that it is, and so does a remark behind it."""
-    colons = (match.end() for match in islice(_COLON.finditer(line), 5))
+    colons = (match.end() for match in islice(compiled(_COLON).finditer(line), 5))
     colon = next((end for end in colons if _reporting(line[:end])), None)
-    said = _QUOTATION.match(line, colon) if colon else None
-    stop = said or (_STOP.search(line, colon) if colon else None)
+    said = compiled(_QUOTATION).match(line, colon) if colon else None
+    stop = said or (compiled(_STOP).search(line, colon) if colon else None)
     end = stop.end() if stop else len(line)
     yield line[:end], False
     rest = line[end:].strip()
     if said:
         yield rest, False
         return
-    for sentence in filter(None, (part.strip() for part in _STOP.split(rest))):
-        yield sentence, not (_REMARK.search(sentence) or rest[rest.find(sentence) + len(sentence) :][:1] in "?？")
+    for sentence in filter(None, (part.strip() for part in compiled(_STOP).split(rest))):
+        yield (
+            sentence,
+            not (compiled(_REMARK).search(sentence) or rest[rest.find(sentence) + len(sentence) :][:1] in "?？"),
+        )
 
 
 def _set_apart(lines: Sequence[str]) -> list[bool]:
     """Which lines are fenced, block-quoted, tables, markup, code, logs, or speak to machines."""
-    quoted = [bool(_BLOCK_QUOTE.match(line) or _TO_MACHINES.search(line)) for line in lines]
-    until: re.Pattern[str] | None = None
+    quoted = [bool(compiled(_BLOCK_QUOTE).match(line) or compiled(_TO_MACHINES).search(line)) for line in lines]
+    until: str | None = None
     ends = (
         (match[1].lower(), at)
         for at, line in enumerate(lines)
@@ -198,18 +180,20 @@ def _set_apart(lines: Sequence[str]) -> list[bool]:
     for at, line in enumerate(lines):
         if until is not None:
             quoted[at] = True
-            until = None if until.search(line) else until
-        elif fence := _FENCE.match(line):
-            quoted[at], until = True, re.compile(rf"\A\s*{fence[1][0]}{{{len(fence[1])},}}\s*\Z")
-        elif _TEMPLATE.search(line):
-            quoted[at], until = True, None if _TEMPLATE_END.search(line) else _TEMPLATE_END
-        elif (opens := _OPENS.match(line)) and closing.get(opens[1].lower(), -1) > at:
-            quoted[at], until = True, re.compile(rf"(?i)</{re.escape(opens[1])}>")
+            until = None if re.search(until, line) else until
+        elif fence := compiled(_FENCE).match(line):
+            quoted[at], until = True, rf"\A\s*{fence[1][0]}{{{len(fence[1])},}}\s*\Z"
+        elif compiled(_TEMPLATE).search(line):
+            quoted[at], until = True, None if compiled(_TEMPLATE_END).search(line) else _TEMPLATE_END
+        elif (opens := compiled(_OPENS).match(line)) and closing.get(opens[1].lower(), -1) > at:
+            quoted[at], until = True, rf"(?i)</{re.escape(opens[1])}>"
     for at in range(1, len(lines)):
         before = lines[at - 1]
-        if _INDENTED.match(lines[at]) and (_INDENTED.match(before) or _CODE.match(before)):
+        if compiled(_INDENTED).match(lines[at]) and (
+            compiled(_INDENTED).match(before) or compiled(_CODE).match(before)
+        ):
             quoted[at] = quoted[at - 1] = True
-    logged = [bool(_LOG.match(line)) for line in lines]
+    logged = [bool(compiled(_LOG).match(line)) for line in lines]
     # A lone odd line may be a message; several are a log.
     return [was or log for was, log in zip(quoted, logged, strict=True)] if sum(logged) >= 3 else quoted
 
@@ -220,55 +204,59 @@ def _mark_documents(lines: Sequence[str], quoted: list[bool]) -> None:
         _quote_from(begin, lines, quoted)
     for first, last in _paragraphs(lines, quoted):
         own = lines[first:last]
-        yaml = _YAML.search("\n".join(own))
+        yaml = compiled(_YAML).search("\n".join(own))
         named = {
             at: match["who"].rstrip("0123456789 ").lower()
             for at, line in enumerate(own)
-            if (match := _SPEAKER.match(line))
+            if (match := compiled(_SPEAKER).match(line))
         }
-        stamped = sum(bool(_STAMPED.match(own[at])) for at in named)
+        stamped = sum(bool(compiled(_STAMPED).match(own[at])) for at in named)
         names = set(named.values())
         chat = (
             stamped >= 2 or (len(named) >= 3 and len(named) > len(names) > 1) or (len(named) >= 2 and names <= _ROLES)
         )
-        code = [at for at, line in enumerate(own) if _CODE.match(line)]
-        begins = [at for at, line in enumerate(own) if _OUTPUT.match(line)][:1]
+        code = [at for at, line in enumerate(own) if compiled(_CODE).match(line)]
+        begins = [at for at, line in enumerate(own) if compiled(_OUTPUT).match(line)][:1]
         begins += code[:1] if len(code) >= 2 else []
         begins += [yaml.string.count("\n", 0, yaml.start())] if yaml else []
         begins += [min(named)] if chat else []  # people other than the speaker talk with each other
         if begins:
             quoted[first + min(begins) : last] = [True] * (last - first - min(begins))
-    if any(map(_DIFF.match, lines)):
+    if any(map(compiled(_DIFF).match, lines)):
         for at, line in enumerate(lines):
-            quoted[at] |= bool(_DIFF.match(line) or _CHANGED.match(line) or line.startswith("Date:"))
+            quoted[at] |= bool(
+                compiled(_DIFF).match(line) or compiled(_CHANGED).match(line) or line.startswith("Date:")
+            )
 
 
 def _document(lines: Sequence[str], quoted: Sequence[bool]) -> int | None:
     """Where a mail, a page, a manual, minutes or terms begin that the message holds."""
     free = [at for at, was in enumerate(quoted) if not was and lines[at].strip()]
-    if (envelope := next((at for at in free if _ENVELOPE.match(lines[at])), None)) is not None:
+    if (envelope := next((at for at in free if compiled(_ENVELOPE).match(lines[at])), None)) is not None:
         return envelope
-    for pattern, count in ((_HEADER, 2), (_CHAPTER, 1), (_BADGE, 1), (_CLAUSE, 2), (_RECORD, 2), (_SENDER, 2)):
-        met = [at for at in free if pattern.match(lines[at])]
+    for form, count in ((_HEADER, 2), (_CHAPTER, 1), (_BADGE, 1), (_CLAUSE, 2), (_RECORD, 2), (_SENDER, 2)):
+        met = [at for at in free if compiled(form).match(lines[at])]
         if len(met) >= count:
             titles = [at for at in free if at <= met[0] and lines[at].startswith("# ")]
             return (titles or met)[0]
-    page = next((at for at in free if _PAGE.search(lines[at])), None)
+    page = next((at for at in free if compiled(_PAGE).search(lines[at])), None)
     if page is not None and len(free) >= 4:  # it begins behind a short first paragraph that asks, else with the message
         (first, last), *others = _paragraphs(lines, quoted)
         return others[0][0] if others and last <= page and _asks(" ".join(lines[first:last])) else first
-    greeting = next((at for at in free if _GREETING.match(lines[at]) or _TO_MANY.match(lines[at])), None)
+    greeting = next(
+        (at for at in free if compiled(_GREETING).match(lines[at]) or compiled(_TO_MANY).match(lines[at])), None
+    )
     if greeting is not None:
         # A letter of some lines ends with good wishes and a name; a short message that greets and signs is its writer's own.
         said = [line.strip() for line in lines[greeting:] if line.strip()]
         signed = (
             at
             for at, (wishes, name) in enumerate(pairwise(said))
-            if _SIGN_OFF.match(wishes) and len(name) <= 40 and name[-1] not in ".?!。"
+            if compiled(_SIGN_OFF).match(wishes) and len(name) <= 40 and name[-1] not in ".?!。"
         )
-        if _TO_MANY.match(lines[greeting]) or next(signed, 0) >= _LETTER:
+        if compiled(_TO_MANY).match(lines[greeting]) or next(signed, 0) >= _LETTER:
             return greeting
-    version = next((at for at in free if _VERSION.match(lines[at])), None)
+    version = next((at for at in free if compiled(_VERSION).match(lines[at])), None)
     return version if version is not None and sum(at > version for at in free) >= 2 else None
 
 
@@ -285,12 +273,12 @@ def _mark_announced(lines: Sequence[str], quoted: list[bool]) -> None:
         begin = blocks[number + 1][0]
         following = "\n".join(lines[begin:])
         # More than the sentence by which one goes on after a question.
-        passage = number == 0 and _width(following) >= 60 and len(_STOP.split(following.strip())) > 1
-        if announcing is not None or ((passage or _WORK_ON.search(text)) and _asks(text)):
+        passage = number == 0 and _width(following) >= 60 and len(compiled(_STOP).split(following.strip())) > 1
+        if announcing is not None or ((passage or compiled(_WORK_ON).search(text)) and _asks(text)):
             return _quote_from(begin, lines, quoted)
     closing = " ".join(lines[slice(*blocks[-1])]) if len(blocks) > 1 else ""
     if (
-        len(closing) <= _LEAD_IN and _WORK_ON.search(closing) and _DEICTIC.search(closing)
+        len(closing) <= _LEAD_IN and compiled(_WORK_ON).search(closing) and compiled(_DEICTIC).search(closing)
     ):  # "proofread this" below a text
         for first, last in blocks[:-1]:
             quoted[first:last] = [True] * (last - first)
@@ -298,18 +286,23 @@ def _mark_announced(lines: Sequence[str], quoted: list[bool]) -> None:
 
 
 def _announces(line: str) -> bool:
-    if len(line) > _LEAD_IN or _URL.search(line):
+    if len(line) > _LEAD_IN or compiled(_URL).search(line):
         return False
     if line.rstrip().endswith((":", "：")) and _reporting(line):
         return True
-    return bool(_BRINGS.search(line)) and not (_OWN_LIST.search(line) and not _TEXT_NOUN.search(line))
+    return bool(compiled(_BRINGS).search(line)) and not (
+        compiled(_OWN_LIST).search(line) and not compiled(_TEXT_NOUN).search(line)
+    )
 
 
 def _asks(paragraph: str) -> bool:
     """Whether a paragraph asks about, or for work on, a text that must stand beside it."""
-    if len(paragraph) > _LEAD_IN or _URL.search(paragraph) or _OWN_LIST.search(paragraph):
+    if len(paragraph) > _LEAD_IN or compiled(_URL).search(paragraph) or compiled(_OWN_LIST).search(paragraph):
         return False
-    return bool(_WORK_ON.search(paragraph) or (_DEICTIC.search(paragraph) and _ASKS.search(paragraph)))
+    return bool(
+        compiled(_WORK_ON).search(paragraph)
+        or (compiled(_DEICTIC).search(paragraph) and compiled(_ASKS).search(paragraph))
+    )
 
 
 def _width(text: str) -> int:
@@ -321,19 +314,24 @@ def _quote_from(begin: int, lines: Sequence[str], quoted: list[bool]) -> None:
     following = next((at for at in range(begin, len(lines)) if lines[at].strip()), None)
     if following is None or _width(" ".join(lines[begin:])) < _LEAST:
         return
-    if quoted[following] and any(mark.match(lines[following]) for mark in (_BLOCK_QUOTE, _FENCE, _OPENS)):
+    if quoted[following] and any(compiled(mark).match(lines[following]) for mark in (_BLOCK_QUOTE, _FENCE, _OPENS)):
         return
     blocks = [block for block in _paragraphs(lines, quoted) if block[1] > begin]
     end = len(lines)
     if blocks:
         first, last = blocks[-1]
         closing = " ".join(lines[first:last]).strip()
-        if first > begin and len(closing) <= _LEAD_IN and _REMARK.search(closing) and not _PAGE.search(closing):
+        if (
+            first > begin
+            and len(closing) <= _LEAD_IN
+            and compiled(_REMARK).search(closing)
+            and not compiled(_PAGE).search(closing)
+        ):
             end = first
         elif (
             last - first > 1
             and last - 1 > begin
-            and _REMARK.search(lines[last - 1])
+            and compiled(_REMARK).search(lines[last - 1])
             and len(lines[last - 1]) <= _LEAD_IN
         ):
             end = last - 1  # a last line of its own may be the remark, too
@@ -351,17 +349,17 @@ def _paragraphs(lines: Sequence[str], quoted: Sequence[bool]) -> Iterator[tuple[
 
 # Reported speech
 
-_TEXT_NOUN = re.compile(rf"(?i)\b{_TEXTS}\b|{_TEXTS_CHINESE}")
-_SAYS = re.compile(
+_TEXT_NOUN = rf"(?i)\b{_TEXTS}\b|{_TEXTS_CHINESE}"
+_SAYS = (
     r"(?i)(?<![\w'’.#()/-])(?P<who>[\w'’.#()/-]{1,40})(?: (?:also|just|always|once|even|still|clearly|now|used to|has|have|had|is|was))*"
     r" (?:says?|said|states?|stated|writes?|wrote|claims?|claimed|insists?|insisted|told (?:me|us)|tells (?:me|us)|commented|replied|answered|announced)\b(?! \w+ (?:it|them)\b)"
 )
-_WANTS = re.compile(
+_WANTS = (
     r"(?i)\b(?:the|this|that|their|its) (?:[\w-]+ ){0,2}?(?:readme|docs?|documentation|wiki|manual|handbook|guide|runbook|pages?|web ?site|article|tutorial|ticket|contributing|issue|paper)(?:\.\w+)?"
     r" (?:also )?(?:wants?|requires?|recommends?|suggests?|advises?|mentions?|explains?|asks?|demands?|tells?)\b"
 )
-_ACCORDING = re.compile(r"(?i)\baccording to (?!(?:me|us|our|my)\b)|\bapparently\b|\bsupposedly\b|\ballegedly\b")
-_LABELLED = re.compile(
+_ACCORDING = r"(?i)\baccording to (?!(?:me|us|our|my)\b)|\bapparently\b|\bsupposedly\b|\ballegedly\b"
+_LABELLED = (
     rf"(?i)(?:{_A_TEXT})[^.!?,:：\n]{{0,50}}[:：](?=\s|\Z|[\"“«])|(?:{_A_TEXT_CHINESE})[^。！？\n]{{0,14}}[:：]|(?:下面|以下)是[^。！？\n]{{0,24}}[:：]"
     r"|\b(?:I|we)(?:'m| am| just)? (?:get|got|getting|see|saw|read|found|received)\b[^.!?:\n]{0,40}:(?=\s)|(?:收到|看到|读到|弹出|提示)[^。！？\n]{0,10}[:：]"
 )
@@ -369,20 +367,16 @@ _LABELLED = re.compile(
 _FIRST = frozenset(
     "i we you i've we've i'd we'd you'd who as which that is are was were be been being get gets to not and or".split()
 )
-_CHINESE = re.compile(
+_CHINESE = (
     rf"据[^，。]{{0,10}}(?:说|称|讲)|听说|{_TEXTS_CHINESE}(?:里|上|中)?面?(?:也|还|都|明确)?(?:说|写着|写了|写道|写明|要求|建议|规定|提到|显示|称)"
     r"|(?:网上|人家|别人|老板|同事|客户|领导|运维|[他她])们?[^，。我]{0,4}说|(?<![我们你咱是如该以理来话再先么])说\s*[:：]|(?:写道|写着|表示|回答的?|回复的?|发来的|声称)\s*[:：]"
 )
-_TURNS = re.compile(
-    r"(?i)[,;.–—-]?\s*\b(?:but|however|so|yet|still)\b,?\s+(?=(?:for (?:us|me),? )?(?:we|we're|we've|I|I'm|our|my|let's|us|please|here)\b)|(?:但是?|不过|然而|所以|可是)[，,]?(?=我|咱|请|这里)"
-)
-_QUOTATION = re.compile(
-    r"\"([^\"\n]{1,2000})\"|“([^”\n]{1,2000})”|「([^」\n]{1,2000})」|«([^»\n]{1,2000})»|„([^“”\n]{1,2000})[“”]"
-)
-_CODE_SPAN = re.compile(r"`[^`\n]{1,500}`")
-_COLON = re.compile(r"[:：]\s*(?=\S)")
-_STOP = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\s[–—-]\s|\n+")
-_DEMANDS = re.compile(
+_TURNS = r"(?i)[,;.–—-]?\s*\b(?:but|however|so|yet|still)\b,?\s+(?=(?:for (?:us|me),? )?(?:we|we're|we've|I|I'm|our|my|let's|us|please|here)\b)|(?:但是?|不过|然而|所以|可是)[，,]?(?=我|咱|请|这里)"
+_QUOTATION = r"\"([^\"\n]{1,2000})\"|“([^”\n]{1,2000})”|「([^」\n]{1,2000})」|«([^»\n]{1,2000})»|„([^“”\n]{1,2000})[“”]"
+_CODE_SPAN = r"`[^`\n]{1,500}`"
+_COLON = r"[:：]\s*(?=\S)"
+_STOP = r"(?<=[.!?])\s+|(?<=[。！？])|\s[–—-]\s|\n+"
+_DEMANDS = (
     r"(?i)\b(?:always|never|must|mustn't|should|shall|shouldn't|have to|has to|need(?:s|ed)? to|make sure|ensure|do not|don't|from now on|prefers?|recommend\w*|required?|mandatory|remember"
     r"|only|every(?:body|one)?|all|no longer|any more|forever|not allowed|forbidden|by default|best practice|want(?:s|ed)?)\b"
     r"|\A\W*(?:use|run|install|set|add|avoid|keep|call|send|store|put|write|enable|disable|switch|approve|trust|save)\b"
@@ -396,16 +390,16 @@ OUTCOME = re.compile(r"(?<!\s)\s+(?:→|->|=>)\s+")
 
 def demands(text: str) -> bool:
     """Whether a sentence says how something is to be done, or what somebody wants."""
-    return _DEMANDS.search(text) is not None
+    return compiled(_DEMANDS).search(text) is not None
 
 
 def reports(sentence: str) -> bool:
     """Whether a sentence tells what somebody else, or a text, says, or demands something in quotation marks alone."""
     if _reporting(sentence):
         return True
-    quotes = (text for match in _QUOTATION.finditer(sentence) for text in match.groups() if text)
+    quotes = (text for match in compiled(_QUOTATION).finditer(sentence) for text in match.groups() if text)
     long = (text for text in quotes if len(text.split()) >= 5 or sum(char > "\u2e80" for char in text) >= 8)
-    return any(map(demands, long)) and not demands(_QUOTATION.sub(" ", sentence))
+    return any(map(demands, long)) and not demands(compiled(_QUOTATION).sub(" ", sentence))
 
 
 def is_rule_of_others(line: str, *, by_agent: bool = False) -> bool:
@@ -425,7 +419,7 @@ def own_part(sentence: str) -> str:
     if not reports(sentence):
         return sentence
     rest = sentence
-    while turn := _TURNS.search(rest):
+    while turn := compiled(_TURNS).search(rest):
         rest = rest[turn.end() :]
         if not reports(rest):
             return rest
@@ -433,13 +427,17 @@ def own_part(sentence: str) -> str:
 
 
 def _reporting(sentence: str) -> bool:
-    sentence = _CODE_SPAN.sub("`", sentence)
-    if _ACCORDING.search(sentence) or _WANTS.search(sentence) or _CHINESE.search(sentence):
+    sentence = compiled(_CODE_SPAN).sub("`", sentence)
+    if (
+        compiled(_ACCORDING).search(sentence)
+        or compiled(_WANTS).search(sentence)
+        or compiled(_CHINESE).search(sentence)
+    ):
         return True
-    if any(match["who"].lower() not in _FIRST for match in _SAYS.finditer(sentence)):
+    if any(match["who"].lower() not in _FIRST for match in compiled(_SAYS).finditer(sentence)):
         return True
     lead, colon, rest = sentence.replace("：", ":").partition(":")
-    if colon and rest.strip() and _WORK_ON.search(lead) and not demands(lead):
+    if colon and rest.strip() and compiled(_WORK_ON).search(lead) and not demands(lead):
         return True  # "translate to German: I never …"
-    labelled = _LABELLED.search(sentence)
-    return labelled is not None and not _OWN_LIST.search(sentence[: labelled.end()])
+    labelled = compiled(_LABELLED).search(sentence)
+    return labelled is not None and not compiled(_OWN_LIST).search(sentence[: labelled.end()])
