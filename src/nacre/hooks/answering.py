@@ -15,16 +15,7 @@ from collections.abc import Container, Sequence
 from typing import TYPE_CHECKING, Any
 
 from nacre.clock import Clock
-from nacre.context.pack import (
-    PackedPart,
-    PieceLine,
-    has_content,
-    is_wide,
-    pack,
-    tokens,
-    weight,
-    without_empty_sections,
-)
+from nacre.context.pack import PackedPart, PieceLine, has_content, is_wide, pack, tokens, weight, without_empty_sections
 from nacre.errors import BadInput
 from nacre.guard.sanitise import clean
 from nacre.hooks.events import COMPACT, END, PROMPT, START, Fired, read
@@ -51,10 +42,8 @@ def answer(memory: Memory, agent: str, event: dict[str, Any]) -> dict[str, Any] 
         if memory.scope.group is None:  # what is captured is the owner's to say
             memory.queue(agent, fired.session, fired.transcript, now=fired.kind in (COMPACT, END))
         return None
-    if not (settings.session_start if fired.kind == START else settings.prompt):
-        return None
-    claim = _claim(memory, agent, fired)
-    if claim is None:
+    is_wanted = settings.session_start if fired.kind == START else settings.prompt
+    if not is_wanted or (claim := _claim(memory, agent, fired)) is None:
         return None
     try:
         context = session_context(memory, fired) if fired.kind == START else prompt_context(memory, fired)
@@ -93,7 +82,6 @@ def note(memory: Memory, agent: str, fired: Fired, text: str, about: dict[str, A
 # The right to answer one event, as a file: the same event of the same session within some seconds is the same.
 
 HELD = 5.0  # seconds
-_OLD = 60.0
 _PREFIX = ".claim-"
 
 
@@ -109,41 +97,21 @@ def _claim(memory: Memory, agent: str, fired: Fired) -> str | None:
     path = os.path.join(folder, f"{_PREFIX}{name}.tmp")
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
-    except OSError:
-        return ""
-    try:
         with os.scandir(folder) as entries:
-            claims = [entry.path for entry in entries if entry.name.startswith(_PREFIX)]
-        for claim in claims:
-            if not _is_held(claim, now, _OLD):
-                with contextlib.suppress(OSError):
-                    os.unlink(claim)
-        if not _is_held(path, now):
-            # Put an old claim out of the way; one that somebody else made meanwhile in its place is put back.
-            aside = f"{path[:-4]}-{os.getpid()}-{time.monotonic_ns()}.tmp"
-            with contextlib.suppress(FileNotFoundError):
-                os.rename(path, aside)
-                if _is_held(aside, now):
-                    os.rename(aside, path)
-                else:
-                    os.unlink(aside)
+            for entry in entries:
+                with contextlib.suppress(FileNotFoundError):
+                    is_claim = entry.name.startswith(_PREFIX)
+                    if is_claim and abs(now - entry.stat(follow_symlinks=False).st_mtime) >= HELD:
+                        os.unlink(entry.path)
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     except FileExistsError:
-        return None
+        return None if os.path.isdir(folder) else ""
     except OSError:
         return ""
     return path
 
 
-def _is_held(path: str, now: float, within: float = HELD) -> bool:
-    try:
-        return abs(now - os.lstat(path).st_mtime) < within
-    except FileNotFoundError:
-        return False
-
-
-# How memory is put in front of an agent: marked as memory that may be old, as data and not as orders, so that it
-# cannot pass for the user or the program.
+# How memory is put in front of an agent: as data that may be old, so that it cannot pass for the user or the program.
 
 LONGEST = 9_900  # characters; agents put what is longer into a file, and show the beginning
 # Tags and marks with which agents, their programs and the makers of models speak: in a memory they would end the frame, or begin one
@@ -267,7 +235,9 @@ def prompt_context(memory: Memory, fired: Fired, *, without: Container[str] = ()
     from nacre.context.gather import SessionProject, hits_for, pieces_of, place_of
 
     place = place_of(memory, None, fired.here or None) if memory.scope.group is None else SessionProject()
-    mode = _mode(memory)
+    # By words and meaning where the local models lie ready; loading them, or asking somebody over the network, would take too long.
+    embedder = memory.embedder()[0] if "onnxruntime" in sys.modules else None
+    mode = "hybrid" if embedder is not None and embedder.provider == "local" else "text"
     try:
         hits = hits_for(memory, prompt, place, mode, most=MAX_PASSAGES)
     except BadInput:
@@ -278,9 +248,9 @@ def prompt_context(memory: Memory, fired: Fired, *, without: Container[str] = ()
         return _nothing("nothing found", "没有找到相关内容")
     best, floor = hits[0].score, memory.config.hooks.prompt_score
     fitting = [hit for hit in hits if hit.score >= _FROM_BEST * best and _fits(hit, floor)]
-    if not fitting and best >= floor:
-        return _nothing("what was found shares words with it, and no meaning", "找到的内容只是用词相同，意思无关")
     if not fitting:
+        if best >= floor:
+            return _nothing("what was found shares words with it, and no meaning", "找到的内容只是用词相同，意思无关")
         return _nothing(f"best score {best:.2f}, below {floor:g}", f"最高得分 {best:.2f}，低于 {floor:g}")
     hits = tuple(hit for hit in fitting if hit.path not in without)
     delivered = load_delivered(memory.workspace, fired.session)
@@ -362,14 +332,6 @@ def in_a_hurry(memory: Memory) -> None:
             raise _TooMuch
 
     memory.keeper.each_batch = enough
-
-
-def _mode(memory: Memory) -> str:
-    """By words and meaning where the local models lie ready; loading them, or asking somebody over the network, would take too long."""
-    if "onnxruntime" not in sys.modules:
-        return "text"
-    embedder, _ = memory.embedder()
-    return "hybrid" if embedder is not None and embedder.provider == "local" else "text"
 
 
 def _shared_terms(prompt: str, hit: Hit) -> Sequence[str]:

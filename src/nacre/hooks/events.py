@@ -58,14 +58,9 @@ class Fired:
 
 def read(event: dict[str, Any], named: str = "") -> Fired | None:
     """The event; None where there is none of ours. The agent's own name for it counts before the one on the command line."""
-    for name in (_word(event.get("hook_event_name")), named):
-        kind = _KINDS.get("".join(filter(str.isalnum, name)).lower())
-        if kind:
-            told = name if name != named or event.get("hook_event_name") == named else _NAMES[kind]
-            return Fired(kind, told, event)
-        if name:
-            return None
-    return None
+    own_name = _word(event.get("hook_event_name"))
+    kind = _KINDS.get("".join(filter(str.isalnum, own_name or named)).lower())
+    return Fired(kind, own_name or _NAMES[kind], event) if kind else None
 
 
 def answer(memory: Memory, agent: str, event: dict[str, Any]) -> dict[str, Any] | None:

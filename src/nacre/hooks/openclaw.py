@@ -39,7 +39,7 @@ def _scope(memory: Memory, event: dict[str, Any]) -> dict[str, Any]:
 
 
 def _prompt_section(memory: Memory, _event: dict[str, Any]) -> dict[str, Any]:
-    """In which language the rules are told, of which the plugin has the words; and whether AGENTS.md, which OpenClaw injects, tells them."""
+    """In which language the plugin tells the rules, and whether AGENTS.md, which OpenClaw injects, tells them already."""
     chosen = memory.config.language
     return {
         "language": chosen if chosen in ("en", "zh") else language(),
@@ -52,17 +52,15 @@ def _flush_plan(memory: Memory, _event: dict[str, Any]) -> dict[str, Any]:
     settings, today = memory.config.flush, memory.clock.today()
     plans = []
     for day in (today, today + dt.timedelta(days=1)):
-        plan = None
-        if (flush := memory.flush_prompts(day)) is not None:
-            path, prompts = flush
-            plan = {
-                "softThresholdTokens": settings.soft_threshold_tokens,
-                "reserveTokensFloor": settings.reserve_tokens,
-                "forceFlushTranscriptBytes": FORCED_AT,
-                "prompt": prompts.user,
-                "systemPrompt": prompts.system,
-                "relativePath": path,
-            }
+        flush = memory.flush_prompts(day)
+        plan = flush and {
+            "softThresholdTokens": settings.soft_threshold_tokens,
+            "reserveTokensFloor": settings.reserve_tokens,
+            "forceFlushTranscriptBytes": FORCED_AT,
+            "prompt": flush[1].user,
+            "systemPrompt": flush[1].system,
+            "relativePath": flush[0],
+        }
         plans.append({"until": int(memory.clock.parse(day.isoformat()).timestamp() * 1000), "plan": plan})
     return {"plans": plans}
 
