@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from pathlib import Path, PureWindowsPath
 from typing import Any
 
@@ -79,17 +81,18 @@ def value_at(values: Any, path: Sequence[str]) -> Any:
 def are_in_place(text: str, form: str, edits: Sequence[Edit]) -> bool:
     """Whether everything stands there already, wherever and however it is laid out."""
     values = load(text, form) if form != MARKDOWN else None
-    return all(_is_in_place(text, values, edit) for edit in edits)
-
-
-def _is_in_place(text: str, values: Any, edit: Edit) -> bool:
-    if isinstance(edit, RulesBlock):
-        return with_rules(text.encode(), edit.language).decode() == text
-    now = value_at(values, edit.path)
-    if isinstance(edit, Add):
-        items = now if isinstance(now, list) else []
-        return any(_is_own_item(item, edit) and item == _hook_with_scope(item, edit.value) for item in items)
-    return (edit.default and now is not None) or _holds(now, _server_with_scope(now, edit))
+    for edit in edits:
+        if isinstance(edit, RulesBlock):
+            if with_rules(text.encode(), edit.language).decode() != text:
+                return False
+            continue
+        now = value_at(values, edit.path)
+        if isinstance(edit, Put):
+            if not (edit.default and now is not None) and not _holds(now, _server_with_scope(now, edit)):
+                return False
+        elif not any(item == _hook_with_scope(item, edit.value) for item in _own_items(now, edit)):
+            return False
+    return True
 
 
 def apply_edits(text: str, form: str, edits: Sequence[Edit]) -> tuple[str, list[Done]]:
@@ -114,17 +117,17 @@ def take_back_edits(text: str, form: str, done: Sequence[Done]) -> tuple[str, li
     """The text without what was done, and the names of what somebody has changed since, which stays."""
     left: list[str] = []
     # What was only put so that the rest may stand goes last, and only when nothing else is there.
-    defaults = [change for change in done if change.kind == "default"]
-    for change in (*(change for change in reversed(done) if change.kind != "default"), *defaults):
-        try:
+    defaults_first = sorted(done, key=lambda change: change.kind != "default")
+    for change in reversed(defaults_first):
+        after: str | None = None
+        with contextlib.suppress(CannotEditToml):
             if change.kind == "rules":
-                after: str | None = _without_rules(text, change)
+                is_whole = bool(change.added) and text.count(change.added) == 1
+                after = text.replace(change.added, "") if is_whole else without_rules(text.encode()).decode()
             elif form == TOML:
                 after = _take_back_toml(text, change)
             else:
                 after = _take_back_add(text, change) if change.kind == "add" else _take_back_put(text, change)
-        except CannotEditToml:
-            after = None
         if after is None:
             left.append(".".join(change.path))
         else:
@@ -138,13 +141,11 @@ def recognise_edits(text: str, form: str, edits: Sequence[Edit]) -> list[Done]:
     values = load(text, form) if form != MARKDOWN else None
     for edit in edits:
         if isinstance(edit, RulesBlock):
-            changes += [Done("rules")] if _without_rules(text, Done("rules")) != text else []
+            changes += [Done("rules")] if without_rules(text.encode()).decode() != text else []
             continue
         now = value_at(values, edit.path)
         if isinstance(edit, Add):
-            items = now if isinstance(now, list) else []
-            ours = [item for item in items if _is_own_item(item, edit)]
-            changes += [Done("add", edit.path, item, depth=len(edit.path)) for item in ours]
+            changes += [Done("add", edit.path, item, depth=len(edit.path)) for item in _own_items(now, edit)]
         elif not edit.default and (now == edit.value or any("nacre" in command for command in _commands_in(now))):
             changes.append(Done("put", edit.path, now, depth=len(edit.path) - 1))
     return changes
@@ -179,20 +180,17 @@ def _server_with_scope(now: Any, edit: Put) -> Any:
     )
     if any(key in now for key in _ADDRESS_KEYS):
         raise by_hand
-    words: list[str] = []
-    for part in (now.get("command"), now.get("args")):
-        words += map(str, part) if isinstance(part, list) else [part] if isinstance(part, str) else []
+    parts = [now.get("command"), now.get("args")]
+    words = [str(word) for part in parts if part for word in (part if isinstance(part, list) else [part])]
     if not words:
         return wanted
     scope: str | None = None
-    waiting = list(reversed(words))
-    while waiting:
-        word = waiting.pop()
-        if word == "--scope" and waiting:
-            scope = waiting.pop()
-        elif word.startswith(("--scope=", "NACRE_SCOPE=")):
+    for word, following in zip_longest(words, words[1:], fillvalue=""):
+        if word.startswith(("--scope=", "NACRE_SCOPE=")):
             scope = word.partition("=")[2]
-        elif "scope" in word.lower():
+        elif word == "--scope" and following:
+            scope = following
+        elif "scope" in word.lower() and word != scope:
             raise by_hand
     if not any(PureWindowsPath(word).name.lower() in _PROGRAM_NAMES for word in words):
         raise by_hand
@@ -223,16 +221,15 @@ def _holds(now: Any, wanted: Any) -> bool:
     return bool(now == wanted) and type(now) is type(wanted)
 
 
+def _own_items(items: Any, edit: Add) -> list[Any]:
+    return [item for item in items if _is_own_item(item, edit)] if isinstance(items, list) else []
+
+
 def _is_own_item(item: Any, edit: Add) -> bool:
     """Whether an item is the very value, or one whose every command carries our mark."""
     commands = list(_commands_in(item))
-    return bool(
-        item == edit.value or (edit.mark and commands and all(_marked(command, edit.mark) for command in commands))
-    )
-
-
-def _marked(command: str, mark: tuple[str, ...]) -> bool:
-    return all(word in command for word in mark)
+    marked = all(word in command for command in commands for word in edit.mark)
+    return bool(item == edit.value or (edit.mark and commands and marked))
 
 
 def _commands_in(value: Any) -> Iterator[str]:
@@ -259,7 +256,7 @@ def _put_json(text: str, edit: Put) -> tuple[str, Done | None]:
         value = edit.value
         for name in reversed(edit.path[depth + 1 :]):
             value = {name: value}
-        done = replace(done, inside=_text_inside(text, node))
+        done = replace(done, inside=None if node.parts else text[node.start + 1 : node.end - 1])
         return insert_value(text, node, value, style, edit.path[depth]), done
     if edit.default:
         return text, None
@@ -288,7 +285,9 @@ def _add_json(text: str, edit: Add) -> tuple[str, Done | None]:
     done = Done("add", edit.path, edit.value, edit.mark, depth)
     ours = [part.node for part in array.parts if _is_own_item(part.node.value, edit)]
     if not ours:
-        return insert_value(text, array, edit.value, style), replace(done, inside=_text_inside(text, array))
+        return insert_value(text, array, edit.value, style), replace(
+            done, inside=None if array.parts else text[array.start + 1 : array.end - 1]
+        )
     node = ours[-1]
     value = _hook_with_scope(node.value, edit.value)
     done = replace(done, value=value, previous=text[node.start : node.end])
@@ -315,7 +314,8 @@ def _take_back_add(text: str, done: Done) -> str | None:
     part = next((part for part in reversed(array.parts) if part.node.value == done.value), None)
     if part is None:
         commands = [command for item in array.parts for command in _commands_in(item.node.value)]
-        return None if done.mark and any(_marked(command, done.mark) for command in commands) else text
+        changed = done.mark and any(all(word in command for word in done.mark) for command in commands)
+        return None if changed else text
     if done.previous is not None:
         return text[: part.node.start] + done.previous + text[part.node.end :]
     if len(array.parts) == 1 and done.depth < len(done.path) and not has_comments(text, array):
@@ -325,17 +325,15 @@ def _take_back_add(text: str, done: Done) -> str | None:
 
 def _without_member(text: str, done: Done) -> str:
     """The text without the member at the path, nor what was made to hold it and now holds nothing else."""
-    depth = len(done.path)
-    while depth - 1 > done.depth:
-        holder = _node_at(text, done.path[: depth - 1])
-        if holder is None or len(holder.parts) != 1 or has_comments(text, holder):
-            break
+    depth = len(done.path) - 1
+    holder = _node_at(text, done.path[:depth])
+    while depth > done.depth and holder and len(holder.parts) == 1 and not has_comments(text, holder):
         depth -= 1
-    holder = _node_at(text, done.path[: depth - 1])
-    part = holder.member(done.path[depth - 1]) if holder else None
+        holder = _node_at(text, done.path[:depth])
+    part = holder.member(done.path[depth]) if holder else None
     assert holder is not None
     assert part is not None
-    return take_out(text, holder, part, done.inside if depth - 1 == done.depth else None)
+    return take_out(text, holder, part, done.inside if depth == done.depth else None)
 
 
 def _node_at(text: str, path: tuple[str, ...]) -> Node | None:
@@ -362,14 +360,10 @@ def _deepest(text: str, path: tuple[str, ...]) -> tuple[Node, int]:
 def _require_kind(node: Node, kind: str, path: tuple[str, ...]) -> None:
     if node.kind != kind:
         what = say("an object", "对象") if kind == "object" else say("a list", "列表")
-        if not path:
-            raise CannotEdit(say(f"the file as a whole is not {what}", f"整个文件不是{what}"))
-        name = ".".join(path)
-        raise CannotEdit(say(f'"{name}" is not {what}', f"“{name}”不是{what}"))
-
-
-def _text_inside(text: str, holder: Node) -> str | None:
-    return None if holder.parts else text[holder.start + 1 : holder.end - 1]
+        english, chinese = (
+            (f'"{".".join(path)}"', f"“{'.'.join(path)}”") if path else ("the file as a whole", "整个文件")
+        )
+        raise CannotEdit(say(f"{english} is not {what}", f"{chinese}不是{what}"))
 
 
 # TOML, and rules in Markdown.
@@ -404,9 +398,3 @@ def with_rules(data: bytes, language: str) -> bytes:
 
 def without_rules(data: bytes) -> bytes:
     return rules.without_block(document(Path("AGENTS.md"), data))
-
-
-def _without_rules(text: str, done: Done) -> str:
-    if done.added and text.count(done.added) == 1:
-        return text.replace(done.added, "")
-    return without_rules(text.encode()).decode()
