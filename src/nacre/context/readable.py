@@ -15,7 +15,6 @@ from nacre.guard.secrets import redact, safe_lines
 from nacre.i18n import say
 from nacre.model.workspace import DAY_NAME, Workspace, slug_of
 from nacre.text.blocks import HEADING, blocks
-from nacre.text.quoting import is_rule_of_others, own_words
 from nacre.text.stamps import is_structural, stamp_of
 from nacre.vault.discover import project_at
 from nacre.vault.entries import bare_words
@@ -135,6 +134,8 @@ class Reader:
         stamp = stamp_of(lines[0].text.lstrip("# ")) if lines else None
         if not stamp or not (stamp.session or stamp.by_agent):
             return lines
+        from nacre.text.quoting import is_rule_of_others  # its expressions take long to compile
+
         bullets = (line for line in lines if line.text.startswith("- "))
         others = [line for line in bullets if is_rule_of_others(bare_words(line.text), by_agent=stamp.by_agent)]
         if others:
@@ -291,6 +292,7 @@ def _without_quoted(texts: Sequence[str]) -> list[str]:
     """The lines of a session, those that are quoted in it, and rules that an agent tells, left empty."""
     from nacre.brain.local.settled import split_turns
     from nacre.model.session import Speaker
+    from nacre.text.quoting import is_rule_of_others, own_words
 
     own: set[str] = set()
     said: set[str] = set()

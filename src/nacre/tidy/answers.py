@@ -90,8 +90,8 @@ def _answer_about_candidate(draft: Draft, question: Question, answer: Answer, wo
     about, by_user = question.about, say("your word", "按您的意思")
     source, tests = about.get("source"), about.get("tests")
     record = Record(question.id, draft.at, "refused", question.text, failed="user", brain="user")
-    record = replace(record, source=source if isinstance(source, dict) else {}, more={"answer": question.kind})
-    record = replace(record, tests=tests if isinstance(tests, dict) else {})
+    record = record._replace(source=source if isinstance(source, dict) else {}, more={"answer": question.kind})
+    record = record._replace(tests=tests if isinstance(tests, dict) else {})
     if answer.verb == REFUSE:
         draft.record(record)
         draft.step("refuse", "MEMORY.md", by_user, question.text)
@@ -117,10 +117,10 @@ def _answer_about_candidate(draft: Draft, question: Question, answer: Answer, wo
         _make_room(draft, file, words, kind)
         file.add(words, kind)
     more = {**file_field(file), "answer": question.kind} | ({"pinned": True} if answer.verb == PIN else {})
-    record = replace(
-        record, id=entry_id(words), verdict="admitted", text=words, failed=None, confidence=0.99, more=more
+    record = record._replace(
+        id=entry_id(words), verdict="admitted", text=words, failed=None, confidence=0.99, more=more
     )
-    draft.record(replace(record, supersedes=old.id if old else None, valid_from=draft.today.isoformat()))
+    draft.record(record._replace(supersedes=old.id if old else None, valid_from=draft.today.isoformat()))
     instead = say(f"your word; in the place of “{old.words}”", f"按您的意思；取代“{old.words}”") if old else by_user
     draft.step("replace" if old else "add", file.shown, instead, words)
 
@@ -146,7 +146,7 @@ def _answer_about_entry(draft: Draft, question: Question, answer: Answer, words:
         file.replace(line, words)
         into: dict[str, object] = {"into": entry_id(words)}
         draft.record(Record(line.id, draft.at, "superseded", valid_to=draft.today.isoformat(), more=into))
-        record = replace(record, source=was.source if was else {}, supersedes=line.id)
+        record = record._replace(source=was.source if was else {}, supersedes=line.id)
     draft.record(record)
     draft.step(PIN if answer.verb == PIN else "keep", file.shown, by_user, words)
 
@@ -172,8 +172,8 @@ def _make_room(draft: Draft, file: LongTermFile, words: str, kind: str) -> None:
             draft.record(Record(cut.line.id, draft.at, "superseded", valid_to=draft.today.isoformat(), more=more))
             record = Record(id_, draft.at, "admitted", cut.words, section=cut.line.section, supersedes=cut.line.id)
             if was:
-                record = replace(record, source=was.source, confidence=was.confidence)
-            draft.record(replace(record, more=file_field(file)))
+                record = record._replace(source=was.source, confidence=was.confidence)
+            draft.record(record._replace(more=file_field(file)))
         draft.step(cut.action, file.shown, cut.reason, cut.line.words)
 
 

@@ -233,7 +233,7 @@ def _set_field(draft: Draft, candidate: Candidate) -> bool:
         text = f"{own.name}: {own.value}"
         draft.record(Record(old, draft.at, "superseded", text, section=own.name, valid_to=said.day, more=more))
     record = draft.record_of(candidate, "admitted", None, section=own.name, supersedes=old, more=more)
-    draft.record(replace(record, id=id_, text=f"{own.name}: {wanted.value}"))
+    draft.record(record._replace(id=id_, text=f"{own.name}: {wanted.value}"))
     values = [own.before] if own.before else []  # all values that the field had, as one story: "阿木 → 小明 → 小红"
     for record in (*draft.before, *draft.records):
         if (
@@ -327,7 +327,7 @@ def _supersede(
             _record_rest(draft, where, now, rest)
     section = line.section if home.find(candidate.id) else home.add(text, candidate.tested.kind)
     record = draft.record_of(candidate, "admitted", verdict, section=section, more=file_field(home))
-    draft.record(replace(record, confidence=confidence(candidate), supersedes=closed[0].id))
+    draft.record(record._replace(confidence=confidence(candidate), supersedes=closed[0].id))
     reason = say(f"overtakes “{line.words}” ({first.odds:.2f})", f"取代“{line.words}”（{first.odds:.2f}）")
     draft.step("supersede", home.shown, reason, text)
 
@@ -337,8 +337,8 @@ def _record_rest(draft: Draft, file: LongTermFile, old: Line, words: str) -> Non
     was = draft.states.get(old.id)
     record = Record(entry_id(words), draft.at, "admitted", words, section=old.section, brain="local", supersedes=old.id)
     if was:
-        record = replace(record, source=was.source, valid_from=was.valid_from, confidence=was.confidence)
-    draft.record(replace(record, more=file_field(file)))
+        record = record._replace(source=was.source, valid_from=was.valid_from, confidence=was.confidence)
+    draft.record(record._replace(more=file_field(file)))
 
 
 def _merge(draft: Draft, candidate: Candidate, verdict: Verdict | None, file: LongTermFile, line: Line) -> None:
@@ -372,8 +372,8 @@ def _merge(draft: Draft, candidate: Candidate, verdict: Verdict | None, file: Lo
     file.remove(line)
     record = Record(line.id, draft.at, "admitted", line.words, section=section, brain="local")
     if was:
-        record = replace(record, source=was.source, confidence=was.confidence)
-    draft.record(replace(record, more={"file": general.shown}))
+        record = record._replace(source=was.source, confidence=was.confidence)
+    draft.record(record._replace(more={"file": general.shown}))
     reason = say(f"seen in several projects; was in {file.shown}", f"多个项目中出现；原在 {file.shown}")
     draft.step("move", general.shown, reason, line.words)
 
@@ -390,7 +390,7 @@ def _reword(
     into = {**more, "into": candidate.id}
     draft.record(Record(line.id, draft.at, "merged", line.words, valid_to=draft.today.isoformat(), more=into))
     record = draft.record_of(candidate, "admitted", verdict, section=line.section, more=more)
-    draft.record(replace(record, confidence=confidence(candidate), supersedes=line.id, valid_from=was.valid_from))
+    draft.record(record._replace(confidence=confidence(candidate), supersedes=line.id, valid_from=was.valid_from))
     reason = say(f"says better what “{line.words}” says", f"比“{line.words}”说得更好")
     draft.step("merge", file.shown, reason, candidate.text)
     return True

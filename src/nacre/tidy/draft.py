@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cached_property
 
 from nacre.brain.local.likeness import Statement
@@ -116,7 +115,7 @@ class Draft:
             valid_from=candidate.said.day if verdict == "admitted" else None,
             more=more or {},
         )
-        return replace(record, **about)  # type: ignore[arg-type]
+        return record._replace(**about)  # type: ignore[arg-type]
 
     def worth(self, line: Line) -> Worth:
         """What speaks for an entry: how sure it is, said again, recalled, and whether its time is over."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cached_property
 from heapq import nlargest
@@ -246,7 +246,7 @@ def hand_edit_records(edits: HandEdits, at: str, today: str) -> list[Record]:
         more = file_field(file) | ({"pinned": True} if was.pinned else {}) | {"by": "hand"}
         records.append(Record(was.id, at, "superseded", valid_to=today, more={"by": "hand", "into": line.id}))
         adopted = Record(line.id, at, "adopted", line.words, section=line.section, source=was.source, more=more)
-        records.append(replace(adopted, valid_from=today, supersedes=was.id))
+        records.append(adopted._replace(valid_from=today, supersedes=was.id))
     return [*records, *(Record(gone.id, at, "forgotten", valid_to=today, more={"by": "hand"}) for gone in edits.gone)]
 
 

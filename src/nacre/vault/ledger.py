@@ -6,7 +6,6 @@ import contextlib
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
 from nacre.i18n import say
@@ -21,8 +20,7 @@ VERDICTS = ("admitted", "adopted", "refused", "superseded", "merged", "demoted",
 IN_MEMORY = ("admitted", "adopted", "restored")
 
 
-@dataclass(frozen=True)
-class Record:
+class Record(NamedTuple):
     """One line of the ledger. `more` keeps fields that a newer version wrote."""
 
     id: str
@@ -30,20 +28,19 @@ class Record:
     verdict: str
     text: str | None = None
     section: str | None = None
-    tests: Mapping[str, float] = field(default_factory=dict)
+    tests: Mapping[str, float] = {}
     failed: str | None = None
     without_it: str | None = None
-    source: Mapping[str, str] = field(default_factory=dict)
+    source: Mapping[str, str] = {}
     brain: str | None = None
     valid_from: str | None = None
     valid_to: str | None = None
     supersedes: str | None = None
     confidence: float | None = None
-    more: Mapping[str, Any] = field(default_factory=dict)
+    more: Mapping[str, Any] = {}
 
 
-_FIELDS = tuple(part.name for part in fields(Record) if part.name != "more")
-_NOTHING: dict[str, Any] = dict.fromkeys(_FIELDS) | {"tests": {}, "source": {}}
+_FIELDS = Record._fields[:-1]
 _ALWAYS = ("id", "at", "verdict", "text", "valid_to", "supersedes")
 
 
@@ -55,9 +52,8 @@ def write_records(op: Operation, *records: Record, on_secret: OnSecret = REFUSE)
 
 
 def as_json(record: Record) -> dict[str, Any]:
-    values = {name: getattr(record, name) for name in _FIELDS}
-    line = {name: value for name, value in values.items() if name in _ALWAYS or value not in (None, {})}
-    return line | dict(record.more)
+    values = zip(_FIELDS, record, strict=False)
+    return {name: value for name, value in values if name in _ALWAYS or value not in (None, {})} | dict(record.more)
 
 
 class Ledger(NamedTuple):
@@ -100,7 +96,7 @@ def _record(value: dict[str, Any]) -> Record | None:
     record_fields: dict[str, Any] = {}
     more: dict[str, Any] = {}
     for name, held in value.items():
-        if name not in _NOTHING:
+        if name not in _FIELDS:
             more[name] = held
         elif name in ("tests", "source"):
             if isinstance(held, dict):
@@ -108,14 +104,10 @@ def _record(value: dict[str, Any]) -> Record | None:
                 record_fields[name] = {key: part for key, part in held.items() if isinstance(part, kinds)}
         elif isinstance(held, int | float if name == "confidence" else str):
             record_fields[name] = held
-    # There are tens of thousands after some years, and a frozen class sets each of its fields by a call.
-    record = object.__new__(Record)
-    record.__dict__.update(_NOTHING | record_fields, more=more)
-    return record
+    return Record(**record_fields, more=more)
 
 
-@dataclass(frozen=True)
-class EntryState:
+class EntryState(NamedTuple):
     """What the ledger says of one entry or candidate, all its lines taken together."""
 
     id: str
