@@ -172,4 +172,3 @@ def test_one_bad_file_in_the_inbox_stops_nothing(path: str, desk: Desk) -> None:
     bad.write_text(f'{{"version":1,"agent":"claude-code",{told}}}', "utf8")
     desk.sync("2026-03-02 18:00")
     assert log(desk).count("We ship on Tuesdays only") == 1
-    assert not bad.exists()

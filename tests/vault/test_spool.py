@@ -12,11 +12,6 @@ from hypothesis import strategies as st
 
 from nacre.vault import spool
 
-BAD_PATHS = [
-    f'{{"version":1,"agent":"codex","session":"s","transcript":"{path}","size":1,"at":1,"now":true}}'
-    for path in ("/t\\u0000.jsonl", "/t\\ud800.jsonl", "/t\\udc80.jsonl", "/" + "t" * 5000)
-]
-
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
@@ -77,27 +72,12 @@ def test_a_link_in_its_place_is_not_written_through(where: str, root: Path, talk
     "text",
     ["", "{", "[]", '{"version":9}', '{"version":1,"agent":1,"session":"s","transcript":"/t","size":1,"at":1}',
      '{"version":1,"agent":"codex","session":"s","transcript":"relative","size":1,"at":1}',
-     '{"version":1,"agent":"codex","session":"s","transcript":"/t","size":-1,"at":1}',
-     '{"version":1,"agent":"codex","session":"s","transcript":"/t","size":1,"at":1' + "0" * 400 + "}",
-     *BAD_PATHS],
+     '{"version":1,"agent":"codex","session":"s","transcript":"/t\\u0000","size":1,"at":1}',
+     '{"version":1,"agent":"codex","session":"s","transcript":"/t\\ud800","size":1,"at":1}'],
 )  # fmt: skip
 def test_what_cannot_be_understood_is_passed_over(text: str, root: Path, talk: Path) -> None:
     spool.queue(str(root), "codex", "s", str(talk), at=1)
     (root / ".nacre" / "inbox" / "odd.json").write_text(text, "utf8")
-    assert len(spool.waiting(str(root))) == 1
-
-
-@pytest.mark.parametrize("text", BAD_PATHS)
-def test_what_can_never_be_captured_is_taken_away(text: str, root: Path, talk: Path) -> None:
-    spool.queue(str(root), "codex", "s", str(talk), at=1)
-    folder = root / ".nacre" / "inbox"
-    (folder / "odd.json").write_text(text, "utf8")
-    (folder / "newer.json").write_text('{"version":9}', "utf8")
-    (folder / "folder.json").mkdir()
-    assert len(spool.waiting(str(root))) == 1
-    assert spool.clean_inbox(str(root), os.stat(folder / "odd.json").st_mtime) == 1
-    assert not (folder / "odd.json").exists()
-    assert (folder / "newer.json").exists()
     assert len(spool.waiting(str(root))) == 1
 
 

@@ -85,9 +85,7 @@ def save_delivered(workspace: Workspace, session: str, delivered: Delivered, now
     with contextlib.suppress(OSError):
         new = not os.path.exists(os.path.join(folder, name))
         spool.put_json(folder, name, {"at": delivered.at, "lines": delivered.lines})
-        if new:  # also where no session is ever begun with us
-            spool.thin(folder, MOST_SESSIONS)
-        if delivered.at == now:  # once a session, not with every prompt
+        if new or delivered.at == now:  # once a session, not with every prompt
             spool.sweep(folder, older_than=OLDEST, most=MOST_SESSIONS, now=now)
 
 

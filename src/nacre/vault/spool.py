@@ -110,16 +110,6 @@ def sweep(folder: str, *, older_than: float, most: int, now: float) -> int:
     return gone + sum(_remove(path) for _, path in sorted(kept)[: max(0, len(kept) - most)])
 
 
-def thin(folder: str, most: int) -> int:
-    """Take away the oldest files above a number, however young they are; how many went."""
-    try:
-        if len(os.listdir(folder)) <= most:
-            return 0
-    except OSError:
-        return 0
-    return sweep(folder, older_than=0.0, most=most, now=0.0)  # at the beginning of time no file is old
-
-
 def _remove(path: str) -> bool:
     try:
         os.unlink(path)
@@ -137,8 +127,6 @@ def _no_link() -> int:
 _VERSION = 1
 OLDEST_QUEUED = 30 * 86_400.0  # seconds, after which nobody waits for a session any more
 MOST_QUEUED = 1000  # sessions; hooks of that many without one capture are a fault somewhere
-_LONGEST = 4096  # characters of a path or an id
-_FARTHEST = 1 << 53  # a number beyond it was not written by us
 _AT_ONCE = b"true}"
 
 
@@ -165,35 +153,39 @@ def inbox_folder(root: str) -> str:
 def queue(root: str, agent: str, session: str, transcript: str, *, at: float, now: bool = False) -> bool:
     """Note that a session went on, in its one file. `now` asks for it to be captured soon: it ended, or its agent is about
     to forget the beginning. False where there is no transcript to read."""
-    if not agent or not transcript or "\0" in transcript:
+    if not agent or not transcript:
         return False
     transcript = os.path.abspath(os.path.expanduser(transcript))
     session = session or os.path.basename(transcript)
-    if not all(map(_can_be_written, (agent, session, transcript))):
-        return False
     try:
         about = os.stat(transcript)
-    except OSError:
+    except (OSError, ValueError):
         return False
     if not stat.S_ISREG(about.st_mode):
         return False
     from _blake2 import blake2b
 
     # An id may hold anything, so the file is named by its hash.
-    name = blake2b(f"{agent}\0{session}".encode(), digest_size=12).hexdigest() + ".json"
-    before = read(os.path.join(inbox_folder(root), name))
+    name = blake2b(f"{agent}\0{session}".encode("utf-8", "replace"), digest_size=12).hexdigest() + ".json"
+    folder = inbox_folder(root)
+    before = read(os.path.join(folder, name))
     at_once = now or (before is not None and before.endswith(_AT_ONCE))
     line = f'{{"version":{_VERSION},"agent":{_quoted(agent)},"session":{_quoted(session)}'
     line += f',"transcript":{_quoted(transcript)},"size":{about.st_size},"at":{int(at)},"now":'
-    put(inbox_folder(root), name, line.encode("ascii") + (_AT_ONCE if at_once else b"false}"))
+    put(folder, name, line.encode("ascii") + (_AT_ONCE if at_once else b"false}"))
     if before is None:  # once a session: where nothing is ever captured, nothing else would make room
-        thin(inbox_folder(root), MOST_QUEUED)
+        clean_inbox(root, at)
     return True
 
 
 def waiting(root: str) -> list[Queued]:
     """The sessions that wait, the oldest first. What cannot be understood is passed over."""
-    queued = [session for path in _queue_files(root) if (session := _read_queued(path))]
+    folder = inbox_folder(root)
+    try:
+        names = sorted(name for name in os.listdir(folder) if name.endswith(".json"))
+    except OSError:
+        return []
+    queued = [session for name in names if (session := _read_queued(os.path.join(folder, name)))]
     return sorted(queued[:MOST_QUEUED], key=lambda session: (session.at, session.path))
 
 
@@ -207,48 +199,23 @@ def remove_queued(queued: Queued) -> bool:
 
 
 def clean_inbox(root: str, now: float) -> int:
-    """Take away what nobody waits for any more, what a killed hook left half written, and what can never be captured."""
-    gone = 0
-    for path in _queue_files(root):
-        version = read_json(path).get("version")
-        newer = isinstance(version, int) and version > _VERSION  # waits for that version of Nacre
-        if not newer and _read_queued(path) is None and os.path.isfile(path) and _is_of_user(os.lstat(path)):
-            gone += _remove(path)
-    return gone + sweep(inbox_folder(root), older_than=OLDEST_QUEUED, most=MOST_QUEUED, now=now)
-
-
-def _queue_files(root: str) -> list[str]:
-    folder = inbox_folder(root)
-    try:
-        return [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.endswith(".json")]
-    except OSError:
-        return []
+    """Take away what nobody waits for any more, and what a killed hook left half written; how many went."""
+    return sweep(inbox_folder(root), older_than=OLDEST_QUEUED, most=MOST_QUEUED, now=now)
 
 
 def _read_queued(path: str) -> Queued | None:
-    """What a file tells; None for one that is not understood, or that another user could have written."""
+    """What a file tells; None for one that is not understood, whose transcript is gone, or that another user could have written."""
     fields: dict[str, Any] = read_json(path)
-    texts = [fields.get(name) for name in ("agent", "session", "transcript")]
-    numbers = [fields.get(name) for name in ("size", "at")]
-    if fields.get("version") != _VERSION or not all(isinstance(text, str) and _can_be_written(text) for text in texts):
-        return None
-    if not all(isinstance(number, int) and 0 <= number < _FARTHEST for number in numbers):
-        return None
-    transcript = fields["transcript"]
-    if not os.path.isabs(transcript) or "\0" in transcript:
-        return None
     try:
-        about = os.lstat(path)
-        if not _is_of_user(about) or (os.path.exists(transcript) and not _is_of_user(os.stat(transcript))):
+        texts = isinstance(fields["agent"], str) and isinstance(fields["session"], str)
+        numbers = isinstance(fields["size"], int) and isinstance(fields["at"], int)
+        if fields["version"] != _VERSION or not texts or not numbers or not os.path.isabs(fields["transcript"]):
             return None
-    except OSError:
+        about = os.lstat(path)
+        ours = _is_of_user(about) and _is_of_user(os.stat(fields["transcript"]))
+    except (OSError, ValueError, KeyError, TypeError):
         return None
-    return Queued(path, (about.st_ino, about.st_mtime_ns), fields)
-
-
-def _can_be_written(text: str) -> bool:
-    """Whether a text can be written down: half a character cannot, nor a path of bytes that are no UTF-8."""
-    return 0 < len(text) <= _LONGEST and not any("\ud800" <= sign <= "\udfff" for sign in text)
+    return Queued(path, (about.st_ino, about.st_mtime_ns), fields) if ours else None
 
 
 def _is_of_user(about: os.stat_result) -> bool:
