@@ -16,7 +16,7 @@ from tests.hooks.conftest import Fire
 from nacre.config.loading import user_config_file
 from nacre.memory import Memory
 from nacre.vault import spool
-from nacre.vault.discover import distrust_workspace, trust_workspace
+from nacre.vault.discover import trust_workspace
 
 PROMPT = "Where does the Braldor project keep its backup key?"
 
@@ -181,7 +181,7 @@ def test_the_folder_of_the_session_decides_about_the_workspace(root: Path, proje
 
     below = root / "notes"
     below.mkdir()
-    distrust_workspace(root)
+    trust_workspace(root, trust=False)
     assert ask(below) is None  # nobody trusted it: it must not speak
     trust_workspace(root)
     assert ask(below)

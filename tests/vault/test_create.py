@@ -44,13 +44,12 @@ def test_a_new_workspace_has_everything_and_is_trusted(tmp_path: Path, clock: Cl
 
 def test_planning_touches_nothing_and_repeating_changes_nothing(tmp_path: Path, clock: Clock, settings: Path) -> None:
     root = tmp_path / "ws"
-    made = create.plan_init(root, trust_folder=settings)
+    made = create.plan_init(root)
     assert not root.exists()
     assert [step.path for step in made.plan.steps][-3:] == ["MEMORY.md", ".gitignore", "AGENTS.md"]
     create.apply_init(made, clock, trust_folder=settings)
-    again = create.plan_init(root, trust_folder=settings)
+    again = create.plan_init(root)
     assert not again.plan
-    assert not again.trusts
 
 
 def test_what_the_user_has_is_kept(tmp_path: Path, clock: Clock, settings: Path) -> None:

@@ -10,7 +10,6 @@ from nacre.config.settings import Config
 from nacre.errors import NoWorkspace
 from nacre.vault.discover import (
     Discovered,
-    distrust_workspace,
     find_workspace,
     is_trusted,
     trust_workspace,
@@ -144,7 +143,7 @@ def test_trust_is_remembered_by_real_path_and_can_be_taken_back(tmp_path: Path) 
     assert is_trusted(place, folder)
     assert not is_trusted(place / "inside", folder)
     assert stat.S_IMODE((folder / "trusted.json").stat().st_mode) == 0o600
-    distrust_workspace(place, folder)
+    trust_workspace(place, folder, trust=False)
     assert not is_trusted(link, folder)
 
 

@@ -57,7 +57,7 @@ def trust(invocation: ui.Invocation, path: Path, *, remove: bool, listing: bool,
         for trusted in discover.trusted_workspaces():
             click.echo(trusted)
     elif remove:
-        discover.distrust_workspace(place)
+        discover.trust_workspace(place, trust=False)
         ui.note(f"{ui.shown_path(place)} is trusted no longer.", f"已不再信任 {ui.shown_path(place)}。")
     elif not discover.is_workspace(place):
         raise NoWorkspace(

@@ -19,7 +19,7 @@ from nacre.forget.target import memory_lines
 from nacre.i18n import say
 from nacre.model.workspace import Workspace
 from nacre.vault import disk, rules
-from nacre.vault.discover import distrust_workspace
+from nacre.vault.discover import trust_workspace
 from nacre.vault.files import TIERS
 from nacre.vault.lock import hold, lock
 from nacre.vault.markdown import document
@@ -154,7 +154,7 @@ def apply_destroy(plan: DestroyPlan) -> None:
         if _is_folder(folder) and not any(folder.iterdir()):
             folder.rmdir()
     disk.clean_stale(workspace.root)
-    distrust_workspace(workspace.root)
+    trust_workspace(workspace.root, trust=False)
 
 
 def _remove(path: Path) -> None:

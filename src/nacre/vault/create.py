@@ -12,7 +12,7 @@ from nacre.model.context import Context
 from nacre.model.report import Plan, Step
 from nacre.model.workspace import Workspace
 from nacre.vault import disk, longterm, rules
-from nacre.vault.discover import is_trusted, trust_workspace
+from nacre.vault.discover import trust_workspace
 from nacre.vault.history import operation, private_folder
 from nacre.vault.markdown import document
 from nacre.vault.writing import rewrite
@@ -27,7 +27,6 @@ class InitPlan:
     workspace: Workspace
     folders: tuple[Path, ...]
     writes: tuple[tuple[Path, bytes | None, bytes], ...]
-    trusts: bool
     plan: Plan
 
 
@@ -35,13 +34,11 @@ def init(
     root: Path, clock: Clock, *, language: str = "en", config: Config | None = None, trust_folder: Path | None = None
 ) -> Workspace:
     """Make the folder a workspace, or complete it."""
-    init_plan = plan_init(root, language=language, config=config, trust_folder=trust_folder)
+    init_plan = plan_init(root, language=language, config=config)
     return apply_init(init_plan, clock, config, trust_folder)
 
 
-def plan_init(
-    root: Path, *, language: str = "en", config: Config | None = None, trust_folder: Path | None = None
-) -> InitPlan:
+def plan_init(root: Path, *, language: str = "en", config: Config | None = None) -> InitPlan:
     """What has to be made so that the folder is a workspace; nothing when it is one."""
     workspace = Workspace(root)
     ignore, agents = root / ".gitignore", root / "AGENTS.md"
@@ -60,7 +57,7 @@ def plan_init(
         if before != after:
             writes.append((path, before, after))
             steps.append(Step("create" if before is None else "change", workspace.relative(path), reason))
-    return InitPlan(workspace, folders, tuple(writes), not is_trusted(root, trust_folder), Plan(tuple(steps)))
+    return InitPlan(workspace, folders, tuple(writes), Plan(tuple(steps)))
 
 
 def apply_init(
@@ -75,8 +72,7 @@ def apply_init(
         with operation(Context(workspace, config or Config(), clock), "init") as op:
             for path, before, after in init_plan.writes:
                 rewrite(op, path, after, read=disk.hash_of(before))
-    if init_plan.trusts:
-        trust_workspace(workspace.root, trust_folder)
+    trust_workspace(workspace.root, trust_folder)
     return workspace
 
 

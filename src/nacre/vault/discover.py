@@ -13,8 +13,7 @@ from typing import Any
 
 from nacre.config.settings import Config
 from nacre.errors import NoWorkspace, PathEscape, raise_unless_absent
-from nacre.i18n import say
-from nacre.model.report import Problem
+from nacre.model.report import Problem, problem
 from nacre.model.workspace import Workspace
 
 _FOLDERS = ("", "history", "history/blobs", "index", "inbox", "hooks")
@@ -50,15 +49,6 @@ def is_trusted(path: Path, folder: Path | None = None) -> bool:
     return os.path.realpath(path) in trusted_workspaces(folder)
 
 
-def trust_workspace(path: Path, folder: Path | None = None) -> None:
-    """Remember the folder in the user's settings."""
-    _change_trust(path, folder, trust=True)
-
-
-def distrust_workspace(path: Path, folder: Path | None = None) -> None:
-    _change_trust(path, folder, trust=False)
-
-
 def trusted_workspaces(folder: Path | None = None) -> tuple[str, ...]:
     """Every trusted folder, by its real path; none when the list cannot be read."""
     try:
@@ -68,7 +58,8 @@ def trusted_workspaces(folder: Path | None = None) -> tuple[str, ...]:
         return ()
 
 
-def _change_trust(path: Path, folder: Path | None, *, trust: bool) -> None:
+def trust_workspace(path: Path, folder: Path | None = None, *, trust: bool = True) -> None:
+    """Remember the folder in the user's settings, or forget it."""
     real = os.path.realpath(path)
     if (real in trusted_workspaces(folder)) == trust:
         return
@@ -151,8 +142,8 @@ def _existing(root: Path, origin: str, problems: tuple[Problem, ...]) -> Discove
     command = "nacre init" if origin == "default" else f"nacre init {root}"
     notes = "".join(f" {problem.message} ({problem.remedy})" for problem in problems)
     raise NoWorkspace(
-        say(f'There is no workspace at {root}. Make one with "{command}".', f"{root} 没有工作区。可用“{command}”创建。")
-        + notes
+        f'There is no workspace at {root}. Make one with "{command}".{notes}',
+        f"{root} 没有工作区。可用“{command}”创建。{notes}",
     )
 
 
@@ -168,11 +159,9 @@ def _trusted_parent(cwd: Path | None, home: Path, trust_folder: Path | None, pro
             return folder
         # `~/.nacre` holds the user's own default workspace; it makes no workspace of the home folder.
         if os.path.realpath(folder) != os.path.realpath(home):
-            message = say(
-                f"{folder} holds a workspace that you have not trusted; it was neither read nor written.",
-                f"{folder} 中有一个您尚未信任的工作区；未读取也未写入。",
-            )
-            problems.append(Problem("not trusted", message, str(folder), remedy=f"nacre trust {folder}"))
+            english = f"{folder} holds a workspace that you have not trusted; it was neither read nor written."
+            chinese = f"{folder} 中有一个您尚未信任的工作区；未读取也未写入。"
+            problems.append(problem("not trusted", english, chinese, str(folder), remedy=f"nacre trust {folder}"))
     return None
 
 
@@ -224,11 +213,9 @@ def _openclaw(env: Mapping[str, str], home: Path) -> dict[str, Path]:
         return expand(_VARIABLE.sub(lambda match: env.get(match[1], match[0]), value.strip()), home)
 
     section = _table(settings.get("agents"))
-    listed = section.get("list")
-    agents = [
-        agent for agent in (listed if isinstance(listed, list) else []) if isinstance(_table(agent).get("id"), str)
-    ]
-    if isinstance(entries := section.get("entries"), dict):  # in current versions, by id
+    listed, entries = section.get("list"), section.get("entries")
+    agents = [agent for agent in listed if isinstance(_table(agent).get("id"), str)] if isinstance(listed, list) else []
+    if isinstance(entries, dict):  # in current versions, by id
         agents = [{**agent, "id": name} for name, agent in entries.items() if isinstance(agent, dict)]
     default = next((agent["id"] for agent in agents if agent.get("default")), agents[0]["id"] if agents else "main")
     shared = path_of(_table(section.get("defaults")).get("workspace"))
@@ -237,10 +224,9 @@ def _openclaw(env: Mapping[str, str], home: Path) -> dict[str, Path]:
     workspaces: dict[str, Path] = {}
     for agent in sorted(agents, key=lambda agent: bool(agent["id"] != default)) or [{"id": "main"}]:
         name = agent["id"].strip().lower()
+        usual = shared / name if shared else state / f"workspace-{name}"
         if name in (default.strip().lower(), "main"):
             usual = shared or state / own_name
-        else:
-            usual = shared / name if shared else state / f"workspace-{name}"
         workspaces[name] = path_of(agent.get("workspace")) or usual
     return workspaces
 
@@ -259,8 +245,7 @@ def project_places(workspace: Workspace) -> dict[str, str]:
     """Every project's folder, by its slug."""
     places: dict[str, str] = {}
     try:
-        with os.scandir(workspace.projects) as entries:
-            slugs = sorted(entry.name for entry in entries if entry.is_dir())
+        slugs = sorted(os.listdir(workspace.projects))
     except OSError as error:
         raise_unless_absent(workspace.projects, error)
         return {}
