@@ -104,7 +104,6 @@ def unpack(body: bytes) -> dict[str, Any]:
 
 
 def is_switched_off() -> bool:
-    """Whether the user wants no daemon asked or started."""
     return os.environ.get("NACRE_NO_DAEMON", "0") not in ("", "0") or not hasattr(os, "getuid")
 
 
@@ -141,7 +140,6 @@ def environment_print(root: str) -> str:
 
 
 def user_settings() -> bytes:
-    """The bytes of the user's settings file."""
     named = os.environ.get("NACRE_CONFIG_FILE") or os.path.join(config_folder(), "config.toml")
     return read_file(os.path.expanduser(named))
 
@@ -160,7 +158,6 @@ def _models() -> list[bytes]:
 
 
 def config_folder() -> str:
-    """The folder of the user's settings."""
     if sys.platform == "darwin":
         return os.path.expanduser("~/Library/Application Support/nacre")
     return os.path.join(os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config"), "nacre")
@@ -171,7 +168,6 @@ def _digest(parts: list[bytes]) -> str:
 
 
 def read_file(path: str) -> bytes:
-    """The bytes of a file; none where it cannot be read."""
     try:
         with open(path, "rb") as file:
             return file.read(LARGEST_REQUEST)
@@ -298,7 +294,6 @@ def _connect(root: str) -> _socket.socket:
 
 
 def daemon_status(root: str) -> dict[str, Any] | None:
-    """How the daemon of a workspace is; None when there is none."""
     try:
         with Connection(root, any_version=True) as daemon:
             return {**daemon.ask("status"), "skew": daemon.daemon.get("skew")}

@@ -33,7 +33,6 @@ _START_AGAIN = 300.0  # seconds until another daemon is started, should the firs
 
 
 def _parse(arguments: Iterable[str], values: dict[str, str]) -> tuple[dict[str, Any], list[str], list[str]]:
-    """The options that have values, the words, and the other options."""
     options: dict[str, Any] = {}
     words: list[str] = []
     others: list[str] = []
@@ -286,14 +285,12 @@ class _Hook:
         start_on_demand(self.memory, for_agents=True)
 
     def _print(self, answer: dict[str, Any] | None) -> None:
-        """One object, in one go."""
         data = client.dumps(answer).encode("ascii") + b"\n" if answer else b""
         with self.printing:
             while data:
                 data = data[os.write(1, data) :]
 
     def _give_up(self) -> None:
-        """End the process when its time is over, but not in the middle of an answer."""
         time.sleep(self.seconds)
         try:
             if self.printing.acquire(timeout=self.seconds):

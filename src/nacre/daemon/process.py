@@ -65,7 +65,6 @@ class Endpoint:
         return is_same and file_identity(self.socket) == self._socket_id
 
     def leave(self) -> None:
-        """Remove the socket, if it is still ours, then let the next daemon in."""
         if file_identity(self.socket) == self._socket_id:
             with contextlib.suppress(OSError):
                 os.unlink(self.socket)
@@ -134,7 +133,6 @@ def _bind(root: str) -> tuple[socket.socket, str]:
 
 
 def daemon_process(workspace: Workspace) -> int | None:
-    """The process of the daemon that runs; None when none does."""
     if not hasattr(os, "getuid"):
         return None
     try:

@@ -157,7 +157,6 @@ def answer_get(
     as_json: bool = False,
     terminal: bool = False,
 ) -> Printed:
-    """Lines of a file or of a session."""
     excerpt = memory.get(path, start, lines)
     printed = Printed()
     for problem in memory.problems:
@@ -247,7 +246,6 @@ def _table(value: Any) -> dict[str, Any]:
 
 
 def ask_daemon(memory: Memory, kind: str, asked: dict[str, Any]) -> Printed | None:
-    """The daemon's answer to search, context or get; None when there is none whose answer would be the same as ours."""
     answer = _ask(memory, kind, asked=asked)
     return Printed([(kind, text) for kind, text in answer["parts"]]) if answer else None
 
@@ -282,7 +280,6 @@ def _ask(memory: Memory, kind: str, **fields: Any) -> dict[str, Any] | None:
 
 
 def print_output(printed: Printed) -> None:
-    """Print the result, and the notes beside it."""
     import click
 
     for kind, text in printed.parts:

@@ -85,7 +85,6 @@ class Daemon:
                 self._http_error = str(error)
 
     def _open_http(self, port: int) -> Listener:
-        """The listener for one scope, fixed when the daemon is started."""
         from nacre.mcp.http import Listener, watch_token
         from nacre.mcp.server import Face
 
@@ -157,7 +156,6 @@ class Daemon:
         return self._outcome
 
     def _warm_up(self) -> None:
-        """Load what the first question would otherwise wait for."""
         try:
             self._memory.ask("warm", 1)
             self._memory.ask("热", 1)
@@ -276,7 +274,6 @@ class Daemon:
         return False
 
     def _restart(self, reason: str, *, possible: bool = True) -> None:
-        """Start anew, or end where that would bring back the same."""
         if not self._server.is_stopping:
             self._outcome = RESTART if possible else STOPPED
             self._log.info("%s: %s", self._outcome, reason)

@@ -54,7 +54,6 @@ class Watcher(threading.Thread):
 
     @property
     def tries_again_in(self) -> float | None:
-        """Seconds until watching is tried again; None while it works."""
         return max(0.0, self._again - self._clock()) if self.mode == "scanning" else None
 
     def run(self) -> None:
@@ -122,7 +121,6 @@ class Watcher(threading.Thread):
                 yield
 
     def _fall_back(self, reason: str) -> None:
-        """Scan from now on, and try to watch again later."""
         if self.mode != "scanning":
             self._log.warning("scanning every %.0f s instead of watching: %s", self._scan_every, reason)
         self._again = self._clock() + TRY_AGAIN

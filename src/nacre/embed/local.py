@@ -77,8 +77,6 @@ class LocalEmbedder:
 
 
 class _Running:
-    """One loaded model."""
-
     def __init__(self, model: LocalModel, folder: Path) -> None:
         self._model = model
         # onnxruntime counts its uses and reports them over the network; what runs here is nobody else's business.

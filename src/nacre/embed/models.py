@@ -198,8 +198,6 @@ PINS = Pins(
 
 @dataclass(frozen=True)
 class ModelStatus:
-    """One model as `nacre models` lists it."""
-
     name: str
     script: Script
     dims: int

@@ -71,7 +71,6 @@ def find_key(provider: Provider, key_file: str | None, env: Mapping[str, str]) -
 
 
 def is_local(base_url: str) -> bool:
-    """Whether the address is on this machine."""
     host = urlsplit(base_url).hostname or ""
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
@@ -128,7 +127,6 @@ class RemoteEmbedder:
         return f"RemoteEmbedder({self.provider}, {self.host}, {self.model})"
 
     def models(self) -> tuple[ModelId, ...]:
-        """The model; its dims are 0 until the service has answered once."""
         return (ModelId(self.model, self._hash, self._dims),)
 
     def models_for(self, text: str) -> tuple[ModelId, ...]:

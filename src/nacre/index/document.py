@@ -26,8 +26,6 @@ _LONGEST_FRONT = 20_000  # characters of frontmatter that are parsed
 
 
 class Part(NamedTuple):
-    """One chunk, ready to be stored."""
-
     key: str
     first: int
     last: int

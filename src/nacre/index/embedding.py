@@ -36,7 +36,6 @@ class Meaning(NamedTuple):
 
 
 def words_only(error: ModelUnusable) -> str:
-    """The note beside what was found by words, where vectors could not be made."""
     return say(f"search by words only: {error}", f"仅按文字搜索：{error}")
 
 
@@ -51,7 +50,6 @@ class MeaningSource:
         self._scanner: Scanner | None = None
 
     def over(self, store: Store) -> MeaningSource:
-        """The same embedder with the vectors of another index."""
         other = MeaningSource(self._config, store)
         other._chosen = self.chosen
         return other
@@ -67,7 +65,6 @@ class MeaningSource:
             return self._chosen
 
     def close(self) -> None:
-        """Let go of a service's connection; the next use opens it again."""
         if self._chosen and (close := getattr(self._chosen[0], "close", None)):
             close()
 

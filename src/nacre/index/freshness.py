@@ -37,8 +37,6 @@ _BY_CTIME = os.name == "posix"
 
 @dataclass
 class TextReport:
-    """What an update did."""
-
     files: int = 0
     read: int = 0
     changed: int = 0
@@ -87,7 +85,6 @@ class MemoryIndex:
             return live
 
     def outdated(self) -> bool:
-        """Whether the settings have changed since the generation that answers was made."""
         live = self.store.live()
         return live is not None and live.settings != self.wanted
 
@@ -261,7 +258,6 @@ def replace_chunks(db: sqlite3.Connection, generation: Generation, file: int, la
 
 
 def add_chunk(db: sqlite3.Connection, generation: Generation, file: int, layer: str, position: int, part: Part) -> None:
-    """Store one chunk of a file."""
     from nacre.index.document import passage_hash, passage_texts
     from nacre.text.tokens import tokens, tokens_estimate
 
@@ -295,7 +291,6 @@ def add_chunk(db: sqlite3.Connection, generation: Generation, file: int, layer: 
 
 
 def remove_file(db: sqlite3.Connection, generation: Generation, file: int) -> None:
-    """Remove a file and all of its chunks."""
     _remove_chunks(db, generation, [row[0] for row in db.execute("select id from chunks where file = ?", (file,))])
     db.execute("delete from files where id = ?", (file,))
 
@@ -363,7 +358,6 @@ class ChangeFeed:
         return not changed and self._queue is not None
 
     def _events(self) -> Iterator[tuple[int, bytes]]:
-        """What is queued: what each event was, and the name of the file in its folder."""
         while self._queue is not None:
             try:
                 data = os.read(self._queue, 65536)

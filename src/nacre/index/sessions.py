@@ -131,7 +131,6 @@ class SessionIndex(MemoryIndex):
         return wanted_settings(self.context.config, zone=zone, rendering=_RENDERING)
 
     def counts(self) -> tuple[int, int]:
-        """How many sessions and messages the index holds at this moment."""
         live = self.store.live()
         if live is None or not self.store.db.execute(_HAS_TABLES).fetchone():
             return 0, 0
@@ -413,7 +412,6 @@ def _listed_kind(transcript: Transcript) -> str:
 
 
 def _plain(name: str) -> str:
-    """A name that can stand in a path and in a heading."""
     return _UNUSUAL.sub("-", redact(name).text)[:_LONGEST_NAME].strip(".-") or "unnamed"
 
 
@@ -430,7 +428,6 @@ def _about(context: Context, session: Session) -> tuple[str, str | None, str | N
 
 
 def _render(message: Message, context: Context) -> list[str]:
-    """The heading of a message and its words; nothing where no word is left."""
     words = redact(clean(message.text)).text.strip()
     if not words:
         return []
@@ -440,7 +437,6 @@ def _render(message: Message, context: Context) -> list[str]:
 def _document(
     db: sqlite3.Connection, generation: Generation, file: int | None, session: Session, row: _Row
 ) -> tuple[str, int]:
-    """The path and the number of a session's document. One that another transcript has already gets a name of its own."""
     path = f"sessions/{_plain(session.agent)}/{_plain(storable_name(session.id))}.md"
     taken = db.execute("select id from files where generation = ? and path = ?", (generation.id, path)).fetchone()
     if taken and taken[0] != file:

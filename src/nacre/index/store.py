@@ -72,7 +72,6 @@ class Generation(NamedTuple):
 
     @property
     def words(self) -> str:
-        """The table of its full text."""
         return f"words_{self.id:d}"
 
     @property
@@ -145,7 +144,6 @@ def _code(error: sqlite3.Error) -> int | None:
 
 
 def index_error(error: sqlite3.Error, path: Path) -> IndexUnusable:
-    """The sentence for an error that SQLite reports in its own words."""
     code = _code(error)
     # Where memory is mapped from the file, a full disk shows as an error of reading and writing.
     full = code == sqlite3.SQLITE_IOERR and path.parent.exists() and shutil.disk_usage(path.parent).free < 1 << 16
@@ -256,7 +254,6 @@ class Store:
             return connection
 
     def stay_in(self, folder: Path) -> None:
-        """Make no file anew once this folder is gone or is another."""
         self._folders.append((folder, file_identity(folder)))
 
     def _open(self) -> sqlite3.Connection:
@@ -339,7 +336,6 @@ class Store:
         return self._transaction("begin", "rollback")
 
     def writing(self) -> AbstractContextManager[sqlite3.Connection]:
-        """One transaction; all of it happens or none."""
         return self._transaction("begin immediate", "commit")
 
     @contextlib.contextmanager
@@ -358,7 +354,6 @@ class Store:
         return [Generation(row[0], row[1], bool(row[2])) for row in rows]
 
     def live(self) -> Generation | None:
-        """The generation that answers."""
         return next((generation for generation in self.generations() if generation.live), None)
 
     def building(self, settings: str) -> Generation:

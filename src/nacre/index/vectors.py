@@ -74,7 +74,6 @@ def compact(db: sqlite3.Connection, model: int) -> int:
 
 
 def drop(db: sqlite3.Connection, model: int) -> None:
-    """Forget every vector of a model."""
     db.execute("delete from vectors where model = ?", (model,))
     db.execute("delete from signs where model = ?", (model,))
     db.execute(_NOTE_CHANGE)
@@ -110,7 +109,6 @@ def _signs(rows: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
 
 
 def _values(rows: list[tuple[Any, ...]], dims: int) -> npt.NDArray[np.int8]:
-    """The data of rows (hash, scale, data)."""
     return np.frombuffer(b"".join(row[2] for row in rows), np.int8).reshape(len(rows), dims)
 
 
@@ -154,7 +152,6 @@ class Scanner:
         return [(hashes[at], float(scores[at])) for at in np.argsort(-scores)[:count]]
 
     def cosines(self, model: int, question: Floats, hashes: Sequence[bytes]) -> dict[bytes, float]:
-        """Cosine of the question with the texts of these hashes, those that have a vector."""
         stored, scores = self._scores("hash", model, question, hashes)
         return dict(zip(stored, scores.tolist(), strict=True))
 

@@ -137,8 +137,6 @@ def _read_token(path: Path) -> str | None:
 
 
 class Refusal(NamedTuple):
-    """An answer of ours in the place of the SDK's."""
-
     status: int
     reason: str
     header: tuple[bytes, bytes] | None = None
@@ -284,7 +282,6 @@ class Listener:
         self._thread.start()
 
     def stop(self) -> None:
-        """Nobody new; whoever waits gets the answer, then the thread ends."""
         self._stopping = True
         if self._web is not None:
             self._web.should_exit = True

@@ -108,7 +108,6 @@ def prompts(*, group: bool = False) -> tuple[Prompt, ...]:
 
 
 def get_prompt(memory: Memory, name: str) -> str:
-    """The words of a prompt, for the state that memory is in now."""
     names = [prompt.name for prompt in prompts(group=memory.scope.group is not None)]
     if name not in names:
         listed = ", ".join(names) or "-"
@@ -140,7 +139,6 @@ def get_prompt(memory: Memory, name: str) -> str:
 
 
 def longterm_size(memory: Memory) -> Size:
-    """Lines and bytes of MEMORY.md."""
     from nacre.vault.writing import size_of
 
     path = memory.workspace.longterm

@@ -70,7 +70,6 @@ class Face:
 
 
 def make_server(face: Face) -> Server[Any]:
-    """A server of the SDK for this face."""
     import anyio
     import mcp_types as types
     from mcp.server.lowlevel.server import Server
@@ -92,7 +91,6 @@ def make_server(face: Face) -> Server[Any]:
         )
 
     async def read(work: Callable[[], str]) -> str:
-        """What is read, or the protocol's own error with our sentence."""
         try:
             return await in_thread(work)
         except NacreError as refusal:

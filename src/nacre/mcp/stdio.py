@@ -53,8 +53,6 @@ class _EmptyModule(types.ModuleType):
 
 
 class _EmptyFinder(MetaPathFinder, Loader):
-    """Finds an empty module in the place of each that is of HTTP."""
-
     def find_spec(
         self, fullname: str, _path: Sequence[str] | None = None, _target: types.ModuleType | None = None
     ) -> ModuleSpec | None:

@@ -41,7 +41,6 @@ class Tool:
     again: bool = True
 
     def as_plain(self) -> dict[str, Any]:
-        """The tool by the names of the protocol."""
         annotations = {
             "title": self.title,
             "readOnlyHint": not self.writes,

@@ -117,7 +117,6 @@ class Chunks:
         return dict(self.db.execute(query, (_any_of(terms.chosen), *self._where[1], count)).fetchall())
 
     def _matching(self, tokens: Sequence[str], where: Where) -> dict[int, Tokens]:
-        """The tokens of every chunk that holds one of these."""
         name = self._words
         query = f"select w.rowid, w.body, w.heading from {name} w join chunks c on c.id = w.rowid where {name} match ? and {where[0]}"
         rows: dict[int, Tokens] = {}
@@ -127,13 +126,11 @@ class Chunks:
         return rows
 
     def by_days(self, first: str, last: str, count: int) -> list[int]:
-        """What was written on the days that a question names."""
         query = f"select c.id from chunks c where c.generation = ? and c.date between ? and ?{self._and_where}"
         values = (self._generation, first, last, *self._where[1], count)
         return [row[0] for row in self.db.execute(f"{query} order by c.date desc, c.id limit ?", values)]
 
     def passages(self, hashes: Sequence[bytes] | None = None) -> list[tuple[int, bytes]]:
-        """The passages with these hashes, or all, each with its chunk."""
         query = f"select p.chunk, p.hash from passages p join chunks c on c.id = p.chunk where %s c.generation = ?{self._and_where}"
         values = (self._generation, *self._where[1])
         if hashes is None:

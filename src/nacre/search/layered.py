@@ -90,7 +90,6 @@ class _Match:
 
 
 def _fold(text: str) -> str:
-    """The text as it is compared: lower case, full-width letters as plain ones."""
     return text.lower() if text.isascii() else unicodedata.normalize("NFKC", text).lower()
 
 
@@ -194,8 +193,6 @@ _ITEM = re.compile(r"\s*(?:[-*+•]|\d{1,2}[.)、])\s+|\s*\|")
 
 @dataclass(frozen=True)
 class Passage:
-    """Lines of a file, both counted from 1."""
-
     start_line: int
     end_line: int
     text: str
@@ -220,7 +217,6 @@ def _passages(lines: Sequence[str], match: _Match, words: frozenset[str]) -> tup
 
 
 def _choose(best: Iterable[int], offsets: Sequence[int], sizes: Mapping[int, int]) -> set[int]:
-    """As many of the best, each with its neighbours, as there is room for."""
     chosen: set[int] = set()
     room = LONGEST_PASSAGES
     for at in best:
@@ -332,7 +328,6 @@ class _Candidate(NamedTuple):
 
 
 def recall(context: Context, query: str, limit: int = MAX_FILES) -> RecallReport:
-    """Find what answers; changes nothing."""
     key_words = weighed(query)
     if not key_words:
         raise BadInput(
@@ -498,6 +493,5 @@ def report_moved(report: RecallReport, to: dict[str, str]) -> RecallReport:
 
 
 def report_unmoved(report: RecallReport, error: NacreError) -> RecallReport:
-    """The report where the files had to stay."""
     sentence = say(f"What was found stays where it lies: {error}", f"找到的内容仍留在原处：{error}")
     return replace(report, problems=(*report.problems, Problem("not moved", sentence)))

@@ -125,7 +125,6 @@ def _read(context: Context, path: str) -> bytes:
 
 
 def _file(context: Context, path: str) -> Path:
-    """The file that a path names: a Markdown file of the workspace, or one of the extra paths by its full name."""
     workspace = context.workspace
     if os.path.isabs(os.path.expanduser(path)):
         normal = os.path.normpath(os.path.expanduser(path))
