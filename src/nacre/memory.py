@@ -754,7 +754,8 @@ class Memory:
         try:
             report = layered.report_moved(report, rotate_recalled(own, files))
         except NacreError as error:  # locked, or read-only: the answer is worth more than its place
-            report = layered.report_unmoved(report, error)
+            sentence = say(f"What was found stays where it lies: {error}", f"找到的内容仍留在原处：{error}")
+            report = replace(report, problems=(*report.problems, Problem("not moved", sentence)))
         uncounted = count_recalled(own, report.found, query)
         return replace(report, problems=(*report.problems, uncounted)) if uncounted else report
 

@@ -213,9 +213,8 @@ class Connection:
             hello |= {"settings": settings_print(root), "environment": environment_print(root)}
         try:
             self.daemon = self._exchange(hello, within if any_version else min(within, _HELLO_WITHIN))
-            refused = self.daemon.get("error") or (None if any_version else self.daemon.get("skew"))
-            if refused:  # the caller meets the same error by itself
-                raise NoDaemon(refused)
+            if refused := self.daemon.get("error") or (None if any_version else self.daemon.get("skew")):
+                raise NoDaemon(refused)  # the caller meets the same error by itself
         except BaseException:
             self.close()
             raise

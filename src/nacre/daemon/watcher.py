@@ -70,12 +70,14 @@ class Watcher(threading.Thread):
         """Yields whenever there may be something to read."""
         from nacre.index.freshness import all_on_local_disks
 
+        if self.mode != "scanning" or self._clock() >= self._again:
+            is_linux = sys.platform.startswith("linux")
+            if is_linux and not all_on_local_disks(set(map(os.path.realpath, self._folders))):
+                self._fall_back("a file system that others may write to")
         if self.mode == "scanning" and self._clock() < self._again:
-            yield from self._scans()
-            return
-        if sys.platform.startswith("linux") and not all_on_local_disks(set(map(os.path.realpath, self._folders))):
-            self._fall_back("a file system that others may write to")
-            yield from self._scans()
+            while not self._stopping.is_set() and self._clock() < self._again:
+                if not self._stopping.wait(self._scan_every):
+                    yield
             return
         import watchfiles
 
@@ -114,11 +116,6 @@ class Watcher(threading.Thread):
                 self._fall_back(str(error).partition(" about ")[0].rstrip("."))  # the log holds no paths
             else:
                 self._stopping.wait(_GONE_WAIT)
-
-    def _scans(self) -> Iterator[None]:
-        while not self._stopping.is_set() and self._clock() < self._again:
-            if not self._stopping.wait(self._scan_every):
-                yield
 
     def _fall_back(self, reason: str) -> None:
         if self.mode != "scanning":

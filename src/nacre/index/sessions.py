@@ -15,7 +15,7 @@ import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from nacre.guard import privacy
 from nacre.guard.sanitise import clean
@@ -278,9 +278,9 @@ class SessionIndex(MemoryIndex):
         """Read a transcript and store it; returns whether it took the place of what was stored before."""
         before, transcript = task.before, task.transcript
         read_at = time.time_ns()
-        mark = Mark(*json.loads(before.mark)) if before and not task.anew else None
+        left_at = Mark(*json.loads(before.mark)) if before and not task.anew else None
         try:
-            reading = task.source.read(transcript, mark, None)
+            reading = task.source.read(transcript, left_at, None)
         except OSError:
             report.unreadable.append(str(transcript.path))
             return False
@@ -288,11 +288,10 @@ class SessionIndex(MemoryIndex):
         if session is None and not reading.whole and not reading.unknown:
             return False  # its database is busy: the next time
         report.read += 1
-        state = _INDEXED
         if session is None or session.kind is Kind.ISOLATED:
             state = _NOT_A_SESSION
-        elif exclusions.excludes(session):
-            state = _EXCLUDED
+        else:
+            state = _EXCLUDED if exclusions.excludes(session) else _INDEXED
         anew = task.anew or reading.rewritten
         if before and session and state == _INDEXED and not anew:
             # What is new can stand below what was read before where it is the same session, of the same kind.
@@ -304,27 +303,25 @@ class SessionIndex(MemoryIndex):
         if before and before.begun and before.ended and not anew:
             moments += [dt.datetime.fromisoformat(before.begun), dt.datetime.fromisoformat(before.ended)]
         begun, ended = (min(moments).isoformat(), max(moments).isoformat()) if moments else (None, None)
+        names = {"key": transcript.key, "place": str(transcript.path), "session": "", "cwd": "", "chat": ""}
+        if session:
+            names |= {"session": session.id, "cwd": session.cwd, "chat": session.group}
+        storable: dict[str, Any] = {field: storable_name(name) for field, name in names.items()}
+        mark = reading.mark if storable == names else Mark()  # a name holds a secret: all is read again the next time
         row = _Row(
-            key=storable_name(transcript.key),
-            place=storable_name(str(transcript.path)),
+            **storable,
             agent=transcript.agent,
             state=state,
             stamp=" ".join(map(str, transcript.stamp)),
-            mark=_mark_text(reading.mark),
+            mark=json.dumps([mark.offset, mark.fingerprint, dict(mark.facts)], ensure_ascii=False),
             whole=reading.whole or session is None,
             told=_listed_kind(transcript) or (before.told if before else ""),
-            session=storable_name(session.id) if session else "",
             kind=session.kind.value if session else "",
-            cwd=storable_name(session.cwd) if session else "",
-            chat=storable_name(session.group) if session else "",
             begun=begun,
             ended=ended,
             pauses=exclusions.pauses_between(begun, ended),
             read_at=read_at,
         )
-        names = (transcript.key, str(transcript.path), *((session.id, session.cwd, session.group) if session else ()))
-        if any(storable_name(name) != name for name in names):
-            row = row._replace(mark=_mark_text(Mark()))  # a name holds a secret: all is read again the next time
         # Stored below what is there, or in its place. Of what is not to be indexed nothing stays.
         appends = before is not None and before.file is not None and not anew and state == _INDEXED
         if before and appends:
@@ -400,10 +397,6 @@ class _Exclusions:
             if pause.begin <= last and (pause.end is None or pause.end > first)
         ]
         return json.dumps(touching) if touching else ""
-
-
-def _mark_text(mark: Mark) -> str:
-    return json.dumps([mark.offset, mark.fingerprint, dict(mark.facts)], ensure_ascii=False)
 
 
 def _listed_kind(transcript: Transcript) -> str:

@@ -43,31 +43,21 @@ def condition(scope: Scope, filters: Filters, today: str | None, moment: str | N
     `today` hides what was written later: a question put as of a day knows nothing of the days after it. `moment` does the same
     to the second, for messages of sessions: of them the time is known as an ISO time, of entries in logs at best the minute.
     """
-    parts: list[str] = []
-    values: list[str] = []
-
-    def need(sql: str, *more: str) -> None:
-        parts.append(sql)
-        values.extend(more)
-
+    conditions = {
+        "(c.date is null or c.date <= ?)": today,
+        "julianday(c.time) <= julianday(?)": moment,
+        "c.date >= ?": filters.since,
+        "c.date <= ?": filters.until,
+        "c.label = ? collate nocase": filters.type,
+        "exists(select 1 from json_each(c.tags) t where t.value = ? collate nocase)": (filters.tag or "").lstrip("#"),
+        "exists(select 1 from files f where f.id = c.file and f.path glob ?)": filters.path,
+        "(c.project is null or c.project = ?)": filters.project,
+    }
+    chosen = {sql: value for sql, value in conditions.items() if value}
     if scope.group is not None:
-        need("(c.audience = '*' or c.audience = ?)", scope.group)
-    if today:
-        need("(c.date is null or c.date <= ?)", today)
-    if moment:
-        need("julianday(c.time) <= julianday(?)", moment)
-    if filters.since:
-        need("c.date >= ?", filters.since)
-    if filters.until:
-        need("c.date <= ?", filters.until)
+        chosen["(c.audience = '*' or c.audience = ?)"] = scope.group
+    parts, values = list(chosen), list(chosen.values())
     if filters.layers:
-        need(f"c.layer in ({','.join('?' * len(filters.layers))})", *filters.layers)
-    if filters.type:
-        need("c.label = ? collate nocase", filters.type)
-    if filters.tag:
-        need("exists(select 1 from json_each(c.tags) t where t.value = ? collate nocase)", filters.tag.lstrip("#"))
-    if filters.path:
-        need("exists(select 1 from files f where f.id = c.file and f.path glob ?)", filters.path)
-    if filters.project:
-        need("(c.project is null or c.project = ?)", filters.project)
+        parts.append(f"c.layer in ({','.join('?' * len(filters.layers))})")
+        values += filters.layers
     return " and ".join(parts), values

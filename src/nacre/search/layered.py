@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from nacre.clock import duration
-from nacre.errors import BadInput, NacreError
+from nacre.errors import BadInput
 from nacre.guard.sanitise import clean, one_line
 from nacre.guard.secrets import redact
 from nacre.i18n import say
@@ -490,8 +490,3 @@ def report_moved(report: RecallReport, to: dict[str, str]) -> RecallReport:
     if report.layer == FORGOTTEN and any(file.path != file.was for file in found):
         reason += say(" It was brought back and is kept from now on.", "现已找回，今后会保留。")
     return replace(report, found=found, reason=reason)
-
-
-def report_unmoved(report: RecallReport, error: NacreError) -> RecallReport:
-    sentence = say(f"What was found stays where it lies: {error}", f"找到的内容仍留在原处：{error}")
-    return replace(report, problems=(*report.problems, Problem("not moved", sentence)))

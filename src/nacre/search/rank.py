@@ -97,8 +97,9 @@ def weigh_time(
         candidate.time = 0.0
         if date and question.days and question.days[0] <= date <= question.days[1]:
             candidate.time += NAMED_DAY * best
-        fades = date and candidate.layer not in EVERGREEN and half_life > 0
-        fresh = math.pow(0.5, max(0, _age(date, today)) / half_life) if date and fades else 1.0
+        fresh = 1.0
+        if date and candidate.layer not in EVERGREEN and half_life > 0:
+            fresh = math.pow(0.5, max(0, (today - dt.date.fromisoformat(date)).days) / half_life)
         if decay == "multiply":
             candidate.time -= candidate.score * (1 - fresh)
         elif decay == "tie":
@@ -117,13 +118,6 @@ def weigh_time(
     for candidate in contenders:
         if candidate.layer == "longterm" and len(contenders) > 1:
             candidate.time += weight * KEPT
-
-
-def _age(date: str, today: dt.date) -> int:
-    try:
-        return (today - dt.date.fromisoformat(date)).days
-    except ValueError:
-        return 0
 
 
 # How sure we are that the best candidate answers at all, so that a question nobody answered gets an honest nothing.

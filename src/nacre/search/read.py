@@ -94,7 +94,18 @@ def read_lines(
     every = data.decode("utf-8", errors="replace").removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
     if every[-1] == "":
         every.pop()
-    return _excerpt(path, every, start, lines, _visible_lines(context.scope, path, data, seen) if group else None)
+    allowed = None
+    if group:
+        # Lines of chunks stamped for the group, and public ones. None of a file that is no longer what the index read: the
+        # numbers would be those of other lines.
+        sql, values = condition(context.scope, Filters(), None)
+        query = (
+            "select c.first, c.last from chunks c join files f on f.id = c.file"
+            f" where f.generation = ? and f.path = ? and f.hash = ? and {sql}"
+        )
+        rows = seen[0].db.execute(query, (seen[1].id, path, content_digest(data), *values)) if seen else ()
+        allowed = {number for first, last in rows for number in range(first, last + 1)}
+    return _excerpt(path, every, start, lines, allowed)
 
 
 def read_session(
@@ -139,20 +150,6 @@ def _file(context: Context, path: str) -> Path:
     if (full.suffix != ".md" and not is_packed) or workspace.machine in full.parents:
         raise _missing(path)
     return full
-
-
-def _visible_lines(scope: Scope, path: str, data: bytes, seen: tuple[Store, Generation] | None) -> set[int]:
-    """The lines of a file that a group may see: those of chunks stamped for it, and public ones. None of a file that is no
-    longer what the index read: the numbers would be those of other lines."""
-    if seen is None:
-        return set()
-    store, generation = seen
-    sql, values = condition(scope, Filters(), None)
-    rows = store.db.execute(
-        f"select c.first, c.last from chunks c join files f on f.id = c.file where f.generation = ? and f.path = ? and f.hash = ? and {sql}",
-        (generation.id, path, content_digest(data), *values),
-    )
-    return {number for first, last in rows for number in range(first, last + 1)}
 
 
 def _excerpt(path: str, every: list[str], start: int, lines: int, allowed: set[int] | None) -> Excerpt:
