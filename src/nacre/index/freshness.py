@@ -234,8 +234,8 @@ def _store_file(
     if row and row[1:3] == (digest, file.layer):
         return
     report.changed += 1
-    tokens, overlap = generation.chunk_tokens, generation.chunk_overlap
-    parts = read_parts(file.path, file.layer, data, size=tokens, overlap=overlap, private=private)
+    size, overlap = generation.chunk_size
+    parts = read_parts(file.path, file.layer, data, size=size, overlap=overlap, private=private)
     report.chunks += replace_chunks(db, generation, number, file.layer, parts)
 
 

@@ -446,12 +446,12 @@ def _parts(
 ) -> list[Part]:
     """The messages as chunks: each one, unless it is long. The first of a message begins with the line that says who speaks."""
     title, project, group = _about(context, session)
+    size, overlap = generation.chunk_size
     parts = []
     for message, first, lines in blocks:
         heading = f"{title} > {lines[0].removeprefix('## ')}"
         at = context.clock.local(message.at)
-        chunks = stretches(lines[1:], size=generation.chunk_tokens, overlap=generation.chunk_overlap)
-        for piece, chunk in enumerate(chunks):
+        for piece, chunk in enumerate(stretches(lines[1:], size=size, overlap=overlap)):
             basis = f"{path}\n{heading}\n{message.id}\n{piece}\n{chunk.text}"
             parts.append(
                 Part(

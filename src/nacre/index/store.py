@@ -75,12 +75,10 @@ class Generation(NamedTuple):
         return f"words_{self.id:d}"
 
     @property
-    def chunk_tokens(self) -> int:
-        return int(json.loads(self.settings)["tokens"])
-
-    @property
-    def chunk_overlap(self) -> int:
-        return int(json.loads(self.settings)["overlap"])
+    def chunk_size(self) -> tuple[int, int]:
+        """The tokens of a chunk, and how many of them the next one repeats."""
+        settings = json.loads(self.settings)
+        return int(settings["tokens"]), int(settings["overlap"])
 
 
 def wanted_settings(config: Config, **more: object) -> str:
