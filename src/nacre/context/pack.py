@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from nacre.guard.finding import pattern
 from nacre.i18n import say
 from nacre.text.blocks import CODE, HEADING, blocks
 from nacre.text.tokens import CJK
@@ -160,7 +161,7 @@ def not_said(lines: Sequence[PieceLine], text: str) -> list[PieceLine]:
     said = [words for line in text.split("\n") if (words := frozenset(words_of(line)))]
     new: list[PieceLine] = []
     for line in lines:
-        words = frozenset(words_of(AROUND.sub("", line.text)))
+        words = frozenset(words_of(pattern(AROUND).sub("", line.text)))
         if len(words) < _TELLING or not any(words <= other for other in said):
             new.append(line)
     return new

@@ -167,7 +167,7 @@ def _trusted_parent(cwd: Path | None, home: Path, trust_folder: Path | None, pro
 
 # Several agents, each with a workspace of its own: from our settings and from OpenClaw's.
 
-_VARIABLE = re.compile(r"\$\{(\w+)\}")
+_VARIABLE = r"\$\{(\w+)\}"
 
 
 def agent_workspaces(
@@ -210,7 +210,7 @@ def _openclaw(env: Mapping[str, str], home: Path) -> dict[str, Path]:
     def path_of(value: Any) -> Path | None:
         if not isinstance(value, str) or not value.strip():
             return None
-        return expand(_VARIABLE.sub(lambda match: env.get(match[1], match[0]), value.strip()), home)
+        return expand(re.sub(_VARIABLE, lambda match: env.get(match[1], match[0]), value.strip()), home)
 
     section = _table(settings.get("agents"))
     listed, entries = section.get("list"), section.get("entries")
@@ -237,8 +237,8 @@ def _table(value: Any) -> dict[str, Any]:
 
 # Which project a folder belongs to: each project's MEMORY.md names its path in its first lines.
 
-_OTHER_TREE = re.compile(r"gitdir:\s*(.+?)[/\\]\.git[/\\]worktrees[/\\]")
-_PLACE = re.compile(r"^>?\s*(?:Project|项目)[:：]\s*(.+?)\s*$", re.MULTILINE)
+_OTHER_TREE = r"gitdir:\s*(.+?)[/\\]\.git[/\\]worktrees[/\\]"
+_PLACE = r"(?m)^>?\s*(?:Project|项目)[:：]\s*(.+?)\s*$"
 
 
 def project_places(workspace: Workspace) -> dict[str, str]:
@@ -255,7 +255,7 @@ def project_places(workspace: Workspace) -> dict[str, str]:
                 head = file.read(1000).decode("utf-8", errors="replace")
         except OSError:
             continue
-        if match := _PLACE.search(head):
+        if match := re.search(_PLACE, head):
             places[slug] = os.path.expanduser(match[1])
     return places
 
@@ -296,7 +296,7 @@ def repository_root(folder: str) -> str:
         if os.path.exists(sign):
             try:
                 with open(sign, encoding="utf-8", errors="replace") as file:
-                    match = _OTHER_TREE.match(file.read(4096))
+                    match = re.match(_OTHER_TREE, file.read(4096))
             except OSError:  # a folder: the repository itself
                 return place
             return match[1] if match and os.path.isabs(match[1]) else place

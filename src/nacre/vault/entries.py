@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-import re
 import unicodedata
 
+from nacre.guard.finding import pattern
 from nacre.text.stamps import real_day, split_label
 
-_SOURCE = re.compile(r"\(src:\s*(\d{4}-\d{2}-\d{2})\)\s*$")
-_MARK = re.compile(r"<!--\s{0,8}([\w-]{1,60})\s{0,8}:((?:(?!<!--|-->).)*)-->")
-_COMMENTS = re.compile(r"(?<!\s)\s*<!--(?:(?!<!--|-->).)*-->")
+_SOURCE = r"\(src:\s*(\d{4}-\d{2}-\d{2})\)\s*$"
+_MARK = r"<!--\s{0,8}([\w-]{1,60})\s{0,8}:((?:(?!<!--|-->).)*)-->"
+_COMMENTS = r"(?<!\s)\s*<!--(?:(?!<!--|-->).)*-->"
 _ENDS = " \t.,;:!?~…。、·\"'“”‘’「」"  # after NFKC, which makes the wide ones narrow
 # What a line carries before and behind its words: its bullet, label or time, speaker, source.
-AROUND = re.compile(
-    r"\A\s*(?:[-*+]\s+)?(?:\[[^\]]{1,20}\]\s*)?(?:\*\*[^*]{1,30}[:：]\*\*\s*)?|(?<!\s)\s*\(src: [^)]{0,40}\)\s*\Z"
-)
+AROUND = r"\A\s*(?:[-*+]\s+)?(?:\[[^\]]{1,20}\]\s*)?(?:\*\*[^*]{1,30}[:：]\*\*\s*)?|(?<!\s)\s*\(src: [^)]{0,40}\)\s*\Z"
 SAYING_NOTHING = ("#", ">", "<!--")  # what a heading, a quoted rule or a comment begins with
-_NO_WORD = re.compile(r"[\W_]+")
 _SHORTEST = 4  # characters below which a line says too little to be a repetition
 
 
@@ -28,7 +25,7 @@ def words_of(text: str) -> str:
 
 def bare_words(bullet: str) -> str:
     """A bullet without its marker, label and source note."""
-    return _SOURCE.sub("", split_label(bullet)[1]).strip()
+    return pattern(_SOURCE).sub("", split_label(bullet)[1]).strip()
 
 
 def normal_words(text: str) -> str:
@@ -41,14 +38,14 @@ def comparable_words(line: str) -> str:
     """The bare words without punctuation; empty for a heading, a quoted rule, a comment, and what is too short to be a repetition."""
     if line.lstrip().startswith(SAYING_NOTHING):
         return ""
-    words = _NO_WORD.sub(" ", AROUND.sub("", line)).strip().casefold()
+    words = pattern(r"[\W_]+").sub(" ", pattern(AROUND).sub("", line)).strip().casefold()
     return words if len(words) >= _SHORTEST else ""
 
 
 def source_day(text: str) -> str | None:
     """The day of a `(src: 2026-03-01)` note at the end of a line."""
-    found = _SOURCE.search(text)
-    return real_day(found[1]) if found else None
+    match = pattern(_SOURCE).search(text)
+    return real_day(match[1]) if match else None
 
 
 def entry_id(words: str) -> str:
@@ -69,12 +66,12 @@ def line_digest(line: str) -> str:
 
 def marks_in(text: str) -> dict[str, str]:
     """The marks in comments, by their names: `<!-- pinned: true -->`."""
-    return {name: value.strip() for name, value in _MARK.findall(text)}
+    return {name: value.strip() for name, value in pattern(_MARK).findall(text)}
 
 
 def comments_in(text: str) -> str:
     """The comments of a line one after the other, each with the space before it."""
-    return "".join(_COMMENTS.findall(text))
+    return "".join(pattern(_COMMENTS).findall(text))
 
 
 def without_comments(text: str, opening: str = "<!--", closing: str = "-->", instead: str = " ") -> str:

@@ -16,7 +16,6 @@ from nacre.vault.entries import marks_in, words_of
 
 _BULLET = re.compile(r"([ \t]*)([-*+]|\d{1,9}[.)])([ \t]+)(?=\S)")
 _SMALL = 16_384  # bytes
-_PLACEHOLDER = re.compile(r"\s*[_*]\(.*\)[_*]\s*")
 
 
 class Section(NamedTuple):
@@ -239,7 +238,7 @@ def set_field(doc: Document, name: str, value: str) -> bytes | None:
             continue
         end = number
         below = doc.bare[number] if number < len(doc.bare) else ""
-        if not match[2].strip() and number + 1 in prose and _PLACEHOLDER.fullmatch(below):
+        if not match[2].strip() and number + 1 in prose and re.fullmatch(r"\s*[_*]\(.*\)[_*]\s*", below):
             end = number + 1
         return replace_lines(doc, number, end, [f"{match[1]} {value}"])
     return None
