@@ -715,8 +715,9 @@ class Memory:
         from nacre.search import read
 
         bare, start, count = read.parse_place(path)
-        index, scope = self.keeper, self.scope
+        scope = self.scope
         if bare.startswith("#"):
+            index = self.keeper
             place = index.store.safely(lambda: read.place_of_id(index.store, index.current(), scope, bare))
             if place:
                 bare, first, last = place
@@ -727,7 +728,7 @@ class Memory:
             place_in_session = sessions, bare, start, count, self.clock.fixed
             if excerpt := sessions.store.safely(lambda: read.read_session(*place_in_session)):
                 return excerpt
-        seen = (index.store, index.current()) if scope.group is not None else None
+        seen = (self.keeper.store, self.keeper.current()) if scope.group is not None else None
         excerpt = read.read_lines(self.opened, bare, start, count, seen)
         if scope.group is None and via:
             extent = excerpt.start_line, excerpt.end_line

@@ -74,10 +74,10 @@ def answer_search(
     hits = hits[: limit or memories[-1].config.search.max_results]
     printed = Printed()
     if as_json:
-        rows = []
-        for hit, agent in hits:
-            extra = {"agent": agent} if agent else {}
-            rows.append(hit.as_plain() | extra | ({"parts": dict(hit.parts)} if explain else {}))
+        rows = [
+            hit.as_plain() | ({"agent": agent} if agent else {}) | ({"parts": dict(hit.parts)} if explain else {})
+            for hit, agent in hits
+        ]
         answer = reports[0].as_plain() | {
             "results": rows,
             "fallback": next((report.fallback for report in reports if report.fallback), None),
@@ -245,8 +245,8 @@ def _table(value: Any) -> dict[str, Any]:
     return value
 
 
-def ask_daemon(memory: Memory, kind: str, asked: dict[str, Any]) -> Printed | None:
-    answer = _ask(memory, kind, asked=asked)
+def ask_daemon(memory: Memory, kind: str, request: dict[str, Any]) -> Printed | None:
+    answer = _ask(memory, kind, asked=request)
     return Printed([(kind, text) for kind, text in answer["parts"]]) if answer else None
 
 

@@ -163,9 +163,9 @@ def _pip() -> list[str]:
     """pip of this Python, else the one on the path: any will do, because the wheel is only fetched."""
     on_path = [[path] for name in ("pip3", "pip") if (path := shutil.which(name))]
     for command in [[sys.executable, "-m", "pip"], *on_path]:
-        asked = subprocess.run([*command, "--version"], capture_output=True, check=False)
-        version = re.match(rb"pip (\d+)\.(\d+)", asked.stdout)
-        if version and not asked.returncode:
+        answer = subprocess.run([*command, "--version"], capture_output=True, check=False)
+        version = re.match(rb"pip (\d+)\.(\d+)", answer.stdout)
+        if version and not answer.returncode:
             style = "raw" if (int(version[1]), int(version[2])) >= _RAW_PROGRESS_SINCE else "off"
             return [*command, "download", "--disable-pip-version-check", "--no-input", f"--progress-bar={style}"]
     raise ModelUnusable(

@@ -186,10 +186,10 @@ class SessionIndex(MemoryIndex):
             from nacre.sources.registry import sources
 
             self._sources = sources()
-        mine = belongs_to(self.context.workspace, self.context.config)
+        belongs_here = belongs_to(self.context.workspace, self.context.config)
         for source in self._sources:
             if consent.settings_of(self.context.config, source.agent).enabled:
-                yield from ((source, transcript) for transcript in source.find(self._places) if mine(transcript))
+                yield from ((source, transcript) for transcript in filter(belongs_here, source.find(self._places)))
 
     def _rows(self, generation: Generation) -> dict[str, _Row]:
         if not self.store.db.execute(_HAS_TABLES).fetchone():

@@ -146,7 +146,7 @@ def make_server(face: Face) -> Server[Any]:
         on_read_resource=read_resource,
         on_list_prompts=list_prompts,
         on_get_prompt=get_prompt,
-        get_tool_input_schema=lambda name: known.takes if (known := tool(name)) else None,
+        get_tool_input_schema=lambda name: named.takes if (named := tool(name)) else None,
     )
     server.middleware.clear()  # the SDK's tracing: nothing of a memory is told to a collector
     server.add_notification_handler("notifications/initialized", types.NotificationParams, initialized)

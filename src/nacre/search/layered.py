@@ -482,11 +482,11 @@ def _recalled(context: Context, candidate: _Candidate, layer: str, query: str, w
 
 def report_moved(report: RecallReport, to: dict[str, str]) -> RecallReport:
     """The report after the files were brought back to a younger layer."""
-    found = tuple(
+    recalled = tuple(
         replace(file, path=to.get(file.was, file.was), opened=file.opened and to.get(file.opened, file.opened))
         for file in report.found
     )
     reason = report.reason
-    if report.layer == FORGOTTEN and any(file.path != file.was for file in found):
+    if report.layer == FORGOTTEN and any(file.path != file.was for file in recalled):
         reason += say(" It was brought back and is kept from now on.", "现已找回，今后会保留。")
-    return replace(report, found=found, reason=reason)
+    return replace(report, found=recalled, reason=reason)

@@ -16,8 +16,6 @@ from typing import TYPE_CHECKING
 from nacre.errors import BadInput, NacreError, NotFound
 from nacre.guard.secrets import redact
 from nacre.i18n import say
-from nacre.index.freshness import content_digest
-from nacre.index.store import Generation, Store
 from nacre.model.context import Context, Scope
 from nacre.model.report import Problem
 from nacre.search.filters import Filters, condition
@@ -27,6 +25,7 @@ from nacre.vault.files import largest, layer_of, memory_files
 
 if TYPE_CHECKING:
     from nacre.index.sessions import SessionIndex
+    from nacre.index.store import Generation, Store
     from nacre.search.layered import Recalled
 
 
@@ -96,6 +95,8 @@ def read_lines(
         every.pop()
     allowed = None
     if group:
+        from nacre.index.freshness import content_digest
+
         # Lines of chunks stamped for the group, and public ones. None of a file that is no longer what the index read: the
         # numbers would be those of other lines.
         sql, values = condition(context.scope, Filters(), None)
