@@ -20,7 +20,7 @@ from typing import Any
 from nacre.config.settings import Config
 from nacre.errors import BadSetting
 from nacre.i18n import say
-from nacre.model.report import Problem
+from nacre.model.report import Problem, problem
 
 
 class Setting(typing.NamedTuple):
@@ -106,30 +106,26 @@ def load(workspace: Path | None = None, *, env: Mapping[str, str] | None = None)
     origins: dict[str, str] = {}
     problems: list[Problem] = []
 
-    def take(key: str, value: Any, origin: str) -> None:
-        values[key] = checked(known[key], value, origin)
-        origins[key] = origin
-
     files = [(user_config_file(env), "user")]
     if workspace:
         files.append((workspace / ".nacre" / "config.toml", "workspace"))
     for path, origin in files:
         for key, value in _flat(read_toml(path), known):
             if key not in known:
-                message = say(f'"{key}" is not a setting of Nacre.', f"“{key}”不是 Nacre 的设置。")
-                problems.append(Problem("unknown setting", message, str(path), remedy="nacre config"))
+                english, chinese = f'"{key}" is not a setting of Nacre.', f"“{key}”不是 Nacre 的设置。"
+                problems.append(problem("unknown setting", english, chinese, str(path), remedy="nacre config"))
             elif origin == "workspace" and not known[key].shared:
-                message = say(
-                    f'"{key}" is ignored in a workspace\'s own file; set it for the user.',
+                english = f'"{key}" is ignored in a workspace\'s own file; set it for the user.'
+                chinese, remedy = (
                     f"工作区文件中的“{key}”被忽略；请在用户设置中设定。",
+                    f"nacre config set --user {key} …",
                 )
-                remedy = f"nacre config set --user {key} …"
-                problems.append(Problem("setting not allowed here", message, str(path), remedy=remedy))
+                problems.append(problem("setting not allowed here", english, chinese, str(path), remedy=remedy))
             else:
-                take(key, value, origin)
+                values[key], origins[key] = checked(known[key], value, origin), origin
     for key, setting in known.items():
         if raw := env.get(setting.variable):
-            take(key, _from_text(setting, raw), "environment")
+            values[key], origins[key] = checked(setting, _from_text(setting, raw), "environment"), "environment"
     config: Config = _build(Config, values, "", origins=origins, problems=tuple(problems))
     return config
 
@@ -242,22 +238,15 @@ def _kind_in_words(kind: Any, default: Any) -> str:
     if kind is list:
         example = json.dumps(default or ["~/notes"])
         return say(f"a list, such as {example}", f"列表，例如 {example}")
-    names: dict[Any, str] = {
-        int: say("a whole number", "整数"),
-        float: say("a number", "数字"),
-        bool: "true | false",
-        str: say("text", "文字"),
-    }
-    return names.get(kind) or str(kind.__name__)
+    names = {int: ("a whole number", "整数"), float: ("a number", "数字"), str: ("text", "文字")}
+    return say(*names[kind]) if kind in names else "true | false" if kind is bool else str(kind.__name__)
 
 
 def _build(cls: type, values: Mapping[str, Any], prefix: str, **more: Any) -> Any:
-    kinds = _kinds(cls)
-    arguments: dict[str, Any] = dict(more)
     for part in dataclasses.fields(cls):
-        kind = kinds[part.name]
+        kind, key = _kinds(cls)[part.name], prefix + part.name
         if dataclasses.is_dataclass(kind):
-            arguments[part.name] = _build(typing.cast("type", kind), values, f"{prefix}{part.name}.")
-        elif prefix + part.name in values:
-            arguments[part.name] = values[prefix + part.name]
-    return cls(**arguments)
+            more[part.name] = _build(typing.cast("type", kind), values, f"{key}.")
+        elif key in values:
+            more[part.name] = values[key]
+    return cls(**more)

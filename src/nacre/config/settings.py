@@ -21,7 +21,7 @@ def _made(kind: type) -> type:
     from dataclasses import dataclass
 
     kind.__doc__ = kind.__doc__ or kind.__name__  # else one is made of the constructor, at a price
-    kind.__init__, kind.__setattr__, kind.__repr__ = _init, _refuse, _shown  # type: ignore[method-assign, assignment, misc]
+    kind.__init__, kind.__setattr__ = _init, _refuse  # type: ignore[method-assign, assignment, misc]
     return dataclass(init=False, repr=False, eq=False)(kind)
 
 
@@ -31,10 +31,6 @@ def _init(self: Any, **values: Any) -> None:
         self.__dict__[name] = values.pop(name, default)
     if values:
         raise TypeError(f"{type(self).__name__} has no setting {next(iter(values))!r}")
-
-
-def _shown(self: Any) -> str:
-    return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.__dict__.items())})"
 
 
 def _refuse(_self: object, name: str, _value: object) -> None:

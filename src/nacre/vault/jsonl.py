@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from nacre.i18n import say
-from nacre.model.report import Problem
+from nacre.model.report import Problem, problem
 
 LARGEST = 500_000_000  # bytes; no file of ours grows so long
 
@@ -38,22 +37,21 @@ def read_rows(path: Path, shown: str) -> Rows:
         # A link may lead to a place in the folder that holds its own: for a file of memory that is the workspace.
         near = os.path.join(os.path.realpath(path.parent.parent), "")
         if path.is_symlink() and not os.path.realpath(path).startswith(near):
-            message = say(
-                f"{shown} is a link that leads elsewhere; it is not read.", f"{shown} 是指向别处的链接，不会读取。"
+            english, chinese = (
+                f"{shown} is a link that leads elsewhere; it is not read.",
+                f"{shown} 是指向别处的链接，不会读取。",
             )
-        elif not stat.S_ISREG(about.st_mode):
-            message = say(f"{shown} is no ordinary file; it is not read.", f"{shown} 不是普通文件，不会读取。")
-        elif about.st_size > LARGEST:
-            message = say(f"{shown} is too large to be read.", f"{shown} 过大，无法读取。")
+        elif not stat.S_ISREG(about.st_mode) or about.st_size > LARGEST:
+            english, chinese = f"{shown} is no ordinary file; it is not read.", f"{shown} 不是普通文件，不会读取。"
         else:
             return parse_rows(path.read_bytes(), shown)
     except FileNotFoundError:
         return Rows((), ())
     except OSError as error:
         reason = error.strerror or str(error)
-        message = say(f"{shown} cannot be read: {reason}.", f"{shown} 无法读取：{reason}。")
-    remedy = say("move it away, or put the real file in its place", "请将其移走，或换回真正的文件")
-    return Rows((), (Problem("unreadable", message, shown, remedy=remedy, severity="error"),))
+        english, chinese = f"{shown} cannot be read: {reason}.", f"{shown} 无法读取：{reason}。"
+    remedy = ("move it away, or put the real file in its place", "请将其移走，或换回真正的文件")
+    return Rows((), (problem("unreadable", english, chinese, shown, remedy=remedy, severity="error"),))
 
 
 def parse_rows(data: bytes, shown: str) -> Rows:
@@ -77,15 +75,11 @@ def parse_rows(data: bytes, shown: str) -> Rows:
         if isinstance(value, dict):
             rows.append(Row(number, value))
         elif number == last:
-            message = say(
-                f"The last line of {shown} was never finished; it is skipped.", f"{shown} 的最后一行没有写完，已跳过。"
-            )
-            problems.append(Problem("torn line", message, shown, number))
+            english = f"The last line of {shown} was never finished; it is skipped."
+            problems.append(problem("torn line", english, f"{shown} 的最后一行没有写完，已跳过。", shown, number))
         else:
-            message = say(
-                f"Line {number} of {shown} is no JSON object; it is skipped.",
-                f"{shown} 第 {number} 行不是 JSON 对象，已跳过。",
-            )
-            remedy = say("mend or remove the line", "请修正或删除该行")
-            problems.append(Problem("broken line", message, shown, number, remedy=remedy))
+            english = f"Line {number} of {shown} is no JSON object; it is skipped."
+            chinese = f"{shown} 第 {number} 行不是 JSON 对象，已跳过。"
+            remedy = ("mend or remove the line", "请修正或删除该行")
+            problems.append(problem("broken line", english, chinese, shown, number, remedy=remedy))
     return Rows(tuple(rows), tuple(problems))
