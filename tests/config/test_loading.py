@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ def loaded(place: Path, *, user: str = "", workspace: str = "", **env: str) -> C
 
 def test_without_any_file_the_defaults_hold(tmp_path: Path) -> None:
     config = load(tmp_path, env={"NACRE_CONFIG_FILE": str(tmp_path / "none.toml")})
-    assert repr(config) == repr(Config())
+    assert dataclasses.asdict(config) == dataclasses.asdict(Config())
     assert config.problems == ()
     assert (config.memory.max_lines, config.memory.max_bytes, config.index.chunk_tokens) == (80, 5120, 400)
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from nacre.errors import Locked, NoWorkspace, cannot_write
+from nacre.errors import Locked, NoWorkspace
 from nacre.model.workspace import Workspace
 from nacre.vault import disk
 
@@ -93,29 +93,26 @@ def hold(path: Path, *, timeout: float = TIMEOUT) -> Iterator[None]:
 
 
 def _take(held: _Held, path: Path, deadline: float) -> None:
-    lock_file = path.with_name(path.name + ".held")
     while True:
         with disk.writing_to(path):
             flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
-            descriptor = os.open(path, flags, 0o600)
-        held.lock_file = None
-        try:
-            taken = system_flock(descriptor)
-        except OSError as error:
-            if error.errno not in NO_LOCKS:
-                os.close(descriptor)
-                raise cannot_write(path, error) from error
-            held.lock_file, taken = lock_file, _make_lock_file(lock_file)
-        is_same = held.lock_file is not None
+            descriptor = held.descriptor = os.open(path, flags, 0o600)
+            held.lock_file = None
+            try:
+                taken = system_flock(descriptor)
+            except OSError as error:
+                if error.errno not in NO_LOCKS:
+                    os.close(descriptor)
+                    raise
+                held.lock_file = path.with_name(path.name + ".held")
+                taken = _make_lock_file(held.lock_file)
         with contextlib.suppress(FileNotFoundError):
             # Somebody may have removed `.nacre` meanwhile: the locked file must be the one that others will open.
-            is_same = is_same or os.path.samestat(os.fstat(descriptor), path.stat())
-        if taken and is_same:
-            with contextlib.suppress(OSError):  # only for the message that others see
-                os.ftruncate(descriptor, 0)
-                os.write(descriptor, f"{os.getpid()}\n".encode())
-            held.descriptor = descriptor
-            return
+            if taken and (held.lock_file or os.path.samestat(os.fstat(descriptor), path.stat())):
+                with contextlib.suppress(OSError):  # only for the message that others see
+                    os.ftruncate(descriptor, 0)
+                    os.write(descriptor, f"{os.getpid()}\n".encode())
+                return
         os.close(descriptor)
         if not taken:
             if time.monotonic() >= deadline:
@@ -134,8 +131,6 @@ def _make_lock_file(path: Path) -> bool:
             file.write(f"{os.getpid()} {disk.host_name()}")
     except FileExistsError:
         return False
-    except OSError as error:
-        raise cannot_write(path, error) from error
     return True
 
 
