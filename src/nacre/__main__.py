@@ -25,11 +25,13 @@ def main() -> None:
 
 
 def _run(arguments: list[str]) -> int:
-    from nacre.daemon import fast
+    code = None
+    if "hook" in arguments or "search" in arguments:
+        from nacre.daemon import fast
 
-    code = fast.hook(arguments)
-    if code is None:
-        code = fast.search(arguments)
+        code = fast.hook(arguments)
+        if code is None:
+            code = fast.search(arguments)
     if code is not None:  # everything is written and nothing is open: taking Python apart would only take time
         if sys.stderr is not None:
             sys.stderr.flush()
