@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
@@ -40,8 +40,7 @@ _MOST_FILES = 200  # files of such a folder that are looked at, the newest first
 _PEEK = 5_000_000  # bytes of a JSON file that are looked at to tell what it is
 
 
-@dataclass(frozen=True)
-class ImportSource:
+class ImportSource(NamedTuple):
     """An agent whose own memory is meant, or a file or folder."""
 
     name: str  # of the agent, or the path
@@ -66,13 +65,10 @@ def import_(
         return import_export(source.path, setup, since=begin, progress=progress, dry_run=dry_run)
     if since:
         raise BadInput("--since is for chat exports only.", "--since 仅用于聊天导出。")
-    if dry_run:
+    # Locked from looking to writing, so that two imports at a time do not write the same twice.
+    with contextlib.nullcontext() if dry_run else lock(context.workspace):
         plan = _plan(source, context)
-    else:
-        with lock(
-            context.workspace
-        ):  # from looking to writing, so that two imports at a time do not write the same twice
-            plan = _plan(source, context)
+        if not dry_run:
             _apply(plan)
     return ImportReport(source.kind, source.name, tuple(plan.steps), tuple(plan.unreadable))
 
@@ -84,14 +80,14 @@ def _source_of(what: str, home: Path) -> ImportSource:
         return ImportSource(name, "settings" if name == "openclaw" else "notes")
     path = expand(what, home)
     if not os.path.exists(path):
-        known = ", ".join(AGENTS)
+        agents = ", ".join(AGENTS)
         raise NotFound(
-            f'"{what}" is neither a file, nor a folder, nor an agent whose memory can be imported ({known}). '
+            f'"{what}" is neither a file, nor a folder, nor an agent whose memory can be imported ({agents}). '
             '"nacre import" alone lists what is on this machine.',
-            f"“{what}”既不是文件、文件夹，也不是可导入记忆的代理（{known}）。单独运行“nacre import”可列出本机内容。",
+            f"“{what}”既不是文件、文件夹，也不是可导入记忆的代理（{agents}）。单独运行“nacre import”可列出本机内容。",
         )
     try:
-        kind = _kind_of_folder(path) if path.is_dir() else _kind_of_file(path)
+        kind = _kind_of(path)
     except OSError as error:
         reason = error.strerror or str(error)
         raise BadInput(f"{path} cannot be read: {reason}.", f"{path} 无法读取：{reason}。") from error
@@ -105,42 +101,32 @@ def _source_of(what: str, home: Path) -> ImportSource:
     return ImportSource(str(path), kind, path)
 
 
-def _kind_of_folder(path: Path) -> str | None:
-    if not os.access(path, os.R_OK | os.X_OK):
-        raise PermissionError(13, "Permission denied")
-    if files.is_workspace(path):
-        return "workspace"
-    if files.layers_in(path):
-        return "checkpoints"
-    if any(_EXPORT.fullmatch(file.name) for file in path.glob("conversations*.json")):
-        return "export"
-    if (path / REFCOUNT_NAME).is_file():
-        return "refcount"
-    has_rules = any((path / name).is_file() for name in (*files.RULE_FILES, ".claude/CLAUDE.md"))
-    return "notes" if has_rules or next(path.rglob("*.md"), None) else None
-
-
-def _kind_of_file(path: Path) -> str | None:
-    if not path.is_file():
-        return None
-    if path.suffix.lower() in (".md", ".markdown"):
-        return "notes"
-    if path.name == SETTINGS_NAME:
-        return "settings"
+def _kind_of(path: Path) -> str | None:
+    if path.is_dir():
+        if not os.access(path, os.R_OK | os.X_OK):
+            raise PermissionError(13, "Permission denied")
+        if files.is_workspace(path):
+            return "workspace"
+        if files.layers_in(path):
+            return "checkpoints"
+        if any(_EXPORT.fullmatch(file.name) for file in path.glob("conversations*.json")):
+            return "export"
+        if (path / REFCOUNT_NAME).is_file():
+            return "refcount"
+        return "notes" if files.rules_in(path) or any(path.rglob("*.md")) else None
+    ending = path.suffix.lower()
+    if not path.is_file() or ending in (".md", ".markdown"):
+        return "notes" if path.is_file() else None
+    if path.name in (SETTINGS_NAME, REFCOUNT_NAME):
+        return "settings" if path.name == SETTINGS_NAME else "refcount"
     if zipfile.is_zipfile(path) or _EXPORT.fullmatch(path.name):
         return "export"
-    if path.name == REFCOUNT_NAME:
-        return "refcount"
-    if path.suffix.lower() != ".json":
-        return None
-    if path.stat().st_size <= _PEEK:
-        try:
+    if ending == ".json" and path.stat().st_size <= _PEEK:
+        with contextlib.suppress(ValueError, RecursionError):
             values = json.loads(path.read_bytes())
-        except (ValueError, RecursionError):
-            values = None
-        if values and files.is_refcount(values):
-            return "refcount"
-    return "export" if export_at(path) is not None else None
+            if values and files.is_refcount(values):
+                return "refcount"
+    return "export" if ending == ".json" and export_at(path) is not None else None
 
 
 def _plan(source: ImportSource, context: Context) -> ImportPlan:
@@ -174,10 +160,8 @@ def _plan(source: ImportSource, context: Context) -> ImportPlan:
             files.plan_checkpoints(plan, layers)
         if kind == "workspace":
             files.plan_notes(plan, files.notes_of_workspace(path))
-        if kind == "notes" and path.is_dir():
-            files.plan_notes(plan, files.notes_of_folder(path, context.workspace.root))
-        elif kind == "notes":
-            files.plan_notes(plan, [files.note_of_file(path)])
+        if kind == "notes":
+            files.plan_notes(plan, files.notes_at(path, context.workspace.root))
     return plan
 
 
@@ -239,6 +223,7 @@ def survey_importable(context: Context) -> list[Importable]:
 
 
 def _exports_in(home: Path) -> Iterator[Importable]:
+    """The newest chat exports in the folders that downloads land in; which files may be one, their names tell."""
     for folder in (home / name for name in _EXPORT_FOLDERS):
         try:
             with os.scandir(folder) as entries:
@@ -247,25 +232,16 @@ def _exports_in(home: Path) -> Iterator[Importable]:
             continue
         for _, place in sorted(dated, reverse=True)[:_MOST_FILES]:
             path = Path(place)
-            try:
-                conversations = export_at(path) if _may_be_export(path) else None
-            except OSError:
-                continue
-            if conversations is not None:
-                yield Importable(shown_path(path, home), "export", sum(1 for _ in conversations))
-
-
-def _may_be_export(path: Path) -> bool:
-    """By names alone: whether a file or folder holds a conversations.json."""
-    try:
-        if path.is_dir():
-            return any(path.glob("conversations*.json"))
-        if path.suffix.lower() == ".zip":
-            with zipfile.ZipFile(path) as archive:
-                return any(PurePosixPath(name).name.startswith("conversations") for name in archive.namelist())
-    except (OSError, zipfile.BadZipFile, ValueError):
-        return False
-    return path.name.startswith("conversations") and path.suffix == ".json"
+            names = [path.name]
+            with contextlib.suppress(OSError, zipfile.BadZipFile, ValueError):
+                if path.is_dir():
+                    names = [file.name for file in path.glob("*.json")]
+                elif path.suffix.lower() == ".zip":
+                    with zipfile.ZipFile(path) as archive:
+                        names = [PurePosixPath(name).name for name in archive.namelist()]
+                is_export = any(name.startswith("conversations") and name.endswith(".json") for name in names)
+                if is_export and (conversations := export_at(path)) is not None:
+                    yield Importable(shown_path(path, home), "export", sum(1 for _ in conversations))
 
 
 # OpenClaw's memory settings as ours, where the user has not set them otherwise.
@@ -276,7 +252,6 @@ _PLACES = ("memory.search", "agents.defaults.memorySearch", "agents.defaults.com
 _FLUSH = "memoryFlush."  # of how OpenClaw compacts, only this and the reserve are settings of memory
 _RESERVE = "reserveTokensFloor"
 _EXTRA = "index.extra_paths"
-_DEEPEST = 20  # no setting has so many parts
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 # In this order: what switches a thing off comes before how much of it there is.
 _EQUALS = {
@@ -313,7 +288,18 @@ def _plan_settings(plan: ImportPlan, path: Path, env: Mapping[str, str]) -> None
     """Which settings of the user's file would be set, each with where it comes from; and what is not taken, and why."""
     shown = shown_path(path, plan.home)
     set_before = _flat(read_toml(user_config_file(os.environ)))
-    for place, name, value in _settings_in(_read_settings(path)):
+    settings = _read_settings(path)
+    rows: list[tuple[str, str, Any]] = []
+    for place in _PLACES:
+        section: Any = settings
+        for part in place.split("."):
+            section = section.get(part) if isinstance(section, dict) else None
+        values = _flat(section) if isinstance(section, dict) else {}
+        if place.endswith("compaction"):
+            values = {name: value for name, value in values.items() if name.startswith(_FLUSH) or name == _RESERVE}
+        names = dict.fromkeys((*(name for name in _EQUALS if name in values), *values))
+        rows += [(place, name, values[name]) for name in names]
+    for place, name, value in rows:
         origin = f"{place}.{name} ({shown})"
         if name == "extraPaths":
             # Relative paths begin in OpenClaw's own workspace.
@@ -322,10 +308,8 @@ def _plan_settings(plan: ImportPlan, path: Path, env: Mapping[str, str]) -> None
             continue
         key, ours, why_not = _setting_of(name, value)
         if key and not why_not and key in set_before:
-            why_not = say(
-                f"you have set {_shown(set_before[key])}, which stays",
-                f"您已设为 {_shown(set_before[key])}，保持不变",
-            )
+            before = _shown(set_before[key])
+            why_not = say(f"you have set {before}, which stays", f"您已设为 {before}，保持不变")
             if set_before[key] == ours:
                 why_not = say("the same is set already", "已设为相同的值")
         elif key and not why_not and key in plan.settings:
@@ -343,10 +327,7 @@ def _read_settings(path: Path) -> dict[str, Any]:
         settings = json5.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError as error:
         raise NotFound(f"There are no settings of OpenClaw at {path}.", f"{path} 没有 OpenClaw 设置。") from error
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise BadInput(f"{path} cannot be read: {reason}.", f"{path} 无法读取：{reason}。") from error
-    except (ValueError, RecursionError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise BadInput(
             f"{path} cannot be understood as JSON5: {error}. Mend it and import again.",
             f"{path} 无法按 JSON5 解析：{error}。请修正后重新导入。",
@@ -354,21 +335,6 @@ def _read_settings(path: Path) -> dict[str, Any]:
     if not isinstance(settings, dict):
         raise BadInput(f"{path} holds no settings.", f"{path} 中没有设置。")
     return settings
-
-
-def _settings_in(settings: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
-    """Every setting of memory search and of the flush: its section, its name in it, its value."""
-    for place in _PLACES:
-        section: Any = settings
-        for part in place.split("."):
-            section = section.get(part) if isinstance(section, dict) else None
-        if not isinstance(section, dict):
-            continue
-        values = _flat(section)
-        if place.endswith("compaction"):
-            values = {name: value for name, value in values.items() if name.startswith(_FLUSH) or name == _RESERVE}
-        for name in dict.fromkeys((*(name for name in _EQUALS if name in values), *values)):
-            yield place, name, values[name]
 
 
 def _setting_of(name: str, value: Any) -> tuple[str, Any, str]:
@@ -416,7 +382,7 @@ def _plan_paths(
 def _flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     rows: dict[str, Any] = {}
     for name, value in table.items():
-        if isinstance(value, dict) and prefix.count(".") < _DEEPEST:
+        if isinstance(value, dict):
             rows |= _flat(value, f"{prefix}{name}.")
         else:
             rows[prefix + name] = value

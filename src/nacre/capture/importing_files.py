@@ -7,7 +7,8 @@ import json
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count, islice
 from pathlib import Path
@@ -66,40 +67,27 @@ class ImportPlan:
         self.steps.append(Step(action, self.context.workspace.relative(write.path), reason, detail))
 
     def read(self, path: Path, root: Path | None) -> tuple[bytes, int] | None:
-        """A file's bytes and time; None, with a step that says why, where it is passed over."""
+        """The bytes and the time of an ordinary file that lies below the root, where one is given, also once links are followed; None,
+        with a step that says why, where it is passed over."""
+        why_not = ""
         try:
-            return content_of(path, root)
-        except PassedOver as error:
-            self.skip(shown_path(path, self.home), str(error))
-            if error.failed:
-                self.unreadable.append(str(path))
-            return None
-
-
-class PassedOver(BadInput):
-    """A file that is not imported. One that failed to be read is worth another try; the others are as they should be."""
-
-    def __init__(self, english: str, chinese: str, *, failed: bool = False) -> None:
-        super().__init__(english, chinese)
-        self.failed = failed
-
-
-def content_of(path: Path, root: Path | None = None) -> tuple[bytes, int]:
-    """The bytes and the time of an ordinary file that lies below the root, where one is given, also once links are followed."""
-    if not str(path.relative_to(root or path.parent)).isprintable():  # a byte that is no text is not printable either
-        raise PassedOver("its name is no readable text", "文件名不是可读文本")
-    if root and Path(os.path.realpath(root)) not in Path(os.path.realpath(path)).parents:
-        raise PassedOver("a link that leads elsewhere", "指向别处的链接")
-    try:
-        about = path.stat()
-        if not stat.S_ISREG(about.st_mode):
-            raise PassedOver("no ordinary file", "不是普通文件")
-        if about.st_size > LARGEST:
-            raise PassedOver(f"larger than {LARGEST // 1_000_000} MB", f"大于 {LARGEST // 1_000_000} MB")
-        return path.read_bytes(), about.st_mtime_ns
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise PassedOver(f"cannot be read: {reason}", f"无法读取：{reason}", failed=True) from error
+            about = path.stat()
+            if not str(path.relative_to(root or path.parent)).isprintable():  # nor is a byte that is no text
+                why_not = say("its name is no readable text", "文件名不是可读文本")
+            elif root and Path(os.path.realpath(root)) not in Path(os.path.realpath(path)).parents:
+                why_not = say("a link that leads elsewhere", "指向别处的链接")
+            elif not stat.S_ISREG(about.st_mode):
+                why_not = say("no ordinary file", "不是普通文件")
+            elif about.st_size > LARGEST:
+                why_not = say(f"larger than {LARGEST // 1_000_000} MB", f"大于 {LARGEST // 1_000_000} MB")
+            else:
+                return path.read_bytes(), about.st_mtime_ns
+        except OSError as error:
+            reason = error.strerror or str(error)
+            why_not = say(f"cannot be read: {reason}", f"无法读取：{reason}")
+            self.unreadable.append(str(path))
+        self.skip(shown_path(path, self.home), why_not)
+        return None
 
 
 def safe_bytes(data: bytes) -> bytes:
@@ -146,7 +134,7 @@ _FILES_OF_AGENTS = {  # the variable that moves the folder, the folder, what is 
 }
 _LONGEST = 120  # bytes of a slug; a name of 255 is the most that file systems take
 _MARK = re.compile(rb"\A> [^\n]*\[([0-9a-f]{12})\]")
-_FRONT = re.compile(r"\A\ufeff?---[ \t]*\n(.*?)\n---[ \t]*(?:\n|\Z)", re.DOTALL)
+_FRONT = re.compile(r"\A---[ \t]*\n(.*?)\n---[ \t]*(?:\n|\Z)", re.DOTALL)
 
 
 class Note(NamedTuple):
@@ -159,24 +147,21 @@ class Note(NamedTuple):
     left_out: bool = False
 
 
-def note_of_file(path: Path) -> Note:
-    """A file that was named: an agent's rules go by their project, a day of a memory/ as it is, others by their name."""
-    if path.absolute().parent.name == "memory" and _is_dated(path.name):
-        return Note(path, "openclaw", path.stem)
-    agent = RULE_FILES.get(path.name, "notes")
-    return Note(path, agent, path.absolute().parent.name if path.name in RULE_FILES else path.stem)
-
-
-def notes_of_folder(folder: Path, own_root: Path) -> list[Note]:
-    """The notes of a folder: of a project, the files that tell agents its rules; else every Markdown file in it, but for hidden ones,
-    programs' own folders and this workspace."""
-    name = folder.absolute().name
-    rules = [path for file in (*RULE_FILES, ".claude/CLAUDE.md") if (path := folder / file).is_file()]
-    if rules:
-        return [Note(path, RULE_FILES[path.name], name) for path in rules]
+def notes_at(path: Path, own_root: Path) -> list[Note]:
+    """The notes of a file or folder that was named. Of a file: an agent's rules go by their project, a day of a memory/ as it is,
+    others by their name. Of a project, the files that tell agents its rules; of other folders every Markdown file in them, but for
+    hidden ones, programs' own folders and this workspace."""
+    if not path.is_dir():
+        folder = path.absolute().parent.name
+        if folder == "memory" and _is_dated(path.name):
+            return [Note(path, "openclaw", path.stem)]
+        return [Note(path, RULE_FILES.get(path.name, "notes"), folder if path.name in RULE_FILES else path.stem)]
+    name = path.absolute().name
+    if rules := rules_in(path):
+        return [Note(file, RULE_FILES[file.name], name) for file in rules]
     here = disk.real(own_root)
     paths: list[Path] = []
-    for place, folders, names in os.walk(folder):
+    for place, folders, names in os.walk(path):
         folders[:] = [
             inner
             for inner in folders
@@ -185,15 +170,20 @@ def notes_of_folder(folder: Path, own_root: Path) -> list[Note]:
         paths += [Path(place, file) for file in names if file.endswith(".md") and file[0] != "."]
         if len(paths) > MOST:
             raise BadInput(
-                f"{folder} holds more than {MOST} notes. Name the folder that you mean, or have it searched where it "
-                f"lies: nacre config set --user index.extra_paths '[\"{folder}\"]'",
-                f"{folder} 中的笔记超过 {MOST} 篇。请指定更具体的文件夹，或直接在原处搜索："
-                f"nacre config set --user index.extra_paths '[\"{folder}\"]'",
+                f"{path} holds more than {MOST} notes. Name the folder that you mean, or have it searched where it "
+                f"lies: nacre config set --user index.extra_paths '[\"{path}\"]'",
+                f"{path} 中的笔记超过 {MOST} 篇。请指定更具体的文件夹，或直接在原处搜索："
+                f"nacre config set --user index.extra_paths '[\"{path}\"]'",
             )
     return [
-        Note(path, "notes", f"{name}-{path.relative_to(folder).with_suffix('').as_posix()}", folder)
-        for path in sorted(paths)
+        Note(file, "notes", f"{name}-{file.relative_to(path).with_suffix('').as_posix()}", path)
+        for file in sorted(paths)
     ]
+
+
+def rules_in(folder: Path) -> list[Path]:
+    """The files of a folder that tell agents its rules."""
+    return [path for name in (*RULE_FILES, ".claude/CLAUDE.md") if (path := folder / name).is_file()]
 
 
 def notes_of_workspace(root: Path) -> list[Note]:
@@ -228,24 +218,16 @@ def _is_left_out(project: Path, patterns: list[str]) -> bool:
 
     Which folder it is, its transcripts tell; without one only the name is known, in which every sign is a "-".
     """
-    if cwd := _folder_of(project):
-        return opted_out(cwd) or is_left_out(Session("", CLAUDE, Kind.MAIN, None, (), cwd=cwd), patterns)
+    for transcript in sorted(project.glob("*.jsonl")):
+        with suppress(OSError, ValueError, RecursionError), transcript.open(encoding="utf-8", errors="replace") as file:
+            for line in islice(file, 50):
+                entry = json.loads(line) if '"cwd"' in line else None
+                cwd = entry.get("cwd") if isinstance(entry, dict) else None
+                if cwd and isinstance(cwd, str):
+                    return opted_out(cwd) or is_left_out(Session("", CLAUDE, Kind.MAIN, None, (), cwd=cwd), patterns)
     codes = [_folder_code(os.path.expanduser(pattern).rstrip("/")).casefold() for pattern in patterns]
     name = project.name.casefold()
     return any(code and (name == code or name.endswith("-" + code.strip("-"))) for code in codes)
-
-
-def _folder_of(project: Path) -> str:
-    for transcript in sorted(project.glob("*.jsonl")):
-        try:
-            with transcript.open(encoding="utf-8", errors="replace") as file:
-                for line in islice(file, 50):
-                    entry = json.loads(line) if '"cwd"' in line else None
-                    if isinstance(entry, dict) and isinstance(entry.get("cwd"), str) and entry["cwd"]:
-                        return str(entry["cwd"])
-        except (OSError, ValueError, RecursionError):
-            continue
-    return ""
 
 
 def _folder_code(path: str) -> str:
@@ -321,20 +303,14 @@ def plan_notes(plan: ImportPlan, notes: Iterable[Note]) -> None:
             path = next(path for path in paths if bytes_at(path) is None)
             day = plan.context.clock.today().isoformat()
             origin = say(f"Imported from {shown} on {day} [{mark}]", f"于 {day} 从 {shown} 导入 [{mark}]")
-            text = f"> {origin}\n\n{_without_front(data.decode('utf-8', errors='replace'))}"
+            text = data.decode("utf-8", errors="replace").replace("\r\n", "\n").removeprefix("\ufeff")
+            # Frontmatter means something at the top of a file only; below our first line it is shown as what it is.
+            if (front := _FRONT.match(text)) and "```" not in front[1]:
+                text = f"```yaml\n{front[1]}\n```\n{text[front.end() :]}"
             marks[mark] = path
-            planned[path] = safe_bytes(text.encode().rstrip(b"\n") + b"\n")
+            planned[path] = safe_bytes(f"> {origin}\n\n{text}".encode().rstrip(b"\n") + b"\n")
             reason = say("not here yet", "此处尚无") if path.name == name else renamed
             plan.write(Write(path, planned[path]), reason, shown)
-
-
-def _without_front(text: str) -> str:
-    """Frontmatter means something at the top of a file only; below our first line it is shown as what it is."""
-    text = text.replace("\r\n", "\n")
-    front = _FRONT.match(text)
-    if not front or "```" in front[1]:
-        return text.removeprefix("\ufeff")
-    return f"```yaml\n{front[1]}\n```\n{text[front.end() :]}"
 
 
 # A memory_fs from elsewhere: each checkpoint into the same layer.
@@ -364,8 +340,10 @@ def plan_checkpoints(plan: ImportPlan, layers: Path) -> None:
     target = workspace.tiers(tiers)
     families: dict[str, list[_Checkpoint]] = {}  # `x.md` in warm and gist, `x.gist.md` in hot are of one checkpoint
     for layer in TIERS:
-        for path in sorted(_layer_files(layers / layer)):
+        for path in sorted((layers / layer).rglob("*")):
             name = path.relative_to(layers / layer).as_posix()
+            if path.is_dir() or "/." in f"/{name}":
+                continue
             shown = shown_path(path, plan.home)
             if not name.endswith(".md"):
                 plan.skip(shown, say("no Markdown", "不是 Markdown"))
@@ -384,7 +362,7 @@ def plan_checkpoints(plan: ImportPlan, layers: Path) -> None:
             else:
                 new.append(checkpoint)
         for number in count(1):
-            paths = [target / one.layer / with_number(one.name, number) for one in new]
+            paths = [target / checkpoint.layer / with_number(checkpoint.name, number) for checkpoint in new]
             if not any(path in planned or os.path.lexists(path) for path in paths):
                 break
         reason = say("not here yet", "此处尚无")
@@ -405,12 +383,6 @@ def plan_checkpoints(plan: ImportPlan, layers: Path) -> None:
             plan.unreadable.append(str(counts))
 
 
-def _layer_files(folder: Path) -> Iterator[Path]:
-    for place, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if name[0] != "."]
-        yield from (Path(place) / name for name in names if name[0] != ".")
-
-
 def _same_here(checkpoint: _Checkpoint, target: Path) -> Path | None:
     """Where the same content goes by this name already, in any layer: checkpoints wander between them."""
     for number in count(1):
@@ -426,10 +398,10 @@ def _same_here(checkpoint: _Checkpoint, target: Path) -> Path | None:
 
 def plan_refcount(plan: ImportPlan, path: Path, renamed: Mapping[str, str]) -> None:
     """Merge the counts of a file into the workspace's; `renamed` tells which checkpoints go by another name here."""
-    try:
-        theirs = parse_counts(path, content_of(path)[0])
-    except PassedOver as error:
-        raise BadInput(f"{path}: {error}") from error
+    content = plan.read(path, None)
+    if content is None:
+        raise BadInput(f"{path}: {plan.steps.pop().reason}")
+    theirs = parse_counts(path, content[0])
     if not is_refcount(theirs):
         raise BadInput(
             f"{path} is no refcount.json: it should hold counts by checkpoint, such as "
@@ -462,11 +434,9 @@ def merge_counts(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str
     """Both files in one: the larger counts, each time of a recall once. Merging the same again changes nothing."""
     after = dict(ours)
     for key, entry in theirs.items():
-        known = after.get(key)
-        if key not in after:
-            after[key] = entry
-        elif isinstance(known, dict) and isinstance(entry, dict):
-            after[key] = _merge_entry(known, entry)
+        own = after.setdefault(key, entry)
+        if isinstance(own, dict) and isinstance(entry, dict):
+            after[key] = _merge_entry(own, entry)
     return after
 
 
