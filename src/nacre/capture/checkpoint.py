@@ -52,10 +52,7 @@ def checkpoint_of_session(setup: SyncSetup, session_id: str | None) -> Checkpoin
         if session and session.kind is not Kind.ISOLATED and session.id.startswith(session_id or ""):
             return render(session, setup, _text_of_origin(setup, transcript))
     if session_id is None:
-        raise NotFound(
-            "No session with any agent was found on this machine.",
-            "本机没有找到与任何代理的对话。",
-        )
+        raise NotFound("No session with any agent was found on this machine.", "本机没有找到与任何代理的对话。")
     shown = redact(session_id).text
     raise NotFound(
         f'No session "{shown}" was found, or it is left out; "nacre sync --list" shows which sessions there are.',

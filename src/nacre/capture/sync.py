@@ -21,13 +21,7 @@ from nacre.capture.cursors import (
     save_cursors,
     storable,
 )
-from nacre.capture.dedupe import (
-    HookNote,
-    captured_before,
-    drop_duplicates,
-    not_forgotten,
-    read_hook_notes,
-)
+from nacre.capture.dedupe import HookNote, captured_before, drop_duplicates, not_forgotten, read_hook_notes
 from nacre.capture.read import LONGEST, Progress, Queue, SyncSetup, clear_queue, list_transcripts, read_queue
 from nacre.capture.sections import (
     SHORT,

@@ -133,17 +133,17 @@ def forget(
 
 def one_target(context: ForgetContext, text: str) -> tuple[list[MemoryLine], Target]:
     """The one thing that is meant; an error that lists them when there are several."""
-    lines, targets = _meant(context, text, None)
+    lines, targets = _meant(context, text)
     return lines, targets[0]
 
 
 def _meant(
-    context: ForgetContext, text: str, choose: Choose | None, *, named_only: bool = False
+    context: ForgetContext, text: str, choose: Choose | None = None, *, named_only: bool = False
 ) -> tuple[list[MemoryLine], Sequence[Target]]:
     """All lines of memory, and what is meant. With `named_only` what a search or a line number gives is not taken for it unasked."""
     lines = list(memory_lines(context.workspace, context.config))
-    found, certain = find_targets(context, text, lines)
-    targets = distinct_targets(found, ledger.entry_states(ledger.read_ledger(context.workspace).records))
+    matches, certain = find_targets(context, text, lines)
+    targets = distinct_targets(matches, ledger.entry_states(ledger.read_ledger(context.workspace).records))
     if choose:
         return lines, choose(targets, certain)
     several = len({normal_words(target.words) for target in targets}) > 1
@@ -159,16 +159,23 @@ def plan_forget(
     records = ledger.read_ledger(context.workspace).records
     states = ledger.entry_states(records)
     stones = tombstones.load_tombstones(context.workspace)
-    facts = tuple(_with_buried(fact_of(target, states, superseded=similar), stones) for target in targets)
+    facts = []
+    for target in targets:
+        fact = fact_of(target, states, superseded=similar)
+        # Every wording that was buried together with it before belongs to it.
+        shared = {stone.fact for stone in stones.stones if stone.id in fact.ids}
+        buried = {stone.id: say("forgotten before", "之前已忘记") for stone in stones.stones if stone.fact in shared}
+        facts.append(replace(fact, ids={**buried, **fact.ids}))
     going: dict[tuple[str, int, int], Removal] = {}
     for line in lines:
         reason = next((reason for fact in facts if (reason := fact.reason(line) or _as_title(fact, line))), None)
         if reason and line.words:
             going[line.span] = _removal(line, reason)
+    among_others = say("says it among other things", "其中提到了它")
     alike: list[Removal] = []
-    for removal in _alike(context, facts, lines):
+    for removal in _alike(context, facts, lines, among_others):
         # Not what goes anyway, nor a line within which the line that says the fact goes.
-        inner = removal.reason == _among_others() and any(removal.line.covers(item.line) for item in going.values())
+        inner = removal.reason == among_others and any(removal.line.covers(item.line) for item in going.values())
         if not inner and removal.line.span not in going:
             alike.append(removal)
     if similar:
@@ -180,18 +187,11 @@ def plan_forget(
     redacts = sum(record.id in ids and bool(record.text or record.without_it) for record in records)
     alike = [item for item in _outermost(alike) if not any(other.line.covers(item.line) for other in removed)]
     removed += _tags(facts, removed, lines)
-    return ForgetPlan(facts, tuple(removed), tuple(alike), wordings, redacts)
+    return ForgetPlan(tuple(facts), tuple(removed), tuple(alike), wordings, redacts)
 
 
 def _removal(line: MemoryLine, reason: str) -> Removal:
     return Removal(line, reason, None if line.title is None else f"{line.title}…")
-
-
-def _with_buried(fact: Fact, stones: Tombstones) -> Fact:
-    """The fact with every wording that was buried together with it before."""
-    shared = {stone.fact for stone in stones.stones if stone.id in fact.ids}
-    more = {stone.id: say("forgotten before", "之前已忘记") for stone in stones.stones if stone.fact in shared}
-    return replace(fact, ids={**more, **fact.ids})
 
 
 def _as_title(fact: Fact, line: MemoryLine) -> str | None:
@@ -204,7 +204,9 @@ def _as_title(fact: Fact, line: MemoryLine) -> str | None:
     return None
 
 
-def _alike(context: ForgetContext, facts: Iterable[Fact], lines: Sequence[MemoryLine]) -> Iterable[Removal]:
+def _alike(
+    context: ForgetContext, facts: Iterable[Fact], lines: Sequence[MemoryLine], among_others: str
+) -> Iterable[Removal]:
     """Lines that may say one of the facts in other words, which nothing proves."""
     alike: dict[tuple[str, int, int], Removal] = {}
     lines = [line for line in lines if not (line.layer in TIERS and _TAGS.fullmatch(line.text))]
@@ -214,7 +216,7 @@ def _alike(context: ForgetContext, facts: Iterable[Fact], lines: Sequence[Memory
         forms.discard("")
         for line in lines:
             own = normal_words(unmarked(line.words))
-            reason = fact.akin(line) or (_among_others() if any(form in own for form in forms) else None)
+            reason = fact.akin(line) or (among_others if any(form in own for form in forms) else None)
             if not reason and line.title is not None and _overlap(fact.words, line.words) >= OVERLAP:
                 reason = looks_like
             if reason and line.words:
@@ -230,13 +232,9 @@ def _alike(context: ForgetContext, facts: Iterable[Fact], lines: Sequence[Memory
     return alike.values()
 
 
-def _among_others() -> str:
-    return say("says it among other things", "其中提到了它")
-
-
 def _overlap(text: str, other: str) -> float:
-    mine, theirs = set(tokens(text)), set(tokens(other))
-    return len(mine & theirs) / len(mine | theirs) if mine and theirs else 0.0
+    words, others = set(tokens(text)), set(tokens(other))
+    return len(words & others) / len(words | others) if words and others else 0.0
 
 
 def _outermost(removals: Iterable[Removal]) -> list[Removal]:

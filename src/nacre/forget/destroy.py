@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import hashlib
 import os
 import shutil
@@ -25,7 +24,6 @@ from nacre.vault.lock import hold, lock
 from nacre.vault.markdown import document
 
 SAMPLE = 1000  # lines whose words are looked for afterwards
-_ATTEMPTS = 5
 KEPT = "USER.md"  # searched as memory, but the user's own: it stays, and what it holds is nothing left over
 _PLAIN = ("MEMORY.md", "SESSION-STATE.md", "refcount.json", "promote_report.md")
 
@@ -159,15 +157,10 @@ def apply_destroy(plan: DestroyPlan) -> None:
 
 def _remove(path: Path) -> None:
     """A folder with everything in it, a file, or a link itself: never what a link leads to."""
-    for attempt in range(_ATTEMPTS):
-        try:
-            shutil.rmtree(path) if _is_folder(path) else path.unlink(missing_ok=True)
-        except OSError as error:
-            # Somebody may make a file in the folder, or take one away, while we are at it.
-            if error.errno not in (errno.ENOTEMPTY, errno.ENOENT) or attempt == _ATTEMPTS - 1:
-                raise cannot_write(path, error) from error
-        else:
-            return
+    try:
+        shutil.rmtree(path) if _is_folder(path) else path.unlink(missing_ok=True)
+    except OSError as error:
+        raise cannot_write(path, error) from error
 
 
 def find_remaining(plan: DestroyPlan, words: Iterable[str]) -> tuple[Remaining, ...]:

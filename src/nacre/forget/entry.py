@@ -40,8 +40,19 @@ class PinPlan:
 def plan_pin(context: ForgetContext, target: Target, lines: Sequence[MemoryLine], *, off: bool = False) -> PinPlan:
     """What pinning the target, or taking its pin out, would write. A line that the ledger does not know is adopted first."""
     states = ledger.entry_states(ledger.read_ledger(context.workspace).records)
-    line = _longterm_line(target, lines, states)
-    entry = next((states[known] for known in (line.id, *sorted(line.ids)) if known in states), None)
+    fact = fact_of(target, states, older=False)
+    chosen = [target.line] if target.line else []
+    meant = (*chosen, *(line for line in lines if fact.reason(line)))
+    inner = next((line for line in meant if line.layer == "longterm" and line.path.endswith("MEMORY.md")), None)
+    if inner is None:
+        where = f" ({target.line.place})" if target.line else ""
+        raise BadInput(
+            f"Only entries of a MEMORY.md can be pinned, and this is none{where}. Logs and digests are kept anyway.",
+            f"只能固定 MEMORY.md 中的条目，而这一条不是{where}。日志和周报本来就会保留。",
+        )
+    # What is nested belongs to its entry.
+    line = max((other for other in lines if other.covers(inner)), key=lambda other: other.end - other.start)
+    entry = next((states[key] for key in (line.id, *sorted(line.ids)) if key in states), None)
     if entry and entry.verdict not in IN_MEMORY:
         entry = None  # it was gone once, and was written back by hand
     if (entry.pinned if entry else False) is not off:
@@ -56,27 +67,12 @@ def plan_pin(context: ForgetContext, target: Target, lines: Sequence[MemoryLine]
     return PinPlan(line, not off, tuple(adopted))
 
 
-def _longterm_line(target: Target, lines: Sequence[MemoryLine], states: dict[str, EntryState]) -> MemoryLine:
-    """The line of a MEMORY.md that is meant: itself, or the one that was made of it."""
-    fact = fact_of(target, states, older=False)
-    mine = [target.line] if target.line else []
-    for line in (*mine, *(line for line in lines if fact.reason(line))):
-        if line.layer == "longterm" and line.path.endswith("MEMORY.md"):
-            around = (other for other in lines if other.covers(line))
-            return max(around, key=lambda other: other.end - other.start)  # what is nested belongs to its entry
-    where = f" ({target.line.place})" if target.line else ""
-    raise BadInput(
-        f"Only entries of a MEMORY.md can be pinned, and this is none{where}. Logs and digests are kept anyway.",
-        f"只能固定 MEMORY.md 中的条目，而这一条不是{where}。日志和周报本来就会保留。",
-    )
-
-
 def apply_pin(context: ForgetContext, plan: PinPlan) -> None:
     """Write it into the ledger: one operation, undone as one."""
     if plan.records:
         with operation(context, "pin") as op:
-            known = [ledger.as_json(record) for record in ledger.read_ledger(context.workspace).records]
-            ledger.write_records(op, *(record for record in plan.records if ledger.as_json(record) not in known))
+            there = [ledger.as_json(record) for record in ledger.read_ledger(context.workspace).records]
+            ledger.write_records(op, *(record for record in plan.records if ledger.as_json(record) not in there))
 
 
 # Where a memory comes from: MEMORY.md → weekly digest → daily log → session → message, and what the ledger tells of it.
@@ -112,16 +108,16 @@ def why(context: ForgetContext, target: Target, lines: Sequence[MemoryLine]) -> 
     """Follow a target back to what was said. Reads files and transcripts; writes nothing."""
     states = ledger.entry_states(ledger.read_ledger(context.workspace).records)
     fact = fact_of(target, states, older=False)
-    mine = [line for line in lines if line.words and line.title is None and fact.reason(line)]
-    if target.line and target.line not in mine:
-        mine.append(target.line)
+    own = [line for line in lines if line.words and line.title is None and fact.reason(line)]
+    if target.line and target.line not in own:
+        own.append(target.line)
     entries = [states[entry] for entry in fact.ids if entry in states]
-    marks = set(fact.marks).union(*(line.marks for line in mine if line.layer in ("daily", "archive")))
+    marks = set(fact.marks).union(*(line.marks for line in own if line.layer in ("daily", "archive")))
     captured = [
         section for section in provenance.read_provenance(context.workspace).captured if marks & section.bullets.keys()
     ]
     order = {layer: place for place, layer in enumerate(_ORDER)}
-    mine.sort(key=lambda line: (order.get(line.layer, len(order)), line.path, line.start))
+    own.sort(key=lambda line: (order.get(line.layer, len(order)), line.path, line.start))
     chain = [
         Link(
             "daily" if line.layer == "archive" else line.layer if line.layer in order else "note",
@@ -131,9 +127,9 @@ def why(context: ForgetContext, target: Target, lines: Sequence[MemoryLine]) -> 
             redact(line.text).text,
             redact(line.section).text,
         )
-        for line in mine
+        for line in own
     ]
-    sessions, ends = _sessions(context, captured, marks) if captured else _by_heading(mine, entries)
+    sessions, ends = _sessions(context, captured, marks) if captured else _by_heading(own, entries)
     story = sorted((record for entry in entries for record in entry.records), key=lambda record: record.at)
     older = (states[entry.supersedes] for entry in entries if entry.supersedes and entry.supersedes in states)
     return Why(
@@ -173,7 +169,7 @@ def _by_heading(lines: Iterable[MemoryLine], entries: Iterable[EntryState]) -> t
         )
     else:
         ends = say(
-            "Nothing tells of a talk behind it: you or an agent wrote it down directly.",
+            "Nothing tells of a session behind it: you or an agent wrote it down directly.",
             "没有对应的对话记录：它是您或代理直接写下的。",
         )
     return [*promoted.values(), *sessions.values()], ends

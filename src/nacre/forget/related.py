@@ -24,7 +24,7 @@ class Fact:
     named: MemoryLine | None = None  # the line that the user pointed at
     origins: frozenset[tuple[str, str]] = (
         frozenset()
-    )  # days and marks of the bullets that it was made of, by the ledger
+    )  # days and marks of the bullets that the ledger says it was made of
     entries: frozenset[str] = frozenset()  # ids of the entries that were made of the named line, by the ledger
 
     def reason(self, line: MemoryLine) -> str | None:
@@ -80,10 +80,16 @@ def fact_of(target: Target, states: Mapping[str, EntryState], *, older: bool = T
     for entry in list(ids):
         if bullet := _bullet(states, entry):
             marks.setdefault(bullet, say("what it was learned from", "它的来源"))
-    own = set(ids)
+    own = list(ids)
     replaced = _add_older(ids, marks, states, superseded=superseded) if older else {}
     beside = {key: reason for key, reason in replaced.items() if key not in ids and key not in marks}
-    beside |= _add_merged_into(own, ids, states)
+    for current in own:  # what it was merged into belongs to it; what else went into that entry is only akin
+        into = states[current].into if current in states else None
+        while into and into not in ids:
+            ids[into] = say("it went into this", "它已归入这一条")
+            akin = say("went into the same entry", "归入了同一条")
+            beside |= {state.id: akin for state in states.values() if state.into == into and state.id not in ids}
+            into = states[into].into if into in states else None
     for entry, reason in ids.items():
         if entry in states and (text := states[entry].text):
             forms.setdefault(normal_words(text), reason)
@@ -139,16 +145,3 @@ def _add_older(
             if bullet:
                 marks.setdefault(bullet, reason)
     return akin
-
-
-def _add_merged_into(own: set[str], ids: dict[str, str], states: Mapping[str, EntryState]) -> dict[str, str]:
-    """Add the entry that the fact was merged into. What else went into that entry is only akin: its ids, with reasons."""
-    beside: dict[str, str] = {}
-    for current in own:
-        into = states[current].into if current in states else None
-        while into and into not in ids:
-            ids[into] = say("it went into this", "它已归入这一条")
-            akin = say("went into the same entry", "归入了同一条")
-            beside |= {state.id: akin for state in states.values() if state.into == into and state.id not in ids}
-            into = states[into].into if into in states else None
-    return beside

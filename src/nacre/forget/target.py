@@ -119,19 +119,20 @@ def is_telling(words: str) -> bool:
 
 def memory_lines(workspace: Workspace, config: Config) -> Iterator[MemoryLine]:
     """The lines of every file that Nacre keeps memory in. Extra paths are the user's library: they are not among them."""
-    for path, full, layer in _kept_files(workspace, config):
+    for path, (full, layer) in _kept_files(workspace, config).items():
         yield from lines_of(path, full, layer, read_memory(full))
 
 
-def _kept_files(workspace: Workspace, config: Config) -> Iterator[tuple[str, Path, str]]:
-    """Every file of memory: its path as users see it, where it lies, its layer."""
-    for file in memory_files(workspace, config):
-        if file.layer != "extra":
-            yield file.path, Path(file.full), file.layer
+def _kept_files(workspace: Workspace, config: Config) -> dict[str, tuple[Path, str]]:
+    """Every file of memory by its path as users see it: where it lies, and its layer."""
+    files = {
+        file.path: (Path(file.full), file.layer) for file in memory_files(workspace, config) if file.layer != "extra"
+    }
     lessons = (longterm.retrospect_path(workspace, name) for name in longterm.list_skills(workspace))
     for path in (workspace.review, workspace.state, workspace.root / "promote_report.md", *lessons):
         if path.is_file():
-            yield workspace.relative(path), path, "working"
+            files.setdefault(workspace.relative(path), (path, "working"))
+    return files
 
 
 def read_memory(path: Path) -> bytes:
@@ -177,7 +178,13 @@ def lines_of(path: str, full: Path, layer: str, data: bytes) -> Iterator[MemoryL
             for item in _with_nested(doc, items[block.start]):
                 yield line(item.start, item.end, _BREAK.split(item.text, maxsplit=1)[0], item.text)
         elif block.kind == TEXT:
-            for start, end in _spans(doc, block.start, block.end):
+            # In a digest each label begins a line; elsewhere every line is one, and so is the whole.
+            labelled = labelled_spans(doc.bare[block.start - 1 : block.end])
+            spans = [(block.start + first, block.start + last - 1) for first, last in labelled]
+            if not labelled:
+                whole = [(block.start, block.end)] if block.end > block.start else []
+                spans = [*whole, *((number, number) for number in range(block.start, block.end + 1))]
+            for start, end in spans:
                 text = "\n".join(doc.bare[start - 1 : end])
                 yield line(start, end, text, text)
         else:
@@ -196,16 +203,6 @@ def _with_nested(doc: Document, item: Item) -> Iterator[Item]:
     if item.end > item.start:
         for inner in doc.nested(item):
             yield from _with_nested(doc, inner)
-
-
-def _spans(doc: Document, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """The lines of a paragraph: in a digest each label begins one; elsewhere every line is one, and so is the whole."""
-    if labelled := labelled_spans(doc.bare[start - 1 : end]):
-        yield from ((start + first, start + last - 1) for first, last in labelled)
-        return
-    if end > start:
-        yield start, end
-    yield from ((number, number) for number in range(start, end + 1))
 
 
 def without_lines(data: bytes, lines: Iterable[MemoryLine], instead: Mapping[int, str] | None = None) -> bytes:
@@ -240,10 +237,8 @@ def find_targets(context: ForgetContext, text: str, lines: Sequence[MemoryLine])
         raise BadInput("Say what you mean: an id, FILE:LINE, or some words.", "请说明所指：id、文件:行号，或几个词。")
     if _ID.fullmatch(text):
         return _by_id(context, text, lines), True
-    if place := _PLACE.fullmatch(text):
-        by_place = _by_place(context, place[1], place[2], lines)
-        if by_place:
-            return by_place, place[2] is not None
+    if (place := _PLACE.fullmatch(text)) and (by_place := _by_place(context, place[1], place[2], lines)):
+        return by_place, place[2] is not None
     same_words = [line for line in lines if line.words and line.normal == normal_words(text)]
     if same_words:
         return _distinct(same_words), True
@@ -287,7 +282,7 @@ def _by_place(context: ForgetContext, place: str, words: str | None, lines: Sequ
     path, first, count = parse_place(place)
     absolute = Path(path).expanduser()
     shown = context.workspace.relative(absolute) if absolute.is_absolute() else path
-    if words and not any(shown == kept for kept, _, _ in _kept_files(context.workspace, context.config)):
+    if words and shown not in _kept_files(context.workspace, context.config):
         return ()
     _check_is_memory(context, shown)
     first = first or 0
@@ -342,7 +337,7 @@ def _distinct(lines: Iterable[MemoryLine]) -> tuple[Target, ...]:
 
 def _check_is_memory(context: ForgetContext, path: str) -> None:
     """What stands in a transcript or in the user's own library is searched, but not ours to change."""
-    if any(path == kept for kept, _, _ in _kept_files(context.workspace, context.config)):
+    if path in _kept_files(context.workspace, context.config):
         return
     if path.startswith("sessions/"):
         raise BadInput(
@@ -363,11 +358,9 @@ def several_targets(text: str, targets: Sequence[Target]) -> BadInput:
         for target in targets
     )
     if len(targets) == 1:
-        return BadInput(
-            f'"{text}" may mean this; name it by its id or its words:{listed}',
-            f"“{text}”可能指以下内容；请用 id 或原文指定：{listed}",
-        )
+        meaning, of_which = "this; name it", "以下内容；请用 id 或原文指定"
+    else:
+        meaning, of_which = f"{len(targets)} things; name one", f" {len(targets)} 项内容；请用 id 或原文指定其中一项"
     return BadInput(
-        f'"{text}" may mean {len(targets)} things; name one by its id or its words:{listed}',
-        f"“{text}”可能指 {len(targets)} 项内容；请用 id 或原文指定其中一项：{listed}",
+        f'"{text}" may mean {meaning} by its id or its words:{listed}', f"“{text}”可能指{of_which}：{listed}"
     )
