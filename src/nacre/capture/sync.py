@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
@@ -13,7 +13,6 @@ from pathlib import Path
 from nacre.capture.cursors import (
     Cursor,
     Cursors,
-    Reached,
     Section,
     any_opted_out,
     is_storable,
@@ -45,7 +44,7 @@ from nacre.model.entry import Bullet
 from nacre.model.session import Kind, Message, Session, Speaker
 from nacre.sources.consent import Pause, left_out, opted_out, outside_pauses, paused_at, pauses, settings_of
 from nacre.sources.registry import listed_as, project_name
-from nacre.sources.transcript import Mark, Reading, Source, Transcript
+from nacre.sources.transcript import Mark, Source, Transcript
 from nacre.vault import daily, disk, provenance
 from nacre.vault.discover import project_of
 from nacre.vault.files import memory_files
@@ -93,7 +92,6 @@ class _Run:
     changed: list[tuple[Source, Transcript]] = field(default_factory=list)
     interrupted: set[str] = field(default_factory=set)  # transcripts that a run which broke off was about to write
     messages: dict[str, tuple[Message, ...]] = field(default_factory=dict)  # of transcripts that may have been forked
-    projects: dict[str, str | None] = field(default_factory=dict)  # by folder
     passed: Counter[str] = field(default_factory=Counter)
     unknown: int = 0
     unreadable: list[str] = field(default_factory=list)
@@ -103,7 +101,6 @@ class _Run:
         return self.setup.context
 
     def key_of(self, transcript: Transcript) -> str:
-        """What a transcript is called in the cursors."""
         return transcript.key if transcript.key in self.cursors else storable(transcript.key)
 
     def remember(self, key: str, cursor: Cursor) -> None:
@@ -113,24 +110,23 @@ class _Run:
         if cursor.name:
             self.names.setdefault(cursor.name[:SHORT], {})[cursor.name] = cursor.session
 
-    def project_at(self, cwd: str) -> str | None:
-        if cwd not in self.projects:
-            self.projects[cwd] = project_of(self.context.workspace, Path(cwd))
-        return self.projects[cwd]
-
     @cached_property
     def tombstones(self) -> Tombstones:
         return load_tombstones(self.context.workspace)
 
     @cached_property
+    def project_at(self) -> Callable[[str], str | None]:
+        return cache(lambda cwd: project_of(self.context.workspace, Path(cwd)))
+
+    @cached_property
     def memory_texts(self) -> list[str]:
         """Every text that hooks give from."""
         workspace = self.context.workspace
-        texts = [(disk.read_bytes(workspace.state) or b"").decode("utf-8", "replace")]
+        texts = [disk.read_bytes(workspace.state) or b""]
         for file in memory_files(workspace, self.context.config):
             with suppress(OSError, NacreError):  # gone meanwhile, or damaged
-                texts.append(disk.read_log(file.full, file.path).decode("utf-8", "replace"))
-        return texts
+                texts.append(disk.read_log(file.full, file.path))
+        return [data.decode("utf-8", "replace") for data in texts]
 
     @cached_property
     def opted_out(self) -> bool:
@@ -162,7 +158,12 @@ def sync(
         written: list[Section] = []
         batch: list[Section] = []
         for number, (source, transcript) in enumerate(run.changed, 1):
-            batch += _capture(run, source, transcript)
+            key = run.key_of(transcript)
+            cursor, sections, why_not = _new_sections(run, key, source, transcript)
+            run.passed[why_not] += 1
+            if cursor:
+                run.remember(key, (sections and sections[-1].then) or cursor)
+            batch += sections
             is_full = number > left and len(batch) >= max(BATCH, len(run.cursors) // SHARE)
             if batch and (number == left or is_full or number == len(run.changed)):
                 batch.sort(key=lambda section: (section.day, section.reached.at, section.name))
@@ -176,8 +177,8 @@ def sync(
             if run.changed or is_first or run.since != run.saved.since:
                 _save(run, synced=run.now)
             clear_queue(context, run.queue, {key for key, cursor in run.cursors.items() if cursor.open})
-        looked_at, passed = len(run.changed), dict(run.passed)
-        return SyncReport(tuple(written), looked_at, passed, run.unknown, tuple(run.unreadable))
+        passed = {why_not: count for why_not, count in run.passed.items() if why_not}
+        return SyncReport(tuple(written), len(run.changed), passed, run.unknown, tuple(run.unreadable))
 
 
 def _begin(setup: SyncSetup, since: dt.datetime | None) -> _Run:
@@ -207,7 +208,7 @@ def _list_changed(run: _Run) -> list[tuple[Source, Transcript]]:
         if cursor is None:
             is_changed = transcript.changed >= run.since.timestamp()
         else:
-            is_changed = _was_too_old(run, cursor) or cursor.stamp != transcript.stamp
+            is_changed = cursor.stamp != transcript.stamp or (cursor.begins is not None and run.since < cursor.begins)
             is_changed = is_changed or (cursor.open and not _still_waits(run, cursor, transcript))
         if is_changed and setup.wanted(transcript):
             changed.append((source, transcript))
@@ -218,56 +219,29 @@ def _list_changed(run: _Run) -> list[tuple[Source, Transcript]]:
     return sorted(changed, key=turn)
 
 
-def _was_too_old(run: _Run, cursor: Cursor) -> bool:
-    """Whether something was too old for an earlier run that is wanted now."""
-    return cursor.begins is not None and run.since < cursor.begins
-
-
 def _still_waits(run: _Run, cursor: Cursor, transcript: Transcript) -> bool:
     """Whether an unchanged transcript can have nothing new: its session counts for too little, or is still young."""
-    if run.context.clock.fixed is not None:
-        return False
-    if cursor.users == 0:
-        return True
-    if run.queue.is_ended(transcript):
-        return False
+    if cursor.users == 0 or run.context.clock.fixed is not None or run.queue.is_ended(transcript):
+        return cursor.users == 0 and run.context.clock.fixed is None
     changed = dt.datetime.fromtimestamp(transcript.changed, run.now.tzinfo)
-    patience = duration(run.context.config.sync.lookback)
-    return run.now - changed < patience and changed.date() == run.now.date()
-
-
-def _capture(run: _Run, source: Source, transcript: Transcript) -> list[Section]:
-    """The sections of what is new in one transcript; its cursor is moved."""
-    key = run.key_of(transcript)
-    before = run.cursors.get(key)
-    is_reread = before is not None and _was_too_old(run, before)
-    if is_reread:
-        before = None  # the headings of the logs tell what of it is there
-    try:
-        reading = source.read(transcript, before.mark if before else None, run.context.clock.fixed)
-    except OSError:
-        run.unreadable.append(redact(clean(str(transcript.path))).text)
-        return []
-    run.unknown += reading.unknown
-    cursor, sections, why_not = _new_sections(run, key, source, transcript, reading, before, is_reread=is_reread)
-    if why_not:
-        run.passed[why_not] += 1
-    run.remember(key, (sections and sections[-1].then) or cursor)
-    return sections
+    return run.now - changed < duration(run.context.config.sync.lookback) and changed.date() == run.now.date()
 
 
 def _new_sections(
-    run: _Run,
-    key: str,
-    source: Source,
-    transcript: Transcript,
-    reading: Reading,
-    before: Cursor | None,
-    *,
-    is_reread: bool,
-) -> tuple[Cursor, list[Section], str]:
-    """Where the cursor then stands, the sections that what is new makes, and why there are none."""
+    run: _Run, key: str, source: Source, transcript: Transcript
+) -> tuple[Cursor | None, list[Section], str]:
+    """Where the cursor then stands, the sections that what is new in a transcript makes, and why there are none."""
     workspace, clock, settings = run.context.workspace, run.context.clock, run.context.config.sync
+    before = run.cursors.get(key)
+    is_reread = before is not None and before.begins is not None and run.since < before.begins
+    if is_reread:  # something was too old for an earlier run: the headings of the logs tell what of it is there
+        before = None
+    try:
+        reading = source.read(transcript, before.mark if before else None, clock.fixed)
+    except OSError:
+        run.unreadable.append(redact(clean(str(transcript.path))).text)
+        return None, [], ""
+    run.unknown += reading.unknown
     begin = before or Cursor((), Mark())
     # Read as of an earlier moment, a transcript that stays as it is may still have more to tell.
     stamp = transcript.stamp if reading.whole or clock.fixed is None else ()
@@ -298,8 +272,10 @@ def _new_sections(
         begin, done = (
             replace(cursor, begun=min(first, cursor.begun or first), origin=origin) for cursor in (begin, done)
         )
-    elsewhere = None if is_reread else _reached_elsewhere(run, key, session_id)
-    reached = [elsewhere] if elsewhere else []
+    # The same session may have been captured from another file: a store that was moved into a database.
+    siblings = set() if is_reread else run.keys_of_session.get(session_id, set()) - {key}
+    reached = [point for other in siblings if (point := run.cursors[other].reached)]
+    elsewhere = bool(reached)
     if before and before.reached and (reading.rewritten or before.partly):
         reached.append(before.reached)
     note, copies = run.hook_notes.get(session.id), {message.id for message in copied}
@@ -311,7 +287,7 @@ def _new_sections(
         for message in spoken
         if message.id not in covered and not any(point.covers(message.at, message.id) for point in reached)
     )
-    if begin.reached is None and elsewhere is None:
+    if begin.reached is None and not elsewhere:
         headings = {
             day: [
                 heading
@@ -352,7 +328,9 @@ def _new_sections(
         waits = in_order and must_wait(last, captured + owner_count(earlier), least, run.now, patience, clock)
 
     # Extract and dedupe, day by day.
-    name = begin.name or _name_of(run, session_id)
+    names = (run.cursors[other].name for other in run.keys_of_session.get(session_id, ()))
+    rivals = run.names.get(plain_id(session_id)[:SHORT], {})
+    name = begin.name or next(filter(None, names), "") or short_id(session_id, rivals)
     sections: list[Section] = []
     for day, said in days[:-1] if waits else days:
         last_at = max(message.at for message in said if clock.local(message.at).date() == day)
@@ -407,18 +385,6 @@ def _bullets(run: _Run, session: Session, day: dt.date, heading: str, messages: 
     return drop_duplicates(bullets, heading, path, disk.read_bytes(path), run.setup.alike, delivered)
 
 
-def _name_of(run: _Run, session: str) -> str:
-    """What headings call a session: as before, else by the beginning of its id that no other one is called by."""
-    names = (run.cursors[key].name for key in run.keys_of_session.get(session, ()))
-    return next(filter(None, names), "") or short_id(session, run.names.get(plain_id(session)[:SHORT], {}))
-
-
-def _reached_elsewhere(run: _Run, key: str, session: str) -> Reached | None:
-    """How far the same session was captured from another file: a store that was moved into a database."""
-    others = (run.cursors[other].reached for other in run.keys_of_session.get(session, ()) if other != key)
-    return max((point for point in others if point), key=lambda point: point.at, default=None)
-
-
 def _copied(
     run: _Run, key: str, source: Source, messages: Sequence[Message], before: Cursor | None
 ) -> tuple[list[Message], str]:
@@ -440,21 +406,16 @@ def _copied(
         if other == key or run.listed.get(other, (None,))[0] is not source:
             continue
         if is_new or cursor.origin or (before and before.origin):
-            said = _all_messages(run, other)
+            if other not in run.messages:
+                run.messages[other] = ()
+                with suppress(OSError):
+                    session = source.read(run.listed[other][1], None, run.context.clock.fixed).session
+                    run.messages[other] = session.messages if session else ()
+            said = run.messages[other]
             captured = {identity(message) for message in said if cursor.reached.covers(message.at, message.id)}
             same = (place for place, message in enumerate(messages) if identity(message) in captured)
             origins |= dict.fromkeys(same, cursor.session)
     return [messages[place] for place in sorted(origins)], origins[min(origins)] if origins else ""
-
-
-def _all_messages(run: _Run, key: str) -> tuple[Message, ...]:
-    if key not in run.messages:
-        source, transcript = run.listed[key]
-        run.messages[key] = ()
-        with suppress(OSError):
-            session = source.read(transcript, None, run.context.clock.fixed).session
-            run.messages[key] = session.messages if session else ()
-    return run.messages[key]
 
 
 def _write(run: _Run, sections: Sequence[Section]) -> None:
