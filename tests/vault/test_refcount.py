@@ -97,12 +97,6 @@ def test_times_as_tools_write_them(value: object, wanted: float | None) -> None:
     assert refcount.moment(value, CLOCK) == wanted
 
 
-def test_the_week_is_counted_anew() -> None:
-    now = CLOCK.now().timestamp()
-    entry = {"7d": 9, "timestamps": [now, now - 86400, now - 7 * 86400, now + 5, "odd"]}
-    assert refcount.with_week(entry, now, CLOCK)["7d"] == 2
-
-
 def test_a_list_that_is_none_is_left_as_it_is() -> None:
     assert refcount.with_recalls({"timestamps": "never"}, Counter([5]), CLOCK) == ({"timestamps": "never"}, [])
 

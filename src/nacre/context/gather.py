@@ -203,29 +203,29 @@ def pack_context(gathered: Gathered, budget: int, scope: str, project: str | Non
         return pack((*first, *chosen, *then, *kept), budget, lead=lead)
 
     def missing(packed: Packed) -> tuple[Piece, ...]:
-        return tuple(piece for piece in answers if _is_missing(piece, packed))
+        """The answers of which some line stands in no file that was packed, nor its words in the pack."""
+        absent = []
+        for piece in answers:
+            new = [line for line in piece.lines if not line.number or (piece.path, line.number) not in packed.known]
+            if new and has_content(not_said(new, packed.text)):
+                absent.append(piece)
+        return tuple(absent)
+
+    def shorter(pieces: tuple[Piece, ...]) -> Iterator[tuple[Piece, ...]]:
+        """All of them, then without the last, and so on, as long as one is left."""
+        return (pieces[:count] for count in range(len(pieces), 0, -1))
 
     needed = missing(attempt((), sessions))
     if needed and set(missing(attempt(needed, sessions))) - set(needed):  # they took the room of what said the others
         needed = answers
-    chosen = next((some for some in _shorter(needed) if not {*some} & attempt(some, ()).cut), needed)
+    chosen = next((some for some in shorter(needed) if not {*some} & attempt(some, ()).cut), needed)
     kept: tuple[Piece, ...] = ()
     if chosen == needed:  # a session that nobody asked about does not take the room of an answer
-        kept = next((some for some in _shorter(sessions) if not {*chosen, *some} & attempt(chosen, some).cut), ())
+        kept = next((some for some in shorter(sessions) if not {*chosen, *some} & attempt(chosen, some).cut), ())
     packed = attempt(chosen, kept)
-    dropped = [piece for piece in answers if piece not in chosen and _is_missing(piece, packed)]
+    dropped = [piece for piece in missing(packed) if piece not in chosen]
     omitted = (left_out(piece, no_room(budget)) for piece in (*dropped, *sessions[len(kept) :]))
     return ContextPack(packed.text, budget, scope, packed.parts, (*left, *packed.left, *omitted), project)
-
-
-def _shorter(pieces: tuple[Piece, ...]) -> Iterator[tuple[Piece, ...]]:
-    """All of them, then without the last, and so on, as long as one is left."""
-    return (pieces[:count] for count in range(len(pieces), 0, -1))
-
-
-def _is_missing(piece: Piece, packed: Packed) -> bool:
-    new = [line for line in piece.lines if not line.number or (piece.path, line.number) not in packed.known]
-    return has_content(not_said(new, packed.text)) if new else False
 
 
 def gather_private(

@@ -208,8 +208,9 @@ def decide_layer(
     now = clock.now().timestamp()
     complete = refcount.complete_count(kept.entry or {}, dated.noted)
     entry, recalled = fold_recalls(complete, kept.recalls, dated.first, clock)
-    entry = refcount.with_week(entry, now, clock)
-    last = max((at for at in refcount.moments(entry, clock) if at <= now), default=None)
+    moments = [at for at in refcount.moments(entry, clock) if at <= now]
+    entry["7d"] = sum(now - refcount.WEEK < at for at in moments)
+    last = max(moments, default=None)
     since = dated.own if last is None else max(dated.own, last)
     by_age = rules.layer(now - since)
     mark = moment(entry.get(refcount.FORGOTTEN), clock)

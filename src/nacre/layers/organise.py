@@ -138,7 +138,18 @@ def plan(context: Context) -> OrganisePlan:
     turns: list[Transition] = []
     for family, kept in zip(known, gather_counts(context, known, counts.entries, recalls.recalls), strict=True):
         try:
-            turns.append(_transition(context, family, kept, rules))
+            dated = date_checkpoint(family.lead, kept.entry, clock)
+            belongs = decide_layer(family.layer, dated, kept, rules, clock)
+            entry, makes = belongs.entry, False
+            if family.original and belongs.layer:
+                makes = belongs.layer == GIST and family.summary is None
+                if family.summary and (belongs.layer == GIST or SUMMARY_OF not in entry):
+                    mark = disk.digest(checkpoint_bytes(workspace, family.original))[:_MARK]
+                    makes = belongs.layer == GIST and entry.get(SUMMARY_OF, mark) != mark
+                    entry.setdefault(SUMMARY_OF, mark)
+            if family.summary and belongs.layer:
+                entry["summarized"] = True
+            turns.append(Transition(family, kept, dated, belongs, makes))
         except (NacreError, OSError) as error:
             problems.append(Problem("left alone", str(error), workspace.relative(family.lead.path)))
     # Entries of checkpoints that are gone, and whose time had come: their deletion was cut short before it was noted.
@@ -146,26 +157,11 @@ def plan(context: Context) -> OrganisePlan:
     for key, entry in counts.entries.items():
         layer, _, name = key.partition("/")
         if layer in TIERS and stem_of(name) not in stems and isinstance(entry, dict) and not entry.get("user_marked"):
-            mark = refcount.moment(entry.get(refcount.FORGOTTEN), clock)
-            if mark is not None and now - mark >= rules.delete:
+            since = refcount.moment(entry.get(refcount.FORGOTTEN), clock)
+            if since is not None and now - since >= rules.delete:
                 finished.add(key)
     made = OrganisePlan(tuple(known), (), counts, frozenset(finished), tuple(problems), recalls.problems)
     return _placed(context, made, turns)
-
-
-def _transition(context: Context, family: Family, kept: CheckpointCounts, rules: LayerRules) -> Transition:
-    dated = date_checkpoint(family.lead, kept.entry, context.clock)
-    belongs = decide_layer(family.layer, dated, kept, rules, context.clock)
-    entry, makes = belongs.entry, False
-    if family.original and belongs.layer:
-        makes = belongs.layer == GIST and family.summary is None
-        if family.summary and (belongs.layer == GIST or SUMMARY_OF not in entry):
-            mark = disk.digest(checkpoint_bytes(context.workspace, family.original))[:_MARK]
-            makes = belongs.layer == GIST and entry.get(SUMMARY_OF, mark) != mark
-            entry.setdefault(SUMMARY_OF, mark)
-    if family.summary and belongs.layer:
-        entry["summarized"] = True
-    return Transition(family, kept, dated, belongs, makes)
 
 
 def _placed(context: Context, made: OrganisePlan, turns: Iterable[Transition]) -> OrganisePlan:

@@ -6,6 +6,7 @@ import contextlib
 import os
 import stat
 from collections.abc import Iterable, Iterator
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import NamedTuple
@@ -112,7 +113,7 @@ def survey_checkpoints(workspace: Workspace, config: Config) -> tuple[list[Check
             reason = say("is a link, no layer of its own", "是链接，不是独立的层")
             problems.append(_left_alone(workspace, folder, reason))
             continue
-        for name, path in sorted(_markdown(str(folder))):
+        for name, path in sorted(_markdown_files(str(folder))):
             checkpoint = _checkpoint_at(layer, name, path)
             if isinstance(checkpoint, Checkpoint):
                 checkpoints.append(checkpoint)
@@ -131,13 +132,9 @@ def checkpoints_named(workspace: Workspace, config: Config, name: str) -> list[C
     return [checkpoint for checkpoint in files if isinstance(checkpoint, Checkpoint)]
 
 
-def _markdown(folder: str) -> Iterator[tuple[str, str]]:
+def _markdown_files(folder: str) -> Iterator[tuple[str, str]]:
     """Each Markdown file by its name below the folder, and its full path; links to folders are not followed."""
-
-    def refuse(error: OSError) -> None:
-        raise_unless_absent(folder, error)
-
-    for place, folders, names in os.walk(folder, onerror=refuse):
+    for place, folders, names in os.walk(folder, onerror=partial(raise_unless_absent, folder)):
         folders[:] = [name for name in folders if name[0] != "."]
         below = "" if place == folder else f"{os.path.relpath(place, folder)}/".replace(os.sep, "/")
         for name in names:

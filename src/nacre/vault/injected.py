@@ -32,12 +32,8 @@ def read_injected(workspace: Workspace) -> Log:
     packs, text, silence = stored.get("packs"), stored.get("text"), stored.get("silence")
     if not isinstance(packs, list):
         return Log()
-    known = tuple(pack for pack in packs if _is_pack(pack))
-    return Log(known, text if isinstance(text, str) else "", silence if _is_pack(silence) else None)
-
-
-def _is_pack(value: object) -> bool:
-    return isinstance(value, dict) and isinstance(value.get("scope"), str)
+    packs = [pack for pack in packs if isinstance(pack, dict) and isinstance(pack.get("scope"), str)]
+    return Log(tuple(packs), str(text or ""), silence if isinstance(silence, dict) else None)
 
 
 def _session_file(workspace: Workspace, session: str) -> tuple[str, str]:
@@ -58,9 +54,8 @@ class Delivered(NamedTuple):
     lines: tuple[str, ...] = ()
 
     def knows(self, lines: Iterable[str]) -> list[bool]:
-        """Of each line whether it was given before."""
-        known = set(self.lines)
-        return [line_digest(line) in known for line in lines]
+        digests = set(self.lines)
+        return [line_digest(line) in digests for line in lines]
 
     def with_lines(self, text: str, at: float | None = None) -> Delivered:
         """This and the lines of a text."""
@@ -109,7 +104,6 @@ def write_pack(workspace: Workspace, pack: Mapping[str, Any], text: str) -> None
 
 
 def write_silence(workspace: Workspace, prompt: Mapping[str, Any]) -> None:
-    """Note that a prompt was given nothing, and why; no word of the prompt."""
     _write_log(workspace, read_injected(workspace)._replace(silence=dict(prompt)))
 
 
@@ -127,7 +121,7 @@ def redact_injected(workspace: Workspace, held: Callable[[str], bool]) -> None:
         hits = [hit for hit in listed if isinstance(hit, dict)] if isinstance(listed, list) else []
         bare = [{name: value for name, value in hit.items() if name != "terms"} for hit in hits]
         packs.append({**pack, "hits": bare} if isinstance(listed, list) else pack)
-    redacted = log._replace(packs=tuple(packs), text="" if log.text and held(log.text) else log.text)
+    redacted = log._replace(packs=tuple(packs), text="" if held(log.text) else log.text)
     if redacted != log:
         disk.write(workspace.given, _log_bytes(redacted), root=workspace.root)
     # What sessions know goes too, by whose digests a line could still be recognised.

@@ -118,7 +118,6 @@ class EntryState(NamedTuple):
 
     @property
     def in_memory(self) -> bool:
-        """Whether it is to stand in a MEMORY.md, as far as the ledger knows."""
         return self.verdict in IN_MEMORY
 
     @property

@@ -60,7 +60,6 @@ def template(settings: MemorySettings | None = None, title: str = "", about: str
 
 
 def project_template(slug: str, place: str, settings: MemorySettings | None = None) -> str:
-    """A project's MEMORY.md, which names its path first."""
     return template(settings, f": {slug}", f"> Project: {place}\n")
 
 
@@ -112,27 +111,23 @@ def _same(doc: Document, words: str) -> Item | None:
 
 def apply_edit(context: Context, edit: Edit, command: str = "admit") -> str:
     """Back the file up for the day, then write it; returns the new hash. Does nothing for an empty plan."""
+    workspace, path = context.workspace, edit.path
     with operation(context, command) as op:
-        before = expect(context.workspace, edit.path, edit.read)
+        before = expect(workspace, path, edit.read)
         if before == edit.data:
             return disk.digest(edit.data)
-        if before is not None:
-            _back_up(op, edit.path, before)
-        return rewrite(op, edit.path, edit.data, read=edit.read)
-
-
-def _back_up(op: Operation, path: Path, before: bytes) -> None:
-    """Keep the day's first state, and each later one by its second; a project's backup carries its name in front."""
-    slug = "" if path.parent == op.workspace.root else f"{path.parent.name}."
-    for form in ("%Y-%m-%d", "%Y-%m-%d-%H%M%S"):
-        place = op.workspace.archive / f"{slug}MEMORY.md.bak-{op.clock.now():{form}}"
-        stored = disk.read_bytes(place)
-        if stored is None:
-            op.place(place)
-            op.record([Change(op.workspace.relative(place), CREATE, None, disk.digest(before))], [before])
-            disk.write(place, before, mode=stat.S_IMODE(path.stat().st_mode))
-        if stored in (None, before):
-            return
+        slug = "" if path.parent == workspace.root else f"{path.parent.name}."  # a project's backup is named for it
+        # The day's first state is kept, and each later one by its second.
+        for form in ("%Y-%m-%d", "%Y-%m-%d-%H%M%S") if before is not None else ():
+            place = workspace.archive / f"{slug}MEMORY.md.bak-{context.clock.now():{form}}"
+            stored = disk.read_bytes(place)
+            if stored is None and before is not None:
+                op.place(place)
+                op.record([Change(workspace.relative(place), CREATE, None, disk.digest(before))], [before])
+                disk.write(place, before, mode=stat.S_IMODE(path.stat().st_mode))
+            if stored in (None, before):
+                break
+        return rewrite(op, path, edit.data, read=edit.read)
 
 
 # Lessons of a skill: `skills/<skill>/docs/retrospect.md` in the workspace, where the agent that uses the skill looks.

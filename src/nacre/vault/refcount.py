@@ -238,10 +238,6 @@ def with_recalls(entry: Mapping[str, Any], seconds: Counter[int], clock: Clock) 
     return {**entry, **({"timestamps": [*listed, *added]} if added else {}), **total}, added
 
 
-def with_week(entry: Mapping[str, Any], now: float, clock: Clock) -> Count:
-    return {**entry, "7d": sum(now - WEEK < time <= now for time in moments(entry, clock))}
-
-
 def merge_count(first: Mapping[str, Any], second: Mapping[str, Any]) -> Count:
     """Two entries that turn out to be about one checkpoint: each counted recalls of its own."""
     both: Count = {**second, **first}

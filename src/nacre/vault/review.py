@@ -69,16 +69,20 @@ def change_review(op: Operation, *, add: Sequence[Question] = (), drop: Iterable
     lines = [line + "\n" for line in lines[:-1]] + lines[-1:]
     here: set[str] = set()
     for item in reversed(_items(workspace, old)):
-        if (question := str(_about(item.text).get("id", ""))) in gone:
+        if (name := str(_about(item.text).get("id", ""))) in gone:
             del lines[item.start - 1 : item.end]
         else:
-            here.add(question)
+            here.add(name)
     text = "".join(lines)
     new = {question.id: question for question in add if question.id not in here}
     if new:
         text = text or _HEAD
         text += ("" if text.endswith("\n") else "\n") + ("" if text.rstrip().endswith("-->") else "\n")
-        text += "".join(map(_written, new.values()))
+        for question in new.values():
+            values = {"id": question.id, "kind": question.kind, **question.about}
+            about = json.dumps(values, ensure_ascii=False, separators=(",", ":")).replace("-->", "--\\u003e")
+            words, why = (words_of(one_line(guarded(part, REDACT))) for part in (question.text, question.why))
+            text += f"- {words} <!-- nacre:{about} -->\n  - {why}\n"
     data = text.encode("utf-8", "surrogateescape")
     if data != (old or b""):
         rewrite(op, workspace.review, data, read=hash_of(old))
@@ -101,13 +105,6 @@ def _about(text: str) -> dict[str, Any]:
                 return {}
             return value if isinstance(value, dict) else {}
     return {}
-
-
-def _written(question: Question) -> str:
-    values = {"id": question.id, "kind": question.kind, **question.about}
-    about = json.dumps(values, ensure_ascii=False, separators=(",", ":")).replace("-->", "--\\u003e")
-    text, why = (words_of(one_line(guarded(words, REDACT))) for words in (question.text, question.why))
-    return f"- {text} <!-- nacre:{about} -->\n  - {why}\n"
 
 
 def kind_title(kind: str) -> str:
