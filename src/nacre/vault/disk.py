@@ -21,7 +21,7 @@ from nacre.vault.files import LARGEST_LOG
 
 PRIVATE = 0o600  # memory is its owner's alone: every file that we create
 _PRIVATE_FOLDER = 0o700
-_TEMPORARY = re.compile(r"\.nacre-([0-9a-f]{8})-(\d+)-[0-9a-f]+\.tmp")
+_TEMPORARY = r"\.nacre-([0-9a-f]{8})-(\d+)-[0-9a-f]+\.tmp"
 _A_DAY = 86400.0
 _HEAD = 65536
 
@@ -201,7 +201,7 @@ def clean_stale(folder: Path) -> None:
     except PermissionError:  # a folder that may be written but not read
         return
     for name in names:
-        if not (match := _TEMPORARY.fullmatch(name)):
+        if not name.startswith(".nacre-") or not (match := re.fullmatch(_TEMPORARY, name)):
             continue
         with contextlib.suppress(OSError):
             if match[1] == _host_hash():

@@ -30,11 +30,9 @@ from nacre.vault.merge import merge
 REWRITE, APPEND, CREATE, DELETE, MOVE = "rewrite", "append", "create", "delete", "move"
 DONE, PARTLY, NOT_CARRIED_OUT, UNDONE = "done", "partly done", "not carried out", "undone"
 _EMPTY = disk.digest(b"")
-_HASH = re.compile(r"[0-9a-f]{64}")
+_HASH = r"[0-9a-f]{64}"
 # What would break a line of a terminal, turn its direction, or is no text at all. Other spaces and joiners are parts of names.
-_UNNAMEABLE = re.compile(
-    "[\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069\\ud800-\\udfff]"
-)
+_UNNAMEABLE = "[\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069\\ud800-\\udfff]"
 _PRIVATE_FOLDER = 0o700
 _LARGEST_BLOB = 200_000_000  # bytes; more than any note, and little enough to hold
 _TAIL = 8192  # bytes of the operations file that are read first
@@ -204,7 +202,7 @@ def _change(value: Any) -> Change | None:
             valid = type(held) is int and 0 <= held < 1 << 40
         else:
             valid = isinstance(held, str) and can_be_named(held)
-            valid = valid and (name not in ("before", "after", "bytes") or bool(_HASH.fullmatch(held)))
+            valid = valid and (name not in ("before", "after", "bytes") or bool(re.fullmatch(_HASH, held)))
         if not valid:
             return None
     if is_daily(fields["path"]):  # one that was emptied, because somebody holds it open, is as good as gone
@@ -214,7 +212,7 @@ def _change(value: Any) -> Change | None:
 
 def can_be_named(text: str) -> bool:
     """Whether history can keep a path so that it finds it again, and show it."""
-    return not _UNNAMEABLE.search(text)
+    return text.isprintable() or not re.search(_UNNAMEABLE, text)
 
 
 def is_daily(path: str) -> bool:
