@@ -101,7 +101,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 def load(workspace: Path | None = None, *, env: Mapping[str, str] | None = None) -> Config:
     """The settings in force, with the origin of each."""
     env = os.environ if env is None else env
-    known = known_settings()
+    settings = known_settings()
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
     problems: list[Problem] = []
@@ -110,11 +110,11 @@ def load(workspace: Path | None = None, *, env: Mapping[str, str] | None = None)
     if workspace:
         files.append((workspace / ".nacre" / "config.toml", "workspace"))
     for path, origin in files:
-        for key, value in _flat(read_toml(path), known):
-            if key not in known:
+        for key, value in _flat(read_toml(path), settings):
+            if key not in settings:
                 english, chinese = f'"{key}" is not a setting of Nacre.', f"“{key}”不是 Nacre 的设置。"
                 problems.append(problem("unknown setting", english, chinese, str(path), remedy="nacre config"))
-            elif origin == "workspace" and not known[key].shared:
+            elif origin == "workspace" and not settings[key].shared:
                 english = f'"{key}" is ignored in a workspace\'s own file; set it for the user.'
                 chinese, remedy = (
                     f"工作区文件中的“{key}”被忽略；请在用户设置中设定。",
@@ -122,20 +122,20 @@ def load(workspace: Path | None = None, *, env: Mapping[str, str] | None = None)
                 )
                 problems.append(problem("setting not allowed here", english, chinese, str(path), remedy=remedy))
             else:
-                values[key], origins[key] = checked(known[key], value, origin), origin
-    for key, setting in known.items():
+                values[key], origins[key] = checked(settings[key], value, origin), origin
+    for key, setting in settings.items():
         if raw := env.get(setting.variable):
             values[key], origins[key] = checked(setting, _from_text(setting, raw), "environment"), "environment"
     config: Config = _build(Config, values, "", origins=origins, problems=tuple(problems))
     return config
 
 
-def _flat(table: Mapping[str, Any], known: Mapping[str, Setting], prefix: str = "") -> list[tuple[str, Any]]:
+def _flat(table: Mapping[str, Any], settings: Mapping[str, Setting], prefix: str = "") -> list[tuple[str, Any]]:
     rows: list[tuple[str, Any]] = []
     for name, value in table.items():
         key = prefix + name
-        if isinstance(value, dict) and key not in known:
-            rows += _flat(value, known, f"{key}.")
+        if isinstance(value, dict) and key not in settings:
+            rows += _flat(value, settings, f"{key}.")
         else:
             rows.append((key, value))
     return rows
@@ -187,13 +187,13 @@ def checked(setting: Setting, value: Any, origin: str) -> Any:
     if setting.key == "index.extra_paths" and isinstance(value, list):
         value = [{"path": path} if isinstance(path, str) else path for path in value]
     if not _fits(setting, kinds, value):
-        wanted = " | ".join(setting.choices or [_kind_in_words(kind, setting.default) for kind in kinds])
+        expected = " | ".join(setting.choices or [_kind_in_words(kind, setting.default) for kind in kinds])
         if isinstance(value, int | float):
-            wanted += f" >= {setting.least:g}" + ("" if setting.most is None else f" <= {setting.most:g}")
+            expected += f" >= {setting.least:g}" + ("" if setting.most is None else f" <= {setting.most:g}")
         place = "" if origin == "flag" else say(f" (from {origin})", f"（来自 {origin}）")
         raise BadSetting(
-            f'"{setting.key}" cannot be {value!r}{place}; it wants {wanted}.',
-            f"“{setting.key}”不能是 {value!r}{place}；应为 {wanted}。",
+            f'"{setting.key}" cannot be {value!r}{place}; it wants {expected}.',
+            f"“{setting.key}”不能是 {value!r}{place}；应为 {expected}。",
         )
     if setting.key == "timezone" and value:
         from nacre.clock import zone

@@ -79,8 +79,8 @@ def apply_init(
 def _ignoring(data: bytes) -> bytes:
     """The .gitignore with the lines of ours that it lacks."""
     newline = b"\r\n" if b"\r\n" in data else b"\n"
-    known = {line.strip().rstrip(b"/").lstrip(b"/") for line in data.split(b"\n")}
-    missing = [line.encode() for line in _IGNORED if line.encode().rstrip(b"/") not in known]
+    ignored = {line.strip().rstrip(b"/").lstrip(b"/") for line in data.split(b"\n")}
+    missing = [line.encode() for line in _IGNORED if line.encode().rstrip(b"/") not in ignored]
     if not missing:
         return data
     lead = newline if data and not data.endswith(b"\n") else b""

@@ -19,8 +19,8 @@ def merge(base: bytes, ours: bytes, theirs: bytes, *, log: bool = False, earlier
     """
     if ours == base:
         return theirs
-    old, mine, new = split_lines(base), split_lines(ours), split_lines(theirs)
-    image, orders = _image(old, mine), _orders(earlier)
+    old, current, new = split_lines(base), split_lines(ours), split_lines(theirs)
+    image, orders = _image(old, current), _orders(earlier)
     result: list[bytes] = []
     at = 0
     for start, end, block in _changes(old, new):
@@ -36,15 +36,15 @@ def merge(base: bytes, ours: bytes, theirs: bytes, *, log: bool = False, earlier
             first = next(filter(bytes.strip, block), b"").lstrip()
             if any(line.lstrip().startswith(b"#") for line in old[before + 1 : start]) and not first.startswith(b"#"):
                 return None
-            low, high = image.get(before, -1) + 1, image.get(after, len(mine))
+            low, high = image.get(before, -1) + 1, image.get(after, len(current))
             if low != high and not log and (before, after) != (start - 1, start):
                 return None
-            low = high = _behind(mine, low, high, block, orders)
+            low = high = _behind(current, low, high, block, orders)
         if low < at:
             return None
-        result += mine[at:low] + block
+        result += current[at:low] + block
         at = high
-    merged = result + mine[at:]
+    merged = result + current[at:]
     if any(not line.endswith(b"\n") for line in merged[:-1]):
         return None
     return b"".join(merged)
@@ -52,21 +52,21 @@ def merge(base: bytes, ours: bytes, theirs: bytes, *, log: bool = False, earlier
 
 def merge_records(base: bytes, ours: bytes, theirs: bytes, *, earlier: Sequence[bytes] = ()) -> bytes:
     """The same for files of one record a line, where no line depends on its neighbours: it always succeeds."""
-    old, mine, new = split_lines(base), split_lines(ours), split_lines(theirs)
-    if mine and not mine[-1].endswith(b"\n"):
-        mine[-1] += b"\n"
-    image, orders = _image(old, mine), _orders(earlier)
+    old, current, new = split_lines(base), split_lines(ours), split_lines(theirs)
+    if current and not current[-1].endswith(b"\n"):
+        current[-1] += b"\n"
+    image, orders = _image(old, current), _orders(earlier)
     removed: set[int] = set()
     added: dict[int, list[bytes]] = {}
     for start, end, block in _changes(old, new):
         removed.update(image[step] for step in range(start, end) if step in image)
         before, after = _neighbours(image, start, end, len(old))
-        place = _behind(mine, image.get(before, -1) + 1, image.get(after, len(mine)), block, orders)
+        place = _behind(current, image.get(before, -1) + 1, image.get(after, len(current)), block, orders)
         added.setdefault(place, []).extend(block)
     merged: list[bytes] = []
-    for at in range(len(mine) + 1):
+    for at in range(len(current) + 1):
         merged += added.get(at, [])
-        merged += [] if at in removed else mine[at : at + 1]
+        merged += [] if at in removed else current[at : at + 1]
     return b"".join(merged)
 
 
@@ -79,11 +79,11 @@ def _changes(old: list[bytes], new: list[bytes]) -> Iterator[tuple[int, int, lis
             yield start, end, new[new_start:new_end]
 
 
-def _image(old: list[bytes], mine: list[bytes]) -> dict[int, int]:
+def _image(old: list[bytes], current: list[bytes]) -> dict[int, int]:
     """Where each untouched line of the base stands in ours."""
     from difflib import SequenceMatcher
 
-    blocks = SequenceMatcher(None, old, mine, autojunk=False).get_matching_blocks()
+    blocks = SequenceMatcher(None, old, current, autojunk=False).get_matching_blocks()
     return {start + step: there + step for start, there, size in blocks for step in range(size)}
 
 
@@ -97,12 +97,12 @@ def _orders(contents: Sequence[bytes]) -> list[dict[bytes, int]]:
     return [{line: place for place, line in enumerate(split_lines(content))} for content in contents]
 
 
-def _behind(mine: list[bytes], low: int, high: int, block: list[bytes], orders: list[dict[bytes, int]]) -> int:
+def _behind(current: list[bytes], low: int, high: int, block: list[bytes], orders: list[dict[bytes, int]]) -> int:
     """The place for a block between two lines of ours: behind those that stood before it in an earlier content."""
     first = next(filter(bytes.strip, block), b"")
     places = [order for order in orders if first in order]
     for at in reversed(range(low, high)):
         # A blank line is everywhere, so it tells nothing.
-        if mine[at].strip() and any(order.get(mine[at], order[first]) < order[first] for order in places):
+        if current[at].strip() and any(order.get(current[at], order[first]) < order[first] for order in places):
             return at + 1
     return low

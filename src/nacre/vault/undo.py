@@ -393,7 +393,9 @@ def _restore_files(op: Operation, restores: Sequence[Restore], *, recorded: bool
         op.record(changes, [data for restore in edited for data in (restore.before, restore.data) if data is not None])
     # What comes back before what goes: killed in between, a file stands in both places, never in none. What is only moved
     # needs no room on the disk, and comes first.
-    coming = sorted((one for one in restores if one.data is not None), key=lambda restore: restore.source is None)
+    coming = sorted(
+        (restore for restore in restores if restore.data is not None), key=lambda restore: restore.source is None
+    )
     going = [restore for restore in restores if restore.data is None]
     done, of = 0, len(restores)
     left: dict[str, ChangedOutside] = {}
@@ -419,13 +421,11 @@ def _restore_files(op: Operation, restores: Sequence[Restore], *, recorded: bool
     if left and not done:
         raise next(iter(left.values()))
     if left:
-        more = len(left) - _NAMED
-        english = ", ".join(list(left)[:_NAMED]) + (f" and {more} more" if more > 0 else "")
-        chinese = "、".join(list(left)[:_NAMED]) + (f" 等 {len(left)} 个文件" if more > 0 else "")
+        names = ", ".join(list(left)[:_NAMED]) + (" …" if len(left) > _NAMED else "")
         raise PartlyDone(
-            f"Changed by someone else meanwhile and left as they are now: {english}. {done} of {of} files were taken back and "
+            f"Changed by someone else meanwhile and left as they are now: {names}. {done} of {of} files were taken back and "
             'nothing is lost. Run "nacre undo" again: it goes on with the rest.',
-            f"在此期间被他人修改，保持现状：{chinese}。已撤销 {of} 个文件中的 {done} 个，没有丢失任何内容。"
+            f"在此期间被他人修改，保持现状：{names}。已撤销 {of} 个文件中的 {done} 个，没有丢失任何内容。"
             "请再次运行“nacre undo”，会继续处理其余文件。",
         )
 

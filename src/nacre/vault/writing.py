@@ -97,13 +97,13 @@ def guard_added(before: bytes, data: bytes) -> bytes:
 
     if data.startswith(BYTE_ORDER_MARK):
         return BYTE_ORDER_MARK + guard_added(before.removeprefix(BYTE_ORDER_MARK), data.removeprefix(BYTE_ORDER_MARK))
-    known = Counter(line.rstrip(b"\r") for line in before.split(b"\n"))
+    unchanged = Counter(line.rstrip(b"\r") for line in before.split(b"\n"))
     lines = data.split(b"\n")
     added: dict[int, bytes] = {}
     for position, line in enumerate(lines):
         body = line.rstrip(b"\r")
-        if known[body]:
-            known[body] -= 1
+        if unchanged[body]:
+            unchanged[body] -= 1
         elif body:
             added[position] = body
     if added:
