@@ -186,11 +186,9 @@ def is_ours(connection: Any) -> bool:
 
 
 class Connection:
-    """A conversation with the daemon of a workspace, for one scope.
-
-    `any_version` also speaks to a daemon that could not answer for us: to ask how it is, or to stop it. `plugin` names a caller
-    without settings of its own: an agent's environment is not the user's.
-    """
+    """A conversation with the daemon of a workspace, for one scope. `any_version` also speaks to a daemon that could
+    not answer for us: to ask how it is, or to stop it. `plugin` names a caller without settings of its own: an agent's
+    environment is not the user's."""
 
     def __init__(
         self,

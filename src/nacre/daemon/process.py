@@ -183,11 +183,9 @@ def start_in_background(memory: Memory, *options: str, for_agents: bool = False)
 
 
 def ensure_running(memory: Memory, *options: str) -> dict[str, Any]:
-    """The status of a daemon that answers at once, its models loaded, started where none runs.
-
-    One that is about to start anew, being older than we are or of other settings, is waited for. Another environment is no
-    matter here: who asks in this way wants the user's daemon, whatever it was started from.
-    """
+    """The status of a daemon that answers at once, its models loaded, started where none runs. One that is about to
+    start anew, being older than we are or of other settings, is waited for. Another environment is no matter here: who
+    asks in this way wants the user's daemon, whatever it was started from."""
     root, began = str(memory.workspace.root), time.monotonic()
     while (waited := time.monotonic() - began) < _READY_WITHIN:
         status = client.daemon_status(root)
@@ -206,10 +204,8 @@ def ensure_running(memory: Memory, *options: str) -> dict[str, Any]:
 
 def _spawn(memory: Memory, options: list[str], *, for_agents: bool, inherited: int | None = None) -> int:
     """Start a daemon in a session of its own, which the end of ours or of the terminal does not concern; its process.
-
-    It gets our environment, without what only this command was told. One `for_agents` answers every session, so the settings in the
-    environment of one of them are not its own: it has those of the user's files.
-    """
+    It gets our environment, without what only this command was told. One `for_agents` answers every session, so the
+    settings in the environment of one of them are not its own: it has those of the user's files."""
     environment = {name: value for name, value in os.environ.items() if name not in _COMMAND_VARIABLES}
     for name in [name for name in environment if for_agents and name.startswith("NACRE_")]:
         if name not in _LOCATION_VARIABLES:

@@ -253,11 +253,8 @@ def ask_daemon(memory: Memory, kind: str, request: dict[str, Any]) -> Printed | 
 def call_tool_by_daemon(
     memory: Memory, name: str, arguments: dict[str, Any], here: str | None
 ) -> dict[str, Any] | None:
-    """What a tool gives, by the daemon; None where the caller does the work.
-
-    Only what reads is asked for: a write whose answer was lost on the way must not be done a second time, and needs nothing that
-    a daemon keeps warm.
-    """
+    """What a tool gives, by the daemon; None where the caller does the work. Only what reads is asked for: a write
+    whose answer was lost on the way must not be done a second time, and needs nothing that a daemon keeps warm."""
     answer = _ask(memory, "tool", name=name, arguments=arguments, here=here) if name in _READING_TOOLS else None
     return dict(answer["result"]) if answer else None
 

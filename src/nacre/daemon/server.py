@@ -38,10 +38,8 @@ class Caller:
 
 
 class Server:
-    """Listens until it is told to stop; what was asked by then is answered first.
-
-    `greet` takes a caller and its hello, `answer` a caller, the kind of a question and its fields; both return what is sent back.
-    """
+    """Listens until it is told to stop; what was asked by then is answered first. `greet` takes a caller and its hello,
+    `answer` a caller, the kind of a question and its fields; both return what is sent back."""
 
     def __init__(
         self,

@@ -41,9 +41,9 @@ _LOG_BYTES, _OLDER_LOGS = 1_000_000, 2
 
 
 class Daemon:
-    """One workspace served. `on_demand` ends it when nobody has asked for a while; such a one runs the jobs only where the user wants
-    that, because nobody asked for it by name. `http` is the port of the command line, 0 for any; without it that of the settings, where
-    0 means none."""
+    """One workspace served. `on_demand` ends it when nobody has asked for a while; such a one runs the jobs only where
+    the user wants that, because nobody asked for it by name. `http` is the port of the command line, 0 for any; without
+    it that of the settings, where 0 means none."""
 
     def __init__(
         self,

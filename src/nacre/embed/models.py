@@ -20,9 +20,7 @@ Script = Literal["Latin", "Han"]
 @dataclass(frozen=True)
 class ModelId:
     """One model, told apart by the hash of its weights (or of its address and name): vectors of two are never compared.
-
-    `dims` is 0 for a model over HTTP that has not answered yet, so it has no part in equality.
-    """
+    `dims` is 0 for a model over HTTP that has not answered yet, so it has no part in equality."""
 
     name: str
     hash: str

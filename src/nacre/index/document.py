@@ -51,11 +51,9 @@ def lies_where_named(path: str, full: str) -> bool:
 
 
 def read_parts(path: str, layer: str, data: bytes, *, size: int, overlap: int, private: bool = False) -> Iterator[Part]:
-    """The chunks of a file, one after the other: of a large log they would fill the memory together.
-
-    Bytes that are not UTF-8 are replaced for search; the file itself is never touched. A `private` one is for the owner alone,
-    whatever it says of itself.
-    """
+    """The chunks of a file, one after the other: of a large log they would fill the memory together. Bytes that are not
+    UTF-8 are replaced for search; the file itself is never touched. A `private` one is for the owner alone, whatever it
+    says of itself."""
     lines = data.decode("utf-8", errors="replace").removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
     front = _frontmatter(lines)
     name = path.rpartition("/")[2].removesuffix(COMPRESSED)

@@ -68,10 +68,8 @@ class MemoryIndex:
         return wanted_settings(self.context.config)
 
     def current(self, progress: Progress | None = None) -> Generation:
-        """The generation that answers, fresh: a search never misses a file that changed before it was asked.
-
-        A group does not get answers from one that an older version made: what is whose may have been told otherwise then.
-        """
+        """The generation that answers, fresh: a search never misses a file that changed before it was asked. A group
+        does not get answers from one that an older version made: what is whose may have been told otherwise then."""
         if self.context.scope.group is not None and self.outdated():
             self.finish()
         with self._lock:
@@ -139,9 +137,7 @@ def update(
     every_file: bool = False,
 ) -> TextReport:
     """Make the generation fit the files; in several transactions, so that an interrupted run is carried on by the next.
-
-    `every_file` reads also those that look unchanged.
-    """
+    `every_file` reads also those that look unchanged."""
     report = TextReport()
     rows = _rows(store.db, generation)
     changed: list[MemoryFile] = []

@@ -148,10 +148,9 @@ class SessionIndex(MemoryIndex):
         return len(tasks) + len(hidden) + len(rows)
 
     def lines(self, path: str, first: int, last: int, until: dt.datetime | None) -> list[str] | None:
-        """The document of a session, its messages between two lines read from the transcript and redacted at this moment.
-
-        All other messages are empty lines. Those after `until` are not there at all. None when the path is no session's.
-        """
+        """The document of a session, its messages between two lines read from the transcript and redacted at this
+        moment. All other messages are empty lines. Those after `until` are not there at all. None when the path is no
+        session's."""
         generation = self.current()
         db = self.store.db
         query = "select key, file, lines from transcripts where file in (select id from files where generation = ? and path = ?)"

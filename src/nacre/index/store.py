@@ -162,10 +162,8 @@ def index_error(error: sqlite3.Error, path: Path) -> IndexUnusable:
 
 
 def set_aside(path: Path, damaged: Identity | None) -> None:
-    """Move a damaged index out of the way; the newest damaged one is kept for a look, older ones are not.
-
-    Nothing happens when another process has done so: the file that now has the name is a new one.
-    """
+    """Move a damaged index out of the way; the newest damaged one is kept for a look, older ones are not. Nothing
+    happens when another process has done so: the file that now has the name is a new one."""
     with hold(path.with_name(_LOCK)):
         if damaged is None or file_identity(path) != damaged:
             return
@@ -301,11 +299,9 @@ class Store:
             self._forget()
 
     def safely(self, work: Callable[[], Result]) -> Result:
-        """Do the work; when the file turns out to be damaged, set it aside and do it again on a new one.
-
-        Work that failed because another process deleted the file, or let a new generation take over, is simply done again.
-        Only if it fails then too, on tables that are always there, is the file held to be damaged.
-        """
+        """Do the work; when the file turns out to be damaged, set it aside and do it again on a new one. Work that
+        failed because another process deleted the file, or let a new generation take over, is simply done again. Only
+        if it fails then too, on tables that are always there, is the file held to be damaged."""
         failed = False
         for attempt in range(1, _ATTEMPTS + 1):
             used = self._identity
@@ -328,9 +324,7 @@ class Store:
 
     def reading(self) -> AbstractContextManager[sqlite3.Connection]:
         """One moment of the index: all questions asked inside see the same state, whatever others write meanwhile.
-
-        Nothing can be written inside: what has to be, comes before.
-        """
+        Nothing can be written inside: what has to be, comes before."""
         return self._transaction("begin", "rollback")
 
     def writing(self) -> AbstractContextManager[sqlite3.Connection]:

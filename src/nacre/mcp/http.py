@@ -58,10 +58,9 @@ def _name(text: str) -> str:
 
 
 def token_file(root: Path, scope: str = "main") -> Path:
-    """Where the token of a workspace and scope lies: with the user's own state, not in the workspace, which may be shared or cloned.
-
-    A group's is another than the owner's: who was let into a group must not be let into more when the server is started anew.
-    """
+    """Where the token of a workspace and scope lies: with the user's own state, not in the workspace, which may be
+    shared or cloned. A group's is another than the owner's: who was let into a group must not be let into more when the
+    server is started anew."""
     return _token_folder(root) / f"{_name(scope)}.token"
 
 
@@ -106,10 +105,8 @@ def token(root: Path, scope: str = "main") -> str:
 
 
 def watch_token(root: Path, scope: str = "main") -> Callable[[], str]:
-    """A function that returns the token as it stands in its file at that moment: who removed the file has shut out whoever knew it.
-
-    Where the file is gone nobody is let in until "nacre serve --token" makes another.
-    """
+    """A function that returns the token as it stands in its file at that moment: who removed the file has shut out
+    whoever knew it. Where the file is gone nobody is let in until "nacre serve --token" makes another."""
     path = token_file(root, scope)
     token(root, scope)
 

@@ -56,11 +56,9 @@ class Busy:
 
 @dataclass(frozen=True)
 class Face:
-    """What stands behind a server: memory as one request may use it, and for whom.
-
-    `call` answers tools, where not memory alone does; `begun` is called when a client has got its first answer: what takes long to load
-    is loaded then.
-    """
+    """What stands behind a server: memory as one request may use it, and for whom. `call` answers tools, where not
+    memory alone does; `begun` is called when a client has got its first answer: what takes long to load is loaded
+    then."""
 
     memory: Callable[[], Memory]
     group: bool = False

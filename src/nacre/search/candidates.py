@@ -70,9 +70,7 @@ class Chunks:
 
     def weigh_terms(self, tokens: Sequence[str], weightless: frozenset[str]) -> Terms:
         """Inverse document frequency of each word inside the scope; in a large corpus very common words choose nothing.
-
-        The `weightless` ones choose too, but it does not matter whether they are covered.
-        """
+        The `weightless` ones choose too, but it does not matter whether they are covered."""
         counts: dict[str, int] = {}
         size = 0.0
         if self.scoped:

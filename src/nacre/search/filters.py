@@ -38,11 +38,9 @@ def checked(filters: Filters) -> Filters:
 
 
 def condition(scope: Scope, filters: Filters, today: str | None, moment: str | None = None) -> Where:
-    """The SQL condition over `chunks c`, and its values.
-
-    `today` hides what was written later: a question put as of a day knows nothing of the days after it. `moment` does the same
-    to the second, for messages of sessions: of them the time is known as an ISO time, of entries in logs at best the minute.
-    """
+    """The SQL condition over `chunks c`, and its values. `today` hides what was written later: a question put as of a
+    day knows nothing of the days after it. `moment` does the same to the second, for messages of sessions: of them the
+    time is known as an ISO time, of entries in logs at best the minute."""
     conditions = {
         "(c.date is null or c.date <= ?)": today,
         "julianday(c.time) <= julianday(?)": moment,

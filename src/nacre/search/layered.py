@@ -271,11 +271,9 @@ def _joined(numbers: Sequence[int], lines: Sequence[str], words: frozenset[str],
 
 @dataclass(frozen=True)
 class Recalled:
-    """A checkpoint that answers: where it lies, where it lay before it was recalled, and what of it matches.
-
-    `opened` is the original that was read where a summary was not enough; the passages are then the original's. `answered` is
-    how far it answers: its coverage, less where what is asked about is only mentioned.
-    """
+    """A checkpoint that answers: where it lies, where it lay before it was recalled, and what of it matches. `opened`
+    is the original that was read where a summary was not enough; the passages are then the original's. `answered` is
+    how far it answers: its coverage, less where what is asked about is only mentioned."""
 
     path: str
     was: str

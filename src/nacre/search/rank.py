@@ -148,10 +148,9 @@ def confidence(candidates: Sequence[Candidate], script: str, total: int, *, text
 
 
 def diversify(scores: Sequence[float], words: Sequence[frozenset[str]], balance: float, count: int) -> list[int]:
-    """The positions of the best `count`, in order (maximal marginal relevance). `balance` 1 is relevance alone, 0 variety alone.
-
-    `scores` are best first and at most 1. Only near-copies move down: what merely shares a topic is not pushed down.
-    """
+    """The positions of the best `count`, in order (maximal marginal relevance). `balance` 1 is relevance alone, 0
+    variety alone. `scores` are best first and at most 1. Only near-copies move down: what merely shares a topic is not
+    pushed down."""
     waiting = list(range(len(scores)))
     if balance >= 1:
         return waiting[:count]

@@ -188,10 +188,8 @@ _LONGTERM = re.compile(r"(?:MEMORY|USER)\.md|projects/[^/]+/MEMORY\.md")
 
 
 def count_reading(context: Context, path: str, lines: tuple[int, int], via: str) -> Problem | None:
-    """Note that lines of a memory file were read; what stood in the way of that, if anything did.
-
-    Whoever turns the page, looks again, or opens what a question has just found, is still reading: that counts once in an hour.
-    """
+    """Note that lines of a memory file were read; what stood in the way of that, if anything did. Whoever turns the
+    page, looks again, or opens what a question has just found, is still reading: that counts once in an hour."""
     workspace, clock = context.workspace, context.clock
 
     def absolute(place: str | Path) -> str:

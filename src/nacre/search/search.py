@@ -218,10 +218,8 @@ def _weights(settings: SearchSettings) -> Weights:
 def _hits(
     db: sqlite3.Connection, ranked: list[Candidate], words: frozenset[str], request: SearchRequest, sure: float
 ) -> list[tuple[Hit, float]]:
-    """The best, made varied, as hits. The best score is how sure we are; the others stand in proportion.
-
-    With each the score it would have without its neighbours: they may move a hit up, but not make one.
-    """
+    """The best, made varied, as hits. The best score is how sure we are; the others stand in proportion. With each the
+    score it would have without its neighbours: they may move a hit up, but not make one."""
     top = ranked[: request.limit + 10]
     if request.min_score is None:
         top = _without_copies(top)
