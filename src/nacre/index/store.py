@@ -11,7 +11,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -93,38 +92,21 @@ def wanted_settings(config: Config, **more: object) -> str:
 
 
 def index_file(folder: Path, name: str = _NAME) -> Path:
-    """Where the index of a workspace lies: in it, or in the user's cache when it cannot be written to, or for as long as this process lives."""
-    if _is_writable(folder, name):
-        return folder / name
+    """Where the index of a workspace lies: in it, or in the user's cache when it cannot be written to."""
+    file, place = folder / name, str(folder)
+    while not os.path.exists(place) and place != os.path.dirname(place):
+        place = os.path.dirname(place)
+    is_writable = os.path.isdir(place) and os.access(place, os.W_OK | os.X_OK)
+    if hasattr(os, "statvfs") and os.statvfs(place).f_flag & os.ST_RDONLY:
+        is_writable = False
+    if is_writable and (not file.exists() or os.access(file, os.R_OK | os.W_OK)):  # not made by another user
+        return file
     import hashlib
 
     import platformdirs
 
     digest = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]
-    cached = Path(platformdirs.user_cache_dir("nacre", appauthor=False)) / "indexes" / digest
-    return (cached if _is_writable(cached, name) else _temporary_folder() / digest) / name
-
-
-@cache
-def _temporary_folder() -> Path:
-    import atexit
-    import tempfile
-
-    folder = Path(tempfile.mkdtemp(prefix="nacre-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
-
-
-def _is_writable(folder: Path, name: str) -> bool:
-    place = str(folder)
-    while not os.path.exists(place) and place != os.path.dirname(place):
-        place = os.path.dirname(place)
-    if not os.path.isdir(place) or not os.access(place, os.W_OK | os.X_OK):
-        return False
-    file = folder / name
-    if file.exists() and not os.access(file, os.R_OK | os.W_OK):
-        return False  # made by another user
-    return not hasattr(os, "statvfs") or not os.statvfs(place).f_flag & os.ST_RDONLY
+    return Path(platformdirs.user_cache_dir("nacre", appauthor=False)) / "indexes" / digest / name
 
 
 def file_identity(path: Path) -> Identity | None:
