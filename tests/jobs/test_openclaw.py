@@ -140,7 +140,7 @@ def test_an_answer_that_makes_no_sense_never_crashes(claw: World, answer: str) -
     program = claw.folder / "bin" / "openclaw"
     program.write_text(f"#!/bin/sh\nprintf '%s' '{answer}'\n", "utf-8")
     try:
-        assert list_jobs(claw.machine) in ([], [{"payload": 2}])
+        assert not any(job.message for job in list_jobs(claw.machine))
         plan_install(claw.setup, "openclaw")
     except NacreError as trouble:
         assert "did not answer with JSON" in str(trouble)  # noqa: PT017 - both ends are right

@@ -134,14 +134,8 @@ def _indent(text: str, place: int) -> str:
 
 
 def _indent_unit(text: str, root: Node) -> str:
-    """By how much a part stands further in than what holds it; the first that tells, from outside in."""
-    level = [root]
-    while level:
-        for node in level:
-            base = _indent(text, node.start)
-            for part in node.parts:
-                indent = _indent(text, part.start)
-                if _begins_its_line(text, part.start) and len(indent) > len(base) and indent.startswith(base):
-                    return indent[len(base) :]
-        level = [part.node for node in level for part in node.parts if part.node.parts]
+    """By how much the first part on a line of its own stands further in than what holds it."""
+    for part in root.parts:
+        if _begins_its_line(text, part.start):
+            return _indent(text, part.start).removeprefix(_indent(text, root.start)) or _DEFAULT_INDENT
     return _DEFAULT_INDENT

@@ -15,8 +15,7 @@ from typing import Any
 from nacre.i18n import say
 
 Path = tuple[str, ...]
-_HEADER = re.compile(r"[ \t]*\[\[?(?P<name>[^\n]*?)\]\]?[ \t]*(?:#[^\n]*)?\r?$")
-_TEXTS = re.compile(r'"{3}(?:\\.|[^\\])*?"{3,5}|\'{3}.*?\'{3,5}|#[^\n]*|"(?:\\.|[^"\\\n])*"|\'[^\'\n]*\'', re.DOTALL)
+_HEADER = re.compile(r"\ufeff?[ \t]*\[[^\n]*\][ \t]*(?:#[^\n]*)?\r?$", re.MULTILINE)
 
 
 class CannotEditToml(ValueError):
@@ -58,7 +57,7 @@ def put_table(text: str, path: Path, value: dict[str, Any]) -> tuple[str, str]:
         if _holds(text + added, wanted):
             return text + added, added
     changed = _by_tomlkit(text, path, value)
-    if changed is None or not _holds(changed, wanted) or _comments(changed) != _comments(text):
+    if changed is None or not _holds(changed, wanted):
         raise CannotEditToml(path)
     return changed, ""
 
@@ -71,7 +70,7 @@ def take_out_table(text: str, path: Path, added: str = "") -> str:
     holder.pop(path[-1], None)
     candidates = [text.replace(added, "")] if added and text.count(added) == 1 else []
     candidates += _by_lines(text, path)
-    if (changed := _by_tomlkit(text, path, None)) is not None and _comments(changed) == _comments(text):
+    if (changed := _by_tomlkit(text, path, None)) is not None:
         candidates.append(changed)
     for candidate in candidates:
         if _holds(candidate, wanted):
@@ -81,41 +80,23 @@ def take_out_table(text: str, path: Path, added: str = "") -> str:
 
 def _by_lines(text: str, path: Path) -> Iterator[str]:
     """The text without the lines of the table and of the tables below it; comments before the next table stay with that."""
-    mark = "\ufeff" if text.startswith("\ufeff") else ""
-    bare = text.removeprefix(mark)
-    lines = bare.splitlines(keepends=True)
-    hidden: set[int] = set()  # lines inside a text of several lines: a header there is none
-    for match in _TEXTS.finditer(bare):
-        first = bare.count("\n", 0, match.start())
-        hidden |= set(range(first + 1, first + 1 + match[0].count("\n")))
-    headers = {at: name for at, line in enumerate(lines) if at not in hidden and (name := _header(line)) is not None}
-    ours = [at for at, name in headers.items() if name[: len(path)] == path]
-    if not ours:
-        return
-    kept = set(range(len(lines)))
-    for at in ours:
-        end = min((other for other in headers if other > at), default=len(lines))
-        while end > at + 1 and (not lines[end - 1].strip() or lines[end - 1].lstrip().startswith("#")):
-            end -= 1
-        kept -= set(range(at, end))
-    if ours[0] and not lines[ours[0] - 1].strip():  # the blank line that set it apart
-        yield mark + "".join(lines[at] for at in sorted(kept - {ours[0] - 1}))
-    yield mark + "".join(lines[at] for at in sorted(kept))
-
-
-def _header(line: str) -> Path | None:
-    match = _HEADER.match(line.rstrip("\n"))
-    if not match:
-        return None
-    try:
-        table = tomllib.loads(f"[{match['name'].strip('[] ')}]\n")
-    except tomllib.TOMLDecodeError:
-        return None
-    path: list[str] = []
-    while table:
-        name, table = next(iter(table.items()))
-        path.append(name)
-    return tuple(path)
+    own_header = re.compile(
+        r"\ufeff?[ \t]*\[" + r"\.".join(rf"[\s\"']*{re.escape(name)}[\s\"']*" for name in path) + r"[.\]]"
+    )
+    lines = text.splitlines(keepends=True)
+    headers = [at for at, line in enumerate(lines) if _HEADER.match(line)]
+    ours = [at for at in headers if own_header.match(lines[at])]
+    for first in range(len(ours)):  # a header further up may be none, but stand in a text of several lines
+        kept = set(range(len(lines)))
+        for at in ours[first:]:
+            end = min((other for other in headers if other > at), default=len(lines))
+            while end > at + 1 and (not lines[end - 1].strip() or lines[end - 1].lstrip().startswith("#")):
+                end -= 1
+            kept -= set(range(at, end))
+        above = ours[first] - 1  # the blank line that set it apart
+        if above >= 0 and not lines[above].strip():
+            kept.discard(above)
+        yield "".join(lines[at] for at in sorted(kept))
 
 
 def _by_tomlkit(text: str, path: Path, value: dict[str, Any] | None) -> str | None:
@@ -141,13 +122,13 @@ def _by_tomlkit(text: str, path: Path, value: dict[str, Any] | None) -> str | No
             for name, item in value.items():
                 if name not in table or table[name] != item:
                     table[name] = item
-        return ("\ufeff" if text.startswith("\ufeff") else "") + tomlkit.dumps(document)
+        changed = ("\ufeff" if text.startswith("\ufeff") else "") + tomlkit.dumps(document)
     except (TOMLKitError, TypeError, AttributeError, KeyError, ValueError):
         return None
-
-
-def _comments(text: str) -> list[str]:
-    return [line.strip() for line in text.splitlines() if line.lstrip().startswith("#")]
+    before, after = (
+        [line.strip() for line in some.splitlines() if line.lstrip()[:1] == "#"] for some in (text, changed)
+    )
+    return changed if before == after else None  # no comment was lost
 
 
 def _holds(text: str, wanted: dict[str, Any]) -> bool:

@@ -6,10 +6,9 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 from nacre.errors import BadInput, NacreError
 from nacre.i18n import say
@@ -65,7 +64,17 @@ sentence that holds its error message.""",
 
 _PROMPTS = {SYNC: _SYNC_PROMPT, TIDY: _TIDY_PROMPT}
 
-Job = Mapping[str, Any]  # in the form in which OpenClaw lists it
+
+class Job(NamedTuple):
+    """A job of OpenClaw's cron; its first four fields tell it from others."""
+
+    name: str
+    expression: str
+    zone: str
+    message: str
+    agent: str = ""
+    delivers: bool = False
+    id: str = ""
 
 
 def job_prompt(job: str, command: str, language: str) -> str:
@@ -77,75 +86,59 @@ def workspace_agent(setup: Setup) -> str | None:
     return next((name for name, place in places.items() if os.path.realpath(place) == setup.root), None)
 
 
-def _table(value: object) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _message(job: Job) -> str:
-    message = _table(job.get("payload")).get("message")
-    return message if isinstance(message, str) else ""
-
-
-def _identity(job: Job) -> tuple[object, ...]:
-    when = _table(job.get("schedule"))
-    return job.get("name"), when.get("expr"), when.get("tz") or None, _message(job)
+def list_jobs(machine: Machine) -> list[Job]:
+    printed = must_run(machine, (*_CRON, "list", "--all", "--json"))
+    try:
+        rows = json.loads(printed[printed.index("{") :] if "{" in printed else "{}").get("jobs")
+    except ValueError as error:
+        raise NacreError(
+            '"openclaw cron list --json" did not answer with JSON. Look whether its Gateway runs: openclaw gateway status.',
+            "“openclaw cron list --json”没有返回 JSON。请检查其网关是否在运行：openclaw gateway status。",
+        ) from error
+    jobs: list[Job] = []
+    for row in rows if isinstance(rows, list) else ():
+        if isinstance(row, dict):
+            tables = (row.get(name) for name in ("schedule", "payload", "delivery"))
+            when, payload, delivery = (table if isinstance(table, dict) else {} for table in tables)
+            values = (row.get("name"), when.get("expr"), when.get("tz"), payload.get("message"), row.get("agentId"))
+            name, expression, zone, message, agent = (str(value or "") for value in values)
+            delivers = delivery.get("mode") != "none"
+            jobs.append(Job(name, expression, zone, message, agent, delivers, str(row.get("id"))))
+    return jobs
 
 
 def _is_own_job(setup: Setup, job: Job) -> bool:
     """Whether it runs one of our jobs for this very workspace, also as earlier versions had it run, due or not."""
     place = re.escape(shlex.join(["--workspace", setup.root]))
     pattern = rf"nacre'? jobs run (?:{'|'.join(_OPENCLAW_JOBS)}) (?:--due )?{place}$"
-    return re.search(pattern, _message(job), re.MULTILINE) is not None
+    return re.search(pattern, job.message, re.MULTILINE) is not None
 
 
-def list_jobs(machine: Machine) -> list[dict[str, Any]]:
-    printed = must_run(machine, (*_CRON, "list", "--all", "--json"))
-    try:
-        jobs = _table(json.loads(printed[printed.index("{") :] if "{" in printed else "{}")).get("jobs")
-    except ValueError as error:
-        raise NacreError(
-            '"openclaw cron list --json" did not answer with JSON. Look whether its Gateway runs: openclaw gateway status.',
-            "“openclaw cron list --json”没有返回 JSON。请检查其网关是否在运行：openclaw gateway status。",
-        ) from error
-    return [job for job in jobs if isinstance(job, dict)] if isinstance(jobs, list) else []
-
-
-def _wanted_jobs(setup: Setup, present: list[dict[str, Any]]) -> list[Job]:
+def _wanted_jobs(setup: Setup, present: list[Job]) -> list[Job]:
     """Every job that OpenClaw is to run. A name that another job has gets our mark; several times become several jobs."""
-    agent = workspace_agent(setup)
+    agent = workspace_agent(setup) or ""
     # The user's time zone by name, also the system's own: the Gateway may run on another machine.
-    zone = setup.memory.config.timezone or getattr(schedule.zone_of(setup.memory.clock), "key", None)
-    taken = {job.get("name") for job in present if not _is_own_job(setup, job)}
+    zone = setup.memory.config.timezone or getattr(schedule.zone_of(setup.memory.clock), "key", None) or ""
+    taken = {job.name for job in present if not _is_own_job(setup, job)}
     wanted: list[Job] = []
-    for name in _OPENCLAW_JOBS:
-        message = job_prompt(name, setup.shell_line(name), setup.language)
-        for number, times in enumerate(setup.times().get(name, ()), start=1):
-            numbered = name if number == 1 else f"{name}-{number}"
-            wanted.append(
-                {
-                    "name": f"{numbered}-{setup.mark}" if numbered in taken else numbered,
-                    "agentId": agent,
-                    "schedule": {"expr": times.expression, "tz": zone},
-                    "payload": {"message": message},
-                    "delivery": {"mode": "none" if name == SYNC else "announce"},
-                }
-            )
+    for job in _OPENCLAW_JOBS:
+        message = job_prompt(job, setup.shell_line(job), setup.language)
+        for number, times in enumerate(setup.times().get(job, ()), start=1):
+            name = job if number == 1 else f"{job}-{number}"
+            name = f"{name}-{setup.mark}" if name in taken else name
+            wanted.append(Job(name, times.expression, zone, message, agent, delivers=job != SYNC))
     return wanted
 
 
 def _add_command(machine: Machine, job: Job) -> tuple[str, ...]:
     """The command that adds a job. Versions differ: --delivery none became --no-deliver, --deliver became --announce."""
     options = run_command(machine, (*_CRON, "add", "--help")).out
-    newer = "--delivery" not in options
-    if _table(job.get("delivery")).get("mode") == "none":
-        delivery = ("--no-deliver",) if newer and "--no-deliver" in options else ("--delivery", "none")
-    else:
-        delivery = ("--announce",) if newer and "--announce" in options else ("--deliver",)
-    when, agent = _table(job.get("schedule")), job.get("agentId")
-    zone = ("--tz", str(when["tz"])) if when.get("tz") else ()
-    whose = ("--agent", str(agent)) if agent and agent != "main" else ()
-    timing = ("--cron", str(when.get("expr")), *zone, "--session", "isolated", "--wake", "now", *delivery)
-    return (*_CRON, "add", "--name", str(job.get("name")), *timing, *whose, "--message", _message(job))
+    new, old = (("--announce",), ("--deliver",)) if job.delivers else (("--no-deliver",), ("--delivery", "none"))
+    delivery = new if "--delivery" not in options and new[0] in options else old
+    zone = ("--tz", job.zone) if job.zone else ()
+    whose = ("--agent", job.agent) if job.agent not in ("", "main") else ()
+    timing = ("--cron", job.expression, *zone, "--session", "isolated", "--wake", "now", *delivery)
+    return (*_CRON, "add", "--name", job.name, *timing, *whose, "--message", job.message)
 
 
 def _add_step(setup: Setup, job: Job) -> Step:
@@ -153,18 +146,17 @@ def _add_step(setup: Setup, job: Job) -> Step:
 
     def undo() -> None:
         for other in list_jobs(setup.machine):
-            if _is_own_job(setup, other) and _identity(other) == _identity(job):
-                run_command(setup.machine, (*_CRON, "rm", str(other.get("id"))))
+            if _is_own_job(setup, other) and other[:4] == job[:4]:
+                run_command(setup.machine, (*_CRON, "rm", other.id))
 
     return Step(partial(must_run, setup.machine, command), undo, command=command)
 
 
 def _drop_step(machine: Machine, job: Job) -> Step:
-    command = (*_CRON, "rm", str(job.get("id")))
+    command = (*_CRON, "rm", job.id)
 
     def undo() -> None:
-        is_gone = job.get("id") not in [other.get("id") for other in list_jobs(machine)]
-        if is_gone and _table(job.get("schedule")).get("expr"):
+        if job.expression and job.id not in [other.id for other in list_jobs(machine)]:
             run_command(machine, _add_command(machine, job))
 
     return Step(partial(must_run, machine, command), undo, command=command)
@@ -175,10 +167,10 @@ def install_cron(setup: Setup, _entry: Entry) -> Planned:
     present = list_jobs(setup.machine)
     wanted = _wanted_jobs(setup, present)
     ours = [job for job in present if _is_own_job(setup, job)]
-    kept = {_identity(job) for job in wanted} & {_identity(job) for job in ours}
-    steps = [_drop_step(setup.machine, job) for job in ours if _identity(job) not in kept]
-    steps += [_add_step(setup, job) for job in wanted if _identity(job) not in kept]
-    names = [job["name"] for job in wanted]
+    kept = {job[:4] for job in wanted} & {job[:4] for job in ours}
+    steps = [_drop_step(setup.machine, job) for job in ours if job[:4] not in kept]
+    steps += [_add_step(setup, job) for job in wanted if job[:4] not in kept]
+    names = [job.name for job in wanted]
     notes = [
         say(
             f"OpenClaw has a job {name!r} that is not ours; it stays, and ours is called {name}-{setup.mark}.",
