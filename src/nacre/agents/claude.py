@@ -40,11 +40,7 @@ def _wanted(machine: Machine, call: registry.Call, options: registry.ConnectOpti
             'Both can be taken in once: "nacre import claude-code". What you said is captured from its transcripts.',
             "两者都可以一次性导入：“nacre import claude-code”。您说过的话从其会话记录中采集。",
         ),
-        (
-            registry.OURS,
-            "Memory at the start of a session and beside a question, search, and what is written down: Nacre.",
-            "会话开始和提问时附带的记忆、搜索以及写入：由 Nacre 负责。",
-        ),
+        registry.OURS_BY_HOOKS,
     )
     plugins = values.get("enabledPlugins")
     names = [name for name, on in plugins.items() if on is True] if isinstance(plugins, dict) else []

@@ -51,11 +51,7 @@ def _wanted(machine: Machine, call: registry.Call, options: registry.ConnectOpti
             '~/.codex/AGENTS.md can be taken in once: "nacre import codex". What you said is captured from its transcripts.',
             "~/.codex/AGENTS.md 可以一次性导入：“nacre import codex”。您说过的话从其会话记录中采集。",
         ),
-        (
-            registry.OURS,
-            "Memory at the start of a session and beside a question, search, and what is written down: Nacre.",
-            "会话开始和提问时附带的记忆、搜索以及写入：由 Nacre 负责。",
-        ),
+        registry.OURS_BY_HOOKS,
     )
     return registry.Requirements(targets, ownership, notes=tuple(notes))
 

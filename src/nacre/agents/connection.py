@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import stat
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -249,18 +248,16 @@ def _without_us(data: bytes, written: WrittenFile, folder: Path) -> tuple[bytes 
 
 def _must_be_writable(path: Path, agent: str) -> None:
     """Refuse what is meant not to be written, also where we could: the administrator may write anything."""
-    target = place = disk.real(path)
-    while not place.exists() and place != place.parent:
-        place = place.parent
+    target = disk.real(path)
+    place = next(above for above in (target, *target.parents) if above.exists())
     for checked in dict.fromkeys((place, place if place.is_dir() else place.parent)):
         mode = checked.stat().st_mode
-        if os.access(checked, os.W_OK) and (os.name == "nt" or mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH)):
-            continue
-        shown = str(path) if target == path.absolute() else f"{path} → {target}"
-        raise CannotWrite(
-            f'{shown} is read-only, so it was left alone. Make {checked} writable, or do it by hand: "nacre connect {agent} --print".',
-            f"{shown} 是只读的，因此未作改动。请将 {checked} 改为可写，或手动编辑：“nacre connect {agent} --print”。",
-        )
+        if not os.access(checked, os.W_OK) or (os.name != "nt" and not mode & 0o222):
+            shown = str(path) if target == path.absolute() else f"{path} → {target}"
+            raise CannotWrite(
+                f'{shown} is read-only, so it was left alone. Make {checked} writable, or do it by hand: "nacre connect {agent} --print".',
+                f"{shown} 是只读的，因此未作改动。请将 {checked} 改为可写，或手动编辑：“nacre connect {agent} --print”。",
+            )
 
 
 def _decoded(data: bytes | None) -> str:
@@ -294,7 +291,6 @@ def apply_connect(
 
 
 def apply_disconnect(plans: Sequence[AgentPlan], machine: Machine, folder: Path) -> list[ConnectResult]:
-    """Take every plan's agent back to what it was."""
     with machine_lock("connections"):
         return [_apply(plan, machine, folder, None) for plan in plans]
 
@@ -364,20 +360,14 @@ def _disconnect(plan: AgentPlan, machine: Machine, folder: Path) -> list[str]:
 
 def _run_own_command(plan: AgentPlan, machine: Machine) -> list[str]:
     """Run the agent's own command; a note where it failed."""
-    ran = run_command(machine, plan.command, timeout=_TIMEOUT)
+    ran, shown = run_command(machine, plan.command, timeout=_TIMEOUT), brief_command(plan.command)
     if not ran.code:
         return []
-    shown = brief_command(plan.command)
-    return [
-        say(
-            f'"{shown}" failed: {ran.words}. The settings were written all the same.',
-            f"“{shown}”失败：{ran.words}。设置仍已写入。",
-        )
-    ]
+    english = f'"{shown}" failed: {ran.words}. The settings were written all the same.'
+    return [say(english, f"“{shown}”失败：{ran.words}。设置仍已写入。")]
 
 
 def _put_settings(path: Path, data: bytes | None) -> None:
-    """Write the bytes, or remove the file; a link to it stays."""
     if data is not None:
         disk.write(path, data)
     elif (target := disk.real(path)).exists():
@@ -468,20 +458,17 @@ def agent_states(agents: tuple[Agent, ...], machine: Machine, folder: Path) -> l
     states: list[AgentState] = []
     for agent in agents:
         connection = connections.get(agent.name)
-        if connection is None:
-            states.append(AgentState(agent, agent.is_here(machine)))
-            continue
-        present = {file.path: _edits_present(file) for file in connection.files}
+        present = {file.path: _edits_present(file) for file in connection.files} if connection else {}
         missing = tuple(path for path, there in present.items() if there is False)
         unreadable = tuple(path for path, there in present.items() if there is None)
-        program = connection.program
-        starts = bool(program) and os.path.isfile(program[0]) and os.access(program[0], os.X_OK)
+        program = connection.program[0] if connection and connection.program else ""
+        starts = connection is None or (os.path.isfile(program) and os.access(program, os.X_OK))
         states.append(AgentState(agent, agent.is_here(machine), connection, missing, unreadable, starts))
     return states
 
 
 def _edits_present(file: WrittenFile) -> bool | None:
-    """Whether every entry of ours still stands in a file, in whatever form the agent keeps it; None where it cannot be understood."""
+    """Whether our entries still stand in a file, in whatever form the agent keeps it; None where it cannot be understood."""
     try:
         data = disk.read_bytes(Path(file.path))
         if data is None:
@@ -523,6 +510,6 @@ def connection_problems(agents: tuple[Agent, ...], machine: Machine, folder: Pat
             f"The settings of {title} cannot be read, so nobody can tell whether it is connected.",
             f"无法读取 {title} 的设置，因此无法判断是否已连接。",
         )
-        problems += [Problem("connection", gone, path, remedy=remedy) for path in state.missing]
-        problems += [Problem("connection", unknown, path, remedy=remedy) for path in state.unreadable]
+        for message, paths in ((gone, state.missing), (unknown, state.unreadable)):
+            problems += [Problem("connection", message, path, remedy=remedy) for path in paths]
     return problems

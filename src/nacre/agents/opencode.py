@@ -31,11 +31,7 @@ def _wanted(machine: Machine, call: registry.Call, options: registry.ConnectOpti
             'The AGENTS.md of the user can be taken in once: "nacre import opencode". What you said is captured from its transcripts.',
             "用户的 AGENTS.md 可以一次性导入：“nacre import opencode”。您说过的话从其会话记录中采集。",
         ),
-        (
-            registry.OURS,
-            "Search, and what is written down, by the tools of the server: Nacre. Nothing is put into a session unasked.",
-            "搜索和写入通过服务的工具进行：由 Nacre 负责。不会主动向会话中加入内容。",
-        ),
+        registry.OURS_BY_TOOLS,
     )
     targets = (
         registry.Target(settings, JSON, (Put(path, server),)),

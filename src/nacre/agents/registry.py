@@ -88,8 +88,20 @@ class Ownership:
     sentence: str
 
 
+# What of remembering is ours, by what the agent lets us do.
+OURS_BY_HOOKS = (
+    OURS,
+    "Memory at the start of a session and beside a question, search, and what is written down: Nacre.",
+    "会话开始和提问时附带的记忆、搜索以及写入：由 Nacre 负责。",
+)
+OURS_BY_TOOLS = (
+    OURS,
+    "Search, and what is written down, by the tools of the server: Nacre. Nothing is put into a session unasked.",
+    "搜索和写入通过服务的工具进行：由 Nacre 负责。不会主动向会话中加入内容。",
+)
+
+
 def owned(*rows: tuple[str, str, str]) -> tuple[Ownership, ...]:
-    """Who owns what, from rows of the owner, the English and the Chinese sentence."""
     return tuple(Ownership(whose, say(english, chinese)) for whose, english, chinese in rows)
 
 
@@ -127,7 +139,7 @@ def settings_folder(machine: Machine, variable: str, usual: str) -> Path:
 
 
 def settings_values(path: Path, form: str = JSON) -> Mapping[str, Any]:
-    """What a file says, for deciding; a file that cannot be read says nothing here, and is complained of where it is edited."""
+    """What a file says, for deciding; one that cannot be read says nothing here, and is complained of where it is edited."""
     try:
         is_readable = path.is_file() and path.stat().st_size <= LARGEST_SETTINGS
         values = load(path.read_bytes().decode(), form) if is_readable else {}
@@ -151,7 +163,6 @@ def hook_edits(call: Call, agent: str, events: Mapping[str, tuple[str, int]]) ->
 
 
 def hook_mark(event: str, agent: str) -> tuple[str, ...]:
-    """What a hook of ours says, wherever the executable lies."""
     return ("nacre", f" hook {event} ", f"--agent {agent}")
 
 
@@ -160,10 +171,9 @@ def all_agents() -> tuple[Agent, ...]:
 
 
 def agent_named(name: str) -> Agent:
-    wanted = _ALIASES.get(name.lower(), name.lower())
     agents = {agent.name: agent for agent in all_agents()}
-    if wanted in agents:
-        return agents[wanted]
+    if agent := agents.get(_ALIASES.get(name.lower(), name.lower())):
+        return agent
     raise BadInput(
         f'"{name}" is no agent that Nacre knows how to connect ({", ".join(agents)}). Any MCP client can be told to run "nacre mcp".',
         f"“{name}”不是 Nacre 能够连接的代理（{', '.join(agents)}）。任何 MCP 客户端都可以配置为运行“nacre mcp”。",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 from dataclasses import dataclass
@@ -48,13 +49,11 @@ def installed_workspaces(memory: Memory | None, machine: Machine) -> list[Instal
     roots = dict.fromkeys([*([os.path.realpath(memory.workspace.root)] if memory else ()), *trusted_workspaces()])
     workspaces = []
     for root in filter(lambda root: is_workspace(Path(root)), roots):
-        try:
+        with contextlib.suppress(NacreError):  # a workspace that cannot even be opened has nothing of ours running
             opened = Memory.open(root)
             jobs = plan_remove(Setup(opened, machine))
             daemon = daemon_process(opened.workspace) if hasattr(os, "getuid") else None
             workspaces.append(InstalledWorkspace(opened, jobs, daemon, plan_rules(opened.workspace, "en", out=True)))
-        except NacreError:  # a workspace that cannot even be opened has nothing of ours running
-            continue
     return workspaces
 
 
