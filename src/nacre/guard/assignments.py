@@ -217,7 +217,6 @@ def kind_of(core: str, strength: Promise) -> str:
 
 
 def _value_span(line: str, place: int, core: str, strength: Promise, *, spoken: bool) -> tuple[int, int] | None:
-    """Where the value stands, if what follows the name can be one."""
     if wrapped := pattern(OBJECT_THEN).match(line, place):
         place = wrapped.end()
     if before := pattern(TYPE_THEN).match(line, place) or pattern(FALLBACK).match(line, place):
@@ -416,7 +415,6 @@ def commands(line: str, lower: str) -> Findings:
 
 
 def _inserted(line: str, lower: str) -> Findings:
-    """The value in the place of a password's column."""
     for match in pattern(INSERTED).finditer(lower):
         cells = pattern(r"'[^']*'|\"[^\"]*\"|[^,]+").finditer(line, *match.span("values"))
         for name, cell in zip(match["columns"].split(","), cells, strict=False):

@@ -32,7 +32,6 @@ class Label(NamedTuple):
 
 
 def _label(text: str) -> Label | None:
-    """The last name of a secret in the text; none when it speaks of something else."""
     label = None
     lower = text.lower() if len(text.lower()) == len(text) else text
     for match in pattern(NAME).finditer(lower):
@@ -151,7 +150,6 @@ def _in_cell(label: Label | None, cell: Cell, offset: int) -> Findings:
 
 
 def _column(name: str) -> Label | None:
-    """The label in a cell that is the name of a secret and little else."""
     label = _label(name) if 2 <= len(name) <= 40 else None
     return label if label and not name[label.end :].strip(" :?()*_") else None
 

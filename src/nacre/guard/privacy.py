@@ -48,7 +48,6 @@ def tells_nothing_else(text: str) -> bool:
 
 
 def _requests(text: str) -> Spans:
-    """Where a text asks."""
     yield from _requests_en(text)
     for match in pattern(_MARKS).finditer(text):
         yield match.span()
@@ -68,7 +67,6 @@ def _has(expression: str, text: str) -> bool:
 # Which messages a request covers
 
 
-_SENTENCE = r"[^.!?。！？\n]+(?:\.(?=\w)[^.!?。！？\n]*)*"
 _ALL_OF_IT = r"(?i)\b(?:any|all|none|everything) of (?:this|that|it)\b|\beverything i\b|这些|以上|刚才说的|前面说的|都(?:别|不要)"
 _TO_COME = r"(?i)\bthe following\b|\bwhat (?:i say|comes) next\b|\bnext (?:thing|bit|message|part)\b|接下来|下面(?:说|这|的)|以下"
 # What was said some time ago may be anywhere; what was just said is the message before.
@@ -88,7 +86,7 @@ def reach(text: str) -> tuple[int, int]:
     # What a message says besides has no say in what its request means; all of it where the request is only felt.
     spans = sorted(_requests(text), reverse=True)
     asking: list[str] = []
-    for sentence in pattern(_SENTENCE).finditer(text):
+    for sentence in pattern(r"[^.!?。！？\n]+(?:\.(?=\w)[^.!?。！？\n]*)*").finditer(text):
         while spans and spans[-1][1] <= sentence.start():
             spans.pop()
         if spans and spans[-1][0] < sentence.end():
@@ -100,7 +98,6 @@ def reach(text: str) -> tuple[int, int]:
 
 
 def reaches_back(messages: Sequence[Message]) -> bool:
-    """Whether somebody asks in them not to keep what was said before."""
     own = (message.text for message in messages if message.speaker is Speaker.OWNER)
     return any(asks_for_privacy(text) and reach(text)[0] > 0 for text in own)
 
@@ -242,11 +239,8 @@ _EN_ASKED = (
 )
 _EN_SOMEWHERE = r"(?i)(?:hold|held|add|bring|learn|put|includ|mention|carry|quote)(?!.* on ?to)\w*$|fil(?:e|ing)$"
 _EN_INTO_MEMORY = rf"(?i)\b(?:in|into|to|on|from) {_EN_AGENTS_PLACE}|\b(?:anywhere|away|down|on record|about me)\b"
-_EN_IN_MEMORY = r"(?i)^\S+(?: of \S+)?\s+(?:in|to) memory\b"
-_EN_WAITS = r"(?i)keep|kept|writ"
 _EN_PLAIN_NONE = r"(?i)^(?:re?me?mber|memori[sz]|record|not(?:e|ing)|sav(?:e|ing)|stor(?:e|ing)|log|writ(?:e|ten|ing)|kept|recorded|noted|stored|saved|logged|remembered|retained?|tak|mak)"
 _EN_SUBJECT_IS_ANOTHER = r"(?i)\b(?:i|we|they|he|she|who|people|nobody|it|why|if you|when you|because you|since you|that you|which you|in case you)\s+(?:(?:really|just|also|still|simply|probably|would|will|could|can|did|do|have)\s+)*$"
-_EN_WANTED = r"(?i)\b(?:want|need|like|wish|rather|prefer|appreciate|grateful|glad|nice|great|good|happier|love)\b"
 _EN_SUBJECT_IS_MEANT = rf"(?i)(?:^|[,;:–—(]\s*|\b(?:so|but|and|because|that|sure|please|wish|hope|want|rather|prefer)\s+)(?:{_EN_ABOUT_TALK}[^,;:]{{0,40}}|{_EN_SAID}[^,;:]{{0,40}}|{_EN_THIS}|(?:nothing|none|no part) (?:of (?:this|that|it|tonight|today|what)|i\b|we\b|here)[^,;:]{{0,30}}|{_EN_PERSONS}[^,;:]{{0,40}})\s*$"
 # "Nothing I said should be kept": the negation stands in the subject. "Make sure none of this is recorded."
 _EN_NONE_OF_IT = rf"(?i)\b(?:nothing|none|no part) (?:(?:of (?:this|that|it|tonight|today|what i|our)|i|we|here)\b[^.!?]{{0,40}}?|about (?:my|me|him|her)[^.!?]{{0,30}}?)(?:\b(?:kept|saved|stored|recorded|remembered|noted|written|logged|retained|summari[sz]ed|keeping|in(?:to)? {_EN_AGENTS_PLACE}))"
@@ -288,7 +282,10 @@ def _requests_en(text: str) -> Spans:
 def _is_asked_en(match: re.Match[str], sentence: str) -> bool:
     """Whether what is not to be kept is the session, what was said in it, or somebody's own affairs."""
     before, after = sentence[: match.start()], sentence[match.start("object") :]
-    wanted = _has(_EN_WANTED, sentence[match.start() : match.start("verb")])
+    wanted = _has(
+        r"(?i)\b(?:want|need|like|wish|rather|prefer|appreciate|grateful|glad|nice|great|good|happier|love)\b",
+        sentence[match.start() : match.start("verb")],
+    )
     if _has(_EN_SUBJECT_IS_ANOTHER, before) and not wanted:
         return False
     if sentence.rstrip().endswith("?") and not _has(r"(?i)\b(?:can|could|would|will|please)\b", sentence):
@@ -297,9 +294,9 @@ def _is_asked_en(match: re.Match[str], sentence: str) -> bool:
     if pattern(_EN_SOMEWHERE).match(match["verb"]) and not _has(_EN_INTO_MEMORY, after):
         return False
     if match["person"]:
-        waits = match["person"].lower() == "me" and pattern(_EN_WAITS).match(match["verb"])
+        waits = match["person"].lower() == "me" and pattern(r"(?i)keep|kept|writ").match(match["verb"])
         return not waits and not _has(_EN_THING, after[:60])
-    if match["this"] and _has(_EN_IN_MEMORY, after):
+    if match["this"] and _has(r"(?i)^\S+(?: of \S+)?\s+(?:in|to) memory\b", after):
         return not _has(_EN_THING, sentence)
     in_yours = (match["place"] or "").lower().startswith("in your")
     if match["none"] is None or in_yours or _has(_EN_SUBJECT_IS_MEANT, before):
@@ -341,13 +338,10 @@ _ZH_THING = (
 _ZH_ONLY_WORDS = (
     r"^[别不]|^[\s了啦哦啊哈吧呀呢嘛的着喔昂谢]*$|^(?:任何|它|这|那|什么|下来|进去|起来|到|在|住|谢谢|行吗|好吗|好不好)"
 )
-_ZH_TELLS = r"(?:[我他她们]|自己|怎么|为什么|从来|还)\||记得$"
 _ZH_ELSEWHERE = (
     r"(?:报告|邮件|标题|简历|文章|稿子?|回答|回复|答案|合同|方案|信|简介|名单|邀请函?)[里中上]|给(?:客户|别人|对方)"
 )
 _ZH_PROGRAM = r"[A-Za-z]{2,}"
-_ZH_MANNER = r"^(?:成|为|作)"
-_ZH_FOR_ME = r"[替给帮跟为对]我"
 _ZH_FILLER = r"^(?:请|麻烦|拜托|你|您|那边|那儿|也|更|可|都|就|先|千万|绝对|一定|一概|统统|一个|一点|真的?|所以|但|删了|嘱咐|要求|用户|注明|说明|讲明|[\s、，])*$"
 # No sentence is longer; what is, is read in pieces, so that a pasted file costs no more than its length.
 _ZH_CLAUSE = rf"{_ZH_C}{{1,200}}"
@@ -372,17 +366,20 @@ def _requests_zh(text: str) -> Spans:
 def _is_asked_zh(match: re.Match[str], sentence: str, at: int) -> bool:
     """Whether what is not to be kept is the session, what was said in it, or somebody's own affairs."""
     topic, meant, verb = match.string[: match.start()], match["object"], match["verb"]
-    between = pattern(_ZH_FOR_ME).sub("", match["between"])
+    between = pattern(r"[替给帮跟为对]我").sub("", match["between"])
     about = f"{topic} {between} {meant}"
     personal = any(_has(_ZH_TALK, part) for part in (topic, between, meant))
-    if _has(_ZH_MANNER, meant) or _is_a_thing_zh(about, personal=personal):
+    if _has(r"^(?:成|为|作)", meant) or _is_a_thing_zh(about, personal=personal):
         return False
     if verb.endswith("成") or _has(_ZH_ELSEWHERE, about):
         return False
     if _has(_ZH_PROGRAM, meant) and not (_has(_ZH_TALK, meant) or _has(_ZH_MEMORY, meant)):
         return False  # "这个不要存 Redis"
     filler = _has(_ZH_FILLER, topic)
-    if match["not"] == "不" and (_has(_ZH_TELLS, topic + "|" + verb) or not (filler or _has(_ZH_TALK, topic[-8:]))):
+    if match["not"] == "不" and (
+        _has(r"(?:[我他她们]|自己|怎么|为什么|从来|还)\||记得$", topic + "|" + verb)
+        or not (filler or _has(_ZH_TALK, topic[-8:]))
+    ):
         return False  # "he never writes anything down" tells, it does not ask
     in_memory = _has(_ZH_MEMORY, about)
     if verb[0] in "提出" and not (_has(_ZH_PERHAPS, about) or in_memory):

@@ -6,41 +6,11 @@ import re
 
 from nacre.guard import values
 from nacre.guard.assignments import GROUPS
-from nacre.guard.finding import Finding, Findings, Rule, any_of, apply_rules, pattern
+from nacre.guard.finding import Finding, Findings, Rule, any_of, apply_rules, pattern, rule_rows
 from nacre.guard.labels import CODE_LABELS, KOREAN_NAME, SCRIPT_NAME
 
-DIGITS = r"(\d{3}[- ]\d{3}|\d{4,10})"
-CODE_NAME = (
-    r"\b(?:(?:verification|security|confirmation|one[- ]?time|login|log[- ]in|sign[- ]in|auth(?:entication|orization)?|2fa|mfa|otp|sms|two[- ]factor|"
-    r"recovery|backup|access|unlock|door|gate|alarm|safe|activation|your|the sms)\s(?:pass)?(?:code|pin|number)|otp|passcode)"
-    r"(?:\s(?:for|to)\s(?:[\w.-]{1,20}\s){0,2}?[\w.-]{1,20})?\s{0,2}(?:is|was|:|=)?\s{0,2}(?:now |still )?[\"'`*]{0,2}(?:[a-z]-)?"
-    + DIGITS
-    + r"(?![\d.]\d|\s?(?:times|people|users|chars|tokens|lines|files|bytes|ms|px|%|\(example))\b"
-)
-# A code without its name is one if the sentence says how long it lives, or if it is written as such codes are.
-CODE_ALONE = (
-    r"\bcode\s?[:=]?\s{0,2}[\"'`*]{0,2}(\d{3}[- ]\d{3}|\d{6})\b(?=\D{1,40}\b(?:expire|valid|minutes))"
-    r"|\byour (?!zip|postal|post|area|country|promo|discount|coupon|referral|source|product|dial|error|status|exit)[\w-]{1,20} code is:?\s(\d{4,8})(?![\d.]\d|\s[a-z]+ ?long)\b"
-    r"|\b[a-z]+ code:?\s(\d{3}-\d{3})\b|(?<=[a-z] )code(?: is)?:\s?(\d{3}[- ]\d{3}|\d{6})(?![\d.]\d)\b|^\W*code:?\s(\d{6})\W*$"
-)
-CODE_FIRST = r"(?<![\w.-])(?:use\s+)?(?:[a-z]-)?(\d{3}[- ]\d{3}|\d{4,8})\s(?:is|as)\s(?:your|the|my)\s(?:[\w-]{1,20}\s){0,4}?(?:code|otp|pin|passcode|password)\b"
-CODE_USED = r"\b(?:use|enter|type)\s(?:code\s)?(\d{3}[- ]\d{3}|\d{4,8})\s(?:to|when)\s(?:verify|log(?:ging)? in|sign(?:ing)? in|confirm|complete|unlock|continue)"
-CODE_MIXED = r"\b(?:backup|recovery|2fa|one[- ]time) codes?\s?(?:is|are|:|=)?\s{0,2}[\"'`*]{0,2}((?=[a-z0-9-]*\d)[a-z0-9]{4,8}(?:-[a-z0-9]{4,8}){1,3})\b"
-PIN = r"\b(?:pin|puk)(?:\s?code|\snumber)?(?:\s(?:for|of|to)\s(?:[\w'-]{1,20}\s){0,3}?[\w'-]{1,20})?\s{0,2}(?:is|was|lautet|ist|est|es|é|è|:|=|\s)\s{0,2}[\"'`*]{0,2}(\d{4,8})\b(?!\.\d|,\d{3})"
-OF_AN_APP = r"\bapp(?:-specific| specific)? passwords?(?:\s(?:is|for \w{1,20}))?\s?[:=]?\s{0,2}[\"'`*]{0,2}((?:[a-z]{4}[ -]){3}[a-z]{4})\b"
 ENCRYPTED_WITH = r"\b(?:encrypted|protected|locked|unlocks?|opens?|unlocked|opened|decrypt(?:s|ed)?) (?:with|using|by)\s(?:the\s)?[\"'`]?(?P<value>[^\s\"'`]{5,60})"
-COMBINATION = r"\b(?:combination|combo|safe|locker|lockbox|padlock|vault)\b(?:\s[\w'-]{1,20}){0,3}?\s?(?:is|:|=|opens with)\s{0,2}[\"'`*]{0,2}(\d{1,2}(?:[- ]\d{1,2}){2,4})\b"
 AUTHENTICATOR = r"(?i:\b2fa|\btotp|\bmfa|\bsetup key|\bauthenticator|\botp\b|两步验证|二次验证|双重验证|验证器|动态口令)[^\n]{0,40}?(?<![\w-])((?:[A-Z2-7]{4}[ -]){3,15}[A-Z2-7]{4}|(?:[a-z2-7]{4}[ -]){3,15}[a-z2-7]{4}|[A-Z2-7]{16,64}|[a-z2-7]{16,64})(?![\w-])"
-CODES: tuple[tuple[str, str], ...] = (
-    ("one-time code", CODE_NAME),
-    ("one-time code", CODE_ALONE),
-    ("one-time code", CODE_FIRST),
-    ("one-time code", CODE_USED),
-    ("one-time code", CODE_MIXED),
-    ("pin", PIN),
-    ("password", COMBINATION),
-    ("password", OF_AN_APP),
-)
 USED = tuple(f"{verb} {digit}" for verb in ("use", "enter", "type") for digit in "0123456789")
 CODE_HINTS = ("code", "otp", "pin", "verify", "puk", "safe", "locker", "combination", "2fa", *USED)
 
@@ -78,33 +48,30 @@ LATIN_CODES = (
 
 
 def _is_passphrase(value: str) -> bool:
-    """Words that no sentence would put in a row."""
     words = pattern(r"[ -]").split(value)
     return not values.FUNCTION_WORDS.intersection(words) and not pattern(values.DESCRIBING).match(words[0])
 
 
-SEED_RULE = Rule(
-    "one-time code seed",
-    "",
-    AUTHENTICATOR,
-    lambda value: bool(pattern("[2-7]").search(value)) and not values.is_made_up(value),
-)
-LATIN_RULE = Rule("one-time code", "", LATIN_CODES)
+def _is_seed(value: str) -> bool:
+    return pattern("[2-7]").search(value) is not None and not values.is_made_up(value)
+
+
 PHRASES = (Rule("passphrase", "phrase", WORDS, _is_passphrase), Rule("seed phrase", "", SEED))
 
 
 def english(line: str, lower: str) -> Findings:
     """What a sentence gives away; expressions run over the lower-cased line, values are taken from the line itself."""
     digits = pattern(r"\d").search(line) is not None
-    yield from apply_rules([SEED_RULE], line)
-    for kind, expression in CODES if (digits and any_of(CODE_HINTS).search(lower)) or "app" in lower else ():
+    yield from apply_rules([Rule("one-time code seed", "", AUTHENTICATOR, _is_seed)], line)
+    has_code = (digits and any_of(CODE_HINTS).search(lower)) or "app" in lower
+    for kind, _, expression in rule_rows("code") if has_code else ():
         for match in pattern(expression).finditer(lower):
             # A status, error or postal code is no secret.
             if not pattern(ORDINARY_CODE).search(lower[max(0, match.start() - 20) : match.start()]):
                 begin, end = match.span(match.lastindex or 1)
                 yield Finding(kind, begin, end)
     if digits and any_of(LATIN_CODE_HINTS).search(lower):
-        yield from apply_rules([LATIN_RULE], lower)
+        yield from apply_rules([Rule("one-time code", "", LATIN_CODES)], lower)
     if "/" in line or ":" in line or "|" in line or " password " in lower or digits:
         yield from _logins(line, lower)
     named = digits and ("pass" in lower or "pw" in lower or "answer" in lower)
@@ -119,7 +86,6 @@ def english(line: str, lower: str) -> Findings:
 
 
 def _logins(line: str, lower: str) -> Findings:
-    """A password beside the name of its user."""
     announced = "log" in lower or "cred" in lower or "account" in lower or "sign" in lower
     for expression in (LOGIN, PAIR) if "/" in line or ":" in line else (LOGIN,):
         for match in pattern(expression).finditer(lower):
@@ -191,7 +157,6 @@ def _sort_of(match: re.Match[str]) -> str:
 
 
 def _stands_out(sort: str, value: str) -> bool:
-    """Whether a value among other words can be nothing but a secret of this sort."""
     if value.isdigit():
         return sort != "token" and 4 <= len(value) <= 8 and not pattern(r"^(?:19|20)\d\d$").match(value)
     if sort == "token" and (values.only_a_token(value) or values.is_one_case(value)):
@@ -289,7 +254,6 @@ def _answer(text: str, place: int, sort: str) -> Finding | None:
 
 
 def _can_answer(value: str, sort: str, after: str) -> bool:
-    """Whether a value that is the answer itself can be the secret."""
     if value.isdigit():
         return sort != "token" and 4 <= len(value) <= 10
     if sort == "token":

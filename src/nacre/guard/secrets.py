@@ -91,7 +91,6 @@ def _pieces(lower: str) -> Iterator[tuple[int, int]]:
 
 
 def _lines_with(hints: tuple[str, ...], text: str) -> Iterator[int]:
-    """Where each line begins that holds one of the words."""
     place = 0
     search = any_of(hints).search
     while match := search(text, place):
@@ -242,7 +241,6 @@ def safe_lines(lines: Sequence[tuple[int, str]]) -> list[tuple[int, str]]:
 
 
 def visible(text: str) -> str:
-    """A line without what the eye cannot see."""
     return clean(text.removesuffix("\r").replace("\r", " "))
 
 

@@ -246,7 +246,6 @@ def _between_lines(text: str) -> Findings:
 
 
 def _before_last_line(text: str) -> Findings:
-    """The rest of a key whose first line was cut off."""
     for end in pattern(END).finditer(text):
         start = reached = end.start()
         for _ in range(400):

@@ -94,7 +94,6 @@ def is_slug(value: str) -> bool:
 
 
 def entropy(value: str) -> float:
-    """Bits a character."""
     size = len(value)
     return -sum(n / size * log2(n / size) for n in map(value.count, set(value))) if size else 0.0
 

@@ -210,7 +210,6 @@ def _is_copy(at: dt.datetime, facts: dict[str, Any]) -> bool:
 
 
 def _joined(content: object) -> str:
-    """The text of a message without the parts that the program put in."""
     if not isinstance(content, list):
         return as_text(content)
     parts = (as_dict(block).get("text") for block in content)
@@ -218,7 +217,6 @@ def _joined(content: object) -> str:
 
 
 def _own_text(text: str, speaker: Speaker) -> str:
-    """The speaker's own words in a text, without what the program or an editor put around them."""
     text = text.strip()
     if speaker is Speaker.OWNER and text.startswith(_INJECTED):
         return ""

@@ -9,6 +9,7 @@ import datetime as dt
 import re
 import sqlite3
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -76,14 +77,12 @@ def sent_at(text: str) -> dt.datetime | None:
         return None
     month, day, year, hour, minute, half, hours, minutes = match.groups()
     try:
-        at = dt.datetime(  # noqa: DTZ001 (the offset follows)
-            int(year), _MONTHS.index(month) + 1, int(day), int(hour) % 12 + 12 * (half == "PM"), int(minute)
-        )
+        clock = int(hour) % 12 + 12 * (half == "PM"), int(minute)
+        at = dt.datetime(int(year), _MONTHS.index(month) + 1, int(day), *clock)  # noqa: DTZ001 (the offset follows)
         if "(UTC" not in match[0]:
             return at.astimezone(dt.UTC)  # the time of this machine
-        ahead = dt.timedelta(
-            hours=int(hours or 0), minutes=int(minutes or 0) * (-1 if (hours or "").startswith("-") else 1)
-        )
+        sign = -1 if (hours or "").startswith("-") else 1
+        ahead = dt.timedelta(hours=int(hours or 0), minutes=sign * int(minutes or 0))
         return at.replace(tzinfo=dt.timezone(ahead)).astimezone(dt.UTC)
     except (ValueError, OverflowError):
         return None
@@ -185,10 +184,8 @@ def _find_composers(places: Places) -> Iterator[Transcript]:
 
 def _changes(connection: sqlite3.Connection) -> dict[str, object]:
     """When each session last went on, as newer versions list it, and somewhat older ones."""
-    try:
+    with suppress(sqlite3.OperationalError):  # no such table: an older version
         return dict(connection.execute("SELECT composerId, coalesce(lastUpdatedAt, createdAt) FROM composerHeaders"))
-    except sqlite3.OperationalError:
-        pass  # no such table: an older version
     try:
         row = connection.execute("SELECT value FROM ItemTable WHERE key = 'composer.composerHeaders'").fetchone()
     except sqlite3.OperationalError:
@@ -259,7 +256,6 @@ def _value(connection: sqlite3.Connection, key: str) -> dict[str, Any] | None:
 
 
 def _folder(bubble: Mapping[str, Any], composer: Mapping[str, Any]) -> str:
-    """The folder a session is about."""
     place = as_dict(as_dict(composer.get("workspaceIdentifier")).get("uri"))
     if isinstance(path := place.get("fsPath"), str):
         return path

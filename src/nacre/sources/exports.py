@@ -53,13 +53,9 @@ def _conversations(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _files(path: Path) -> Iterator[IO[bytes]]:
-    if path.is_dir():
-        for part in sorted(path.glob("conversations*.json")):
-            if _NAME.fullmatch(part.name):
-                yield part.open("rb")
-        return
-    if not zipfile.is_zipfile(path):
-        yield path.open("rb")
+    if path.is_dir() or not zipfile.is_zipfile(path):
+        parts = (part for part in sorted(path.glob("conversations*.json")) if _NAME.fullmatch(part.name))
+        yield from (part.open("rb") for part in (parts if path.is_dir() else [path]))
         return
     try:
         with zipfile.ZipFile(path) as archive:
@@ -77,19 +73,10 @@ def _objects(file: IO[bytes], block: bytes) -> Iterator[bytes]:
     in_string = False
     while block:
         place = begin = 0  # where the part of the object in this block begins
-        while place < len(block):
-            if in_string:
-                end = _STRING_END.match(block, place)
-                if end is None:
-                    break
-                in_string, place = False, end.end()
-                continue
-            sign = _OUTSIDE.search(block, place)
-            if sign is None:
-                break
+        while sign := _STRING_END.match(block, place) if in_string else _OUTSIDE.search(block, place):
             place = sign.end()
-            if sign[0] == b'"':
-                in_string = True
+            if in_string or sign[0] == b'"':
+                in_string = not in_string
             elif sign[0] in (b"{", b"["):
                 begin = sign.start() if depth == 0 else begin
                 depth += 1

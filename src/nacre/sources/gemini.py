@@ -69,7 +69,6 @@ def _session(notes: Notes, path: Path) -> Session:
 
 
 def _note_session(facts: dict[str, Any], about: dict[str, Any]) -> None:
-    """Note what a header or an update says of the session itself."""
     for name in ("sessionId", "startTime", "kind"):
         if isinstance(value := about.get(name), str):
             facts[name] = value

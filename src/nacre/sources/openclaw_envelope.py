@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from nacre.sources.reading import as_dict
+
 _CHANNELS = "WebChat|WhatsApp|Telegram|Signal|Slack|Discord|Google Chat|iMessage|Teams|Matrix|Zalo"
 _STAMP = re.compile(
     rf"\A\[(?P<head>[^\]\n]{{0,200}}\d{{4}}-\d{{2}}-\d{{2}}[ T]\d{{2}}:\d{{2}}[^\]\n]{{0,80}}|(?:{_CHANNELS}) [^\]\n]{{1,200}})\][ \t]*"
@@ -84,7 +86,6 @@ class Envelope:
 
 
 def open_envelope(text: str) -> Envelope:
-    """Take the envelope off a message."""
     text, head = _without_stamp(text.lstrip())
     text, facts, has_blocks = _without_blocks(text)
     text = _HINTS.sub("", _MEDIA.sub("", _SYSTEM.sub("", text.lstrip()))).lstrip()
@@ -142,19 +143,16 @@ def display_name(name: object) -> str:
 
 
 def _without_stamp(text: str) -> tuple[str, str]:
-    """A text without the channel and time before it, and those."""
     stamp = _STAMP.match(text)
     return (text[stamp.end() :], stamp["head"]) if stamp else (text, "")
 
 
 def _transcribed(match: re.Match[str]) -> str:
-    """What the user said aloud, as the program wrote it down."""
     text = match["words"].strip()
     try:
-        value = json.loads(text)
+        return value if isinstance(value := json.loads(text), str) else text
     except (ValueError, RecursionError):
         return text.strip('"')
-    return value if isinstance(value, str) else text
 
 
 # The blocks that OpenClaw sets among a user's words for its model: who writes, what is quoted, what it remembered.
@@ -207,18 +205,16 @@ def _without_blocks(text: str) -> tuple[str, dict[str, Any], bool]:
 def _block(lines: Sequence[str], at: int) -> tuple[int, dict[str, Any]]:
     """Where a block ends, at its closing fence or at the next empty line, and what it says."""
     if at >= len(lines) or lines[at].strip() not in ("```json", "```"):
-        while at < len(lines) and lines[at].strip():
-            at += 1
-        return _after_empty(lines, at), {}
+        empty = _find_line(lines, "", at)
+        return _after_empty(lines, len(lines) if empty is None else empty), {}
     end = _find_line(lines, "```", at + 1)
     after = len(lines) if end is None else _after_empty(lines, end + 1)
     try:
         facts = json.loads("\n".join(lines[at + 1 : end]))
     except (ValueError, RecursionError):
         return after, {}
-    if not isinstance(facts, dict):
-        return after, {}
-    if isinstance(sender := facts.get("sender"), dict):  # until 2026 a name
+    facts = as_dict(facts)
+    if sender := as_dict(facts.get("sender")):  # until 2026 a name
         facts |= {"sender": sender.get("name") or sender.get("username"), "sender_id": sender.get("id")}
     return after, facts
 
@@ -228,6 +224,4 @@ def _find_line(lines: Sequence[str], text: str, begin: int) -> int | None:
 
 
 def _after_empty(lines: Sequence[str], at: int) -> int:
-    while at < len(lines) and not lines[at].strip():
-        at += 1
-    return at
+    return next((place for place in range(at, len(lines)) if lines[place].strip()), len(lines))

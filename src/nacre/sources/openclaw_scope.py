@@ -37,7 +37,6 @@ def database(places: Places, key: str) -> Path:
 
 
 def is_incognito(key: str) -> bool:
-    """Whether a session is to leave no trace: nothing of it is noted, and memory is not asked for it."""
     return ":incognito-" in key
 
 

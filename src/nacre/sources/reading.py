@@ -56,7 +56,6 @@ def text_blocks(content: object) -> list[str]:
 
 
 def list_files(agent: str, paths: Iterable[Path]) -> Iterator[Transcript]:
-    """Regular files as transcripts; those that vanish meanwhile are passed over."""
     for path in paths:
         try:
             about = path.stat()

@@ -205,7 +205,6 @@ def unclosed_fences(lines: list[str]) -> set[int]:
 
 
 def _item_end(lines: list[str], at: int, item: re.Match[str]) -> int:
-    """The end of a list item with everything nested in it."""
     marker = len(item[1]) + len(item[2])
     offset = marker + 1
     if item[4]:

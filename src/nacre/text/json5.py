@@ -62,7 +62,6 @@ class Node:
         return [part.node.value for part in self.parts] if self.kind == "array" else self.plain
 
     def member(self, key: str) -> Part | None:
-        """The last member of that name."""
         parts = self.parts if self.kind == "object" else ()
         return next((part for part in reversed(parts) if part.key == key), None)
 
@@ -149,7 +148,6 @@ def _value(text: str, tokens: list[_Token], at: int, depth: int) -> tuple[Node, 
 
 
 def _holder(text: str, tokens: list[_Token], at: int, depth: int) -> tuple[Node, int]:
-    """An object or an array."""
     begin = tokens[at][1]
     is_object = text[begin] == "{"
     parts: list[Part] = []

@@ -151,7 +151,6 @@ def weighed(text: str, most: int = 5) -> list[KeyWord]:
 
 
 def _of_question(text: str) -> Iterator[KeyWord]:
-    """Every word of a question that may be one of its core words, in order of kind."""
     for match in compiled(_QUOTE).finditer(text):
         phrase = " ".join(next(filter(None, match.groups())).split())
         if len(phrase) <= _LONGEST_WORD and any(map(str.isalnum, phrase)):

@@ -143,7 +143,6 @@ def parts(text: str, *, typed: bool = True) -> list[Part]:
 
 
 def own_words(text: str, *, typed: bool = True) -> str:
-    """A message without what is quoted or pasted into it."""
     return "\n".join("" if part.quoted else part.text for part in parts(text, typed=typed))
 
 
@@ -171,12 +170,8 @@ def _set_apart(lines: Sequence[str]) -> list[bool]:
     """Which lines are fenced, block-quoted, tables, markup, code, logs, or speak to machines."""
     quoted = [bool(compiled(_BLOCK_QUOTE).match(line) or compiled(_TO_MACHINES).search(line)) for line in lines]
     until: str | None = None
-    ends = (
-        (match[1].lower(), at)
-        for at, line in enumerate(lines)
-        for match in re.finditer(r"</([a-zA-Z][\w-]{0,30})>", line)
-    )
-    closing = dict(ends)
+    tags = [re.findall(r"</([a-zA-Z][\w-]{0,30})>", line) for line in lines]
+    closing = {name.lower(): at for at, names in enumerate(tags) for name in names}
     for at, line in enumerate(lines):
         if until is not None:
             quoted[at] = True
@@ -212,9 +207,8 @@ def _mark_documents(lines: Sequence[str], quoted: list[bool]) -> None:
         }
         stamped = sum(bool(compiled(_STAMPED).match(own[at])) for at in named)
         names = set(named.values())
-        chat = (
-            stamped >= 2 or (len(named) >= 3 and len(named) > len(names) > 1) or (len(named) >= 2 and names <= _ROLES)
-        )
+        chat = stamped >= 2 or (len(named) >= 2 and names <= _ROLES)
+        chat = chat or (len(named) >= 3 and len(named) > len(names) > 1)
         code = [at for at, line in enumerate(own) if compiled(_CODE).match(line)]
         begins = [at for at, line in enumerate(own) if compiled(_OUTPUT).match(line)][:1]
         begins += code[:1] if len(code) >= 2 else []
@@ -249,11 +243,9 @@ def _document(lines: Sequence[str], quoted: Sequence[bool]) -> int | None:
     if greeting is not None:
         # A letter of some lines ends with good wishes and a name; a short message that greets and signs is its writer's own.
         said = [line.strip() for line in lines[greeting:] if line.strip()]
-        signed = (
-            at
-            for at, (wishes, name) in enumerate(pairwise(said))
-            if compiled(_SIGN_OFF).match(wishes) and len(name) <= 40 and name[-1] not in ".?!。"
-        )
+        ends = enumerate(pairwise(said))
+        names = ((at, name) for at, (wishes, name) in ends if compiled(_SIGN_OFF).match(wishes))
+        signed = (at for at, name in names if len(name) <= 40 and name[-1] not in ".?!。")
         if compiled(_TO_MANY).match(lines[greeting]) or next(signed, 0) >= _LETTER:
             return greeting
     version = next((at for at in free if compiled(_VERSION).match(lines[at])), None)
@@ -277,9 +269,8 @@ def _mark_announced(lines: Sequence[str], quoted: list[bool]) -> None:
         if announcing is not None or ((passage or compiled(_WORK_ON).search(text)) and _asks(text)):
             return _quote_from(begin, lines, quoted)
     closing = " ".join(lines[slice(*blocks[-1])]) if len(blocks) > 1 else ""
-    if (
-        len(closing) <= _LEAD_IN and compiled(_WORK_ON).search(closing) and compiled(_DEICTIC).search(closing)
-    ):  # "proofread this" below a text
+    works_on = len(closing) <= _LEAD_IN and compiled(_WORK_ON).search(closing)
+    if works_on and compiled(_DEICTIC).search(closing):  # "proofread this" below a text
         for first, last in blocks[:-1]:
             quoted[first:last] = [True] * (last - first)
     return None
@@ -328,13 +319,9 @@ def _quote_from(begin: int, lines: Sequence[str], quoted: list[bool]) -> None:
             and not compiled(_PAGE).search(closing)
         ):
             end = first
-        elif (
-            last - first > 1
-            and last - 1 > begin
-            and compiled(_REMARK).search(lines[last - 1])
-            and len(lines[last - 1]) <= _LEAD_IN
-        ):
-            end = last - 1  # a last line of its own may be the remark, too
+        elif last - 1 > max(first, begin) and len(lines[last - 1]) <= _LEAD_IN:
+            # A last line of its own may be the remark, too.
+            end = last - 1 if compiled(_REMARK).search(lines[last - 1]) else end
     quoted[begin:end] = [True] * (end - begin)
 
 

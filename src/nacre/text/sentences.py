@@ -56,5 +56,4 @@ _BREAK = re.compile(r"(?<=[,，;；:：])\s*|(?<!\s)\s+(?=(?:but|because|so|and|
 
 
 def clauses(sentence: str) -> list[str]:
-    """The clauses of a long sentence, by its commas and joining words."""
     return [part.strip() for part in _BREAK.split(sentence) if part.strip()]

@@ -24,7 +24,7 @@ _LABEL = re.compile(r"\[([A-Z]{4,6}|决策|发现|偏好|任务|Decision|Discove
 _PROJECT = re.compile(r"project:\s*([^\s|*][^|]*)")
 _TAG = re.compile(r"(?:^|(?<=\s))#([^\W\d_][\w/-]*)")
 _TAG_LINE = re.compile(r"(?im)^(?:Tags|标签)[:\uff1a][ \t]*(.+)$")
-_MARKER = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s+(?:\[[ xX]\]\s+)?")
+_MARKER = re.compile(r"\A\s*(?:[-*+]|\d{1,9}[.)])\s+(?:\[[ xX]\]\s+)?")
 
 
 class Stamp(NamedTuple):
@@ -90,8 +90,7 @@ def label_of(text: str) -> str | None:
 
 def split_label(bullet: str) -> tuple[str | None, str]:
     """The label of a bullet, and what stands behind its marker and label."""
-    marker = _MARKER.match(bullet)
-    body = bullet[marker.end() :] if marker else bullet
+    body = _MARKER.sub("", bullet, count=1)
     label = _LABEL.match(body)
     return (label[1], body[label.end() :]) if label else (None, body)
 

@@ -17,7 +17,6 @@ compiled = cache(re.compile)  # when first needed: large classes of characters a
 
 
 def cjk_count(text: str) -> int:
-    """How many characters are Han, kana or hangul."""
     return 0 if text.isascii() else len(compiled(_CJK).findall(text))
 
 
@@ -75,7 +74,6 @@ def _stem(word: str) -> str:
 
 @lru_cache(maxsize=65536)
 def _word(run: str) -> tuple[str, ...]:
-    """The tokens of one word as it was written."""
     bare = run.replace("’", "'")
     if "'" in bare:
         head, _, tail = bare.partition("'")
