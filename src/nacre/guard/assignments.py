@@ -125,12 +125,9 @@ def _kind(plain: str) -> Promise:
 
 def tail_allows(core: str, tail: str) -> bool:
     """Whether what follows the name leaves its meaning: password_2, PasswordAdmin, secrets; not passengers, token_type."""
-    if not tail:
-        return True
-    if tail[0].isalpha() and not (tail[0].isupper() and core[-1].islower()):
+    if tail[:1].isalpha() and not (tail[0].isupper() and core[-1].islower()):
         return False
-    words = [word.lower() for word in pattern(r"[A-Z]?[a-z]+|[A-Z]+|\d+").findall(tail)]
-    return not any(word in NEUTRAL_TAIL for word in words)
+    return NEUTRAL_TAIL.isdisjoint(word.lower() for word in pattern(r"[A-Z]?[a-z]+|[A-Z]+|\d+").findall(tail))
 
 
 # Values
@@ -207,22 +204,17 @@ def kind_of(core: str, strength: Promise) -> str:
     lower = core.lower()
     if "token" in lower or lower in {"jwt", "bearer"}:
         return "token"
-    if lower.startswith("secret"):
-        return "secret"
-    if "key" in lower:
-        return "key"
+    if lower.startswith("secret") or "key" in lower:
+        return "secret" if lower.startswith("secret") else "key"
     if strength is Promise.PASSWORD and "phrase" in lower:
         return "passphrase"
     return {"cookie": "session cookie", "session": "session id"}.get(lower, KINDS[strength])
 
 
 def _value_span(line: str, place: int, core: str, strength: Promise, *, spoken: bool) -> tuple[int, int] | None:
-    if wrapped := pattern(OBJECT_THEN).match(line, place):
-        place = wrapped.end()
-    if before := pattern(TYPE_THEN).match(line, place) or pattern(FALLBACK).match(line, place):
-        place = before.end()
-    if line[place : place + 1] in {"b", "r", "f", "u"} and line[place + 1 : place + 2] in {'"', "'"}:
-        place += 1
+    for before in (OBJECT_THEN, rf"{TYPE_THEN}|{FALLBACK}", r"[brfu](?=[\"'])"):
+        if match := pattern(before).match(line, place):
+            place = match.end()
     if quoted := _quoted(line, place):
         begin, end, value = quoted
         if link := pattern(r"[bru]?[\"']?\s{0,2}(?:or|\|\||\?\?)\s{0,2}(?=[\"'])").match(line, end + 1):
@@ -230,12 +222,10 @@ def _value_span(line: str, place: int, core: str, strength: Promise, *, spoken: 
         return (begin, end) if accepts(value, core, strength, quoted=True) else None
     in_query = bool(pattern(r"[?&][\w.-]{0,40}$").search(line[max(0, place - 60) : max(0, place - 1)]))
     place, end, value = _bare(line, place, in_query=in_query)
-    if not accepts(value, core, strength, quoted=False, in_query=in_query):
-        return None
-    if values.is_identifier(value) and strength is not Promise.TOKEN:
-        alone = strength is Promise.PASSWORD and _plain_word_is_a_password(line, place, end, core, spoken=spoken)
-        return (place, end) if alone else None
-    return place, end
+    fits = accepts(value, core, strength, quoted=False, in_query=in_query)
+    if fits and values.is_identifier(value) and strength is not Promise.TOKEN:
+        fits = strength is Promise.PASSWORD and _plain_word_is_a_password(line, place, end, core, spoken=spoken)
+    return (place, end) if fits else None
 
 
 def _loose_span(line: str, link: re.Match[str], core: str, extra: str, strength: Promise) -> tuple[int, int] | None:
@@ -401,8 +391,14 @@ def commands(line: str, lower: str) -> Findings:
                 named = section == "flag" and values.is_identifier(value) and line[begin - 1] == " "
                 if fits and not named and not value.startswith("-"):
                     yield Finding(kind, begin, end)
-    if "insert into" in lower:
-        yield from _inserted(line, lower)
+    for match in pattern(INSERTED).finditer(lower) if "insert into" in lower else ():
+        cells = pattern(r"'[^']*'|\"[^\"]*\"|[^,]+").finditer(line, *match.span("values"))
+        for name, cell in zip(match["columns"].split(","), cells, strict=False):
+            value = cell[0].strip(" '\"")
+            secret = pattern(r"pass|pwd|secret|token").search(name) and not values.is_identifier(value)
+            if secret and values.can_be_password(value, quoted=False):
+                start = cell.start() + cell[0].index(value)
+                yield Finding("password", start, start + len(value))
     certain = ("password" in lower or "identified" in lower) and pattern(STATEMENT).search(lower) is not None
     for expression in ((IDENTIFIED,) if "identified" in lower else ()) + ((IN_STATEMENT,) if certain else ()):
         for match in pattern(expression).finditer(lower):
@@ -412,14 +408,3 @@ def commands(line: str, lower: str) -> Findings:
             bare = not certain and group == match.re.groups and values.is_identifier(value)
             if not bare and value.lower() not in SQL_WORDS and not values.is_placeholder(value) and len(value) >= 3:
                 yield Finding("password", match.start(group), match.start(group) + len(value))
-
-
-def _inserted(line: str, lower: str) -> Findings:
-    for match in pattern(INSERTED).finditer(lower):
-        cells = pattern(r"'[^']*'|\"[^\"]*\"|[^,]+").finditer(line, *match.span("values"))
-        for name, cell in zip(match["columns"].split(","), cells, strict=False):
-            value = cell[0].strip(" '\"")
-            secret = pattern(r"pass|pwd|secret|token").search(name) and not values.is_identifier(value)
-            if secret and values.can_be_password(value, quoted=False):
-                start = cell.start() + cell[0].index(value)
-                yield Finding("password", start, start + len(value))

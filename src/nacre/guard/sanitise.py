@@ -119,10 +119,8 @@ def fold(text: str) -> Folded:
 
 
 def _plain(match: re.Match[str]) -> str:
-    if match.lastgroup == "invisible":
-        return ""
-    if match.lastgroup == "space":
-        return " "
+    if match.lastgroup in ("invisible", "space"):
+        return " " if match.lastgroup == "space" else ""
     if match.lastgroup == "word":
         # A word of one script is what it is; only letters that hide among others are taken for what they look like.
         return match[0].translate(LOOK_ALIKES) if pattern("[A-Za-z]").search(match[0]) else match[0]

@@ -92,12 +92,9 @@ def _pieces(lower: str) -> Iterator[tuple[int, int]]:
 
 def _lines_with(hints: tuple[str, ...], text: str) -> Iterator[int]:
     place = 0
-    search = any_of(hints).search
-    while match := search(text, place):
+    while match := any_of(hints).search(text, place):
         yield text.rfind("\n", place, match.start()) + 1 or place
-        place = text.find("\n", match.end()) + 1
-        if not place:
-            return
+        place = text.find("\n", match.end()) + 1 or len(text) + 1
 
 
 # No expression reaches further than this from a mark, so a second look need not read the rest again.

@@ -164,9 +164,8 @@ def can_be_password(value: str, *, quoted: bool) -> bool:
         return quoted and len(value) <= 60 and any(len(word) >= (3 if few else 6) for word in mixed)
     # Password123! and supersecret99 are passwords; user_password, passwordField and token2 are names.
     twisted = _matches(r"(?i)(?<!auth)\d{2,}$", value) or (classes(value) >= 3 and _matches(r"\d", value))
-    if _matches(NAME_PARTS, value.lower()) and not twisted:
-        return False
-    if (not _matches("[A-Za-z0-9]", value) and len(value) < 6) or any(ord(c) > 0x2E80 for c in value):
+    named = _matches(NAME_PARTS, value.lower()) and not twisted
+    if named or (not _matches("[A-Za-z0-9]", value) and len(value) < 6) or any(ord(c) > 0x2E80 for c in value):
         return False
     return quoted or not value.startswith(("(", "[", "{", "<", "|", ">", "=", "//", "#", "*", "`"))
 

@@ -14,6 +14,7 @@ import hashlib
 import re
 import sqlite3
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -76,7 +77,6 @@ _COLD_NAME = re.compile(r"(?P<digest>[0-9a-f]{64})\.jsonl\.zst")
 
 
 def kind_of_key(key: str) -> Kind:
-    """The kind of a session by its key."""
     key = _AGENT_OF_KEY.sub("", key)
     if _ISOLATED_KEY.search(key):
         return Kind.ISOLATED
@@ -85,11 +85,9 @@ def kind_of_key(key: str) -> Kind:
 
 def owner_ids(keys: Iterable[str]) -> tuple[str, ...]:
     """The owner's ids on the channels where one person alone talks to the agent directly."""
-    people: dict[str, set[str]] = {}
-    for key in keys:
-        if match := _DIRECT_KEY.search(key):
-            people.setdefault(match[1], set()).add(match[2])
-    return tuple(sorted(next(iter(ids)) for ids in people.values() if len(ids) == 1))
+    people = {match.groups() for key in keys if (match := _DIRECT_KEY.search(key))}
+    channels = Counter(channel for channel, _ in people)
+    return tuple(sorted(person for channel, person in people if channels[channel] == 1))
 
 
 # Events: which carry messages, whose they are, what kind of session they make.

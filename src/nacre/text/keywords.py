@@ -292,10 +292,7 @@ def _han_scores(text: str, headings: str) -> Counter[str]:
     runs = Counter(compiled(_HAN).findall(text))
     counts = Counter(word for run, times in runs.items() for word in list(_han_words(run)) * times if len(word) > 1)
     titled = {word for run in compiled(_HAN).findall(headings) for word in _han_words(run)}
-    scores: Counter[str] = Counter()
-    for word, count in counts.items():
-        if len(word) <= 8 and word not in _FAINT_HAN:
-            # A long stretch is half a sentence: its words count where they come alone elsewhere.
-            length = 1 if len(word) <= 4 else len(word) / 2
-            scores[word] = round(100 * (1.5 + (2 if word in titled else 0)) * count**0.7 / length)
-    return scores
+    telling = ((word, count) for word, count in counts.items() if len(word) <= 8 and word not in _FAINT_HAN)
+    # A long stretch is half a sentence: its words count where they come alone elsewhere.
+    lengths = ((word, count, 1 if len(word) <= 4 else len(word) / 2) for word, count in telling)
+    return Counter({word: round(100 * (3.5 if word in titled else 1.5) * n**0.7 / size) for word, n, size in lengths})
