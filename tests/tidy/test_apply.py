@@ -12,6 +12,7 @@ from tests.tidy.conftest import killed_at, run_in_child
 from tests.tidy.nights import BACKUP, JEST, RULE, SAFETY, VITEST, Nights, actions, filler
 
 from nacre.errors import ChangedOutside
+from nacre.model.context import Context
 from nacre.model.report import Plan
 from nacre.tidy import apply, distil
 from nacre.tidy.apply import DistilPlan
@@ -171,12 +172,12 @@ def test_killed_between_two_files_the_next_run_writes_the_second(nights: Nights)
     real = longterm.apply_edit
 
     def work() -> None:
-        def only_the_first(workspace: object, clock: object, edit: Edit, *more: object) -> None:
+        def only_the_first(context: Context, edit: Edit, command: str = "admit") -> str:
             if edit.path.parent.name == "shop":
                 die()
-            real(workspace, clock, edit, *more)  # type: ignore[arg-type]
+            return real(context, edit, command)
 
-        longterm.apply_edit = only_the_first  # type: ignore[assignment]
+        longterm.apply_edit = only_the_first
         nights.tidy()
 
     assert run_in_child(work) == -signal.SIGKILL

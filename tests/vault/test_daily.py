@@ -130,9 +130,7 @@ def test_a_section_goes_in_whole_and_knows_its_lines(workspace: Workspace, clock
 
 def test_a_section_may_go_to_another_day_with_its_secrets_blacked_out(workspace: Workspace, clock: Clock) -> None:
     value = "AKIA" + "Z7QXNT3MPLR5VWKD"
-    append_section(
-        Context(workspace, Config(), clock), "h", [f"key {value}"], day=dt.date(2026, 2, 9), on_secret="redact"
-    )
+    append_section(Context(workspace, Config(), clock), "h", [f"key {value}"], day=dt.date(2026, 2, 9))
     assert value not in log(workspace, "2026-02-09")
 
 

@@ -53,7 +53,6 @@ from nacre.vault.injected import lines_given_to
 from nacre.vault.lock import hold
 from nacre.vault.provenance import Captured
 from nacre.vault.tombstones import Tombstones, load_tombstones
-from nacre.vault.writing import REDACT
 
 BATCH = 40  # sections, at least, that are written and recorded as one operation
 SHARE = 20  # with many transcripts a batch is this part of them: each writes all their cursors
@@ -433,7 +432,7 @@ def _write(run: _Run, sections: Sequence[Section]) -> None:
             counts[section.day, section.heading] += 1
         save_cursors(workspace, Cursors(cursors, run.saved.synced, run.saved.since, tuple(pending)))
         for section in sections:
-            daily.append_section(context, section.heading, section.bullets, day=section.day, on_secret=REDACT)
+            daily.append_section(context, section.heading, section.bullets, day=section.day)
         provenance.write_provenance(op, _provenance(run, pending))
         _save(run, synced=run.saved.synced)
 

@@ -15,7 +15,7 @@ from collections.abc import Container, Sequence
 from typing import TYPE_CHECKING, Any
 
 from nacre.clock import Clock
-from nacre.context.pack import PackedPart, PieceLine, has_content, is_wide, pack, tokens, weight, without_empty_sections
+from nacre.context.pack import PieceLine, has_content, is_wide, pack, tokens, weight, without_empty_sections
 from nacre.errors import BadInput
 from nacre.guard.sanitise import clean
 from nacre.hooks.events import COMPACT, END, PROMPT, START, Fired, read
@@ -193,14 +193,10 @@ def session_context(memory: Memory, fired: Fired) -> Given | None:
     if not text:
         return None
     save_delivered(memory.workspace, fired.session, delivered.with_lines(text, now), now)
-    about = {"budget": budget, "source": fired.source, "parts": _parts(packed.parts)}
+    about = {"budget": budget, "source": fired.source, "parts": [part.as_plain() for part in packed.parts]}
     if packed.project:
         about["project"] = packed.project
     return framed(text, notice(memory.clock, for_prompt=False)), about
-
-
-def _parts(parts: Sequence[PackedPart]) -> list[dict[str, Any]]:
-    return [{"path": part.path, "lines": [part.first, part.last], "tokens": part.tokens} for part in parts]
 
 
 # A prompt was sent: what memory knows about it, a few lines with their places, and nothing where it knows nothing.
@@ -270,7 +266,7 @@ def prompt_context(memory: Memory, fired: Fired, *, without: Container[str] = ()
     about: dict[str, Any] = {
         "budget": budget,
         "mode": mode,
-        "parts": _parts(packed.parts),
+        "parts": [part.as_plain() for part in packed.parts],
         "hits": [
             {"citation": hit.citation, "score": round(hit.score, 3), "terms": _shared_terms(prompt, hit)}
             for hit in hits

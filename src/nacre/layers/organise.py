@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +26,7 @@ from nacre.layers.layer import (
     gather_counts,
 )
 from nacre.model.context import Context
-from nacre.model.report import Plan, Problem, Step
+from nacre.model.report import Problem, Step
 from nacre.vault import disk, refcount
 from nacre.vault.checkpoints import (
     FORGOTTEN,
@@ -95,14 +95,10 @@ class OrganisePlan:
 
     families: tuple[Family, ...] = ()  # all there are, also those that are left alone
     turns: tuple[Transition, ...] = ()
-    counts: Counts = field(default_factory=lambda: Counts({}, None))
+    counts: Counts = Counts({}, None)
     finished: frozenset[str] = frozenset()  # entries whose checkpoints were deleted by a run that was cut short
     left: tuple[Problem, ...] = ()
     notes: tuple[Problem, ...] = ()
-
-    @property
-    def plan(self) -> Plan:
-        return Plan(tuple(step for turn in self.turns for step in turn.steps))
 
     def entries(self, done: Mapping[int, CountEntry]) -> dict[str, Any]:
         """The counts once some of the transitions are made; what belongs to the others, or to nobody here, stays as it is."""
@@ -299,7 +295,7 @@ def organise(context: Context, summarise: Summarise, *, dry_run: bool = False) -
             _summarised(context, made, summaries, summarise)
         layers = [family.layer for family in families(list_checkpoints(workspace, config))]
     before, after = Counter(family.layer for family in made.families), Counter(layers)
-    steps = made.plan.steps
+    steps = tuple(step for turn in made.turns for step in turn.steps)
     return OrganiseReport(
         steps,
         {layer: before[layer] for layer in TIERS},

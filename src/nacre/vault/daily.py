@@ -17,7 +17,7 @@ from nacre.vault import disk
 from nacre.vault.files import LARGEST_LOG
 from nacre.vault.history import Operation, operation
 from nacre.vault.markdown import Document, document
-from nacre.vault.writing import REDACT, REFUSE, OnSecret, append, guarded
+from nacre.vault.writing import REDACT, append, guarded
 
 LONGEST = 4000
 # What makes a "#" mean something else, or less.
@@ -44,7 +44,7 @@ def append_note(
         doc = _read(path)
         if line := _line_of(doc, bullet, project, of_agents=by_agent):
             return Entry(words, shown, line, kind, already=True, project=project)
-        (line,) = _write_notes(op, path, now, doc, [bullet], project, REFUSE, by_agent=by_agent)
+        (line,) = _write_notes(op, path, now, doc, [bullet], project, by_agent=by_agent)
     return Entry(words, shown, line, kind, project=project)
 
 
@@ -56,31 +56,26 @@ def append_notes(
     path = log_path(workspace, now.date())
     with operation(context, command) as op:
         doc = _read(path)
-        safe = dict.fromkeys(_safe(bullet, REDACT) for bullet in bullets)
+        safe = dict.fromkeys(map(_safe, bullets))
         new = [bullet for bullet in safe if bullet and not _line_of(doc, bullet, project, of_agents=by_agent)]
         if not new:
             return ()
-        numbers = _write_notes(op, path, now, doc, new, project, REDACT, by_agent=by_agent)
+        numbers = _write_notes(op, path, now, doc, new, project, by_agent=by_agent)
     return _entries(workspace, path, new, numbers)
 
 
 def append_section(
-    context: Context,
-    heading: str,
-    bullets: Sequence[str],
-    *,
-    day: dt.date | None = None,
-    on_secret: OnSecret = REFUSE,
+    context: Context, heading: str, bullets: Sequence[str], *, day: dt.date | None = None
 ) -> tuple[Entry, ...]:
-    """Append a `## heading` with its bullets to a day's log in one write; the entries with their exact lines."""
+    """Append a `## heading` with its bullets, their secrets redacted, to a day's log; the entries with their exact lines."""
     from nacre.guard.sanitise import one_line
 
     workspace, day = context.workspace, day or context.clock.today()
     path = log_path(workspace, day)
-    safe = [_safe(bullet, on_secret) for bullet in bullets]
+    safe = list(map(_safe, bullets))
     with operation(context, "sync") as op:
         lines = [f"## {one_line(heading).strip()}", *(f"- {bullet}" for bullet in safe)]
-        numbers = _write(op, path, day, _read(path), lines, on_secret)
+        numbers = _write(op, path, day, _read(path), lines)
     return _entries(workspace, path, safe, numbers[1:])
 
 
@@ -125,10 +120,10 @@ def _read(path: Path) -> Document:
     return document(path, (disk.read_bytes(path) or b"").decode("utf-8", "replace").encode())
 
 
-def _safe(bullet: str, on_secret: OnSecret) -> str:
+def _safe(bullet: str) -> str:
     from nacre.guard.sanitise import one_line
 
-    return guarded(one_line(bullet), on_secret).strip()
+    return guarded(one_line(bullet), REDACT).strip()
 
 
 def _entries(workspace: Workspace, path: Path, bullets: Sequence[str], numbers: Sequence[int]) -> tuple[Entry, ...]:
@@ -147,7 +142,6 @@ def _write_notes(
     doc: Document,
     bullets: Sequence[str],
     project: str,
-    on_secret: OnSecret,
     *,
     by_agent: bool,
 ) -> list[int]:
@@ -156,12 +150,10 @@ def _write_notes(
     lines = [f"- {bullet}" for bullet in bullets]
     if _last_heading(doc) != heading:
         lines.insert(0, f"## {heading}")
-    return _write(op, path, now.date(), doc, lines, on_secret)[-len(bullets) :]
+    return _write(op, path, now.date(), doc, lines)[-len(bullets) :]
 
 
-def _write(
-    op: Operation, path: Path, day: dt.date, doc: Document, lines: Sequence[str], on_secret: OnSecret
-) -> list[int]:
+def _write(op: Operation, path: Path, day: dt.date, doc: Document, lines: Sequence[str]) -> list[int]:
     """Append the lines, under the day's title in a new file; returns the number that each got."""
     if len(doc.data) > LARGEST_LOG:
         size = LARGEST_LOG // 1_000_000
@@ -175,7 +167,7 @@ def _write(
         lead = [f"# {day.isoformat()}", ""]
     elif lines[0].startswith("#") and not doc.data.endswith((b"\n\n", b"\n\r\n")):
         lead = [""] if doc.bare[-1].strip() else []
-    offset, length = append(op, path, "\n".join([*lead, *lines]) + "\n", on_secret=on_secret)
+    offset, length = append(op, path, "\n".join([*lead, *lines]) + "\n", on_secret=REDACT)
     with path.open("rb") as file:
         last = file.read(offset + length).count(b"\n")  # an agent may have written since the file was read
     return [last - len(lines) + 1 + position for position in range(len(lines))]
