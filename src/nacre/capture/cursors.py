@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -120,13 +119,18 @@ def load_cursors(workspace: Workspace) -> Cursors:
 def save_cursors(workspace: Workspace, cursors: Cursors) -> None:
     values = {
         "version": VERSION,
-        "synced": cursors.synced and cursors.synced.isoformat(),
-        "since": cursors.since and cursors.since.isoformat(),
+        "synced": cursors.synced,
+        "since": cursors.since,
         "transcripts": {key: _cursor_values(cursor) for key, cursor in cursors.transcripts.items()},
-        "pending": [_section_values(section) for section in cursors.pending],
+        "pending": [
+            {name: value for name, value in vars(section).items() if name not in ("bullets", "reached", "then")}
+            | {"at": section.reached.at, "ids": section.reached.ids}
+            | ({"then": _cursor_values(section.then)} if section.then else {})
+            for section in cursors.pending
+        ],
     }
-    data = json.dumps(values, ensure_ascii=False, separators=(",", ":")).encode()
-    disk.write(workspace.cursors, data, root=workspace.root)
+    data = json.dumps(values, ensure_ascii=False, separators=(",", ":"), default=lambda moment: moment.isoformat())
+    disk.write(workspace.cursors, data.encode(), root=workspace.root)
 
 
 def _cursor_values(cursor: Cursor) -> dict[str, Any]:
@@ -137,29 +141,28 @@ def _cursor_values(cursor: Cursor) -> dict[str, Any]:
         "session": cursor.session,
         "name": cursor.name,
         "origin": cursor.origin,
-        "at": reached and reached.at.isoformat(),
-        "ids": reached and list(reached.ids),
+        "at": reached and reached.at,
+        "ids": reached and reached.ids,
         "users": cursor.users,
         "open": cursor.open,
         "partly": cursor.partly,
-        "begins": cursor.begins and cursor.begins.isoformat(),
-        "begun": cursor.begun and cursor.begun.isoformat(),
+        "begins": cursor.begins,
+        "begun": cursor.begun,
     }
-    known = {name: value for name, value in optional.items() if value}
-    return {"stamp": list(cursor.stamp), "offset": cursor.mark.offset, **known}
+    present = {name: value for name, value in optional.items() if value}
+    return {"stamp": cursor.stamp, "offset": cursor.mark.offset, **present}
 
 
 def _parse_cursor(values: Mapping[str, Any]) -> Cursor:
-    offset = values["offset"]
-    if not isinstance(offset, int) or offset < 0:
+    offset = int(values["offset"])
+    if offset < 0:
         raise ValueError(offset)
-    at = _parse_time(values.get("at"))
     return Cursor(
         tuple(map(int, values["stamp"])),
         Mark(offset, str(values.get("fingerprint", "")), dict(values.get("facts", {}))),
         str(values.get("session", "")),
-        _parse_name(values.get("name", "")),
-        Reached(at, tuple(map(str, values.get("ids", ())))) if at else None,
+        str(values.get("name", "")),
+        _parse_reached(values) if values.get("at") else None,
         int(values.get("users", 0)),
         bool(values.get("open")),
         bool(values.get("partly")),
@@ -169,25 +172,16 @@ def _parse_cursor(values: Mapping[str, Any]) -> Cursor:
     )
 
 
-def _section_values(section: Section) -> dict[str, Any]:
-    values = {name: value for name, value in vars(section).items() if name not in ("bullets", "reached", "then")}
-    values |= {"day": section.day.isoformat(), "at": section.reached.at.isoformat(), "ids": section.reached.ids}
-    return values | ({"then": _cursor_values(section.then)} if section.then else {})
-
-
 def _parse_section(values: Mapping[str, Any]) -> Section:
-    at = _parse_time(values["at"])
-    if at is None:
-        raise ValueError(values["at"])
     then = values.get("then")
     return Section(
         str(values["key"]),
         dt.date.fromisoformat(values["day"]),
         str(values.get("agent", "")),
         str(values["session"]),
-        _parse_name(values["name"]),
+        str(values["name"]),
         str(values["heading"]),
-        Reached(at, tuple(map(str, values.get("ids", ())))),
+        _parse_reached(values),
         int(values["users"]),
         tuple(tuple(map(str, ids)) for ids in values.get("sources", ())),
         str(values.get("place", "")),
@@ -197,17 +191,12 @@ def _parse_section(values: Mapping[str, Any]) -> Section:
     )
 
 
-def _parse_name(name: object) -> str:
-    """A name as headings have it; another would put its own words into them."""
-    if not isinstance(name, str) or not re.fullmatch(r"[\w.-]{0,200}", name):
-        raise ValueError(name)
-    return name
+def _parse_reached(values: Mapping[str, Any]) -> Reached:
+    return Reached(dt.datetime.fromisoformat(values["at"]), tuple(map(str, values.get("ids", ()))))
 
 
-def _parse_time(value: object) -> dt.datetime | None:
-    if not isinstance(value, str):
-        return None
-    at = dt.datetime.fromisoformat(value)
-    if at.tzinfo is None:
+def _parse_time(value: str | None) -> dt.datetime | None:
+    at = dt.datetime.fromisoformat(value) if value else None
+    if at and at.tzinfo is None:
         raise ValueError(value)
     return at

@@ -6,6 +6,7 @@ import datetime as dt
 import json
 import re
 from collections.abc import Callable, Container, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -63,20 +64,16 @@ def read_hook_notes(workspace: Workspace) -> Mapping[str, HookNote]:
         if not title or not session:
             continue
         until = _title_time(title[1]) or dt.datetime.fromtimestamp(path.stat().st_mtime, dt.UTC)
-        messages = frozenset(_message_key(_unquoted(line)) for line in _NOTE_MESSAGE.findall(text))
+        messages: frozenset[str] = frozenset()
+        for line in _NOTE_MESSAGE.findall(text):
+            quoted = None
+            with suppress(ValueError):  # older notes have the words as they are
+                quoted = json.loads(line)
+            messages |= {_message_key(quoted if isinstance(quoted, str) else line)}
         if other := notes.get(session[1]):
             until, messages = max(until, other.until), messages | other.messages
         notes[session[1]] = HookNote(until, messages)
     return notes
-
-
-def _unquoted(line: str) -> str:
-    """What a line quotes: a JSON string, or in older notes the words as they are."""
-    try:
-        text = json.loads(line)
-    except ValueError:
-        return line
-    return text if isinstance(text, str) else line
 
 
 def _message_key(text: str) -> str:
@@ -112,13 +109,13 @@ def captured_before(
     captured: set[int] = set()
     name = ""
     for day, said in by_day(messages, clock):
-        mine = headings_of(session, headings.get(day, ()))
-        if not mine:
+        own = headings_of(session, headings.get(day, ()))
+        if not own:
             continue
-        name = mine[0].session
-        count = sum(heading.messages for heading in mine)
+        name = own[0].session
+        count = sum(heading.messages for heading in own)
         # The last message was said within its heading's minute, which the clock may have shown twice.
-        hour, minute = (int(part) for part in max(heading.time for heading in mine).split(":"))
+        hour, minute = (int(part) for part in max(heading.time for heading in own).split(":"))
         shown = dt.datetime.combine(day, dt.time(hour % 24, minute % 60), clock.zone)
         first, second = sorted(shown.replace(fold=fold).astimezone(dt.UTC) for fold in (0, 1))
         end = second + dt.timedelta(minutes=1)
@@ -154,12 +151,9 @@ def drop_duplicates(
     text = (log or b"").decode("utf-8", "replace")
     lines = [(stamp_of(item.section), item.words) for item in document(path, text.encode()).items if item.words]
     said = [words for of_line, words in lines if of_line.session == (stamp.session or "")]
-    notes: list[str] = []
-    of_agents: list[str] = []
-    if not stamp.group:
-        noted = [(of_line.by_agent, words) for of_line, words in lines if not of_line.session]
-        notes = [*(words for by_agent, words in noted if not by_agent), *given]
-        of_agents = [words for by_agent, words in noted if by_agent]
+    noted = [(of_line.by_agent, words) for of_line, words in lines if not of_line.session and not stamp.group]
+    notes = [words for by_agent, words in noted if not by_agent] + ([] if stamp.group else list(given))
+    of_agents = [words for by_agent, words in noted if by_agent]
     new = _new_bullets([bullet for bullet in bullets if not bullet.by_agent], notes, said, alike)
     new += _new_bullets([bullet for bullet in bullets if bullet.by_agent], [*notes, *of_agents], said, alike)
     return [bullet for bullet in bullets if bullet in new]
@@ -169,11 +163,11 @@ def _new_bullets(bullets: Sequence[Bullet], noted: Sequence[str], said: Sequence
     before = [*noted, *said]
     if not before or not bullets:
         return list(bullets)
-    known = {normal_words(part) for line in before for part in (line, *_parts(line))}
-    parts = [[] if normal_words(bullet.text) in known else _parts(bullet.text) for bullet in bullets]
-    new = list(dict.fromkeys(part for mine in parts for part in mine if normal_words(part) not in known))
+    captured = {normal_words(part) for line in before for part in (line, *_parts(line))}
+    parts = [[] if normal_words(bullet.text) in captured else _parts(bullet.text) for bullet in bullets]
+    new = list(dict.fromkeys(part for of_bullet in parts for part in of_bullet if normal_words(part) not in captured))
     unsaid = {part for part, same in zip(new, alike(new, noted), strict=True) if not same} if new else set()
-    return [bullet for bullet, mine in zip(bullets, parts, strict=True) if unsaid.intersection(mine)]
+    return [bullet for bullet, of_bullet in zip(bullets, parts, strict=True) if unsaid.intersection(of_bullet)]
 
 
 def alike_in_meaning(judge: Callable[[], Judge], texts: Sequence[str], others: Sequence[str]) -> list[bool]:
@@ -183,13 +177,13 @@ def alike_in_meaning(judge: Callable[[], Judge], texts: Sequence[str], others: S
     reader = judge()
     if not others or not reader.with_vectors:
         return [False] * len(texts)
-    known = [as_statement(meaning) for meaning in reader.meant([part for line in others for part in _parts(line)])]
-    known = [statement for statement in known if statement.vector is not None]
+    meant = map(as_statement, reader.meant([part for line in others for part in _parts(line)]))
+    said = [statement for statement in meant if statement.vector is not None]
     return [
         new.vector is not None
         and any(
-            says_the_same(known[near.place], new, near) and _negated(known[near.place]) == _negated(new)
-            for near in relations(known, new)
+            says_the_same(said[near.place], new, near) and _negated(said[near.place]) == _negated(new)
+            for near in relations(said, new)
         )
         for new in map(as_statement, reader.meant(texts))
     ]

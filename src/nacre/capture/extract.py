@@ -77,16 +77,13 @@ def count_types(workspace: Workspace, judge: Judge) -> Counter[str]:
     items = [item for _, item in _log_items(workspace) if item.words and item.depth == 0]
     readings = judge.read([item.words for item in items if lacks_type(item)])
     counts = Counter(reading.best("type") for reading in readings)
-    return counts + Counter(_type_of(item) or "-" for item in items if not lacks_type(item))
+    return counts + Counter(label_of(f"- {item.text}") or "-" for item in items if not lacks_type(item))
 
 
 def lacks_type(item: Item) -> bool:
-    """Whether a bullet of a log should carry a type and does not."""
-    return bool(item.words) and item.depth == 0 and not stamp_of(item.section).session and _type_of(item) is None
-
-
-def _type_of(item: Item) -> str | None:
-    return label_of(f"- {item.text}")  # as it stands there: a box to tick belongs to the mark, not to the words
+    """Whether a bullet of a log should carry a type and does not; a box to tick belongs to its mark, not to its words."""
+    is_note = bool(item.words) and item.depth == 0 and not stamp_of(item.section).session
+    return is_note and label_of(f"- {item.text}") is None
 
 
 def _log_items(workspace: Workspace) -> Iterator[tuple[str, Item]]:

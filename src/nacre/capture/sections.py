@@ -34,7 +34,6 @@ class SessionHeading(NamedTuple):
 
 
 def read_headings(log: bytes | None) -> list[SessionHeading]:
-    """Every session heading of a log, in order."""
     headings: list[SessionHeading] = []
     for line in (log or b"").decode("utf-8", errors="replace").splitlines():
         if line.startswith("## ") and "session:" in line:
@@ -45,18 +44,16 @@ def read_headings(log: bytes | None) -> list[SessionHeading]:
     return headings
 
 
+_read_at = lru_cache(maxsize=400)(lambda path, _size, _modified: read_headings(disk.read_bytes(path)))
+
+
 def log_headings(path: Path) -> Sequence[SessionHeading]:
     """The session headings of a day's log; read again only when the file was changed."""
     try:
         about = path.stat()
     except FileNotFoundError:
         return ()
-    return _headings_at(path, about.st_size, about.st_mtime_ns)
-
-
-@lru_cache(maxsize=400)
-def _headings_at(path: Path, _size: int, _modified: int) -> Sequence[SessionHeading]:
-    return read_headings(disk.read_bytes(path))
+    return _read_at(path, about.st_size, about.st_mtime_ns)
 
 
 def headings_of(session: str, headings: Iterable[SessionHeading]) -> list[SessionHeading]:
@@ -120,8 +117,7 @@ def by_day(messages: Sequence[Message], clock: Clock) -> list[tuple[dt.date, lis
     """The messages of each local day on which the owner spoke; what others said goes with the owner's words before it, at the
     very beginning with those after it."""
     days: dict[dt.date, list[Message]] = {}
-    owners = (clock.local(message.at).date() for message in messages if message.speaker is Speaker.OWNER)
-    day = next(owners, None)
+    day = next((clock.local(message.at).date() for message in messages if message.speaker is Speaker.OWNER), None)
     if day is None:
         return []
     for message in messages:

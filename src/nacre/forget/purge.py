@@ -125,19 +125,19 @@ def _history_contents(workspace: Workspace) -> Iterator[tuple[str, bytes]]:
 
 def _recognised(data: bytes, stones: Tombstones, ids: frozenset[str]) -> set[str]:
     """The words in an earlier content that were forgotten: by the keyed hash, and in the ledger by the id."""
-    found: set[str] = set()
+    matches: set[str] = set()
     texts: list[str] = []
     for line in data.decode("utf-8", "replace").splitlines():
         if line.startswith("{"):
             row = _parse_row(line)
             if row.get("id") in ids:
-                found |= {value for name in ("text", "without_it") if isinstance(value := row.get(name), str)}
+                matches |= {value for name in ("text", "without_it") if isinstance(value := row.get(name), str)}
         elif line.strip():
             texts.append(line)
     if stones and texts:
         texts += [line.whole for line in lines_of("", Path(), "note", data) if line.whole != line.words]
-        found |= {text for text, same in zip(texts, stones.exactly(texts), strict=True) if same}
-    return {words for text in found if (words := bare_words(text))}
+        matches |= {text for text, same in zip(texts, stones.exactly(texts), strict=True) if same}
+    return {words for text in matches if (words := bare_words(text))}
 
 
 def _parse_row(line: str | bytes) -> dict[str, Any]:
@@ -205,8 +205,13 @@ def apply_purge(context: ForgetContext, plan: PurgePlan) -> PurgeReport:
     own_index = _index_files(store)
     if words:
         traces = [trace for trace in scan(_roots(context, extra), held) if trace.path not in own_index]
-    else:
-        traces = list(_by_tombstone(context, plan.ids, extra))
+    else:  # known by their tombstones alone
+        traces = []
+        stones = tombstones.load_tombstones(workspace).only(plan.ids)
+        for path in (path for root in _roots(context, extra) if stones for path in files_below(root)):
+            if path.stat().st_size < PIECE:
+                same = stones.exactly(read_memory(path).decode("utf-8", "replace").split("\n"))
+                traces += [Trace(path, "", number) for number, is_same in enumerate(same, 1) if is_same]
     still = {trace.words for trace in traces if str(trace.path) in {file.full for file in files}}
     gone = [phrase for phrase in sought if phrase not in still]  # what a file holds, its index may hold
     rebuilt = _clean_index(context, Words(gone))
@@ -271,16 +276,6 @@ def _in_full_text(context: ForgetContext, store: Store, words: Sequence[str]) ->
                                 yield Trace(path, phrase)
         except sqlite3.Error:
             yield Trace(path, "", inside=UNREADABLE)
-
-
-def _by_tombstone(context: ForgetContext, ids: frozenset[str], extra: Iterable[str]) -> Iterator[Trace]:
-    """Lines that are known by a tombstone alone."""
-    stones = tombstones.load_tombstones(context.workspace).only(ids)
-    for root in _roots(context, extra) if stones else ():
-        for path in files_below(root):
-            if path.stat().st_size < PIECE:
-                same = stones.exactly(read_memory(path).decode("utf-8", "replace").split("\n"))
-                yield from (Trace(path, "", number) for number, is_same in enumerate(same, 1) if is_same)
 
 
 def _why_left(context: ForgetContext, trace: Trace, extra: Collection[str]) -> str:
@@ -357,6 +352,8 @@ class Words:
                     if form := _squeezed(spelled):
                         (self._short if len(form) < DISTINCTIVE else self._long).setdefault(form, []).append(phrase)
 
+        self._phrases = [form for form in self._short if _is_phrase(form.decode("utf-8", "replace"))]
+
     def __bool__(self) -> bool:
         return bool(self._long or self._short)
 
@@ -365,7 +362,7 @@ class Words:
         text = data.decode("utf-8", "replace")
         found = self._whole_lines(data)
         for squeezed in dict.fromkeys((_squeezed(text), _squeezed(unmarked(text)))):
-            phrases = (form for form in self._short if _is_phrase(form) and _stands_alone(form, squeezed))
+            phrases = (form for form in self._phrases if _stands_alone(form, squeezed))
             found += [phrase for form in phrases for phrase in self._short[form]]
             found += [phrase for form, same in self._long.items() if form in squeezed for phrase in same]
         return list(dict.fromkeys(found))
@@ -397,9 +394,8 @@ def unmarked(text: str) -> str:
     return _MARKS.sub("", text)
 
 
-def _is_phrase(form: bytes) -> bool:
+def _is_phrase(text: str) -> bool:
     """Whether short words say enough to be looked for within a line: several words, a number, some Chinese."""
-    text = form.decode("utf-8", "replace")
     letters = [sign for sign in text if sign.isalnum()]
     wide = sum(sign > "\u2e7f" for sign in letters)
     return wide >= 4 or sum(map(str.isdigit, letters)) >= 4 or (len(text.split()) >= 2 and len(letters) >= 6)
