@@ -25,7 +25,6 @@ from nacre.vault.writing import guarded
 
 _LONGEST_KEY = 200  # characters
 LARGEST_VALUE, LARGEST_SESSION = 65_536, 1_048_576  # bytes
-_PLAIN = re.compile(r"[a-z0-9_-]{1,64}")
 
 
 class Value(NamedTuple):
@@ -46,7 +45,15 @@ class Cache:
 
     @property
     def path(self) -> Path:
-        return self.folder / f"session-{_file_name(self.session)}.json"
+        """A file named for the id: itself where it is plain, else its letters and a hash, so that no two ids fall together.
+
+        Capitals count as changed: some file systems do not tell them from small letters.
+        """
+        name = self.session
+        if not re.fullmatch(r"[a-z0-9_-]{1,64}", name):
+            letters = re.sub(r"[^a-z0-9_-]+", "-", name.lower()).strip("-")[:40]
+            name = f"{letters or 'id'}.{hashlib.sha256(name.encode()).hexdigest()[:16]}"
+        return self.folder / f"session-{name}.json"
 
 
 def open_cache(session: str, settings: CacheSettings, clock: Clock) -> Cache:
@@ -64,17 +71,6 @@ def cache_folder(setting: str | None) -> Path:
     user = f"-{os.getuid()}" if hasattr(os, "getuid") else ""
     place = Path(setting).expanduser().absolute() if setting else Path(tempfile.gettempdir())
     return place / f"nacre{user}"
-
-
-def _file_name(session: str) -> str:
-    """A file name for the id: itself where it is plain, else its letters and a hash, so that no two ids fall together.
-
-    Capitals count as changed: some file systems do not tell them from small letters.
-    """
-    if _PLAIN.fullmatch(session):
-        return session
-    letters = re.sub(r"[^a-z0-9_-]+", "-", session.lower()).strip("-")[:40]
-    return f"{letters or 'id'}.{hashlib.sha256(session.encode()).hexdigest()[:16]}"
 
 
 def read_values(cache: Cache) -> dict[str, Value]:
@@ -123,7 +119,7 @@ def put_value(cache: Cache, key: str, text: str, *, dry_run: bool = False) -> Va
                 "此会话的缓存已达 1 MB 上限；可用“nacre cache clear 键”腾出空间。",
             )
         if not dry_run:
-            sweep_cache(cache.folder, cache.max_age, but=cache.path)
+            sweep_cache(cache.folder, cache.max_age)
             _write(cache, data)
     return value
 
@@ -212,13 +208,13 @@ def _is_this_boot(boot: str) -> bool:
     return boot == now or (not disk.boot_id() and abs(float(boot) - float(now)) < 300)
 
 
-def sweep_cache(folder: Path, max_age: dt.timedelta, *, but: Path | None = None, dry_run: bool = False) -> int:
+def sweep_cache(folder: Path, max_age: dt.timedelta, *, dry_run: bool = False) -> int:
     """Take away the files of sessions that are over: nothing in them is young enough to be read. How many there were."""
     oldest = time.time() - max_age.total_seconds()
     gone = 0
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
-            ours = entry.name.startswith("session-") and entry.name.endswith(".json") and entry.path != str(but)
+            ours = entry.name.startswith("session-") and entry.name.endswith(".json")
             if ours and entry.stat(follow_symlinks=False).st_mtime < oldest:
                 gone += 1
                 with contextlib.suppress(OSError):

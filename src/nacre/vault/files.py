@@ -39,9 +39,6 @@ def memory_files(workspace: Workspace, config: Config, folders: set[str] | None 
     (a hard link) through which it could be written, and `LINKED` where only another walk can tell.
     """
     folders = set() if folders is None else folders
-    if not config.index.extra_paths:
-        yield from _own_files(workspace, config, folders)
-        return
     seen: set[str] = set()
     for file in itertools.chain(_own_files(workspace, config, folders), _extra_files(workspace, config, folders)):
         if file.path not in seen:  # an extra path may lie where memory lies anyway
