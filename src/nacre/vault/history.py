@@ -13,7 +13,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -233,13 +233,8 @@ def content_now(workspace: Workspace, path: str) -> bytes | None:
 
 def _with_states(workspace: Workspace, recorded: list[Recorded]) -> tuple[Recorded, ...]:
     """The operations with what was carried out of them, found by going back from the files as they are now."""
-    contents: dict[str, bytes | None] = {}  # of each file now
+    content_of = cache(lambda path: content_now(workspace, path))
     next_hashes: dict[str, str | None] = {}  # of each file when the next change began; at first, now
-
-    def content_of(path: str) -> bytes | None:
-        if path not in contents:
-            contents[path] = content_now(workspace, path)
-        return contents[path]
 
     def next_hash(path: str) -> str | None:
         if path not in next_hashes:
