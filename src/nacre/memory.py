@@ -70,9 +70,9 @@ if TYPE_CHECKING:
 
 
 # The facade, and for annotations what its methods return, so that no face imports past it.
-__all__ = ["Capturable", "Choose", "DecayReport", "Edit", "ForgetReport", "IndexReport", "Memory", "ModelStatus"]
+__all__ = ["Capturable", "DecayReport", "Edit", "ForgetReport", "IndexReport", "Memory", "ModelStatus"]
 __all__ += ["OrganiseReport", "PromotePlan", "Question", "Remaining", "Removal", "SnapshotPlan", "SyncReport", "Target"]
-__all__ += ["TidyReport", "Working"]
+__all__ += ["TidyReport", "Why", "Working"]
 
 MODES = ("hybrid", "text", "vector")
 MAX_HITS = 1000  # hits of one search
@@ -361,40 +361,38 @@ class Working:
         return self.opened.workspace
 
     def task(self, text: str, *, dry_run: bool = False) -> Edit:
-        """Say what is being done now."""
-        return self._change("task", text, dry_run=dry_run)
+        return self.change("task", text, dry_run=dry_run)
 
     def drop(self, *, dry_run: bool = False) -> Edit:
         """Let the current task go unfinished."""
-        return self._change("drop", dry_run=dry_run)
+        return self.change("drop", dry_run=dry_run)
 
     def decide(self, text: str, *, dry_run: bool = False) -> Edit:
         """Write a decision down with its time; the oldest move to today's log when there are too many."""
-        return self._change("decide", text, dry_run=dry_run)
+        return self.change("decide", text, dry_run=dry_run)
 
     def context(self, key: str, value: str, *, dry_run: bool = False) -> Edit:
         """Keep a value by its key, in the place of the one that it had."""
-        return self._change("context", key, value, dry_run=dry_run)
+        return self.change("context", key, value, dry_run=dry_run)
 
     def pending(self, text: str, *, dry_run: bool = False) -> Edit:
-        """Write down what is still to be done."""
-        return self._change("pending", text, dry_run=dry_run)
+        return self.change("pending", text, dry_run=dry_run)
 
     def done(self, which: str | int | None = None, *, dry_run: bool = False) -> Edit:
         """Finish something pending by its number or words, or the current task; today's log says so."""
         if which is None:
-            return self._change("finish", dry_run=dry_run)
-        return self._change("done", str(which), dry_run=dry_run)
+            return self.change("finish", dry_run=dry_run)
+        return self.change("done", str(which), dry_run=dry_run)
 
     def blocker(self, text: str, *, dry_run: bool = False) -> Edit:
-        """Write down what stands in the way."""
-        return self._change("blocker", text, dry_run=dry_run)
+        return self.change("blocker", text, dry_run=dry_run)
 
     def clear(self, which: str | int, *, dry_run: bool = False) -> Edit:
         """Take out a blocker by its number or words; today's log says so."""
-        return self._change("clear", str(which), dry_run=dry_run)
+        return self.change("clear", str(which), dry_run=dry_run)
 
-    def _change(self, action: str, *words: str, dry_run: bool) -> Edit:
+    def change(self, action: str, *words: str, dry_run: bool = False) -> Edit:
+        """Carry out one of the changes above by its name ("finish" is `done` without anything named)."""
         from nacre.vault.wal import change
 
         return change(self.opened, action, *words, dry_run=dry_run)

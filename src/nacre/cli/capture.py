@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -85,31 +85,29 @@ def show_survey(survey: Sequence[Capturable]) -> None:
 )
 @click.option("--list", "only_list", is_flag=True, help="Show which agents, projects and chats there are, and stop.")
 def sync(
-    invocation: ui.Invocation,
+    options: ui.Options,
     since: str | None,
     exclude: tuple[str, ...],
     *,
     only_list: bool,
-    dry_run: bool,
-    as_json: bool,
-) -> None:
+) -> Iterator[Report]:
     """Read what you and your agents said since the last time and write it into the daily logs.
 
     Each session gets one heading with three to ten lines in the log of its own day; a session that goes on gets the new part
     only. Secrets are blacked out first. Running it again, or eight times at once, changes nothing.
     """
     written = False
-    for memory in ui.open_all(invocation):
+    for memory in ui.open_all(options):
         if only_list:
             survey = memory.survey(since, exclude=exclude)
-            ui.print_json([row._asdict() for row in survey]) if as_json else show_survey(survey)
+            ui.print_json([row._asdict() for row in survey]) if options.as_json else show_survey(survey)
             continue
-        left_out = [*exclude, *([] if dry_run else ask_consent(memory, since))]
+        left_out = [*exclude, *([] if options.dry_run else ask_consent(memory, since))]
         with ui.progress_bar("Capturing", "采集") as bar:
-            made = memory.sync(since=since, exclude=left_out, progress=bar, dry_run=dry_run)
+            made = memory.sync(since=since, exclude=left_out, progress=bar, dry_run=options.dry_run)
         written = written or bool(made.sections)
-        ui.print_reports([_sync_report(made, dry_run=dry_run)], as_json=as_json)
-    if not written and not only_list and not as_json and os.environ.get("OPENCLAW_SESSION_ID"):
+        yield _sync_report(made, dry_run=options.dry_run)
+    if not written and not only_list and not options.as_json and os.environ.get("OPENCLAW_SESSION_ID"):
         click.echo("ANNOUNCE_SKIP")  # what OpenClaw's scheduler takes for "nothing to say"
 
 
@@ -150,7 +148,7 @@ def _sync_report(made: SyncReport, *, dry_run: bool) -> Report:
 @click.option(
     "--since", metavar="WHEN", help="Of a chat export, only conversations that went on after this: 90d, a date."
 )
-def import_(invocation: ui.Invocation, what: str | None, since: str | None, *, dry_run: bool, as_json: bool) -> None:
+def import_(options: ui.Options, what: str | None, since: str | None) -> Report:
     """Take in existing memories. Nothing that is here is overwritten, secrets are blacked out, importing again changes nothing.
 
     PATH is a memory_fs folder, a refcount.json, another workspace, a CLAUDE.md, AGENTS.md or GEMINI.md, a folder of Markdown
@@ -159,17 +157,28 @@ def import_(invocation: ui.Invocation, what: str | None, since: str | None, *, d
 
     Without either: what on this machine could be imported. "nacre undo" takes an import back, settings aside.
     """
-    memory = ui.open_memory(invocation)
+    memory = ui.open_memory(options)
     if what is None:
-        _list_importable(memory, as_json=as_json)
-        return
+        importable = memory.importable()
+        return Report(
+            [row._asdict() for row in importable],
+            rows=[(row.what, row.kind, str(row.parts), "" if row.new is None else str(row.new)) for row in importable],
+            columns=("nacre import …", say("what it is", "类型"), say("parts", "数量"), say("new", "新增")),
+            notes=ui.every(
+                (
+                    not importable,
+                    "Nothing to import was found on this machine; name a file or folder: nacre import PATH",
+                    "本机没有找到可导入的内容；请指定文件或文件夹：nacre import PATH",
+                )
+            ),
+        )
     with ui.progress_bar("Importing", "导入") as bar:
-        made = memory.import_(what, since=since, dry_run=dry_run, progress=bar)
+        made = memory.import_(what, since=since, dry_run=options.dry_run, progress=bar)
     changed, unread = made.changed, len(made.unreadable)
     outcome = ui.first(
         (made.paused, 'Capture is paused; "nacre resume" goes on.', "采集已暂停；可用“nacre resume”恢复。"),
         (not changed, "Nothing new: everything is here already.", "没有新内容：全部已在此处。"),
-        (dry_run, f"{changed} steps would be taken.", f"将执行 {changed} 步。"),
+        (options.dry_run, f"{changed} steps would be taken.", f"将执行 {changed} 步。"),
         (
             made.kind == "settings",
             f"{changed} settings were set for the user; \"nacre config set --user KEY ''\" takes one back.",
@@ -186,23 +195,7 @@ def import_(invocation: ui.Invocation, what: str | None, since: str | None, *, d
         )
     )
     facts = {"kind": made.kind, "from": made.origin, "changed": changed, "steps": list(map(asdict, made.steps))}
-    facts |= {"unreadable": list(made.unreadable), "paused": made.paused, "dryRun": dry_run}
+    facts |= {"unreadable": list(made.unreadable), "paused": made.paused, "dryRun": options.dry_run}
     steps = () if made.paused else made.steps
     problems = [Problem("unreadable", sentence) for sentence in left]
-    ui.print_reports([Report(facts, steps=steps, notes=[outcome], left=problems)], as_json=as_json)
-
-
-def _list_importable(memory: Memory, *, as_json: bool) -> None:
-    rows = memory.importable()
-    if as_json:
-        ui.print_json([row._asdict() for row in rows])
-    elif not rows:
-        ui.note(
-            "Nothing to import was found on this machine; name a file or folder: nacre import PATH",
-            "本机没有找到可导入的内容；请指定文件或文件夹：nacre import PATH",
-        )
-    else:
-        headings = ("nacre import …", say("what it is", "类型"), say("parts", "数量"), say("new", "新增"))
-        ui.table(
-            [(one.what, one.kind, str(one.parts), "" if one.new is None else str(one.new)) for one in rows], headings
-        )
+    return Report(facts, steps=steps, notes=[outcome], left=problems)

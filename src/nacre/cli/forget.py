@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,7 +12,7 @@ from nacre.i18n import say
 from nacre.model.report import Report
 
 if TYPE_CHECKING:
-    from nacre.memory import Choose, ForgetReport, Memory, Remaining, Removal, Target
+    from nacre.memory import ForgetReport, Remaining, Removal, Target, Why
 
 
 NOT_ALL = 3  # exit code: something is left
@@ -26,15 +26,13 @@ NOT_ALL = 3  # exit code: something is left
     "--purge", is_flag=True, help="Also out of history and backups, then search all that Nacre writes for it. No undo."
 )
 def forget(
-    invocation: ui.Invocation,
+    options: ui.Options,
     what: tuple[str, ...],
     *,
     every: bool,
     similar: bool,
     purge: bool,
-    dry_run: bool,
-    as_json: bool,
-) -> None:
+) -> Iterator[Report]:
     """Take a fact out of memory: every line that says it, in MEMORY.md, logs, digests, notes and checkpoints.
 
     Named by the id that search shows, or by its whole words, it is forgotten at once. FILE:LINE shows what stands there, and words
@@ -44,33 +42,21 @@ def forget(
     It is not learned again from old transcripts; "nacre remember" of the same thing lifts that. "nacre undo" brings it back, unless
     --purge was given; exit code 3 says that something is left.
     """
-    words = " ".join(what)
-    memory = ui.open_memory(invocation)
-    choose = _chooser(memory, words, every=every, dry_run=dry_run, as_json=as_json)
-    report = memory.forget(words, purge=purge, dry_run=dry_run, similar=similar, choose=choose)
-    if as_json:
-        ui.print_json(_forgotten_json(report, dry_run=dry_run))
-    else:
-        _show_forgotten(report, dry_run=dry_run)
-    if report.purged and report.purged.left:
-        raise click.exceptions.Exit(NOT_ALL)
+    words, memory = " ".join(what), ui.open_memory(options)
 
-
-def _chooser(memory: Memory, words: str, *, every: bool, dry_run: bool, as_json: bool) -> Choose:
     def choose(targets: Sequence[Target], certain: bool) -> Sequence[Target]:
-        if len(targets) == 1 and (certain or dry_run):
+        if len(targets) == 1 and (certain or options.dry_run):
             return targets
         if every and (meant := targets if certain else memory.holding(targets, words)):
             return meant
-        if ui.is_interactive() and not as_json:
+        if ui.is_interactive() and not options.as_json:
             return _ask_which(targets)
-        if as_json:
-            places = [{"path": one.line.path, "line": one.line.start} if one.line else {} for one in targets]
-            listed = [
-                {"id": one.id, "text": ui.legible(one.words), **place}
-                for one, place in zip(targets, places, strict=True)
+        if options.as_json:
+            places = [
+                {"path": target.line.path, "line": target.line.start} if target.line else {} for target in targets
             ]
-            ui.print_json({"candidates": listed})
+            named = [{"id": target.id, "text": ui.legible(target.words)} for target in targets]
+            ui.print_json({"candidates": [{**name, **place} for name, place in zip(named, places, strict=True)]})
         else:
             ui.table([_row(target) for target in targets])
         fits = "1 thing may be meant" if len(targets) == 1 else f"{len(targets)} things may be meant"
@@ -80,7 +66,17 @@ def _chooser(memory: Memory, words: str, *, every: bool, dry_run: bool, as_json:
         )
         raise click.exceptions.Exit(2)
 
-    return choose
+    made = memory.forget(words, purge=purge, dry_run=options.dry_run, similar=similar, choose=choose)
+    rows = [(one.line.place, one.reason, ui.legible(one.line.text)) for one in made.plan.going]
+    notes = [*_forgotten_notes(made, dry_run=options.dry_run), *_purged_notes(made, dry_run=options.dry_run)]
+    yield Report(_forgotten_json(made, dry_run=options.dry_run), rows=rows, notes=notes)
+    if not made.purged:
+        return
+    if not options.as_json:
+        ui.table(left_rows(made.purged.left))
+        ui.note("The history of git is not covered.", "git 的历史不在检查范围内。")
+    if made.purged.left:
+        raise click.exceptions.Exit(NOT_ALL)
 
 
 def _row(target: Target) -> tuple[str, str, str]:
@@ -106,9 +102,8 @@ def _ask_which(targets: Sequence[Target]) -> Sequence[Target]:
     return chosen
 
 
-def _show_forgotten(report: ForgetReport, *, dry_run: bool) -> None:
+def _forgotten_notes(report: ForgetReport, *, dry_run: bool) -> list[str]:
     plan, count = report.plan, len(report.plan.going)
-    ui.table([(one.line.place, one.reason, ui.legible(one.line.text)) for one in plan.going])
     undo = "" if report.purged else say(' "nacre undo" brings it back.', "可用“nacre undo”恢复。")
     lines = ui.plural(count, "line")
     alike = [f"  {one.line.place}  {one.reason}  {ui.legible(one.line.text)}" for one in plan.alike]
@@ -121,12 +116,15 @@ def _show_forgotten(report: ForgetReport, *, dry_run: bool) -> None:
             "看起来也像，但予以保留（--similar 可一并删除）：",
         ),
     )
-    for sentence in (*sentences, *alike):
-        ui.note(sentence)
+    return [*sentences, *alike]
+
+
+def _purged_notes(report: ForgetReport, *, dry_run: bool) -> list[str]:
     if (purge := report.purge_plan) is None:
-        return
+        return []
     contents, backups, numbers = len(purge.blobs), len(purge.backups), ", ".join(map(str, purge.undoes))
-    for sentence in ui.every(
+    transcripts = [(f"{one.agent} {one.session}".strip(), one.day) for one in purge.sessions]
+    return ui.every(
         (
             dry_run,
             f"Would be cleaned: {contents} earlier contents in history, {backups} backups.",
@@ -138,38 +136,30 @@ def _show_forgotten(report: ForgetReport, *, dry_run: bool) -> None:
             f"已清理：历史中的 {contents} 份旧内容、{backups} 个备份、账本和索引。",
         ),
         (numbers, f"These operations can no longer be undone: {numbers}.", f"以下操作无法再撤销：{numbers}。"),
-    ):
-        ui.note(sentence)
-    for session in purge.sessions:
-        named = f"{session.agent} {session.session}".strip()
-        ui.note(
-            f"The agent's own transcript of that session ({named}, {session.day}) still holds it; it is not Nacre's to change.",
-            f"代理自己的对话记录（{named}，{session.day}）仍保留该内容；Nacre 不会改动它。",
-        )
-    if report.purged is None:
-        return
-    left = report.purged.left
-    ui.note(
-        ui.first(
-            (left, "It still stands in:", "仍存在于："),
-            (
-                not purge.words,
-                "Nobody knows its words any more; no line of any file is what the tombstone stands for.",
-                "已无人知道其原文；没有任何文件的任何一行与墓碑相符。",
-            ),
+        *(
             (
                 True,
-                "Everything that Nacre writes was searched: the words stand nowhere any more.",
-                "已搜索 Nacre 写入的所有内容：相关文字已不存在。",
-            ),
-        )
+                f"The agent's own transcript of that session ({name}, {day}) still holds it; it is not Nacre's to change.",
+                f"代理自己的对话记录（{name}，{day}）仍保留该内容；Nacre 不会改动它。",
+            )
+            for name, day in transcripts
+        ),
+        (report.purged and report.purged.left, "It still stands in:", "仍存在于："),
+        (
+            report.purged and not report.purged.left and not purge.words,
+            "Nobody knows its words any more; no line of any file is what the tombstone stands for.",
+            "已无人知道其原文；没有任何文件的任何一行与墓碑相符。",
+        ),
+        (
+            report.purged and not report.purged.left and purge.words,
+            "Everything that Nacre writes was searched: the words stand nowhere any more.",
+            "已搜索 Nacre 写入的所有内容：相关文字已不存在。",
+        ),
     )
-    show_left(left)
-    ui.note("The history of git is not covered.", "git 的历史不在检查范围内。")
 
 
-def show_left(left: Sequence[Remaining]) -> None:
-    ui.table([(f"{one.path}:{one.line}" if one.line else one.path, one.reason) for one in left])
+def left_rows(left: Sequence[Remaining]) -> list[tuple[str, str]]:
+    return [(f"{one.path}:{one.line}" if one.line else one.path, one.reason) for one in left]
 
 
 def _forgotten_json(report: ForgetReport, *, dry_run: bool) -> dict[str, Any]:
@@ -205,21 +195,21 @@ def _removal_json(removal: Removal) -> dict[str, Any]:
 @ui.command("nacre pin MEMORY.md:9", dry_run=True)
 @click.argument("what", metavar="ID|FILE:LINE", nargs=-1, required=True)
 @click.option("--off", is_flag=True, help="Take the pin out.")
-def pin(invocation: ui.Invocation, what: tuple[str, ...], *, off: bool, dry_run: bool, as_json: bool) -> None:
+def pin(options: ui.Options, what: tuple[str, ...], *, off: bool) -> Report:
     """Pin an entry of a MEMORY.md: it is never demoted or merged away. The file itself is not changed."""
-    made = ui.open_memory(invocation).pin(" ".join(what), off=off, dry_run=dry_run)
+    made = ui.open_memory(options).pin(" ".join(what), off=off, dry_run=options.dry_run)
     line, text = made.line, ui.legible(made.line.text)
     outcome = ui.first(
         (not made.records and made.pinned, "It is pinned already.", "它已经固定。"),
         (not made.records, "It is not pinned.", "它没有固定。"),
-        (dry_run and made.pinned, "Would be pinned.", "将固定。"),
-        (dry_run, "Would be unpinned.", "将取消固定。"),
+        (options.dry_run and made.pinned, "Would be pinned.", "将固定。"),
+        (options.dry_run, "Would be unpinned.", "将取消固定。"),
         (made.pinned, "Pinned.", "已固定。"),
         (True, "No longer pinned.", "已取消固定。"),
     )
-    changed = bool(made.records) and not dry_run
+    changed = bool(made.records) and not options.dry_run
     facts = {"path": line.path, "line": line.start, "text": text, "pinned": made.pinned, "changed": changed}
-    ui.print_reports([Report(facts, heading=[outcome], lines=[f"{line.place}\t{text}"])], as_json=as_json)
+    return Report(facts, heading=[outcome], lines=[f"{line.place}\t{text}"])
 
 
 # nacre why: where a memory comes from.
@@ -227,31 +217,12 @@ def pin(invocation: ui.Invocation, what: tuple[str, ...], *, off: bool, dry_run:
 
 @ui.command("nacre why MEMORY.md:9")
 @click.argument("what", metavar="ID|FILE:LINE", nargs=-1, required=True)
-def why(invocation: ui.Invocation, what: tuple[str, ...], *, as_json: bool) -> None:
+def why(options: ui.Options, what: tuple[str, ...]) -> Report:
     """Show where a memory comes from: MEMORY.md, weekly digest, daily log, session, message; and what the ledger tells of it."""
-    origin = ui.open_memory(invocation).why(" ".join(what))
-    if as_json:
-        links = [
-            ui.fields(link, "kind path line date text about", path=link.path or None, about=link.about or None)
-            | {"text": ui.legible(link.text) or None}
-            for link in origin.chain
-        ]
-        superseded = [
-            ui.fields(one, "id text valid_to", text=ui.legible(one.text or "") or None) for one in origin.superseded
-        ]
-        names = "id at verdict section tests failed withoutIt confidence valid_from valid_to supersedes brain"
-        ledger = [
-            ui.fields(record, names, tests=dict(record.tests), withoutIt=ui.legible(record.without_it or "") or None)
-            | {"pinned": record.more.get("pinned")}
-            for record in origin.story
-        ]
-        names = "id text pinned confidence chain ends superseded ledger"
-        shown = {"text": ui.legible(origin.words), "chain": links, "ends": origin.ends or None}
-        ui.print_json(ui.fields(origin, names, **shown, superseded=superseded, ledger=ledger))
-        return
+    origin = ui.open_memory(options).why(" ".join(what))
     about = [origin.id, *([say("pinned", "已固定")] if origin.pinned else [])]
     about += [say(f"confidence {origin.confidence:g}", f"置信度 {origin.confidence:g}")] if origin.confidence else []
-    click.echo(f"{ui.legible(origin.words)}  ({', '.join(about)})")
+    lines = [f"{ui.legible(origin.words)}  ({', '.join(about)})"]
     kinds = {
         "longterm": say("long-term", "长期"),
         "weekly": say("week", "周报"),
@@ -266,21 +237,38 @@ def why(invocation: ui.Invocation, what: tuple[str, ...], *, as_json: bool) -> N
         if link.kind in ("session", "checkpoint") and link.path:
             place = ui.shown_path(link.path) if link.kind == "session" else link.path
         parts = kinds[link.kind], place, link.date or "", link.about if link.about != link.date else ""
-        click.echo("  " + "  ".join(filter(None, parts)))
+        lines.append("  " + "  ".join(filter(None, parts)))
         if link.text and link.kind in ("message", "weekly", "daily", "note"):
-            click.echo(f"      {ui.legible(link.text)}")
-    if origin.ends:
-        ui.note(f"  {origin.ends}")
+            lines.append(f"      {ui.legible(link.text)}")
     for older in origin.superseded:
         until, text = older.valid_to or older.records[-1].at[:10], ui.legible(older.text or "")
-        click.echo("  " + say(f"superseded, until {until}: {text}", f"已被取代（至 {until}）：{text}"))
-    if origin.story:
-        click.echo(say("Ledger:", "账本："))
+        lines.append("  " + say(f"superseded, until {until}: {text}", f"已被取代（至 {until}）：{text}"))
+    lines += [say("Ledger:", "账本：")] if origin.story else []
     for record in origin.story:
         scores = "  ".join(f"{name} {score:g}" for name, score in record.tests.items())
         failed = say(f"failed: {record.failed}", f"未通过：{record.failed}") if record.failed else ""
         columns = (record.at[:16].replace("T", " "), record.verdict, record.section or "", failed, scores)
-        click.echo("  " + "  ".join(filter(None, columns)))
-        if record.without_it:
-            without = ui.legible(record.without_it)
-            click.echo("      " + say(f"without it: {without}", f"没有它：{without}"))
+        lines.append("  " + "  ".join(filter(None, columns)))
+        if without := ui.legible(record.without_it or ""):
+            lines.append("      " + say(f"without it: {without}", f"没有它：{without}"))
+    return Report(_why_json(origin), lines=lines, notes=[f"  {origin.ends}"] if origin.ends else [])
+
+
+def _why_json(origin: Why) -> dict[str, Any]:
+    links = [
+        ui.fields(link, "kind path line date text about", path=link.path or None, about=link.about or None)
+        | {"text": ui.legible(link.text) or None}
+        for link in origin.chain
+    ]
+    superseded = [
+        ui.fields(one, "id text valid_to", text=ui.legible(one.text or "") or None) for one in origin.superseded
+    ]
+    names = "id at verdict section tests failed withoutIt confidence valid_from valid_to supersedes brain"
+    ledger = [
+        ui.fields(record, names, tests=dict(record.tests), withoutIt=ui.legible(record.without_it or "") or None)
+        | {"pinned": record.more.get("pinned")}
+        for record in origin.story
+    ]
+    names = "id text pinned confidence chain ends superseded ledger"
+    shown = {"text": ui.legible(origin.words), "chain": links, "ends": origin.ends or None}
+    return ui.fields(origin, names, **shown, superseded=superseded, ledger=ledger)

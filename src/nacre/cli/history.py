@@ -14,46 +14,42 @@ from nacre.model.report import Report
 
 @ui.command("nacre history -n 5")
 @click.option("-n", "--limit", type=click.IntRange(1), default=20, show_default=True, help="How many, newest first.")
-def history(invocation: ui.Invocation, limit: int, *, as_json: bool) -> None:
+def history(options: ui.Options, limit: int) -> Report:
     """List what Nacre changed, newest first. "nacre diff N" shows one, "nacre undo N" takes one back."""
-    past = ui.open_memory(invocation).history()
+    past = ui.open_memory(options).history()
     newest = past.operations[::-1][:limit]
-    if as_json:
-        ui.print_json([{**one._asdict(), "changes": [change._asdict() for change in one.changes]} for one in newest])
-        return
-    for problem in past.problems:
-        ui.note(problem.message)
-    if not newest:
-        ui.note("Nothing has been changed yet.", "还没有任何变更。")
     states = {
         "done": say("done", "已完成"),
         "partly done": say("partly done", "部分完成"),
         "not carried out": say("not carried out", "未执行"),
         "undone": say("undone", "已撤销"),
     }
-    headings = ("#", say("when", "时间"), say("command", "命令"), say("state", "状态"), say("files", "文件"))
-    rows = [
-        (str(one.id), one.at[:19], one.command, states.get(one.state, one.state), {c.path: None for c in one.changes})
-        for one in newest
-    ]
-    ui.table([(*row[:4], ", ".join(row[4])) for row in rows], headings)
+    rows = []
+    for operation in newest:
+        files = ", ".join(dict.fromkeys(change.path for change in operation.changes))
+        state = states.get(operation.state, operation.state)
+        rows.append((str(operation.id), operation.at[:19], operation.command, state, files))
+    return Report(
+        [{**one._asdict(), "changes": [change._asdict() for change in one.changes]} for one in newest],
+        problems=past.problems,
+        rows=rows,
+        columns=("#", say("when", "时间"), say("command", "命令"), say("state", "状态"), say("files", "文件")),
+        notes=ui.every((not newest, "Nothing has been changed yet.", "还没有任何变更。")),
+    )
 
 
 @ui.command("nacre diff 12")
 @click.argument("number", type=int, required=False)
-def diff(invocation: ui.Invocation, number: int | None, *, as_json: bool) -> None:
+def diff(options: ui.Options, number: int | None) -> Report:
     """Show one change of the history, the last when none is named."""
-    memory = ui.open_memory(invocation)
+    memory = ui.open_memory(options)
     if number is None:
         operations = memory.history().operations
         if not operations:
             raise NotFound("Nothing has been changed yet.", "还没有任何变更。")
         number = operations[-1].id
     text = memory.diff(number)
-    if as_json:
-        ui.print_json({"operation": number, "diff": text})
-    else:
-        click.echo(text, nl=not text.endswith("\n"))
+    return Report({"operation": number, "diff": text}, lines=[text.removesuffix("\n")])
 
 
 @ui.command("nacre undo 12 --dry-run", dry_run=True)
@@ -62,15 +58,13 @@ def diff(invocation: ui.Invocation, number: int | None, *, as_json: bool) -> Non
 @click.option("--only", type=click.IntRange(1), metavar="NUMBER", help="The same as NUMBER.")
 @click.option("--yes", is_flag=True, help="Do not ask before --last.")
 def undo(
-    invocation: ui.Invocation,
+    options: ui.Options,
     number: int | None,
     last: int | None,
     only: int | None,
     *,
     yes: bool,
-    dry_run: bool,
-    as_json: bool,
-) -> None:
+) -> Report:
     """Take one operation back: NUMBER as "nacre history" shows it, or the last that is neither an undo nor undone. An undo is an
     operation too: its own number takes it back.
 
@@ -78,8 +72,8 @@ def undo(
     """
     if sum(named is not None for named in (number, only, last)) > 1:
         raise BadInput("Give either a number or --last, not both.", "编号与 --last 只能给出一个。")
-    memory, number = ui.open_memory(invocation), only if number is None else number
-    if last is not None and last > 1 and not dry_run and not yes:
+    memory, number = ui.open_memory(options), only if number is None else number
+    if last is not None and last > 1 and not options.dry_run and not yes:
         planned = memory.undo(last=last, dry_run=True)
         if len(planned.undoes) > 1 and planned.resumes is None:
             past = memory.history()
@@ -98,7 +92,7 @@ def undo(
                     "History went on while you were asked, so nothing was undone. Run the command again.",
                     "询问期间又有新的操作，因此未撤销任何内容。请重新运行命令。",
                 )
-    made = memory.undo(number, last=last or 1, dry_run=dry_run)
+    made = memory.undo(number, last=last or 1, dry_run=options.dry_run)
     count, resumed = len(made.undoes), made.resumes
     notes = [
         ui.first(
@@ -126,5 +120,5 @@ def undo(
         )
         for step in made.plan.steps
     ]
-    facts = {"undoes": made.undoes, "steps": [asdict(step) for step in made.plan.steps], "dryRun": dry_run}
-    ui.print_reports([Report(facts, steps=steps, notes=notes)], as_json=as_json)
+    facts = {"undoes": made.undoes, "steps": [asdict(step) for step in made.plan.steps], "dryRun": options.dry_run}
+    return Report(facts, steps=steps, notes=notes)

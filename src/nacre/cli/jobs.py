@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,6 +12,7 @@ import click
 from nacre.cli import ui
 from nacre.errors import BadInput, Locked, NacreError, PartlyDone
 from nacre.i18n import say
+from nacre.model.report import Report
 
 if TYPE_CHECKING:
     from nacre.jobs.installer import Setup
@@ -33,23 +34,21 @@ def jobs() -> None:
 
 
 @ui.command("nacre jobs list --json", "list", group=jobs)
-def list_(invocation: ui.Invocation, *, as_json: bool) -> None:
+def list_(options: ui.Options) -> Iterator[Report]:
     """List the jobs: when they run, the last run with its result and length, the next one."""
     from nacre.cli.status import daemon_status
     from nacre.jobs.run import job_states
 
     pairs = [("job", "任务"), ("when", "时间"), ("last run", "上次运行"), ("result", "结果")]
     pairs += [("took", "用时"), ("next run", "下次运行"), ("failing since", "失败始于")]
-    for memory in ui.open_all(invocation):
-        states = job_states(memory)
-        if as_json:
-            ui.print_json([state.as_plain() for state in states])
-            continue
-        ui.table([_row(state, memory) for state in states], [say(*pair) for pair in pairs])
-        if by := runners(memory, daemon_status(memory)):
-            ui.note(f"Run by {', '.join(by)}.", f"由 {'、'.join(by)} 运行。")
-        else:
-            ui.note(f"These are the times; {nobody(memory)}.", f"以上是设定的时间；{nobody(memory)}。")
+    for memory in ui.open_all(options):
+        states, by = job_states(memory), runners(memory, daemon_status(memory))
+        note = ui.first(
+            (by, f"Run by {', '.join(by)}.", f"由 {'、'.join(by)} 运行。"),
+            (True, f"These are the times; {nobody(memory)}.", f"以上是设定的时间；{nobody(memory)}。"),
+        )
+        facts, rows = [state.as_plain() for state in states], [_row(state, memory) for state in states]
+        yield Report(facts, rows=rows, columns=[say(*pair) for pair in pairs], notes=[note])
 
 
 def _row(state: JobState, memory: Memory) -> tuple[str, ...]:
@@ -107,7 +106,7 @@ def nobody(memory: Memory) -> str:
 @ui.command("nacre jobs run memory-sync", group=jobs, dry_run=True)
 @click.argument("name", required=False)
 @click.option("--due", "only_due", is_flag=True, help="Only what is due, missed runs too, each once.")
-def run(invocation: ui.Invocation, name: str | None, *, only_due: bool, dry_run: bool, as_json: bool) -> None:
+def run(options: ui.Options, name: str | None, *, only_due: bool) -> Iterator[Report]:
     """Run the job NAME now; with --due whatever is due, or NAME unless its last time was run for already.
 
     A run stands for the last time of the job, so that nothing else runs for that time again. When jobs of the workspace run already,
@@ -120,21 +119,19 @@ def run(invocation: ui.Invocation, name: str | None, *, only_due: bool, dry_run:
     from nacre.jobs.run import run_named, runner_for
 
     reports: list[JobReport] = []
-    for memory in ui.open_all(invocation):
+    for memory in ui.open_all(options):
         runner = runner_for(memory)
         if name is None or only_due:
-            made = _run_due(runner, name, dry_run=dry_run, as_json=as_json)
+            made = _run_due(options, runner, name)
         else:
-            made = (run_named(runner, name, dry_run=dry_run),)
+            made = (run_named(runner, name, dry_run=options.dry_run),)
         reports += made
-        if as_json:
-            ui.print_json([_run_json(report) for report in made])
-            continue
-        for report in made:
-            _show_run(report, by_name=name is not None)
+        lines = [line for report in made for line in _run_lines(report, by_name=name is not None)]
+        notes = [f"{one.run.job}: {one.outcome.said}" for one in made if one.error and name is None]
+        yield Report(list(map(_run_json, made)), lines=lines, notes=notes)
     errors = [report.error for report in reports if report.error]
     captured = any(report.outcome.result in ("done", "partly") for report in reports)
-    if name == "memory-sync" and not captured and not errors and not as_json:
+    if name == "memory-sync" and not captured and not errors and not options.as_json:
         click.echo(SKIP)
     for error in errors:  # one that we do not know shows itself; one alone is told as it is
         if len(errors) == 1 or not isinstance(error, NacreError):
@@ -146,10 +143,10 @@ def run(invocation: ui.Invocation, name: str | None, *, only_due: bool, dry_run:
         raise PartlyDone(" ".join(partly))
 
 
-def _run_due(runner: Runner, name: str | None, *, dry_run: bool, as_json: bool) -> tuple[JobReport, ...]:
+def _run_due(options: ui.Options, runner: Runner, name: str | None) -> tuple[JobReport, ...]:
     from nacre.jobs.run import JobReport, Outcome, due_now, run_due
 
-    if dry_run:
+    if options.dry_run:
         reports = []
         for planned in due_now(runner, name):
             why, attempt = planned.why, planned.attempt
@@ -166,20 +163,16 @@ def _run_due(runner: Runner, name: str | None, *, dry_run: bool, as_json: bool) 
     except Locked as error:  # a scheduler that calls often must not complain of it
         ui.note(str(error))
         return ()
-    if not ran and not as_json and sys.stderr.isatty():
+    if not ran and not options.as_json and sys.stderr.isatty():
         ui.note("Nothing is due.", "没有到期的任务。")
     return ran
 
 
-def _show_run(report: JobReport, *, by_name: bool) -> None:
+def _run_lines(report: JobReport, *, by_name: bool) -> list[str]:
     """What a run did, for people. Where nobody watches, `--due` is silent about runs without news."""
-    if report.error:
-        if not by_name:
-            ui.note(f"{report.run.job}: {report.outcome.said}")
-        return
     quiet = report.outcome.result == "nothing" and not report.dry_run and not sys.stdout.isatty()
-    if quiet and (not by_name or report.run.job == "memory-sync"):
-        return
+    if report.error or (quiet and (not by_name or report.run.job == "memory-sync")):
+        return []
     from nacre.cli.layers import organise_summary
     from nacre.cli.tidy import decay_summary, tidy_summary
 
@@ -188,11 +181,9 @@ def _show_run(report: JobReport, *, by_name: bool) -> None:
         "DecayReport": decay_summary,
         "OrganiseReport": organise_summary,
     }
-    known = [(summaries[type(one).__name__], one) for one in report.outcome.reports if type(one).__name__ in summaries]
-    for summary, made in known:
-        click.echo(summary(made))
-    if not known:
-        click.echo(f"{report.run.job}{say(': ', '：')}{report.outcome.said}")
+    made = [(summaries.get(type(part).__name__), part) for part in report.outcome.reports]
+    lines = [summary(part) for summary, part in made if summary]
+    return lines or [f"{report.run.job}{say(': ', '：')}{report.outcome.said}"]
 
 
 def _run_json(report: JobReport) -> dict[str, Any]:
@@ -223,7 +214,7 @@ def _run_json(report: JobReport) -> dict[str, Any]:
     help="What is to run the jobs.",
 )
 @click.option("--heartbeat", is_flag=True, help="Also write instructions into the agent's HEARTBEAT.md.")
-def install(invocation: ui.Invocation, kind: str, *, heartbeat: bool, dry_run: bool, as_json: bool) -> None:
+def install(options: ui.Options, kind: str, *, heartbeat: bool) -> None:
     """Let this machine run the jobs: by timers of systemd, launchd, the crontab, or OpenClaw's cron, whichever it has.
 
     Shows every file and command, then does it. Doing it again changes nothing; after a change of the settings it brings the times up to
@@ -231,11 +222,9 @@ def install(invocation: ui.Invocation, kind: str, *, heartbeat: bool, dry_run: b
     """
     from nacre.jobs.schedulers import plan_install
 
-    for memory in ui.open_all(invocation):
-        made, root = (
-            plan_install(setup_of(memory), kind, with_heartbeat=heartbeat),
-            ui.shown_path(memory.workspace.root),
-        )
+    for memory in ui.open_all(options):
+        made = plan_install(setup_of(memory), kind, with_heartbeat=heartbeat)
+        root = ui.shown_path(memory.workspace.root)
         outcome = ui.first(
             (
                 made.kind is None,
@@ -247,29 +236,29 @@ def install(invocation: ui.Invocation, kind: str, *, heartbeat: bool, dry_run: b
                 f"{made.kind} runs the jobs of {root} already.",
                 f"{made.kind} 已在运行 {root} 的任务。",
             ),
-            (dry_run, f"{made.kind} would run the jobs of {root}.", f"将由 {made.kind} 运行 {root} 的任务。"),
+            (options.dry_run, f"{made.kind} would run the jobs of {root}.", f"将由 {made.kind} 运行 {root} 的任务。"),
             (True, f"{made.kind} now runs the jobs of {root}.", f"现在由 {made.kind} 运行 {root} 的任务。"),
         )
-        _carry_out(made, outcome, dry_run=dry_run, as_json=as_json)
+        _carry_out(options, made, outcome)
 
 
 @ui.command("nacre jobs remove --dry-run", group=jobs, dry_run=True)
-def remove(invocation: ui.Invocation, *, dry_run: bool, as_json: bool) -> None:
+def remove(options: ui.Options) -> None:
     """Take back what "nacre jobs install" wrote, and nothing else. Jobs then run only in the daemon, or when you ask."""
     from nacre.jobs.schedulers import plan_remove
 
-    for memory in ui.open_all(invocation):
+    for memory in ui.open_all(options):
         made, root = plan_remove(setup_of(memory)), ui.shown_path(memory.workspace.root)
         outcome = ui.first(
             (not made.changed, f"Nothing is installed for {root}.", f"{root} 没有安装任何内容。"),
-            (dry_run, f"This would be taken back for {root}.", f"将为 {root} 撤回以上内容。"),
+            (options.dry_run, f"This would be taken back for {root}.", f"将为 {root} 撤回以上内容。"),
             (
                 True,
                 f"Everything that was installed for {root} was taken back.",
                 f"已撤回为 {root} 安装的全部内容。",
             ),
         )
-        _carry_out(made, outcome, dry_run=dry_run, as_json=as_json)
+        _carry_out(options, made, outcome)
 
 
 def setup_of(memory: Memory) -> Setup:
@@ -284,23 +273,20 @@ def service_lines(plan: ServicePlan) -> list[str]:
     return [f"$ {shlex.join(one.command)}" if one.command else one.diff or one.path for one in plan.shown]
 
 
-def _carry_out(made: ServicePlan, outcome: str, *, dry_run: bool, as_json: bool) -> None:
+def _carry_out(options: ui.Options, made: ServicePlan, outcome: str) -> None:
     """What is to be done is shown first, then done, then said in a sentence."""
     from nacre.jobs.schedulers import apply_plan
 
-    facts = {
-        "workspace": str(made.setup.memory.workspace.root),
-        "with": made.kind,
-        "changed": made.changed and not dry_run,
-        "dryRun": dry_run,
-        "steps": [one.as_json() for one in made.shown],
-        "notes": list(made.notes),
-    }
-    if not as_json:
+    if not options.as_json:
         for line in service_lines(made):
             click.echo(line)
-        for sentence in (*made.notes, *(str(error) for error in made.errors if dry_run)):
+        for sentence in (*made.notes, *(str(error) for error in made.errors if options.dry_run)):
             ui.note(sentence)
-    if not dry_run:
+    if not options.dry_run:
         apply_plan(made)
-    ui.print_json(facts) if as_json else ui.note(outcome)
+    if not options.as_json:
+        ui.note(outcome)
+        return
+    facts: dict[str, Any] = {"workspace": str(made.setup.memory.workspace.root), "with": made.kind}
+    facts |= {"changed": made.changed and not options.dry_run, "dryRun": options.dry_run}
+    ui.print_json({**facts, "steps": [one.as_json() for one in made.shown], "notes": list(made.notes)})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,29 +14,27 @@ from nacre.i18n import say
 from nacre.model.report import Report
 
 if TYPE_CHECKING:
-    from nacre.memory import Memory, OrganiseReport, PromotePlan
+    from nacre.memory import OrganiseReport, PromotePlan
 
 
 @ui.command("nacre checkpoint 61871d67", dry_run=True)
 @click.argument("session", required=False)
 @click.option("--title", metavar="TEXT", help="What text from a pipe is called.")
-def checkpoint(
-    invocation: ui.Invocation, session: str | None, title: str | None, *, dry_run: bool, as_json: bool
-) -> None:
+def checkpoint(options: ui.Options, session: str | None, title: str | None) -> Report:
     """Write a whole conversation to memory_fs/hot, with its secrets blacked out.
 
     SESSION is the beginning of a session's id; without it the session that went on last (or OPENCLAW_SESSION_ID). "-" takes text,
     or what an agent's hook says, from a pipe. The same session again brings its file up to date.
     """
-    memory, text = ui.open_memory(invocation), ui.words_of("-") if session == "-" else None
+    memory, text = ui.open_memory(options), ui.words_of("-") if session == "-" else None
     session = None if text is not None else session or os.environ.get("OPENCLAW_SESSION_ID")
-    written = memory.checkpoint(session, text=text, title=title, dry_run=dry_run)
+    written = memory.checkpoint(session, text=text, title=title, dry_run=options.dry_run)
     outcome = ui.first(
-        (dry_run, "Would be written:", "将写入："),
+        (options.dry_run, "Would be written:", "将写入："),
         (not written.changed, "Already there, unchanged:", "已存在，没有变化："),
     )
-    facts = ui.fields(written, "path changed", dryRun=dry_run)
-    ui.print_reports([Report(facts, heading=[outcome], lines=[written.path])], as_json=as_json)
+    facts = ui.fields(written, "path changed", dryRun=options.dry_run)
+    return Report(facts, heading=[outcome], lines=[written.path])
 
 
 # nacre organise: checkpoints sink by age, rise when they were recalled, and go when they were forgotten for long.
@@ -43,7 +42,7 @@ def checkpoint(
 
 @ui.command("nacre organise --dry-run", dry_run=True)
 @click.option("--verbose", "-v", is_flag=True, help="Show every step with its reason.")
-def organise(invocation: ui.Invocation, *, verbose: bool, dry_run: bool, as_json: bool) -> None:
+def organise(options: ui.Options, *, verbose: bool) -> Iterator[Report]:
     """Bring every checkpoint into the layer where it belongs, and count the recalls.
 
     Hot for 3 hours, warm for 7 days, then a summary in gist stands for it while the original stays in warm; forgotten after 14 days
@@ -51,18 +50,18 @@ def organise(invocation: ui.Invocation, *, verbose: bool, dry_run: bool, as_json
     own time. Deletions are listed first; "nacre undo" brings everything back.
     """
 
-    def report(memory: Memory) -> Report:
-        made = memory.organise(dry_run=dry_run)
+    for memory in ui.open_all(options):
+        made = memory.organise(dry_run=options.dry_run)
         lines: list[str] = []
         for step in made.steps:
-            if verbose or dry_run or step.action == "delete":  # what is deleted is named in any case
+            if verbose or options.dry_run or step.action == "delete":  # what is deleted is named in any case
                 to = f" → {step.detail}" if step.detail else ""
                 lines.append(f"{_word(step.action):>10}  {step.path}{to}\n{'':>12}{step.reason}")
         if made.steps or made.counted:
             lines += [f"{layer:>10}  {before} → {made.after[layer]}" for layer, before in made.before.items()]
         facts = {
             "changed": made.changed,
-            "dryRun": dry_run,
+            "dryRun": options.dry_run,
             "summary": organise_summary(made),
             "before": dict(made.before),
             "after": dict(made.after),
@@ -71,9 +70,7 @@ def organise(invocation: ui.Invocation, *, verbose: bool, dry_run: bool, as_json
             "problems": ui.problems_json(made.notes),
             "left": ui.problems_json(made.left),
         }
-        return Report(facts, lines=[*lines, organise_summary(made)], problems=made.notes, left=made.left)
-
-    ui.print_reports(map(report, ui.open_all(invocation)), as_json=as_json)
+        yield Report(facts, lines=[*lines, organise_summary(made)], problems=made.notes, left=made.left)
 
 
 def organise_summary(report: OrganiseReport) -> str:
@@ -103,26 +100,21 @@ def _word(action: str) -> str:
 
 @ui.command("nacre promote --apply", dry_run=True)
 @click.option("--apply", "carry_out", is_flag=True, help="Carry out what the report proposes.")
-def promote(invocation: ui.Invocation, *, carry_out: bool, dry_run: bool, as_json: bool) -> None:
+def promote(options: ui.Options, *, carry_out: bool) -> Iterator[Report]:
     """Write promote_report.md: which checkpoints were recalled so often that what they teach should last.
 
     Nominated is what was recalled 3 times in 7 days, 5 times in 14, 8 times in all, or what the user marked. With --apply, lessons
     about a skill go to skills/<skill>/docs/retrospect.md, everything else is put to the four tests of MEMORY.md, and the checkpoint
     is never nominated again.
     """
-    applied = carry_out and not dry_run
-
-    def report(memory: Memory) -> Report:
-        made = memory.promote(apply=carry_out, dry_run=dry_run)
-        written = say("Written to promote_report.md.", "已写入 promote_report.md。")
-        return Report(
-            _promoted_json(made, applied=applied, dry_run=dry_run),
+    for memory in ui.open_all(options):
+        made, applied = memory.promote(apply=carry_out, dry_run=options.dry_run), carry_out and not options.dry_run
+        yield Report(
+            _promoted_json(made, applied=applied, dry_run=options.dry_run),
             lines=[memory.promote_report(made, applied=applied).rstrip("\n")],
-            notes=[] if dry_run else [written],
+            notes=ui.every((not options.dry_run, "Written to promote_report.md.", "已写入 promote_report.md。")),
             left=made.left,
         )
-
-    ui.print_reports(map(report, ui.open_all(invocation)), as_json=as_json)
 
 
 def _promoted_json(made: PromotePlan, *, applied: bool, dry_run: bool) -> dict[str, Any]:
@@ -150,45 +142,37 @@ def _promoted_json(made: PromotePlan, *, applied: bool, dry_run: bool) -> dict[s
 @click.option(
     "-n", "--limit", type=click.IntRange(1, 3), default=3, show_default=True, help="How many checkpoints at most."
 )
-def recall(invocation: ui.Invocation, query: tuple[str, ...], limit: int, *, dry_run: bool, as_json: bool) -> None:
+def recall(options: ui.Options, query: tuple[str, ...], limit: int) -> Iterator[Report]:
     """Look through the checkpoints by layer: hot, warm, gist, forgotten, as far as the first that answers.
 
     What is found becomes young again: it moves to a younger layer, and "nacre undo" moves it back. A summary that is not enough
     opens its original. The exit code is 1 when nothing answers.
     """
-    report = ui.open_memory(invocation).recall(" ".join(query), limit=limit, dry_run=dry_run)
-    if as_json:
-        names = "path was layer title confidence certainty coverage opened"
-        results = [
-            ui.fields(one, names, passages=[ui.fields(passage, "start_line end_line text") for passage in one.passages])
-            for one in report.found
-        ]
-        facts = ui.fields(report, "layer words narrowed reason", words=list(report.words), dryRun=dry_run)
-        ui.print_json({"results": results, **facts, "problems": ui.problems_json(report.problems)})
-    else:
-        for problem in report.problems:
-            ui.note(problem.message)
-        for one in report.found:
-            sure = say(
-                f"confidence {one.certainty} ({one.confidence:g})", f"可信度{one.certainty}（{one.confidence:g}）"
-            )
-            click.echo(f"{one.path}  {one.layer}  {sure}  {one.title}")
-            if one.path != one.was:
-                ui.note(f"{one.was} was moved to {one.path}.", f"{one.was} 已移到 {one.path}。")
-            if one.opened:
-                ui.note(
-                    f"The summary was not enough; {one.opened} was opened.", f"摘要不够详细；已打开原文 {one.opened}。"
-                )
-            for passage in one.passages:
-                first, last = passage.start_line, passage.end_line
-                click.echo(say(f"  lines {first}-{last}:", f"  第 {first}-{last} 行："))
-                click.echo("\n".join(f"  {line}" for line in passage.text.splitlines()))
-            click.echo("")
-        if report.reason:
-            ui.note(report.reason)
-        if dry_run and report.found:
-            ui.note("Nothing was moved or counted.", "没有移动，也没有计数。")
-    if not report.found:
+    made = ui.open_memory(options).recall(" ".join(query), limit=limit, dry_run=options.dry_run)
+    names = "path was layer title confidence certainty coverage opened"
+    results = [
+        ui.fields(one, names, passages=[ui.fields(passage, "start_line end_line text") for passage in one.passages])
+        for one in made.found
+    ]
+    facts = ui.fields(made, "layer words narrowed reason", words=list(made.words), dryRun=options.dry_run)
+    facts = {"results": results, **facts, "problems": ui.problems_json(made.problems)}
+    lines, moves = [], []
+    for one in made.found:
+        sure = say(f"confidence {one.certainty} ({one.confidence:g})", f"可信度{one.certainty}（{one.confidence:g}）")
+        lines.append(f"{one.path}  {one.layer}  {sure}  {one.title}")
+        opened = one.opened
+        moves += ui.every(
+            (one.path != one.was, f"{one.was} was moved to {one.path}.", f"{one.was} 已移到 {one.path}。"),
+            (opened, f"The summary was not enough; {opened} was opened.", f"摘要不够详细；已打开原文 {opened}。"),
+        )
+        for passage in one.passages:
+            first, last = passage.start_line, passage.end_line
+            lines.append(say(f"  lines {first}-{last}:", f"  第 {first}-{last} 行："))
+            lines.append("\n".join(f"  {line}" for line in passage.text.splitlines()))
+        lines.append("")
+    looked = ui.every((options.dry_run and made.found, "Nothing was moved or counted.", "没有移动，也没有计数。"))
+    yield Report(facts, problems=made.problems, lines=lines, notes=[*moves, made.reason, *looked])
+    if not made.found:
         raise click.exceptions.Exit(1)
 
 
@@ -201,23 +185,21 @@ def recall(invocation: ui.Invocation, query: tuple[str, ...], limit: int, *, dry
     "--apply", "carry_out", is_flag=True, help="Promote what is nominated, too; else only the report is written."
 )
 @click.option("--budget", type=click.IntRange(1), metavar="TOKENS", help="Most tokens of the context that is printed.")
-def refresh(
-    invocation: ui.Invocation, session: str | None, *, carry_out: bool, budget: int | None, dry_run: bool, as_json: bool
-) -> None:
+def refresh(options: ui.Options, session: str | None, *, carry_out: bool, budget: int | None) -> Report:
     """Checkpoint the session, organise the layers, promote, and print a fresh context.
 
     SESSION is the beginning of a session's id; without it the session that went on last (or OPENCLAW_SESSION_ID). What is printed is
     what "nacre context" gives, ready for the first turn of the new session.
     """
     session = session or os.environ.get("OPENCLAW_SESSION_ID")
-    done = ui.open_memory(invocation).refresh(session, apply=carry_out, budget=budget, dry_run=dry_run)
+    done = ui.open_memory(options).refresh(session, apply=carry_out, budget=budget, dry_run=options.dry_run)
     path = done.checkpoint.path if done.checkpoint else None
     steps, candidates = len(done.organised.steps), len(done.promoted.promoted)
     deleted = [step for step in done.organised.steps if step.action == "delete"]
     heading = ui.every(
         (not path, done.missing, done.missing),
-        (path and dry_run, f"Session to be put away: {path}", f"对话将存入：{path}"),
-        (path and not dry_run, f"Session put away: {path}", f"对话已存入：{path}"),
+        (path and options.dry_run, f"Session to be put away: {path}", f"对话将存入：{path}"),
+        (path and not options.dry_run, f"Session put away: {path}", f"对话已存入：{path}"),
         *((True, f"Deleted: {one.path}, {one.reason}", f"已删除：{one.path}，{one.reason}") for one in deleted),
         (
             True,
@@ -229,11 +211,10 @@ def refresh(
     facts = {
         "checkpoint": path,
         "organised": [ui.fields(step, "action path to reason", to=step.detail) for step in done.organised.steps],
-        "promoted": _promoted_json(done.promoted, applied=carry_out and not dry_run, dry_run=dry_run),
+        "promoted": _promoted_json(done.promoted, applied=carry_out and not options.dry_run, dry_run=options.dry_run),
         "context": done.context.as_plain(),
         "problems": [problem.message for problem in left],
-        "dryRun": dry_run,
+        "dryRun": options.dry_run,
     }
     text = done.context.text.removesuffix("\n")
-    report = Report(facts, heading=heading, lines=[text] if text else [], left=left)
-    ui.print_reports([report], as_json=as_json)
+    return Report(facts, heading=heading, lines=[text] if text else [], left=left)

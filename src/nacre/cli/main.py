@@ -96,9 +96,9 @@ class LazyGroup(click.Group):
 )
 @click.version_option(__version__, prog_name="nacre")
 @click.pass_context
-def cli(ctx: click.Context, /, **given: str | None) -> None:
+def cli(ctx: click.Context, /, **params: str | None) -> None:
     """Memory for AI agents, laid down in layers: plain Markdown, searched in milliseconds, on this machine alone."""
-    ctx.obj = ui.invocation_from(given, ui.Invocation())
+    ctx.obj = ui.updated(ui.Options(), params)
 
 
 def run(arguments: list[str]) -> int:

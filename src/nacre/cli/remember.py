@@ -23,15 +23,13 @@ from nacre.model.report import Report
 )
 @click.option("--global", "everywhere", is_flag=True, help="It holds in every project.")
 def remember(
-    invocation: ui.Invocation,
+    options: ui.Options,
     text: tuple[str, ...],
     kind: str | None,
     project: str | None,
     *,
     everywhere: bool,
-    dry_run: bool,
-    as_json: bool,
-) -> None:
+) -> Report:
     """Write one thing down in today's log, at once. Text from a pipe: "nacre remember -".
 
     It is given to agents in the project of the current folder; with --global, to all.
@@ -44,43 +42,41 @@ def remember(
         )
     words = ui.words_of(text)
     project = EVERYWHERE if everywhere else project or None
-    entry = ui.open_memory(invocation).remember(words, kind, project=project, dry_run=dry_run)
+    entry = ui.open_memory(options).remember(words, kind, project=project, dry_run=options.dry_run)
     where = f"{entry.path}:{entry.line}" if entry.line else entry.path
     where += ui.first((entry.project, f", for the project {entry.project}", f"，属于项目 {entry.project}"))
     outcome = ui.first(
         (entry.already, f"Already there: {where}", f"已经记过：{where}"),
-        (dry_run, f"Would be written to {where}", f"将写入 {where}"),
+        (options.dry_run, f"Would be written to {where}", f"将写入 {where}"),
         (True, f"Written to {where}", f"已写入 {where}"),
     )
-    facts = ui.fields(entry, "path line type text already", project=entry.project or None, dryRun=dry_run)
+    facts = ui.fields(entry, "path line type text already", project=entry.project or None, dryRun=options.dry_run)
     line = f"- [{entry.type}] {entry.text}" if entry.type else f"- {entry.text}"
-    ui.print_reports([Report(facts, heading=[outcome], lines=[line])], as_json=as_json)
+    return Report(facts, heading=[outcome], lines=[line])
 
 
 @ui.command('nacre extract "we moved to pnpm, never use npm here again"', dry_run=True)
 @click.argument("text", nargs=-1, required=True)
 @click.option("--auto", is_flag=True, help="Write what was found into today's log.")
-def extract(invocation: ui.Invocation, text: tuple[str, ...], *, auto: bool, dry_run: bool, as_json: bool) -> None:
+def extract(options: ui.Options, text: tuple[str, ...], *, auto: bool) -> Report:
     """Say what of a text is worth remembering, each line with its type; "-" takes the text from a pipe.
 
     With --auto the lines go into today's log, those that stand there already not again. No model server is asked and nothing
     leaves this machine.
     """
-    words, write = ui.words_of(text), auto and not dry_run
-    bullets = ui.open_memory(invocation).extract(words, write=write)
+    words, write = ui.words_of(text), auto and not options.dry_run
+    bullets = ui.open_memory(options).extract(words, write=write)
     notes = ui.every((not bullets, "Nothing in it is worth a line.", "其中没有值得记录的内容。"))
     facts = {"lines": [ui.fields(bullet, "text type") for bullet in bullets], "written": write and bool(bullets)}
     lines = [f"- {bullet.line}" for bullet in bullets]
-    ui.print_reports([Report(facts, lines=lines, notes=notes)], as_json=as_json)
+    return Report(facts, lines=lines, notes=notes)
 
 
 @ui.command('nacre classify "Reports are written in Typst"', dry_run=True)
 @click.argument("text", nargs=-1)
 @click.option("--summary", is_flag=True, help="Only count the lines of the daily logs by type.")
 @click.option("--apply", "do_apply", is_flag=True, help="Put the type before the lines of notes that have none.")
-def classify(
-    invocation: ui.Invocation, text: tuple[str, ...], *, summary: bool, do_apply: bool, dry_run: bool, as_json: bool
-) -> None:
+def classify(options: ui.Options, text: tuple[str, ...], *, summary: bool, do_apply: bool) -> Report:
     """Say what kind of memory a text is: PREF, PROJ, TECH, LESSON, PEOPLE or TEMP.
 
     Without TEXT: the bullets of the daily logs that carry no type yet, each with the one it would get. Nothing is changed unless
@@ -91,28 +87,25 @@ def classify(
             "--summary and --apply are for the daily logs; leave the text out.",
             "--summary 和 --apply 用于每日日志；请不要同时给出文本。",
         )
-    memory = ui.open_memory(invocation)
+    memory = ui.open_memory(options)
     if text:
         words = " ".join(text)
         if not words.strip():
             raise BadInput("There is nothing to classify: the text is empty.", "没有可分类的内容：文本为空。")
         kind, category = memory.classify(words), memory.category(words)
-        facts = {"text": words, "type": kind, "category": category}
-        ui.print_reports([Report(facts, lines=[f"{kind}\t{category}"])], as_json=as_json)
-        return
-    apply = do_apply and not dry_run
+        return Report({"text": words, "type": kind, "category": category}, lines=[f"{kind}\t{category}"])
+    apply = do_apply and not options.dry_run
     lines = memory.untyped(apply=apply)
-    counts = dict(memory.count_types().most_common()) if summary else {}
-    if as_json:
-        rows = [ui.fields(line, "path line type text") for line in lines]
-        ui.print_json({"counts": counts} if summary else {"lines": rows, "applied": apply})
-        return
+    notes = ui.every(
+        (not lines, "Every line of a note has its type.", "每一行笔记都有类型。"),
+        (lines and apply, f"Lines that were given their type: {len(lines)}.", f"已为 {len(lines)} 行标注类型。"),
+    )
     if summary:
-        headings = (say("Type", "类型"), say("Lines", "行数"))
-        ui.table([(kind, str(count)) for kind, count in counts.items()], headings)
-    else:
-        ui.table([(f"{line.path}:{line.line}", line.type or "", line.text) for line in lines])
-    if not lines:
-        ui.note("Every line of a note has its type.", "每一行笔记都有类型。")
-    elif apply:
-        ui.note(f"Lines that were given their type: {len(lines)}.", f"已为 {len(lines)} 行标注类型。")
+        counts = dict(memory.count_types().most_common())
+        counted = [(kind, str(count)) for kind, count in counts.items()]
+        return Report(
+            {"counts": counts}, rows=counted, columns=(say("Type", "类型"), say("Lines", "行数")), notes=notes
+        )
+    facts = {"lines": [ui.fields(line, "path line type text") for line in lines], "applied": apply}
+    rows = [(f"{line.path}:{line.line}", line.type or "", line.text) for line in lines]
+    return Report(facts, rows=rows, notes=notes)

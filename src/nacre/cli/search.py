@@ -5,7 +5,6 @@ from __future__ import annotations
 import fnmatch
 import json
 import re
-from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -24,34 +23,17 @@ _IGNORED = ("--full", "--line-numbers", "--full-path", "--no-rerank", "--no-gpu"
 _IGNORED_VALUES = (("-C", "--candidate-limit"), ("--intent",), ("--chunk-strategy",), ("--index",))
 
 
-def qmd_options(function: Any) -> Any:
-    """What qmd's searches take beside ours. What has no meaning here is taken and does nothing: a prompt must not fail for it."""
-    about = "Only this: memory, sessions, a layer, or a folder; may be repeated."
-    for option in reversed(
-        (
-            click.option("--format", "form", type=click.Choice(FORMS), help="How to print."),
-            click.option("--md", "form", flag_value="md", help="Print Markdown."),
-            click.option("--files", "form", flag_value="files", help="Print one line for each: #id,score,path:line."),
-            click.option("-c", "--collection", "collections", multiple=True, metavar="NAME", help=about),
-            click.option("--all", "every", is_flag=True, help="Every match, not only the best."),
-            *(click.option(name, is_flag=True, hidden=True, expose_value=False) for name in _IGNORED),
-            *(click.option(*names, hidden=True, expose_value=False) for names in _IGNORED_VALUES),
-        )
-    ):
-        function = option(function)
-    return function
+def run_search(options: ui.Options, mode: str, request: dict[str, Any]) -> None:
+    """Answer by the daemon where one runs, else by ourselves: the same words either way.
 
-
-def request_from(mode: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The search that was typed: typed lines are searched by their words, collections (memory, sessions, a layer or a folder)
-    narrow it, --all has no limit."""
-    request = {name: value for name, value in options.items() if name not in ("form", "collections", "every")}
-    request["query"] = " ".join(_TYPED.sub(" ", word).strip() for word in options["query"])
-    if options["every"] and options["limit"] is None:
+    Typed lines are searched by their words, collections (memory, sessions, a layer or a folder) narrow it, --all has no limit.
+    """
+    form, collections, every = (request.pop(name) for name in ("form", "collections", "every"))
+    request["query"] = " ".join(_TYPED.sub(" ", word).strip() for word in request["query"])
+    if every and request["limit"] is None:
         request["limit"] = EVERYTHING
-    request["as_json"] = options["as_json"] or options["form"] in ("json", "md", "files")
-    collections = options["collections"]
-    request["layers"] = [*options["layers"], *(name for name in collections if name in LAYERS)]
+    request["as_json"] = options.as_json or form in ("json", "md", "files")
+    request["layers"] = [*request["layers"], *(name for name in collections if name in LAYERS)]
     sessions = [name for name in collections if name.startswith("sessions")]
     if sessions:
         request["corpus"] = "sessions" if len(sessions) == len(collections) else "all"
@@ -64,10 +46,13 @@ def request_from(mode: str, options: Mapping[str, Any]) -> dict[str, Any]:
         )
     if folders:
         request["path"] = f"{folders[0].strip('/')}/*"
-    return request | {"mode": mode, "here": requests.current_folder(), "terminal": requests.at_terminal()}
+    request |= {"mode": mode, "here": requests.current_folder(), "terminal": requests.at_terminal()}
+    memories = list(ui.open_all(options, for_groups=True))
+    printed = requests.ask_daemon(memories[0], "search", request) if len(memories) == 1 else None
+    requests.print_output(_printed_as(form, printed or requests.answer_search(memories, **request)))
 
 
-def printed_as(form: str | None, printed: Printed) -> Printed:
+def _printed_as(form: str | None, printed: Printed) -> Printed:
     """The answer in another form; as it is where none was asked for."""
     if form not in ("md", "files"):
         return printed
@@ -85,7 +70,9 @@ def printed_as(form: str | None, printed: Printed) -> Printed:
 
 
 def search_options(function: Any) -> Any:
-    """The options that every verb of searching takes."""
+    """The options that every verb of searching takes, qmd's too. What has no meaning here is taken and does nothing: a prompt must
+    not fail for it."""
+    collection = "Only this: memory, sessions, a layer, or a folder; may be repeated."
     for option in reversed(
         (
             click.argument("query", nargs=-1, required=True),
@@ -112,7 +99,13 @@ def search_options(function: Any) -> Any:
             click.option("--all-projects", is_flag=True, help="Other projects too."),
             click.option("--explain", is_flag=True, help="Show what each score is made of."),
             ui.json_option,
-            qmd_options,
+            click.option("--format", "form", type=click.Choice(FORMS), help="How to print."),
+            click.option("--md", "form", flag_value="md", help="Print Markdown."),
+            click.option("--files", "form", flag_value="files", help="Print one line for each: #id,score,path:line."),
+            click.option("-c", "--collection", "collections", multiple=True, metavar="NAME", help=collection),
+            click.option("--all", "every", is_flag=True, help="Every match, not only the best."),
+            *(click.option(name, is_flag=True, hidden=True, expose_value=False) for name in _IGNORED),
+            *(click.option(*names, hidden=True, expose_value=False) for names in _IGNORED_VALUES),
         )
     ):
         function = option(function)
@@ -124,49 +117,41 @@ def search_options(function: Any) -> Any:
     "--mode", type=click.Choice(["hybrid", "text", "vector"]), default="hybrid", show_default=True, help="How to look."
 )
 @search_options
-def search(invocation: ui.Invocation, mode: str, **options: Any) -> None:
+def search(options: ui.Options, mode: str, **request: Any) -> None:
     """Find memories by words and meaning.
 
     Every hit names its file and lines; "nacre get FILE:LINE" reads them.
     """
-    run_search(invocation, mode, options)
-
-
-def run_search(invocation: ui.Invocation, mode: str, options: Mapping[str, Any]) -> None:
-    """Answer by the daemon where one runs, else by ourselves: the same words either way."""
-    request = request_from(mode, options)
-    memories = list(ui.open_all(invocation, for_groups=True))
-    printed = requests.ask_daemon(memories[0], "search", request) if len(memories) == 1 else None
-    requests.print_output(printed_as(options["form"], printed or requests.answer_search(memories, **request)))
+    run_search(options, mode, request)
 
 
 @ui.command("nacre get memory/2026-02-10.md:14 -l 20")
 @click.argument("path")
 @click.option("-l", "--lines", type=click.IntRange(1, 10_000), default=20, show_default=True, help="How many lines.")
 @click.option("--from", "start", type=click.IntRange(1), help="First line; also PATH:LINE or PATH#L3-L9.")
-def get(invocation: ui.Invocation, path: str, lines: int, start: int | None, *, as_json: bool) -> None:
+def get(options: ui.Options, path: str, lines: int, start: int | None) -> None:
     """Read lines of a memory file, or of a session, as search names them."""
-    memory = ui.open_memory(invocation, for_groups=True)
-    request: dict[str, Any] = {"path": path, "lines": lines, "start": start, "as_json": as_json}
+    memory = ui.open_memory(options, for_groups=True)
+    request: dict[str, Any] = {"path": path, "lines": lines, "start": start, "as_json": options.as_json}
     request["terminal"] = requests.at_terminal()
     requests.print_output(requests.ask_daemon(memory, "get", request) or requests.answer_get(memory, **request))
 
 
 @ui.command('nacre query "what did we decide about the API?" --files -n 5', as_json=False)
 @search_options
-def query(invocation: ui.Invocation, **options: Any) -> None:
+def query(options: ui.Options, **request: Any) -> None:
     """Find memories by words and meaning (as search; the verb that prompts written for qmd use).
 
     A query of typed lines (intent:, lex:, vec:, hyde:) is searched by the words of all of them.
     """
-    run_search(invocation, "hybrid", options)
+    run_search(options, "hybrid", request)
 
 
 @ui.command('nacre vsearch "how we ship to customers"', as_json=False)
 @search_options
-def vsearch(invocation: ui.Invocation, **options: Any) -> None:
+def vsearch(options: ui.Options, **request: Any) -> None:
     """Find memories by meaning alone (the verb that prompts written for qmd use)."""
-    run_search(invocation, "vector", options)
+    run_search(options, "vector", request)
 
 
 @ui.command('nacre multi-get "memory/2026-02-*.md" -l 40', "multi-get")
@@ -178,11 +163,9 @@ def vsearch(invocation: ui.Invocation, **options: Any) -> None:
 @click.option("--format", "form", type=click.Choice(FORMS), help="How to print.")
 @click.option("--md", "form", flag_value="md", help="Print Markdown.")
 @click.option("--files", "form", flag_value="files", help="Print only the paths.")
-def multi_get(
-    invocation: ui.Invocation, *, pattern: str, lines: int, max_bytes: int, form: str | None, as_json: bool
-) -> None:
+def multi_get(options: ui.Options, *, pattern: str, lines: int, max_bytes: int, form: str | None) -> None:
     """Read several memory files at once: those that fit a pattern, or names and #ids between commas (qmd's verb)."""
-    memory = ui.open_memory(invocation)
+    memory = ui.open_memory(options)
     names = [name.strip() for name in pattern.split(",") if name.strip()]
     if set(pattern) & set("*?["):
         small = (file.path for file in memory.files() if file.size <= max_bytes)
@@ -198,7 +181,7 @@ def multi_get(
             excerpts.append(memory.get(name, lines=lines))
         except NacreError as error:
             ui.note(str(error))
-    if as_json or form == "json":
+    if options.as_json or form == "json":
         ui.print_json([ui.fields(excerpt, "path start_line text more") for excerpt in excerpts])
         return
     for excerpt in excerpts:

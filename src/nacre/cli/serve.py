@@ -42,7 +42,7 @@ _USUAL_PORT = 6227
 @click.option("--on-demand", is_flag=True, help="End when nobody has asked for as long as serve.idle says.")
 @click.option("--ready", type=int, hidden=True, help="An open descriptor that is told when we listen.")
 def serve(
-    invocation: ui.Invocation,
+    options: ui.Options,
     *,
     background: bool,
     ensure: bool,
@@ -54,8 +54,7 @@ def serve(
     no_jobs: bool,
     on_demand: bool,
     ready: int | None,
-    as_json: bool,
-) -> None:
+) -> Report | None:
     """Keep models and index in memory, watch the files, run the jobs, and answer search, context and get.
 
     Commands find it by themselves and give the same answers without it. One runs for each workspace; only its user can reach it.
@@ -69,30 +68,28 @@ def serve(
         raise BadInput(
             "There is no daemon on Windows; everything works without.", "Windows 上没有守护进程；不用它也一切正常。"
         )
-    memory = ui.open_memory(invocation)
-    if status or stop:
-        (_show_status if status else _stop)(memory, as_json=as_json)
-        return
+    memory = ui.open_memory(options)
+    if status:
+        return _status_report(memory)
+    if stop:
+        return _stop(memory)
     if token:
-        _show_token(memory, http, http_scope, as_json=as_json)
-        return
+        return _token_report(memory, http, http_scope)
     if memory.clock.fixed is not None:
         raise BadInput("A daemon lives in the present; leave --now out.", "守护进程只在当下运行；请去掉 --now。")
     from nacre.daemon.process import ensure_running, stop_on_demand
 
-    options = ["--no-jobs"] * no_jobs + ["--on-demand"] * on_demand
-    options += [] if http is None else ["--http", str(http)]
-    options += ["--http-scope", http_scope] if http_scope != "main" else []
+    arguments = ["--no-jobs"] * no_jobs + ["--on-demand"] * on_demand
+    arguments += [] if http is None else ["--http", str(http)]
+    arguments += ["--http-scope", http_scope] if http_scope != "main" else []
     if ensure:
-        running = ensure_running(memory, *options)
+        running = ensure_running(memory, *arguments)
         facts = {name: running[name] for name in ("socket", "process", "version", "workspace")}
-        ui.print_reports([Report(facts, lines=[running["socket"]])], as_json=as_json)
-        return
+        return Report(facts, lines=[running["socket"]])
     if not on_demand:
         stop_on_demand(memory)
     if background:
-        _start(memory, options, as_json=as_json)
-        return
+        return _start(memory, arguments)
     import gc
 
     from nacre.daemon.service import RESTART, Daemon, restart_process
@@ -105,7 +102,8 @@ def serve(
         for line in _http_lines(daemon.http):
             ui.note(line)
     if daemon.serve(ready) == RESTART:
-        restart_process(["--workspace", root, "serve", *options])
+        restart_process(["--workspace", root, "serve", *arguments])
+    return None
 
 
 def _status_of(memory: Memory) -> dict[str, Any] | None:
@@ -114,11 +112,11 @@ def _status_of(memory: Memory) -> dict[str, Any] | None:
     return client.daemon_status(str(memory.workspace.root))
 
 
-def _start(memory: Memory, options: list[str], *, as_json: bool) -> None:
+def _start(memory: Memory, arguments: list[str]) -> Report:
     from nacre.daemon.process import daemon_process, start_in_background
 
     running = daemon_process(memory.workspace)
-    process = running or start_in_background(memory, *options)
+    process = running or start_in_background(memory, *arguments)
     status = _status_of(memory)
     line = ui.first(
         (running, f"A daemon runs already (process {process}).", f"守护进程已在运行（进程 {process}）。"),
@@ -130,16 +128,15 @@ def _start(memory: Memory, options: list[str], *, as_json: bool) -> None:
     )
     notes = ui.every(
         (
-            running and "--http" in options and not (status or {}).get("http"),
+            running and "--http" in arguments and not (status or {}).get("http"),
             'It does not serve HTTP; "nacre serve --stop" ends it, then start it with --http.',
             "它没有提供 HTTP；请先用“nacre serve --stop”停止，再加 --http 启动。",
         )
     )
-    facts = {"process": process, "started": running is None, "status": status}
-    ui.print_reports([Report(facts, lines=[line], notes=notes)], as_json=as_json)
+    return Report({"process": process, "started": running is None, "status": status}, lines=[line], notes=notes)
 
 
-def _stop(memory: Memory, *, as_json: bool) -> None:
+def _stop(memory: Memory) -> Report:
     from nacre.daemon.process import stop_daemon
 
     process = stop_daemon(memory)
@@ -147,10 +144,10 @@ def _stop(memory: Memory, *, as_json: bool) -> None:
         (process, f"The daemon (process {process}) has ended.", f"守护进程（进程 {process}）已停止。"),
         (True, "No daemon runs for this workspace.", "此工作区没有守护进程在运行。"),
     )
-    ui.print_reports([Report({"process": process, "stopped": process is not None}, lines=[ended])], as_json=as_json)
+    return Report({"process": process, "stopped": process is not None}, lines=[ended])
 
 
-def _show_token(memory: Memory, http: int | None, scope: str, *, as_json: bool) -> None:
+def _token_report(memory: Memory, http: int | None, scope: str) -> Report:
     from nacre.mcp.http import token
     from nacre.model.context import Scope
 
@@ -163,7 +160,7 @@ def _show_token(memory: Memory, http: int | None, scope: str, *, as_json: bool) 
     word = token(memory.workspace.root, scope)
     facts = {"url": url, "token": word, "scope": scope, "running": bool(running.get("url"))}
     how = (f"Send it to {url} as: Authorization: Bearer TOKEN", f"发送到 {url}，请求头为：Authorization: Bearer 令牌")
-    ui.print_reports([Report(facts, heading=[say(*how)], lines=[word])], as_json=as_json)
+    return Report(facts, heading=[say(*how)], lines=[word])
 
 
 def _http_lines(http: dict[str, Any] | None) -> list[str]:
@@ -184,32 +181,35 @@ def _http_lines(http: dict[str, Any] | None) -> list[str]:
     return [served] if http["local"] else [served, warning]
 
 
-def _show_status(memory: Memory, *, as_json: bool) -> None:
-    found = _status_of(memory)
-    if as_json:
-        ui.print_json({"running": found is not None, **(found or {})})
-        return
-    if found is None:
-        ui.echo("No daemon runs for this workspace.", "此工作区没有守护进程在运行。")
-        return
-    process, version, since, megabytes = (found[name] for name in ("process", "version", "since", "memoryMb"))
-    ui.echo(f"Process {process}, version {version}, since {since}", f"进程 {process}，版本 {version}，启动于 {since}")
-    ui.echo(
-        f"{found['questions']} questions, {found['failed']} failed, {megabytes:.0f} MB of memory",
-        f"{found['questions']} 次请求，{found['failed']} 次失败，占用内存 {megabytes:.0f} MB",
-    )
-    if found["watching"] != "scanning":
-        ui.echo("Files are watched", "正在监视文件")
-    else:
-        reason, again = found["watchingReason"], round((found.get("watchingAgainIn") or 0) / 60)
-        ui.echo(
+def _status_report(memory: Memory) -> Report:
+    daemon = _status_of(memory)
+    if daemon is None:
+        none = say("No daemon runs for this workspace.", "此工作区没有守护进程在运行。")
+        return Report({"running": False}, lines=[none])
+    process, version, since, megabytes = (daemon[name] for name in ("process", "version", "since", "memoryMb"))
+    reason, again = daemon.get("watchingReason"), round((daemon.get("watchingAgainIn") or 0) / 60)
+    scanning, jobs = daemon["watching"] == "scanning", daemon["jobs"] or {}
+    running, coming, error, skew = jobs.get("running"), jobs.get("nextLook"), daemon.get("settings"), daemon["skew"]
+    about = ui.every(
+        (
+            True,
+            f"Process {process}, version {version}, since {since}",
+            f"进程 {process}，版本 {version}，启动于 {since}",
+        ),
+        (
+            True,
+            f"{daemon['questions']} questions, {daemon['failed']} failed, {megabytes:.0f} MB of memory",
+            f"{daemon['questions']} 次请求，{daemon['failed']} 次失败，占用内存 {megabytes:.0f} MB",
+        ),
+        (not scanning, "Files are watched", "正在监视文件"),
+        (
+            scanning,
             f"Files are looked at every 30 s, because they cannot be watched: {reason}; tried again in {again} min",
             f"每 30 秒检查一次文件，因为无法监视：{reason}；{again} 分钟后重试",
-        )
-    jobs, error, skew = found["jobs"] or {}, found.get("settings"), found["skew"]
-    running, coming = jobs.get("running"), jobs.get("nextLook")
+        ),
+    )
     state = ui.first(
-        (found["jobs"] is None, "Jobs are left to another scheduler", "任务由其他调度器运行"),
+        (daemon["jobs"] is None, "Jobs are left to another scheduler", "任务由其他调度器运行"),
         (running, f"A job runs (process {running})", f"有任务正在运行（进程 {running}）"),
         (
             not jobs.get("timed", True),
@@ -218,26 +218,26 @@ def _show_status(memory: Memory, *, as_json: bool) -> None:
         ),
         (coming, f"Jobs are looked at again at {coming}", f"下次检查任务：{coming}"),
     )
-    about = ui.every(
+    rest = ui.every(
         (error, f"It keeps its settings from before: {error}", f"仍沿用之前的设置：{error}"),
         (skew, f"It does not answer this command line: {skew}", f"它不回答此命令行：{skew}"),
-        (True, f"Log: {found['log']}", f"日志：{found['log']}"),
+        (True, f"Log: {daemon['log']}", f"日志：{daemon['log']}"),
     )
-    for line in filter(None, (state, *_http_lines(found.get("http")), *about)):
-        click.echo(line)
+    lines = [*about, *filter(None, [state]), *_http_lines(daemon.get("http")), *rest]
+    return Report({"running": True, **daemon}, lines=lines)
 
 
 # nacre mcp: memory for any MCP client, over stdin and stdout.
 
 
 @ui.command("nacre mcp --workspace ~/.nacre/workspace", as_json=False)
-def mcp(invocation: ui.Invocation) -> None:
+def mcp(options: ui.Options) -> None:
     """Serve memory to an MCP client over stdin and stdout: six tools, resources and prompts.
 
     Who listens is fixed here: with --scope group:NAME only what is that group's own or public exists, and nothing is written. Asks the
     daemon where one runs, and does the work itself where none does.
     """
-    memory = ui.open_memory(invocation, for_groups=True)
+    memory = ui.open_memory(options, for_groups=True)
     from nacre.daemon.requests import call_tool_by_daemon, current_folder
     from nacre.errors import NacreError
     from nacre.mcp.server import Face

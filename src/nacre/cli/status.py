@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ import click
 from nacre.cli import ui
 from nacre.errors import BadSetting, NacreError
 from nacre.i18n import say
-from nacre.model.report import Problem
+from nacre.model.report import Problem, Report
 
 if TYPE_CHECKING:
     from nacre.checks.health import Health
@@ -21,24 +21,20 @@ if TYPE_CHECKING:
     from nacre.model.hit import Hit, SearchReport
 
 
-@ui.command("nacre status --deep")
+@ui.command("nacre status --deep", join=True)
 @click.option("--deep", is_flag=True, help="Also check the index file and try the embedding models.")
 @click.option("--index", "reindex", is_flag=True, help="Bring the index up to date first, when files changed.")
 @click.option("--verbose", is_flag=True, help="Also list the problems found.")
-def status(invocation: ui.Invocation, *, deep: bool, reindex: bool, verbose: bool, as_json: bool) -> None:
+def status(options: ui.Options, *, deep: bool, reindex: bool, verbose: bool) -> Iterator[Report]:
     """Show the workspace, its sizes against the limits, the index and the models."""
     from nacre.checks.status import status_facts
 
-    rows: list[dict[str, Any]] = []
-    for memory in ui.open_all(invocation):
+    for memory in ui.open_all(options):
         if reindex:
             memory.index()
-        facts = {**status_facts(memory, deep=deep), "connections": _connections()}
-        rows.append(facts)
-        if not as_json:
-            _show_status(memory, facts, verbose=verbose)
-    if as_json:
-        ui.print_one_or_list(rows)
+        yield _status_report(
+            memory, {**status_facts(memory, deep=deep), "connections": _connections()}, verbose=verbose
+        )
 
 
 def daemon_status(memory: Memory) -> dict[str, Any] | None:
@@ -71,7 +67,7 @@ def _connections() -> list[dict[str, Any]]:
     return [state.as_plain() for state in states if state.connection]
 
 
-def _show_status(memory: Memory, facts: dict[str, Any], *, verbose: bool) -> None:
+def _status_report(memory: Memory, facts: dict[str, Any], *, verbose: bool) -> Report:
     longterm, problems, sessions = facts["longterm"], facts["problems"], facts["sessions"]
     files = ", ".join(f"{count} {layer}" for layer, count in facts["files"].items()) or say("none yet", "暂无")
     limits = say(
@@ -82,6 +78,13 @@ def _show_status(memory: Memory, facts: dict[str, Any], *, verbose: bool) -> Non
         f"{sessions['sessions']} indexed, {sessions['messages']} messages",
         f"已索引 {sessions['sessions']} 个，共 {sessions['messages']} 条消息",
     )
+    broken = say(" (broken: nacre doctor)", "（已损坏：nacre doctor）")
+    connected = [
+        state["agent"] + (broken if state["missing"] or state["unreadable"] or not state["starts"] else "")
+        for state in facts["connections"]
+        if os.path.realpath(state["workspace"]) == os.path.realpath(facts["workspace"])
+    ]
+    unconnected = say('none connected; "nacre connect" does it', "未连接；可运行“nacre connect”")
     rows = [
         (
             say("workspace", "工作区"),
@@ -90,7 +93,7 @@ def _show_status(memory: Memory, facts: dict[str, Any], *, verbose: bool) -> Non
         ("MEMORY.md", limits),
         (say("files", "文件"), files),
         (say("capture", "采集"), _capture(facts["capture"])),
-        (say("agents", "代理"), _connected(facts["connections"], facts["workspace"])),
+        (say("agents", "代理"), ", ".join(connected) or unconnected),
         (say("jobs", "任务"), _jobs(memory, facts["jobs"], facts["daemon"])),
         (say("daemon", "守护进程"), _daemon(facts["daemon"])),
         (say("index", "索引"), _index(facts["index"])),
@@ -98,7 +101,6 @@ def _show_status(memory: Memory, facts: dict[str, Any], *, verbose: bool) -> Non
         (say("vectors", "向量"), _vectors(facts["embedding"])),
         (say("history", "历史"), say(f"operations: {facts['history']}", f"{facts['history']} 次操作")),
     ]
-    ui.table([row for row in rows if row[1]])
     waiting, count = facts["review"], len(problems)
     sentences = ui.every(
         (
@@ -119,19 +121,7 @@ def _show_status(memory: Memory, facts: dict[str, Any], *, verbose: bool) -> Non
         ),
     )
     shown = [f"{one['path']}: {one['message']}" if one["path"] else one["message"] for one in problems if verbose]
-    for sentence in (*sentences, *shown):
-        ui.note(sentence)
-
-
-def _connected(connections: list[dict[str, Any]], root: str) -> str:
-    """Which agents use this memory by themselves; one whose connection is broken is marked."""
-    broken = say(" (broken: nacre doctor)", "（已损坏：nacre doctor）")
-    here = [
-        one["agent"] + (broken if one["missing"] or one["unreadable"] or not one["starts"] else "")
-        for one in connections
-        if os.path.realpath(one["workspace"]) == os.path.realpath(root)
-    ]
-    return ", ".join(here) or say('none connected; "nacre connect" does it', "未连接；可运行“nacre connect”")
+    return Report(facts, rows=[row for row in rows if row[1]], notes=[*sentences, *shown])
 
 
 def _capture(capture: dict[str, Any]) -> str:
@@ -232,25 +222,22 @@ KINDS, FADES, PROJECTS = 9, 4, 3  # lines about findings, about what fades and a
 WIDTH = 56  # columns of the text of a finding, unless all is asked for
 
 
-@ui.command("nacre health -v")
+@ui.command("nacre health -v", join=True)
 @click.option(
     "--verbose", "-v", is_flag=True, help="Show every finding and all that fades, not only the first of each kind."
 )
-def health(invocation: ui.Invocation, *, verbose: bool, as_json: bool) -> None:
+def health(options: ui.Options, *, verbose: bool) -> Iterator[Report]:
     """Show what memory holds, what is wrong with it, which command mends that, what fades next, and a grade from A to F.
 
     Reads, and changes nothing. A bad grade is no error: the exit code is 0 whenever memory could be looked at.
     """
     from nacre.checks.health import check_health
 
-    rows: list[dict[str, Any]] = []
-    for memory in ui.open_all(invocation):
+    for memory in ui.open_all(options):
         report = check_health(memory)
-        rows.append({"workspace": str(memory.workspace.root), "agent": memory.agent, **_health_json(report)})
-        if not as_json:
+        yield Report({"workspace": str(memory.workspace.root), "agent": memory.agent, **_health_json(report)})
+        if not options.as_json:
             _show_health(report, ui.shown_path(memory.workspace.root), verbose=verbose)
-    if as_json:
-        ui.print_one_or_list(rows)
 
 
 def _health_json(report: Health) -> dict[str, Any]:
@@ -384,7 +371,7 @@ def _counted(counts: Mapping[str, int]) -> str:
     is_flag=True,
     help="Mend what can be mended without touching your notes: the index, missing files, permissions, a stale socket.",
 )
-def doctor(invocation: ui.Invocation, *, fix: bool, as_json: bool) -> int:
+def doctor(options: ui.Options, *, fix: bool) -> Iterator[Report]:
     """Look for trouble in files, settings, index, models, agents, jobs, daemon and clock, and say how to mend it.
 
     For each agent on this machine a session is made up in that agent's own format and taken the whole way in a scratch workspace: read,
@@ -399,7 +386,7 @@ def doctor(invocation: ui.Invocation, *, fix: bool, as_json: bool) -> int:
     proven: list[str] = []
     found: list[tuple[str | None, Problem]] = []
     try:
-        for memory in ui.open_all(invocation):
+        for memory in ui.open_all(options):
             for line in repair(memory) if fix else ():
                 ui.note(line)
             connections = connection_problems(all_agents(), this_machine(), state_folder(), memory.workspace.root)
@@ -408,24 +395,22 @@ def doctor(invocation: ui.Invocation, *, fix: bool, as_json: bool) -> int:
     except BadSetting as error:  # settings that stop every command are what doctor is asked about
         remedy = settings_remedy(str(error))
         found.append((None, Problem("bad setting", str(error), severity="error", remedy=remedy)))
-    if not as_json:
-        _show_problems([problem for _, problem in found])
-    if proven and not any(problem.kind == "capture" for _, problem in found):
-        names = list(dict.fromkeys(proven))
-        ui.note(
+    lines: list[str] = []
+    for _, problem in found:
+        lines.append("  ".join(filter(None, (problem.severity, problem.place, problem.message))))
+        lines += [f"    → {problem.remedy}"] if problem.remedy else []
+    names = list(dict.fromkeys(proven))
+    notes = ui.every(
+        (
+            names and not any(problem.kind == "capture" for _, problem in found),
             f"Proven in a scratch workspace: a session with {', '.join(names)} is captured, written and found again.",
             f"已在临时工作区验证：与 {'、'.join(names)} 的对话可被采集、写入并查到。",
         )
-    if as_json:
-        ui.print_json([{"agent": agent, **problem.as_plain()} for agent, problem in found])
-    elif not found:
-        ui.echo("All is well.", "一切正常。")
-    return 1 if any(problem.severity == "error" for _, problem in found) else 0
-
-
-def _show_problems(problems: Sequence[Problem]) -> None:
-    for problem in problems:
-        where = problem.path + (f":{problem.line}" if problem.line else "")
-        click.echo("  ".join(filter(None, (problem.severity, where, problem.message))))
-        if problem.remedy:
-            click.echo(f"    → {problem.remedy}")
+    )
+    if options.as_json:  # for people alone, and yet said here too
+        for note in notes:
+            ui.note(note)
+    facts = [{"agent": agent, **problem.as_plain()} for agent, problem in found]
+    yield Report(facts, lines=lines or [say("All is well.", "一切正常。")], notes=notes)
+    if any(problem.severity == "error" for _, problem in found):
+        raise click.exceptions.Exit(1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 @ui.command("nacre tidy --dry-run", dry_run=True)
 @click.option("--verbose", "-v", is_flag=True, help="Show every step with its reason, refusals too.")
-def tidy(invocation: ui.Invocation, *, verbose: bool, dry_run: bool, as_json: bool) -> None:
+def tidy(options: ui.Options, *, verbose: bool) -> Iterator[Report]:
     """Press old days into weeks, distil what lasts into MEMORY.md, and archive.
 
     Each line of the last days is put to four tests: without it the agent would make a specific mistake; it holds for many sessions; it
@@ -26,23 +27,21 @@ def tidy(invocation: ui.Invocation, *, verbose: bool, dry_run: bool, as_json: bo
     "nacre undo" takes a night back.
     """
 
-    def shown(phase: str, step: Step) -> bool:
-        quiet = step.action in ("refuse", "say once", "merge")
-        return verbose or dry_run or (sys.stdout.isatty() and phase == "distil" and not quiet)
-
-    def report(memory: Memory) -> Report:
-        made = memory.tidy(dry_run=dry_run)
-        lines = [_step(step) for phase, step in made.steps if shown(phase, step)]
-        facts = _facts(made, summary=tidy_summary(made))
-        return Report(facts, lines=[*lines, tidy_summary(made)], problems=made.problems, left=made.left)
-
-    ui.print_reports(map(report, ui.open_all(invocation)), as_json=as_json)
+    for memory in ui.open_all(options):
+        made = memory.tidy(dry_run=options.dry_run)
+        summary, lines = tidy_summary(made), []
+        for phase, step in made.steps:
+            news = phase == "distil" and step.action not in ("refuse", "say once", "merge")
+            if verbose or options.dry_run or (sys.stdout.isatty() and news):
+                lines.append(_step(step))
+        facts = _facts(made, summary=summary)
+        yield Report(facts, lines=[*lines, summary], problems=made.problems, left=made.left)
 
 
 @ui.command("nacre decay --dry-run", dry_run=True)
 @click.option("--promote-only", is_flag=True, help="Only put what lasts to long-term memory; archive nothing.")
 @click.option("--verbose", "-v", is_flag=True, help="Show every step with its reason.")
-def decay(invocation: ui.Invocation, *, promote_only: bool, verbose: bool, dry_run: bool, as_json: bool) -> None:
+def decay(options: ui.Options, *, promote_only: bool, verbose: bool) -> Iterator[Report]:
     """Promote what lasts in the oldest daily logs, then archive these: the profile with tidy.retention = "decay".
 
     Sets in when a MEMORY.md is over decay.max_lines, there are more than decay.max_files daily logs, or one is older than
@@ -51,18 +50,22 @@ def decay(invocation: ui.Invocation, *, promote_only: bool, verbose: bool, dry_r
     "nacre forget" go on finding every line. "nacre undo" takes it all back.
     """
 
-    def report(memory: Memory) -> Report:
-        made = memory.decay(promote_only=promote_only, dry_run=dry_run)
-        weekly = say(
-            'The weekly profile is in force (tidy.retention is "weekly"); this is what decay would do instead.',
-            "当前采用周报方式（tidy.retention 为“weekly”）；以下是改用 decay 时会做的事。",
+    for memory in ui.open_all(options):
+        made = memory.decay(promote_only=promote_only, dry_run=options.dry_run)
+        summary, weekly = (
+            decay_summary(made),
+            ui.every(
+                (
+                    not made.in_force,
+                    'The weekly profile is in force (tidy.retention is "weekly"); this is what decay would do instead.',
+                    "当前采用周报方式（tidy.retention 为“weekly”）；以下是改用 decay 时会做的事。",
+                )
+            ),
         )
-        heading = [*([] if made.in_force else [weekly]), *made.occasions, *(one.message for one in made.problems)]
-        lines = [_step(step) for phase, step in made.steps if verbose or dry_run or phase == "review"]
-        facts = _facts(made, inForce=made.in_force, summary=decay_summary(made), occasions=list(made.occasions))
-        return Report(facts, heading=heading, lines=[*lines, decay_summary(made)], left=made.left)
-
-    ui.print_reports(map(report, ui.open_all(invocation)), as_json=as_json)
+        heading = [*weekly, *made.occasions, *(problem.message for problem in made.problems)]
+        lines = [_step(step) for phase, step in made.steps if verbose or options.dry_run or phase == "review"]
+        facts = _facts(made, inForce=made.in_force, summary=summary, occasions=list(made.occasions))
+        yield Report(facts, heading=heading, lines=[*lines, summary], left=made.left)
 
 
 def tidy_summary(report: TidyReport) -> str:
@@ -144,7 +147,7 @@ def _facts(report: TidyReport | DecayReport, **about: Any) -> dict[str, Any]:
 @click.option("--adopt", is_flag=True, help="Bring a MEMORY.md that is over its limits under them.")
 @click.option("--yes", is_flag=True, help="Do not ask before --adopt.")
 def review(
-    invocation: ui.Invocation,
+    options: ui.Options,
     accept: tuple[str, ...],
     refuse: tuple[str, ...],
     pin: tuple[str, ...],
@@ -152,39 +155,29 @@ def review(
     *,
     adopt: bool,
     yes: bool,
-    dry_run: bool,
-    as_json: bool,
-) -> None:
+) -> Iterable[Report]:
     """Answer what "nacre tidy" left to you: clashes, lines that found no room, lines whose time may be over.
 
     Without options it asks about each where somebody watches, and lists them where not. --adopt moves what does not fit from a
     MEMORY.md that is over its limits into a note, after showing it; "nacre undo" takes it back.
     """
-    memory = ui.open_memory(invocation)
+    memory = ui.open_memory(options)
     if adopt:
-        _adopt(memory, yes=yes, dry_run=dry_run, as_json=as_json)
-        return
+        return _adopt(options, memory, yes=yes)
     by_verb = {"refuse": refuse, "accept": accept, "pin": pin}
     answers: list[tuple[str, str, str | None]] = [(id_, verb, None) for verb, ids in by_verb.items() for id_ in ids]
     answers += [(id_, "accept", text) for id_, text in edit]
     if answers:
-        steps = memory.answer(answers, dry_run=dry_run)
-        if as_json:
-            ui.print_json([ui.fields(step, "action path", text=ui.legible(step.detail)) for step in steps])
-            return
-        for step in steps:
-            click.echo(f"{step.action}  {step.path}: {ui.legible(step.detail)}\n    {step.reason}")
-        return
+        steps = memory.answer(answers, dry_run=options.dry_run)
+        facts = [ui.fields(step, "action path", text=ui.legible(step.detail)) for step in steps]
+        lines = [f"{step.action}  {step.path}: {ui.legible(step.detail)}\n    {step.reason}" for step in steps]
+        return [Report(facts, lines=lines)]
     questions = memory.questions()
-    if as_json:
-        ui.print_json([question_json(question) for question in questions])
-    elif not questions:
-        ui.echo("Nothing to review.", "没有待审内容。")
-    elif sys.stdin.isatty() and sys.stdout.isatty() and not dry_run:
+    if questions and sys.stdin.isatty() and sys.stdout.isatty() and not (options.dry_run or options.as_json):
         _ask_each(memory, questions)
-    else:
-        for question in questions:
-            show_question(question)
+        return []
+    nothing = ui.every((not questions, "Nothing to review.", "没有待审内容。"))
+    return [Report(list(map(question_json, questions)), lines=[*map(question_line, questions), *nothing])]
 
 
 def question_json(question: Question) -> dict[str, Any]:
@@ -192,11 +185,11 @@ def question_json(question: Question) -> dict[str, Any]:
     return {**ui.fields(question, "id kind"), **shown, **question.about}
 
 
-def show_question(question: Question) -> None:
+def question_line(question: Question) -> str:
     from nacre.vault.review import kind_title
 
     kind, why = kind_title(question.kind), ui.legible(question.why)
-    click.echo(f"{question.id}  [{kind}] {ui.legible(question.text)}\n            {why}")
+    return f"{question.id}  [{kind}] {ui.legible(question.text)}\n            {why}"
 
 
 def _ask_each(memory: Memory, questions: list[Question]) -> None:
@@ -206,7 +199,7 @@ def _ask_each(memory: Memory, questions: list[Question]) -> None:
     verbs = {"a": "accept", "r": "refuse", "p": "pin", "e": "accept"}
     keys = click.Choice([*verbs, "s", "q"])
     for question in questions:
-        show_question(question)
+        click.echo(question_line(question))
         takes = say("let it go", "移除") if question.kind == FADED else say("take it in", "收录")
         leaves = say("keep it", "保留") if question.kind == FADED else say("leave it out", "不收")
         prompt = say(
@@ -221,28 +214,23 @@ def _ask_each(memory: Memory, questions: list[Question]) -> None:
             memory.answer([(question.id, verbs[key], text)])
 
 
-def _adopt(memory: Memory, *, yes: bool, dry_run: bool, as_json: bool) -> None:
-    planned = [(plan, memory.workspace.relative(plan.note)) for plan in memory.adopting()]
-    if as_json:
-        ui.print_json(
-            [
-                {"path": plan.shown, "note": place, "moves": [ui.legible(step.detail) for step in plan.steps]}
-                for plan, place in planned
-            ]
-        )
-    elif not planned:
-        ui.echo("Every MEMORY.md is within its limits.", "所有 MEMORY.md 都在上限以内。")
-    for plan, place in planned if not as_json else ():
-        for step in plan.steps:
-            click.echo(f"  {ui.legible(step.detail)}\n      {step.reason}")
-        count = len(plan.moving)
-        ui.echo(f"{plan.shown}: {count} would move to {place}.", f"{plan.shown}：{count} 项将移到 {place}。")
-    if not planned or dry_run:
+def _adopt(options: ui.Options, memory: Memory, *, yes: bool) -> Iterator[Report]:
+    facts: list[dict[str, Any]] = []
+    lines: list[str] = []
+    planned = memory.adopting()
+    for plan in planned:
+        count, place = len(plan.moving), memory.workspace.relative(plan.note)
+        facts.append({"path": plan.shown, "note": place, "moves": [ui.legible(step.detail) for step in plan.steps]})
+        lines += [f"  {ui.legible(step.detail)}\n      {step.reason}" for step in plan.steps]
+        lines.append(say(f"{plan.shown}: {count} would move to {place}.", f"{plan.shown}：{count} 项将移到 {place}。"))
+    fine = say("Every MEMORY.md is within its limits.", "所有 MEMORY.md 都在上限以内。")
+    yield Report(facts, lines=lines or [fine])
+    if not planned or options.dry_run:
         return
     if not yes:
         if not ui.is_interactive():
             raise BadInput('Nothing was moved: say "--yes" to do it.', "未做任何移动：请加“--yes”确认。")
         if not click.confirm(say("Move them?", "现在移动吗？"), err=True):
             return
-    memory.adopt([plan for plan, _ in planned])
+    memory.adopt(planned)
     ui.note('Done; "nacre undo" takes it back.', "完成；可用“nacre undo”撤销。")

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from nacre.errors import BadInput, PartlyDone
 from nacre.i18n import say
@@ -23,13 +24,15 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Invocation:
-    """The global options as given, from the environment or on either side of the verb."""
+class Options:
+    """What every command is given: the global options, from the environment or on either side of the verb, and its own flags."""
 
     workspace: str | None = None
     now: str | None = None
     agent: str | None = None
     scope: str | None = None
+    dry_run: bool = False
+    as_json: bool = False
 
 
 GLOBAL_NAMES = ("workspace", "now", "agent", "scope")
@@ -48,29 +51,36 @@ def global_options(*, hidden: bool = False) -> list[click.Parameter]:
     ]
 
 
-def invocation_from(options: Mapping[str, Any], before: Invocation) -> Invocation:
-    if options.get("workspace") == "":
+def updated(options: Options, params: Mapping[str, Any]) -> Options:
+    if params.get("workspace") == "":
         raise BadInput(
             "--workspace is empty; name a folder, or leave it out.",
             "--workspace 为空；请指定文件夹，或不要使用该选项。",
         )
-    return replace(before, **{name: options[name] for name in GLOBAL_NAMES if options.get(name)})
+    return replace(options, **{name: value for name, value in params.items() if value})
 
 
 class Command(click.Command):
-    """A command that takes the global options after the verb too."""
+    """A command that takes the global options after the verb too, and prints the reports that its function returns."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, join: bool = False, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.join = join  # the facts of several workspaces are printed as one list
         self.params += global_options(hidden=True)
 
     def invoke(self, ctx: click.Context) -> Any:
         # Here only what was typed counts: the environment has been read by the root, and must not overrule its flags.
-        typed = click.core.ParameterSource.COMMANDLINE
-        options = {name: ctx.params.pop(name, None) for name in GLOBAL_NAMES}
-        typed_options = {name: options[name] for name in GLOBAL_NAMES if ctx.get_parameter_source(name) is typed}
-        ctx.obj = invocation_from(typed_options, ctx.obj or Invocation())
-        return super().invoke(ctx)
+        params = {name: ctx.params.pop(name) for name in (*GLOBAL_NAMES, "dry_run", "as_json") if name in ctx.params}
+        for name in GLOBAL_NAMES:
+            if ctx.get_parameter_source(name) is not ParameterSource.COMMANDLINE:
+                del params[name]
+        ctx.obj = updated(ctx.obj or Options(), params)
+        result = super().invoke(ctx)
+        if isinstance(result, Report):
+            result = [result]
+        if isinstance(result, Iterable):
+            return print_reports(result, as_json=ctx.obj.as_json, join=self.join)
+        return result
 
 
 class Group(click.Group):
@@ -92,7 +102,10 @@ def command(
     as_json: bool = True,
     **attributes: Any,
 ) -> Callable[[Callable[..., Any]], click.Command]:
-    """Make a function a command: it is given the global options first, and has --json and where it writes --dry-run last."""
+    """Make a function a command: it is given the options of all commands first, and has --json and where it writes --dry-run last.
+
+    It prints for itself, or returns a report, or yields reports that are printed as they come.
+    """
 
     def made(function: Callable[..., Any]) -> click.Command:
         options = vars(function).pop("__click_params__", [])
@@ -105,29 +118,28 @@ def command(
     return made
 
 
-def open_memory(invocation: Invocation, *, for_groups: bool = False) -> Memory:
+def open_memory(options: Options, *, for_groups: bool = False) -> Memory:
     """The memory that the options name. Only commands that know what a group may see are for groups."""
     from nacre.memory import Memory
 
-    owner_only(invocation, for_groups=for_groups)
-    path, now, agent, scope = invocation.workspace, invocation.now, invocation.agent, invocation.scope
-    memory = Memory.open(path, now=now, agent=agent, scope=scope or "main")
+    owner_only(options, for_groups=for_groups)
+    memory = Memory.open(options.workspace, now=options.now, agent=options.agent, scope=options.scope or "main")
     note_untrusted(memory.problems)
     return memory
 
 
-def open_all(invocation: Invocation, *, for_groups: bool = False) -> Iterator[Memory]:
+def open_all(options: Options, *, for_groups: bool = False) -> Iterator[Memory]:
     """The memory that the options name; every agent's, when several are configured and none is named."""
     from nacre.memory import several_agents
 
-    several = () if invocation.workspace or invocation.agent else several_agents()
-    for agent in several or (invocation.agent,):
-        yield open_memory(replace(invocation, agent=agent), for_groups=for_groups)
+    several = () if options.workspace or options.agent else several_agents()
+    for agent in several or (options.agent,):
+        yield open_memory(replace(options, agent=agent), for_groups=for_groups)
 
 
-def owner_only(invocation: Invocation, *, for_groups: bool = False) -> None:
+def owner_only(options: Options, *, for_groups: bool = False) -> None:
     """Refuse what a group has no business with: it reads its own memories and nothing else."""
-    if not for_groups and (invocation.scope or "main") != "main":
+    if not for_groups and (options.scope or "main") != "main":
         raise BadInput(
             "In a group only search, get, context and mcp answer; run this command without --scope.",
             "在群组范围内只能使用 search、get、context 和 mcp；请去掉 --scope 再运行。",
@@ -180,33 +192,35 @@ def first(*choices: Choice) -> str:
     return next(iter(every(*choices)), "")
 
 
-def print_reports(reports: Iterable[Report], *, as_json: bool) -> None:
+def print_reports(reports: Iterable[Report], *, as_json: bool, join: bool) -> None:
     """Each report as it comes, as JSON or for people; exit code 3 at the end when something was left undone."""
     left: list[str] = []
+    facts: list[Any] = []
     for report in reports:
         left += [problem.message for problem in report.left]
-        if as_json:
+        if as_json and not join:
             print_json(report.facts)
+        if as_json:
+            facts.append(report.facts)
             continue
         for sentence in filter(None, (*(problem.message for problem in report.problems), *report.heading)):
             note(sentence)
         for step in report.steps:
             click.echo("\t".join(part for part in (step.action, step.path, step.reason, step.detail) if part))
+        if report.rows:
+            table(report.rows, report.columns)
         for line in report.lines:
             click.echo(line)
         for sentence in filter(None, report.notes):
             note(sentence)
+    if as_json and join:
+        print_json(facts[0] if len(facts) == 1 else facts)
     if left:
         raise PartlyDone(" ".join(left))
 
 
 def problems_json(problems: Iterable[Problem]) -> list[dict[str, Any]]:
     return [fields(problem, "kind path message") for problem in problems]
-
-
-def print_one_or_list(rows: Sequence[Any]) -> None:
-    """What was found in one workspace, or a list where several were looked at."""
-    print_json(rows[0] if len(rows) == 1 else rows)
 
 
 def words_of(text: Sequence[str]) -> str:
@@ -231,6 +245,16 @@ def legible(text: str) -> str:
 def is_interactive() -> bool:
     """Whether somebody sits there who can be asked."""
     return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def confirm(question: str, english: str, chinese: str, *, yes: bool) -> None:
+    """Go on after a yes; where nobody can be asked, the sentence is the error."""
+    if yes:
+        return
+    if not is_interactive():
+        raise BadInput(english, chinese)
+    if not click.confirm(question, default=True, err=True):
+        raise click.exceptions.Exit(1)
 
 
 def table(rows: Iterable[Sequence[str]], headings: Sequence[str] = ()) -> None:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from nacre.cli import ui
-from nacre.cli.connect import connections_json, show_outcome, show_plan
-from nacre.cli.forget import NOT_ALL, show_left
+from nacre.cli.connect import agents_json, show_outcome, show_plan
+from nacre.cli.forget import NOT_ALL, left_rows
 from nacre.cli.jobs import service_lines, setup_of
 from nacre.errors import BadInput, NacreError, NoWorkspace, PartlyDone
 from nacre.i18n import say
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     "--models", is_flag=True, help="Also delete the embedding models and other caches; they can be fetched again."
 )
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
-def uninstall(invocation: ui.Invocation, *, models: bool, yes: bool, dry_run: bool, as_json: bool) -> None:
+def uninstall(options: ui.Options, *, models: bool, yes: bool) -> None:
     """Take back everything that was written outside of memory: the connections of agents, timers, the daemon, our rules in AGENTS.md.
 
     Your memory stays: it is plain Markdown, and this command says where it lies ("nacre destroy" is for that). Settings stay too. It ends
     by saying how to remove the package itself.
     """
-    ui.owner_only(invocation)
+    ui.owner_only(options)
     from nacre.agents import connection
     from nacre.agents import uninstall as removal
     from nacre.agents.registry import Call, all_agents, own_program
@@ -47,24 +47,24 @@ def uninstall(invocation: ui.Invocation, *, models: bool, yes: bool, dry_run: bo
         connection.plan_disconnect(agent, machine, call, state) for agent in all_agents() if agent.name in connected
     ]
     try:
-        memory = Memory.open(invocation.workspace, agent=invocation.agent)
+        memory = Memory.open(options.workspace, agent=options.agent)
     except NoWorkspace:
         memory = None
     places = removal.installed_workspaces(memory, machine)
     caches, completions = removal.caches(), removal.completions(machine.home)
-    if not as_json:
+    if not options.as_json:
         with ui.until_reader_leaves():
             for plan in agents:
                 show_plan(plan, removing=True)
             for place in places:
                 _show_place(place)
     doomed = caches if models else []
-    works = bool(agents or doomed or any(place.changed for place in places)) and not dry_run
+    works = bool(agents or doomed or any(place.changed for place in places)) and not options.dry_run
     errors: list[NacreError] = []
     carried: list[ConnectResult] = []
     if works:
         _confirm_uninstall(yes=yes)
-        if caches and not doomed and not yes and not as_json:
+        if caches and not doomed and not yes and not options.as_json:
             total = ui.size_of(sum(cache.bytes for cache in caches))
             question = say(f"Also delete the models and caches ({total})?", f"是否同时删除模型和缓存（{total}）？")
             doomed = caches if click.confirm(question, default=False, err=True) else []
@@ -74,7 +74,7 @@ def uninstall(invocation: ui.Invocation, *, models: bool, yes: bool, dry_run: bo
             errors += _take_back(place)
         for cache in doomed:
             removal.remove_cache(cache)
-    if as_json:
+    if options.as_json:
         workspaces = [
             {
                 "workspace": str(place.memory.workspace.root),
@@ -84,9 +84,14 @@ def uninstall(invocation: ui.Invocation, *, models: bool, yes: bool, dry_run: bo
             }
             for place in places
         ]
-        facts = {"connections": connections_json(agents, (), dry_run=dry_run)["agents"], "workspaces": workspaces}
+        facts = {
+            "connections": agents_json(agents, (), dry_run=options.dry_run),
+            "workspaces": workspaces,
+        }
         facts["caches"] = [{"path": str(cache.path), "bytes": cache.bytes} for cache in doomed]
-        ui.print_json({**facts, "completions": completions, "package": _how_to_remove_package(), "dryRun": dry_run})
+        ui.print_json(
+            {**facts, "completions": completions, "package": _how_to_remove_package(), "dryRun": options.dry_run}
+        )
     else:
         if works:
             show_outcome(agents, carried, dry_run=False, removing=True)
@@ -195,7 +200,7 @@ def _how_to_remove_package() -> str:
 @click.option("--yes", is_flag=True, help="Do not ask for the workspace's name.")
 @click.option("--tiers", is_flag=True, help="Also the checkpoint layers, where they lie outside the workspace.")
 @click.option("--purge", is_flag=True, help="Search every remaining file for words of the memory afterwards.")
-def destroy(invocation: ui.Invocation, *, yes: bool, tiers: bool, purge: bool, dry_run: bool, as_json: bool) -> None:
+def destroy(options: ui.Options, *, yes: bool, tiers: bool, purge: bool) -> None:
     """Remove a workspace's memory for good: MEMORY.md files, memory/, checkpoints, working memory, .nacre/, our rules in AGENTS.md,
     and what "nacre jobs install" told this machine.
 
@@ -207,7 +212,7 @@ def destroy(invocation: ui.Invocation, *, yes: bool, tiers: bool, purge: bool, d
     from nacre.jobs import schedulers
     from nacre.mcp.http import forget_tokens
 
-    with ui.open_memory(invocation) as memory:
+    with ui.open_memory(options) as memory:
         workspace, config = memory.workspace, memory.config
     plan, jobs = destroying.plan_destroy(workspace, config, tiers=tiers), schedulers.plan_remove(setup_of(memory))
     facts = {
@@ -217,12 +222,12 @@ def destroy(invocation: ui.Invocation, *, yes: bool, tiers: bool, purge: bool, d
         "jobsRemoved": [one.as_json() for one in jobs.shown],
         "keptTiers": str(plan.kept_tiers) if plan.kept_tiers else None,
         "left": None,
-        "dryRun": dry_run,
+        "dryRun": options.dry_run,
     }
-    if not as_json:
+    if not options.as_json:
         _show_destroy(plan, jobs)
-    if dry_run:
-        if as_json:
+    if options.dry_run:
+        if options.as_json:
             ui.print_json(facts)
         return
     if not yes:
@@ -235,7 +240,7 @@ def destroy(invocation: ui.Invocation, *, yes: bool, tiers: bool, purge: bool, d
     destroying.apply_destroy(plan)
     forget_tokens(workspace.root)
     left = destroying.find_remaining(plan, words)
-    if as_json:
+    if options.as_json:
         ui.print_json({**facts, "left": [ui.fields(one, "path line reason") for one in left] if purge else None})
     else:
         if jobs.changed:
@@ -247,7 +252,7 @@ def destroy(invocation: ui.Invocation, *, yes: bool, tiers: bool, purge: bool, d
         ui.note("The memory is gone.", "记忆已删除。")
         if left:
             ui.note("Words of it still stand in:", "其中的文字仍存在于：")
-            show_left(left)
+            ui.table(left_rows(left))
         elif purge:
             ui.note(
                 f"{len(words)} lines of it were looked for in every file that remains: none is left.",

@@ -40,7 +40,7 @@ _WIDTH = 11  # columns of a label
 @click.option("--language", type=click.Choice(["en", "zh"]), help="The language of the demo; else that of the system.")
 @click.option("--keep", is_flag=True, help="Keep the demo's folder to look around in.")
 def up(
-    invocation: ui.Invocation,
+    options: ui.Options,
     exclude: tuple[str, ...],
     language: str | None,
     *,
@@ -52,7 +52,6 @@ def up(
     connect: bool | None,
     demo: bool,
     keep: bool,
-    dry_run: bool,
 ) -> None:
     """Set everything up and show what to try: workspace, models, what was said to your agents, index, jobs.
 
@@ -65,24 +64,24 @@ def up(
 
         show_demo(program(), language, keep=keep)
         return
-    ui.owner_only(invocation)
-    place = Path(invocation.workspace or default_place()).expanduser().absolute()
-    memory = Memory(opened_at(place, invocation.now))  # in the place that it has or will have: nothing is made yet
+    ui.owner_only(options)
+    place = Path(options.workspace or default_place()).expanduser().absolute()
+    memory = Memory(opened_at(place, options.now))  # in the place that it has or will have: nothing is made yet
     transcripts = {} if no_capture else memory.transcripts()
     asks = None if yes else ui.is_interactive() and None in (jobs, serve, connect)
     _explain(memory, transcripts, models=not no_models, capture=not no_capture, asks=asks)
-    if dry_run:
+    if options.dry_run:
         return
     step, done = say("asking", "询问"), []
     try:
         left_out = [*exclude, *(_ask_what_to_leave_out(memory, exclude) if transcripts and not yes else ())]
         step = say("workspace", "工作区")
-        memory = _make_workspace(memory, invocation)
+        memory = _make_workspace(memory, options)
         done, step = [step], say("models", "模型")
         if not no_models and memory.config.embed.provider in ("auto", "local"):
             _install_models()
             memory.close()
-            memory = Memory.open(place, now=invocation.now)  # with what was installed
+            memory = Memory.open(place, now=options.now)  # with what was installed
         done, step = [*done, step], say("capture", "采集")
         if not no_capture:
             _capture(memory, left_out, found=bool(transcripts))
@@ -195,12 +194,12 @@ def _ask_what_to_leave_out(memory: Memory, exclude: Sequence[str]) -> list[str]:
     return []
 
 
-def _make_workspace(memory: Memory, invocation: ui.Invocation) -> Memory:
+def _make_workspace(memory: Memory, options: ui.Options) -> Memory:
     root = memory.workspace.root
     memory.close()
-    Memory.init(root, now=invocation.now).close()
+    Memory.init(root, now=options.now).close()
     _note_line("Workspace", ui.shown_path(root), "工作区", ui.shown_path(root))
-    return Memory.open(root, now=invocation.now)
+    return Memory.open(root, now=options.now)
 
 
 def _install_models() -> None:

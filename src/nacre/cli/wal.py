@@ -11,7 +11,7 @@ from nacre.i18n import say
 from nacre.model.report import Report
 
 if TYPE_CHECKING:
-    from nacre.memory import Edit, SnapshotPlan, Working
+    from nacre.memory import SnapshotPlan, Working
     from nacre.vault.cache import Cache
 
 
@@ -27,43 +27,40 @@ def wal() -> None:
 @ui.command('nacre wal task "Move the API to v2"', group=wal, dry_run=True)
 @click.argument("text", nargs=-1)
 @click.option("--clear", is_flag=True, help="Let the task go unfinished.")
-def task(invocation: ui.Invocation, text: tuple[str, ...], *, clear: bool, dry_run: bool, as_json: bool) -> None:
+def task(options: ui.Options, text: tuple[str, ...], *, clear: bool) -> Report:
     """Say what is being done now, in the place of what stood there. "-" takes the text from a pipe."""
     if bool(text) == clear:
         raise click.UsageError(say("Say what the task is, or --clear.", "请说明任务内容，或使用 --clear。"))
-    state = _state(invocation)
-    edit = state.drop(dry_run=dry_run) if clear else state.task(ui.words_of(text), dry_run=dry_run)
-    _print_edit(edit, dry_run=dry_run, as_json=as_json)
+    return _change(options, "drop") if clear else _change(options, "task", ui.words_of(text))
 
 
 @ui.command('nacre wal decide "PostgreSQL rather than MySQL"', group=wal, dry_run=True)
 @click.argument("text", nargs=-1, required=True)
-def decide(invocation: ui.Invocation, text: tuple[str, ...], *, dry_run: bool, as_json: bool) -> None:
+def decide(options: ui.Options, text: tuple[str, ...]) -> Report:
     """Write a decision down with its time. The oldest move to today's log when there are more than state.max_entries."""
-    _print_edit(_state(invocation).decide(ui.words_of(text), dry_run=dry_run), dry_run=dry_run, as_json=as_json)
+    return _change(options, "decide", ui.words_of(text))
 
 
 @ui.command("nacre wal context deadline 2026-03-31", group=wal, dry_run=True)
 @click.argument("key")
 @click.argument("value", nargs=-1, required=True)
-def context(invocation: ui.Invocation, key: str, value: tuple[str, ...], *, dry_run: bool, as_json: bool) -> None:
+def context(options: ui.Options, key: str, value: tuple[str, ...]) -> Report:
     """Keep a VALUE by its KEY, in the place of the one that it had."""
-    _print_edit(_state(invocation).context(key, ui.words_of(value), dry_run=dry_run), dry_run=dry_run, as_json=as_json)
+    return _change(options, "context", key, ui.words_of(value))
 
 
 @ui.command('nacre wal pending "Ask Ann for the schema"', group=wal, dry_run=True)
 @click.argument("text", nargs=-1, required=True)
-def pending(invocation: ui.Invocation, text: tuple[str, ...], *, dry_run: bool, as_json: bool) -> None:
+def pending(options: ui.Options, text: tuple[str, ...]) -> Report:
     """Write down what is still to be done."""
-    _print_edit(_state(invocation).pending(ui.words_of(text), dry_run=dry_run), dry_run=dry_run, as_json=as_json)
+    return _change(options, "pending", ui.words_of(text))
 
 
 @ui.command("nacre wal done 1", group=wal, dry_run=True)
 @click.argument("which", metavar="[N|TEXT]", nargs=-1)
-def done(invocation: ui.Invocation, which: tuple[str, ...], *, dry_run: bool, as_json: bool) -> None:
+def done(options: ui.Options, which: tuple[str, ...]) -> Report:
     """Finish something pending, by its number or words; without either, the current task. Today's log says so."""
-    edit = _state(invocation).done(" ".join(which) if which else None, dry_run=dry_run)
-    _print_edit(edit, dry_run=dry_run, as_json=as_json)
+    return _change(options, "done", " ".join(which)) if which else _change(options, "finish")
 
 
 @ui.command('nacre wal blocker "No access to staging"', group=wal, dry_run=True)
@@ -71,24 +68,19 @@ def done(invocation: ui.Invocation, which: tuple[str, ...], *, dry_run: bool, as
 @click.option(
     "--clear", is_flag=False, flag_value="", metavar="N|TEXT", help="Take the blocker of that number or text out."
 )
-def blocker(
-    invocation: ui.Invocation, text: tuple[str, ...], clear: str | None, *, dry_run: bool, as_json: bool
-) -> None:
+def blocker(options: ui.Options, text: tuple[str, ...], clear: str | None) -> Report:
     """Write down what stands in the way; or take it out with --clear, and today's log says so."""
-    state = _state(invocation)
     if clear is None:
-        edit = state.blocker(ui.words_of(text), dry_run=dry_run)
-    else:
-        edit = state.clear(" ".join(part for part in (clear, *text) if part), dry_run=dry_run)
-    _print_edit(edit, dry_run=dry_run, as_json=as_json)
+        return _change(options, "blocker", ui.words_of(text))
+    return _change(options, "clear", " ".join(part for part in (clear, *text) if part))
 
 
 @ui.command("nacre wal get pending", group=wal)
 @click.argument("section", nargs=-1)
-def get(invocation: ui.Invocation, section: tuple[str, ...], *, as_json: bool) -> None:
+def get(options: ui.Options, section: tuple[str, ...]) -> None:
     """Print working memory, or one SECTION of it: task, context, decisions, pending, blockers, or a heading of your own."""
-    state = _state(invocation)
-    if as_json:
+    state = _state(options)
+    if options.as_json:
         ui.print_json(state.get(" ".join(section)))
         return
     text = state.text(" ".join(section))
@@ -101,38 +93,36 @@ def get(invocation: ui.Invocation, section: tuple[str, ...], *, as_json: bool) -
 @ui.command("nacre wal snapshot before-the-move", group=wal, dry_run=True)
 @click.argument("name", required=False)
 @click.option("--list", "listing", is_flag=True, help="List the snapshots, newest first.")
-def snapshot(invocation: ui.Invocation, name: str | None, *, listing: bool, dry_run: bool, as_json: bool) -> None:
+def snapshot(options: ui.Options, name: str | None, *, listing: bool) -> Report:
     """Keep a copy of working memory; the last 20 stay."""
-    state = _state(invocation)
+    state = _state(options)
     if not listing:
-        _print_snapshot(state, state.snapshot(name, dry_run=dry_run), dry_run=dry_run, as_json=as_json)
-        return
+        return _snapshot_report(options, state, state.snapshot(name, dry_run=options.dry_run))
     rows = [(kept.moment, kept.name, state.workspace.relative(kept.path)) for kept in state.snapshots()]
-    if as_json:
-        ui.print_json([{"moment": moment, "name": called or None, "path": path} for moment, called, path in rows])
-    else:
-        ui.table(rows, (say("moment", "时间"), say("name", "名称"), say("file", "文件")))
+    facts = [{"moment": moment, "name": name or None, "path": path} for moment, name, path in rows]
+    return Report(facts, rows=rows, columns=(say("moment", "时间"), say("name", "名称"), say("file", "文件")))
 
 
 @ui.command("nacre wal restore before-the-move", group=wal, dry_run=True)
 @click.argument("name", required=False)
-def restore(invocation: ui.Invocation, name: str | None, *, dry_run: bool, as_json: bool) -> None:
+def restore(options: ui.Options, name: str | None) -> Report:
     """Bring a snapshot back: the newest, or the one of that name or moment. "nacre undo" takes that back."""
-    state = _state(invocation)
-    _print_snapshot(state, state.restore(name, dry_run=dry_run), dry_run=dry_run, as_json=as_json)
+    state = _state(options)
+    return _snapshot_report(options, state, state.restore(name, dry_run=options.dry_run))
 
 
-def _state(invocation: ui.Invocation) -> Working:
-    ui.owner_only(invocation)
+def _state(options: ui.Options) -> Working:
+    ui.owner_only(options)
     from nacre.memory import Working
 
-    state = Working.open(invocation.workspace, now=invocation.now, agent=invocation.agent)
+    state = Working.open(options.workspace, now=options.now, agent=options.agent)
     ui.note_untrusted(state.problems)
     return state
 
 
-def _print_edit(edit: Edit, *, dry_run: bool, as_json: bool) -> None:
-    name, changed = edit.path.name, edit.changed and not dry_run
+def _change(options: ui.Options, action: str, *words: str) -> Report:
+    edit = _state(options).change(action, *words, dry_run=options.dry_run)
+    name, changed = edit.path.name, edit.changed and not options.dry_run
     outcome = ui.first(
         (changed, f"Written to {name}.", f"已写入 {name}。"),
         (edit.changed, f"{name} would be changed.", f"将修改 {name}。"),
@@ -140,25 +130,23 @@ def _print_edit(edit: Edit, *, dry_run: bool, as_json: bool) -> None:
         (True, "No task is set.", "没有当前任务。"),
     )
     logged = [say(f"Into today's log: {bullet}", f"记入今日日志：{bullet}") for bullet in edit.log]
-    facts = {"section": edit.section, "text": edit.line, "changed": changed, "dryRun": dry_run, "path": name}
+    facts = {"section": edit.section, "text": edit.line, "changed": changed, "dryRun": options.dry_run, "path": name}
     lines = [edit.line] if edit.line else []
-    ui.print_reports(
-        [Report({**facts, "log": list(edit.log)}, heading=[outcome, *logged], lines=lines)], as_json=as_json
-    )
+    return Report({**facts, "log": list(edit.log)}, heading=[outcome, *logged], lines=lines)
 
 
-def _print_snapshot(state: Working, made: SnapshotPlan, *, dry_run: bool, as_json: bool) -> None:
+def _snapshot_report(options: ui.Options, state: Working, made: SnapshotPlan) -> Report:
     words = {
         "keep": (say("kept", "已保存"), say("would keep", "将保存")),
         "remove": (say("removed", "已移除"), say("would remove", "将移除")),
         "restore": (say("restored", "已恢复"), say("would restore", "将恢复")),
     }
     path = state.workspace.relative(made.snapshot.path)
-    heading = ["\t".join((words[step.action][dry_run], step.path, step.reason)) for step in made.plan.steps]
-    changed = bool(made.plan) and not dry_run
-    facts = {"path": path, "moment": made.snapshot.moment, "changed": changed, "dryRun": dry_run}
+    heading = ["\t".join((words[step.action][options.dry_run], step.path, step.reason)) for step in made.plan.steps]
+    changed = bool(made.plan) and not options.dry_run
+    facts = {"path": path, "moment": made.snapshot.moment, "changed": changed, "dryRun": options.dry_run}
     same = say("It is the same as that snapshot.", "与该快照相同。")
-    ui.print_reports([Report(facts, heading=heading or [same], lines=[path])], as_json=as_json)
+    return Report(facts, heading=heading or [same], lines=[path])
 
 
 # nacre cache: values that one session keeps for itself.
@@ -185,73 +173,69 @@ def cache() -> None:
 @click.argument("key")
 @click.argument("value", nargs=-1, required=True)
 @session_option
-def set_value(
-    invocation: ui.Invocation, key: str, value: tuple[str, ...], session: str, *, dry_run: bool, as_json: bool
-) -> None:
+def set_value(options: ui.Options, key: str, value: tuple[str, ...], session: str) -> Report:
     """Keep a VALUE by its KEY. "-" takes the value from a pipe."""
     from nacre.vault.cache import put_value
 
-    kept = put_value(_open_cache(invocation, session), key, ui.words_of(value), dry_run=dry_run)
+    dry_run = options.dry_run
+    kept = put_value(_open_cache(options, session), key, ui.words_of(value), dry_run=dry_run)
     outcome = ui.first(
         (dry_run, f'"{key}" would be kept.', f"将缓存“{key}”。"),
         (True, f'"{key}" is kept for this session.', f"已为此会话缓存“{key}”。"),
     )
     facts = {"key": key, "value": kept.text, "session": session, "changed": not dry_run, "dryRun": dry_run}
-    ui.print_reports([Report(facts, notes=[outcome])], as_json=as_json)
+    return Report(facts, notes=[outcome])
 
 
 @ui.command("nacre cache get branch", "get", group=cache)
 @click.argument("key")
 @session_option
-def get_value(invocation: ui.Invocation, key: str, session: str, *, as_json: bool) -> None:
+def get_value(options: ui.Options, key: str, session: str) -> Report:
     """Print the value of a KEY. Exit code 1 when there is none."""
     from nacre.vault.cache import get_value
 
-    value = get_value(_open_cache(invocation, session), key)
-    if as_json:
-        ui.print_json({"key": key, "value": value.text, "at": value.at.isoformat(timespec="seconds")})
-    else:
-        click.echo(value.text, nl=not value.text.endswith("\n"))
+    value = get_value(_open_cache(options, session), key)
+    facts = {"key": key, "value": value.text, "at": value.at.isoformat(timespec="seconds")}
+    return Report(facts, lines=[value.text.removesuffix("\n")])
 
 
 @ui.command("nacre cache list", "list", group=cache)
 @session_option
-def list_values(invocation: ui.Invocation, session: str, *, as_json: bool) -> None:
+def list_values(options: ui.Options, session: str) -> Report:
     """List the keys with their sizes and times."""
     from nacre.vault.cache import read_values
 
-    values = read_values(_open_cache(invocation, session))
-    sizes = {key: len(value.text.encode()) for key, value in values.items()}
-    if as_json:
-        rows = [(key, sizes[key], value.at.isoformat(timespec="seconds")) for key, value in values.items()]
-        ui.print_json([{"key": key, "bytes": size, "at": at} for key, size, at in rows])
-        return
-    if not values:
-        ui.note("This session keeps nothing.", "此会话没有缓存内容。")
-    shown = [(key, ui.size_of(sizes[key]), f"{value.at:%H:%M}") for key, value in values.items()]
-    ui.table(shown, (say("key", "键"), say("size", "大小"), say("since", "时间")))
+    values = [
+        (key, len(kept.text.encode()), kept.at) for key, kept in read_values(_open_cache(options, session)).items()
+    ]
+    return Report(
+        [{"key": key, "bytes": size, "at": at.isoformat(timespec="seconds")} for key, size, at in values],
+        heading=ui.every((not values, "This session keeps nothing.", "此会话没有缓存内容。")),
+        rows=[(key, ui.size_of(size), f"{at:%H:%M}") for key, size, at in values],
+        columns=(say("key", "键"), say("size", "大小"), say("since", "时间")),
+    )
 
 
 @ui.command("nacre cache clear branch", group=cache, dry_run=True)
 @click.argument("key", required=False)
 @session_option
-def clear(invocation: ui.Invocation, key: str | None, session: str, *, dry_run: bool, as_json: bool) -> None:
+def clear(options: ui.Options, key: str | None, session: str) -> Report:
     """Forget one KEY, or everything that the session keeps."""
     from nacre.vault.cache import clear_values
 
-    keys = clear_values(_open_cache(invocation, session), key, dry_run=dry_run)
+    keys = clear_values(_open_cache(options, session), key, dry_run=options.dry_run)
     heading = ui.every(
         (not keys, "There was nothing to clear.", "没有可清除的内容。"),
-        (keys and dry_run, f"{len(keys)} would be cleared.", f"将清除 {len(keys)} 项。"),
+        (keys and options.dry_run, f"{len(keys)} would be cleared.", f"将清除 {len(keys)} 项。"),
     )
-    ui.print_reports([Report({"cleared": list(keys), "dryRun": dry_run}, heading=heading, lines=keys)], as_json=as_json)
+    return Report({"cleared": list(keys), "dryRun": options.dry_run}, heading=heading, lines=keys)
 
 
-def _open_cache(invocation: ui.Invocation, session: str) -> Cache:
-    ui.owner_only(invocation)
+def _open_cache(options: ui.Options, session: str) -> Cache:
+    ui.owner_only(options)
     from nacre import config as settings
     from nacre.memory import clock_for
     from nacre.vault.cache import open_cache
 
     config = settings.load()
-    return open_cache(session, config.cache, clock_for(config, invocation.now))
+    return open_cache(session, config.cache, clock_for(config, options.now))

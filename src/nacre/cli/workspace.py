@@ -16,47 +16,49 @@ from nacre.model.report import Report
 
 @ui.command("nacre init ~/.nacre/workspace", dry_run=True)
 @click.argument("path", type=click.Path(path_type=Path), required=False)
-def init(invocation: ui.Invocation, path: Path | None, *, dry_run: bool, as_json: bool) -> None:
+def init(options: ui.Options, path: Path | None) -> Report:
     """Make a workspace, or complete one: folders, MEMORY.md, rules for agents in AGENTS.md.
 
     What is already there stays as it is. Without PATH: the place that commands without --workspace look at.
     """
-    ui.owner_only(invocation)
+    ui.owner_only(options)
     from nacre.memory import Memory, default_place, plan_init
 
-    root = Path(path or invocation.workspace or default_place()).expanduser().absolute()
+    root = Path(path or options.workspace or default_place()).expanduser().absolute()
     planned = plan_init(root).plan.steps
-    if not dry_run:
-        Memory.init(root, now=invocation.now)
+    if not options.dry_run:
+        Memory.init(root, now=options.now)
     notes = ui.every(
         (not planned, f"{ui.shown_path(root)} is complete already.", f"{ui.shown_path(root)} 已经完备。"),
-        (planned and not dry_run, f"The workspace is {ui.shown_path(root)}.", f"工作区位于 {ui.shown_path(root)}。"),
+        (
+            planned and not options.dry_run,
+            f"The workspace is {ui.shown_path(root)}.",
+            f"工作区位于 {ui.shown_path(root)}。",
+        ),
     )
     verbs = {"create": say("create", "新建")}
     steps = [replace(step, action=verbs.get(step.action, say("change", "修改")), detail="") for step in planned]
-    facts = {"workspace": str(root), "steps": [asdict(step) for step in planned], "dryRun": dry_run}
-    ui.print_reports([Report(facts, steps=steps, notes=notes)], as_json=as_json)
+    facts = {"workspace": str(root), "steps": [asdict(step) for step in planned], "dryRun": options.dry_run}
+    return Report(facts, steps=steps, notes=notes)
 
 
 @ui.command("nacre trust ~/work/shop-api")
 @click.argument("path", type=click.Path(path_type=Path), default=".")
 @click.option("--remove", is_flag=True, help="Trust it no longer.")
 @click.option("--list", "listing", is_flag=True, help="List the places that are trusted.")
-def trust(invocation: ui.Invocation, path: Path, *, remove: bool, listing: bool, as_json: bool) -> None:
+def trust(options: ui.Options, path: Path, *, remove: bool, listing: bool) -> Report | None:
     """Trust a workspace, so that commands run below it find it.
 
     A cloned repository may hold a .nacre folder: until you say so here, it is neither read nor written.
     """
-    ui.owner_only(invocation)
+    ui.owner_only(options)
     from nacre.vault import discover
 
-    place = Path(invocation.workspace or path).expanduser().absolute()
-    if listing and as_json:
-        ui.print_json(list(discover.trusted_workspaces()))
-    elif listing:
-        for trusted in discover.trusted_workspaces():
-            click.echo(trusted)
-    elif remove:
+    place = Path(options.workspace or path).expanduser().absolute()
+    if listing:
+        trusted = list(discover.trusted_workspaces())
+        return Report(trusted, lines=trusted)
+    if remove:
         discover.trust_workspace(place, trust=False)
         ui.note(f"{ui.shown_path(place)} is trusted no longer.", f"已不再信任 {ui.shown_path(place)}。")
     elif not discover.is_workspace(place):
@@ -67,11 +69,12 @@ def trust(invocation: ui.Invocation, path: Path, *, remove: bool, listing: bool,
     else:
         discover.trust_workspace(place)
         ui.note(f"{ui.shown_path(place)} is trusted now.", f"已信任 {ui.shown_path(place)}。")
+    return None
 
 
 @ui.command("nacre pause 2h", dry_run=True)
 @click.argument("length", required=False)
-def pause(invocation: ui.Invocation, length: str | None, *, dry_run: bool, as_json: bool) -> None:
+def pause(options: ui.Options, length: str | None) -> Report:
     """Capture nothing from now on, for LENGTH (2h, 1d) or until "nacre resume".
 
     What is said meanwhile is never captured, also not later. Where several agents have workspaces, it holds for all of them.
@@ -85,34 +88,34 @@ def pause(invocation: ui.Invocation, length: str | None, *, dry_run: bool, as_js
             f"“{length}”时长为零；请写成 2h 或 1d，或省略以暂停到运行“nacre resume”为止。",
         )
     end: dt.datetime | None = None
-    for memory in ui.open_all(invocation):
+    for memory in ui.open_all(options):
         try:
             end = memory.clock.now() + span if span else None
         except OverflowError:  # longer than the calendar is
             end = None
-        if not dry_run:
+        if not options.dry_run:
             memory.pause(span)
     until = f"{end:%Y-%m-%d %H:%M}" if end else '"nacre resume"'
     outcome = ui.first(
-        (dry_run, f"Capture would be paused until {until}.", f"将暂停采集，直到 {until}。"),
+        (options.dry_run, f"Capture would be paused until {until}.", f"将暂停采集，直到 {until}。"),
         (True, f"Capture is paused until {until}.", f"采集已暂停，直到 {until}。"),
     )
-    facts = {"paused": not dry_run, "until": end.isoformat(timespec="minutes") if end else None, "dryRun": dry_run}
-    ui.print_reports([Report(facts, notes=[outcome])], as_json=as_json)
+    facts = {"paused": not options.dry_run, "until": end.isoformat(timespec="minutes") if end else None}
+    return Report({**facts, "dryRun": options.dry_run}, notes=[outcome])
 
 
 @ui.command("nacre resume", dry_run=True)
-def resume(invocation: ui.Invocation, *, dry_run: bool, as_json: bool) -> None:
+def resume(options: ui.Options) -> Report:
     """Capture again. What was said during the pause stays out of memory."""
     was = False
-    for memory in ui.open_all(invocation):
+    for memory in ui.open_all(options):
         was = memory.paused() or was
-        if not dry_run:
+        if not options.dry_run:
             memory.resume()
     outcome = ui.first(
         (not was, "Capture was not paused.", "采集并未暂停。"),
-        (dry_run, "Capture would go on.", "将恢复采集。"),
+        (options.dry_run, "Capture would go on.", "将恢复采集。"),
         (True, "Capture goes on.", "采集已恢复。"),
     )
-    facts = {"paused": dry_run and was, "was": was, "dryRun": dry_run}
-    ui.print_reports([Report(facts, notes=[outcome])], as_json=as_json)
+    facts = {"paused": options.dry_run and was, "was": was, "dryRun": options.dry_run}
+    return Report(facts, notes=[outcome])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,10 +70,12 @@ class Plan:
 class Report:
     """What a command did or would do: for programs the facts, for people everything else, in this order."""
 
-    facts: Mapping[str, Any]
+    facts: Any
     problems: Sequence[Problem] = ()
     heading: Sequence[str] = ()  # sentences before the result
     steps: Sequence[Step] = ()
+    rows: Sequence[Sequence[str]] = ()  # a table
+    columns: Sequence[str] = ()  # its headings, for terminals
     lines: Sequence[str] = ()  # the rest of the result
     notes: Sequence[str] = ()  # sentences after it
     left: Sequence[Problem] = ()  # what was not done: the command ends with exit code 3
