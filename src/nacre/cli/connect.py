@@ -12,7 +12,7 @@ import click
 from nacre.cli import ui
 from nacre.errors import BadInput, NacreError, NoWorkspace, PartlyDone
 from nacre.i18n import language, say
-from nacre.model.report import Report
+from nacre.model.report import Note, Report
 
 if TYPE_CHECKING:
     from nacre.agents.connection import AgentPlan, ConnectResult
@@ -293,8 +293,8 @@ def _snippets(agents: Sequence[Agent], machine: Machine, call: Call, how: Connec
         command = list(wanted.register)
         rows.append({"agent": agent.name, "files": files, "command": command, "notes": list(wanted.notes)})
         lines += [f"# {agent.title}", *(f"## {ui.shown_path(file['path'])}\n{file['snippet']}" for file in files)]
-        lines += [f"$ {shlex.join(command)}\n"] if command else []
-    return Report({"agents": rows}, lines=lines, notes=[note for row in rows for note in row["notes"]])
+        lines += [*([f"$ {shlex.join(command)}\n"] if command else []), *map(Note, wanted.notes)]
+    return Report({"agents": rows}, lines=lines)
 
 
 def _list_agents(machine: Machine) -> Report:

@@ -9,7 +9,7 @@ import click
 
 from nacre.cli import ui
 from nacre.i18n import say
-from nacre.model.report import Report
+from nacre.model.report import Note, Report
 
 if TYPE_CHECKING:
     from nacre.memory import ForgetReport, Remaining, Removal, Target, Why
@@ -240,6 +240,7 @@ def why(options: ui.Options, what: tuple[str, ...]) -> Report:
         lines.append("  " + "  ".join(filter(None, parts)))
         if link.text and link.kind in ("message", "weekly", "daily", "note"):
             lines.append(f"      {ui.legible(link.text)}")
+    lines += [Note(f"  {origin.ends}")] if origin.ends else []
     for older in origin.superseded:
         until, text = older.valid_to or older.records[-1].at[:10], ui.legible(older.text or "")
         lines.append("  " + say(f"superseded, until {until}: {text}", f"已被取代（至 {until}）：{text}"))
@@ -251,7 +252,7 @@ def why(options: ui.Options, what: tuple[str, ...]) -> Report:
         lines.append("  " + "  ".join(filter(None, columns)))
         if without := ui.legible(record.without_it or ""):
             lines.append("      " + say(f"without it: {without}", f"没有它：{without}"))
-    return Report(_why_json(origin), lines=lines, notes=[f"  {origin.ends}"] if origin.ends else [])
+    return Report(_why_json(origin), lines=lines)
 
 
 def _why_json(origin: Why) -> dict[str, Any]:

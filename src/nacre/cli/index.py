@@ -10,7 +10,7 @@ import click
 from nacre.cli import ui
 from nacre.i18n import as_sentence, say
 from nacre.memory import IndexReport, Memory
-from nacre.model.report import Report
+from nacre.model.report import Note, Report
 
 _full = click.option("--full", is_flag=True, help="Read every file again, also those that look unchanged.")
 _verbose = click.option("--verbose", is_flag=True, help="Also name the files that could not be read.")
@@ -100,11 +100,10 @@ def _reports(options: ui.Options, work: Callable[[Memory], IndexReport], *, verb
                 english = f"{part.files} {unit}, {part.changed} changed, {part.removed} gone."
                 changes = f"{part.changed} 个有变化，{part.removed} 个已移除。"
                 lines.append(say(english, f"共 {part.files} 个{chinese}，{changes}"))
+        unread = [path for part in (text, sessions) if part and verbose for path in part.unreadable]
+        lines += [Note(say(f"could not be read: {path}", f"无法读取：{path}")) for path in unread]
         lines += ui.every(
             (count, f"{count} passages embedded.", f"已为 {count} 段文字生成向量。"),
             (not (text or count or made.reason), "Every passage has its vector.", "所有段落都已有向量。"),
         )
-        unread = [path for part in (text, sessions) if part and verbose for path in part.unreadable]
-        notes = [say(f"could not be read: {path}", f"无法读取：{path}") for path in unread]
-        notes += [as_sentence(made.reason)] if made.reason else []
-        yield Report(facts, heading=damaged, lines=lines, notes=notes)
+        yield Report(facts, heading=damaged, lines=lines, notes=[as_sentence(made.reason)] if made.reason else [])

@@ -12,7 +12,7 @@ import click
 from nacre.cli import ui
 from nacre.errors import BadInput, Locked, NacreError, PartlyDone
 from nacre.i18n import say
-from nacre.model.report import Report
+from nacre.model.report import Note, Report
 
 if TYPE_CHECKING:
     from nacre.jobs.installer import Setup
@@ -127,8 +127,7 @@ def run(options: ui.Options, name: str | None, *, only_due: bool) -> Iterator[Re
             made = (run_named(runner, name, dry_run=options.dry_run),)
         reports += made
         lines = [line for report in made for line in _run_lines(report, by_name=name is not None)]
-        notes = [f"{one.run.job}: {one.outcome.said}" for one in made if one.error and name is None]
-        yield Report(list(map(_run_json, made)), lines=lines, notes=notes)
+        yield Report(list(map(_run_json, made)), lines=lines)
     errors = [report.error for report in reports if report.error]
     captured = any(report.outcome.result in ("done", "partly") for report in reports)
     if name == "memory-sync" and not captured and not errors and not options.as_json:
@@ -171,7 +170,9 @@ def _run_due(options: ui.Options, runner: Runner, name: str | None) -> tuple[Job
 def _run_lines(report: JobReport, *, by_name: bool) -> list[str]:
     """What a run did, for people. Where nobody watches, `--due` is silent about runs without news."""
     quiet = report.outcome.result == "nothing" and not report.dry_run and not sys.stdout.isatty()
-    if report.error or (quiet and (not by_name or report.run.job == "memory-sync")):
+    if report.error:
+        return [] if by_name else [Note(f"{report.run.job}: {report.outcome.said}")]
+    if quiet and (not by_name or report.run.job == "memory-sync"):
         return []
     from nacre.cli.layers import organise_summary
     from nacre.cli.tidy import decay_summary, tidy_summary

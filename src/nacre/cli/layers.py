@@ -11,7 +11,7 @@ import click
 
 from nacre.cli import ui
 from nacre.i18n import say
-from nacre.model.report import Report
+from nacre.model.report import Note, Report
 
 if TYPE_CHECKING:
     from nacre.memory import OrganiseReport, PromotePlan
@@ -156,22 +156,23 @@ def recall(options: ui.Options, query: tuple[str, ...], limit: int) -> Iterator[
     ]
     facts = ui.fields(made, "layer words narrowed reason", words=list(made.words), dryRun=options.dry_run)
     facts = {"results": results, **facts, "problems": ui.problems_json(made.problems)}
-    lines, moves = [], []
+    lines: list[str] = []
     for one in made.found:
         sure = say(f"confidence {one.certainty} ({one.confidence:g})", f"可信度{one.certainty}（{one.confidence:g}）")
         lines.append(f"{one.path}  {one.layer}  {sure}  {one.title}")
         opened = one.opened
-        moves += ui.every(
+        moved = ui.every(
             (one.path != one.was, f"{one.was} was moved to {one.path}.", f"{one.was} 已移到 {one.path}。"),
             (opened, f"The summary was not enough; {opened} was opened.", f"摘要不够详细；已打开原文 {opened}。"),
         )
+        lines += map(Note, moved)
         for passage in one.passages:
             first, last = passage.start_line, passage.end_line
             lines.append(say(f"  lines {first}-{last}:", f"  第 {first}-{last} 行："))
             lines.append("\n".join(f"  {line}" for line in passage.text.splitlines()))
         lines.append("")
     looked = ui.every((options.dry_run and made.found, "Nothing was moved or counted.", "没有移动，也没有计数。"))
-    yield Report(facts, problems=made.problems, lines=lines, notes=[*moves, made.reason, *looked])
+    yield Report(facts, problems=made.problems, lines=lines, notes=[made.reason, *looked])
     if not made.found:
         raise click.exceptions.Exit(1)
 

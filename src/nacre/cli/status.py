@@ -13,7 +13,7 @@ import click
 from nacre.cli import ui
 from nacre.errors import BadSetting, NacreError
 from nacre.i18n import say
-from nacre.model.report import Problem, Report
+from nacre.model.report import Note, Problem, Report
 
 if TYPE_CHECKING:
     from nacre.checks.health import Health
@@ -407,10 +407,10 @@ def doctor(options: ui.Options, *, fix: bool) -> Iterator[Report]:
             f"已在临时工作区验证：与 {'、'.join(names)} 的对话可被采集、写入并查到。",
         )
     )
-    if options.as_json:  # for people alone, and yet said here too
-        for note in notes:
-            ui.note(note)
+    for note in notes if options.as_json else ():
+        ui.note(note)
+    fine = ui.every((not found, "All is well.", "一切正常。"))
     facts = [{"agent": agent, **problem.as_plain()} for agent, problem in found]
-    yield Report(facts, lines=lines or [say("All is well.", "一切正常。")], notes=notes)
+    yield Report(facts, lines=[*lines, *map(Note, notes), *fine])
     if any(problem.severity == "error" for _, problem in found):
         raise click.exceptions.Exit(1)

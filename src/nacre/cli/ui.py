@@ -16,7 +16,7 @@ from click.core import ParameterSource
 
 from nacre.errors import BadInput, PartlyDone
 from nacre.i18n import say
-from nacre.model.report import Report
+from nacre.model.report import Note, Report
 
 if TYPE_CHECKING:
     from nacre.memory import Memory
@@ -210,7 +210,7 @@ def print_reports(reports: Iterable[Report], *, as_json: bool, join: bool) -> No
         if report.rows:
             table(report.rows, report.columns)
         for line in report.lines:
-            click.echo(line)
+            click.echo(line, err=isinstance(line, Note))
         for sentence in filter(None, report.notes):
             note(sentence)
     if as_json and join:

@@ -66,6 +66,12 @@ class Plan:
         return bool(self.steps)
 
 
+class Note(str):
+    """A line among those of a report that is not the result: it goes to stderr."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True)
 class Report:
     """What a command did or would do: for programs the facts, for people everything else, in this order."""
