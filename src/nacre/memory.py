@@ -20,7 +20,9 @@ from nacre.i18n import language, say, use_language
 from nacre.model.context import Context, Scope
 from nacre.model.report import Problem
 from nacre.model.workspace import Workspace
-from nacre.vault.discover import check_own_files
+from nacre.vault import discover
+from nacre.vault.discover import is_workspace, trusted_workspaces
+from nacre.vault.files import memory_files
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -72,7 +74,8 @@ if TYPE_CHECKING:
 # The facade, and for annotations what its methods return, so that no face imports past it.
 __all__ = ["Capturable", "DecayReport", "Edit", "ForgetReport", "IndexReport", "Memory", "ModelStatus"]
 __all__ += ["OrganiseReport", "PromotePlan", "Question", "Remaining", "Removal", "SnapshotPlan", "SyncReport", "Target"]
-__all__ += ["TidyReport", "Why", "Working"]
+__all__ += ["TidyReport", "Why", "Working", "is_workspace"]
+__all__ += ["trusted_workspaces"]
 
 MODES = ("hybrid", "text", "vector")
 MAX_HITS = 1000  # hits of one search
@@ -83,7 +86,7 @@ MAX_HITS = 1000  # hits of one search
 
 def opened_at(root: Path, now: str | None = None, *, scope: str = "main") -> Context:
     """The folder with the settings and the clock that hold for it, whether it is a workspace yet or not."""
-    check_own_files(Workspace(root))
+    discover.check_own_files(Workspace(root))
     config = settings.load(root)
     return Context(Workspace(root), config, clock_for(config, now), Scope.parse(scope))
 
@@ -97,40 +100,38 @@ def clock_for(config: Config, now: str | None = None) -> Clock:
 
 def find_workspace(path: str | Path | None, now: str | None, agent: str | None) -> tuple[Context, tuple[Problem, ...]]:
     """The workspace named, by its path or its agent, or the one that discovery finds; and what was wrong on the way."""
-    from nacre.vault.discover import agent_workspaces, find_workspace
-
     if agent and not path:
-        agents = agent_workspaces(settings.load())
+        agents = discover.agent_workspaces(settings.load())
         if agent.lower() not in agents:
             names = ", ".join(agents) or "-"
             raise NoWorkspace(
                 f'No agent "{agent}" is configured; there are: {names}.', f"没有配置代理“{agent}”；现有：{names}。"
             )
         path = agents[agent.lower()]
-    place = find_workspace(path, config=settings.load())
+    place = discover.find_workspace(path, config=settings.load())
     return opened_at(place.workspace.root, now), tuple(place.problems)
 
 
 def several_agents() -> tuple[str, ...]:
     """The agents whose workspaces are meant together where nobody names one; none when there is only one, or when the
     current folder or the environment names a workspace."""
-    from nacre.vault.discover import agent_workspaces, find_workspace
-
-    names = tuple(name for name, place in agent_workspaces(settings.load()).items() if place.is_dir())
-    if len(names) > 1 and find_workspace(None, config=settings.load()).origin in ("openclaw", "settings", "default"):
+    names = tuple(name for name, place in discover.agent_workspaces(settings.load()).items() if place.is_dir())
+    if len(names) > 1 and discover.find_workspace(None, config=settings.load()).origin in (
+        "openclaw",
+        "settings",
+        "default",
+    ):
         return names
     return ()
 
 
 def default_place() -> Path:
     """Where a workspace is made when nobody names a place."""
-    from nacre.vault.discover import openclaw_workspace
-
     config, home = settings.load(), Path.home()
     named = os.environ.get("NACRE_WORKSPACE") or os.environ.get("OPENCLAW_WORKSPACE") or config.workspace
     if named:
         return Path(named).expanduser()
-    return openclaw_workspace(config, os.environ, home) or home / ".nacre" / "workspace"
+    return discover.openclaw_workspace(config, os.environ, home) or home / ".nacre" / "workspace"
 
 
 def plan_init(root: Path) -> InitPlan:
@@ -138,18 +139,6 @@ def plan_init(root: Path) -> InitPlan:
     from nacre.vault.create import plan_init
 
     return plan_init(root, language=language())
-
-
-def is_workspace(root: Path) -> bool:
-    from nacre.vault.discover import is_workspace
-
-    return is_workspace(root)
-
-
-def trusted_workspaces() -> list[str]:
-    from nacre.vault.discover import trusted_workspaces
-
-    return list(trusted_workspaces())
 
 
 def cache_folders() -> list[Path]:
@@ -329,7 +318,6 @@ class Indexes:
         memory, where they were listed already."""
         from nacre.index.embedding import batch_for, waiting_count
         from nacre.index.freshness import count_changed
-        from nacre.vault.files import memory_files
 
         store = self.memory.store
         live = store.safely(store.live)
@@ -388,7 +376,6 @@ class Working:
         return self.change("blocker", text, dry_run=dry_run)
 
     def clear(self, which: str | int, *, dry_run: bool = False) -> Edit:
-        """Take out a blocker by its number or words; today's log says so."""
         return self.change("clear", str(which), dry_run=dry_run)
 
     def change(self, action: str, *words: str, dry_run: bool = False) -> Edit:
@@ -430,13 +417,11 @@ class Working:
         return text
 
     def snapshots(self) -> tuple[Snapshot, ...]:
-        """The copies that are kept, newest first."""
         from nacre.vault.wal import list_snapshots
 
         return list_snapshots(self.workspace)
 
     def snapshot(self, name: str | None = None, *, dry_run: bool = False) -> SnapshotPlan:
-        """Keep a copy of it is now."""
         from nacre.vault.wal import snapshot
 
         return snapshot(self.opened, name, dry_run=dry_run)
@@ -571,7 +556,6 @@ class Memory:
 
     @property
     def keeper(self) -> MemoryIndex:
-        """The index of this memory."""
         return self.indexes.memory
 
     @property
@@ -621,7 +605,6 @@ class Memory:
         return self.indexes.waiting(files)
 
     def passages(self) -> int:
-        """How many passages can be searched."""
         store = self.keeper.store
         live = store.safely(store.live)
         query = "select count(*) from chunks where generation = ?"
@@ -629,8 +612,6 @@ class Memory:
 
     def files(self) -> list[MemoryFile]:
         """Every file of memory, with its path, size and layer."""
-        from nacre.vault.files import memory_files
-
         return list(memory_files(self.workspace, self.config))
 
     def search(
@@ -814,19 +795,15 @@ class Memory:
 
     def is_found_from(self, home: Path) -> bool:
         """Whether a program that is started in the home folder finds this workspace without being told."""
-        from nacre.vault.discover import find_workspace
-
         try:
-            usual = find_workspace(None, config=self.config, env={}, home=home, cwd=home)
+            usual = discover.find_workspace(None, config=self.config, env={}, home=home, cwd=home)
         except NacreError:
             return False
         return os.path.realpath(usual.workspace.root) == os.path.realpath(self.workspace.root)
 
     def project_here(self, here: str | None = None) -> str | None:
         """The project whose folder the current one lies in, or the one named, by the path at the head of its MEMORY.md."""
-        from nacre.vault.discover import project_of
-
-        return project_of(self.workspace, Path(here) if here else Path.cwd())
+        return discover.project_of(self.workspace, Path(here) if here else Path.cwd())
 
     # Taking new things into memory: notes, sessions, checkpoints, what other tools kept.
 
@@ -878,7 +855,6 @@ class Memory:
         from nacre.guard.secrets import redact
         from nacre.model.entry import EVERYWHERE
         from nacre.model.workspace import slug_of
-        from nacre.vault.discover import project_at, project_of, repository_root
 
         if project is not None:
             return ("", "") if project.strip() in ("", EVERYWHERE) else (slug_of(redact(project).text), "")
@@ -886,9 +862,9 @@ class Memory:
             folder = here or os.getcwd()
         except OSError:  # deleted under us
             return "", ""
-        name = redact(project_at(self.workspace, folder)).text
-        is_known = not name or project_of(self.workspace, Path(folder))
-        return slug_of(name) if name else "", "" if is_known else repository_root(folder)
+        name = redact(discover.project_at(self.workspace, folder)).text
+        is_known = not name or discover.project_of(self.workspace, Path(folder))
+        return slug_of(name) if name else "", "" if is_known else discover.repository_root(folder)
 
     def sync(
         self,
@@ -956,7 +932,6 @@ class Memory:
 
     @property
     def places(self) -> Places:
-        """Where the agents keep their transcripts."""
         from nacre.sources.registry import places_of
 
         return places_of(self.config)

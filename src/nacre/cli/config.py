@@ -34,13 +34,13 @@ def config(ctx: click.Context, *, as_json: bool) -> None:
         | ui.fields(one, "meaning variable")
         for one in settings.known_settings().values()
     ]
-    if as_json:
-        ui.print_json(rows)
-        return
-    for problem in loaded.problems:
-        ui.note(f"{problem.path}: {problem.message}")
-    headings = (say("setting", "设置"), say("value", "值"), say("from", "来源"), say("meaning", "含义"))
-    ui.table([(row["key"], _shown(row["value"]), row["origin"], row["meaning"]) for row in rows], headings)
+    report = Report(
+        rows,
+        heading=[f"{problem.path}: {problem.message}" for problem in loaded.problems],
+        rows=[(row["key"], _shown(row["value"]), row["origin"], row["meaning"]) for row in rows],
+        columns=(say("setting", "设置"), say("value", "值"), say("from", "来源"), say("meaning", "含义")),
+    )
+    ui.print_reports([report], as_json=as_json)
 
 
 @ui.command("nacre config get timezone", group=config)

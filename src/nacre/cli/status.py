@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
@@ -351,15 +351,12 @@ def _figures(report: Health, *, verbose: bool) -> Iterator[tuple[str, str]]:
         f"召回 {loose.recalls}，来源记录 {loose.trail} 天，旧条目 {loose.ledger}：无害",
     )
     yield (say("logs", "日志"), logs)
-    yield (say("checkpoints", "检查点"), _counted(stock.checkpoints))
-    yield (say("ledger", "账本"), _counted({**stock.verdicts, say("pinned", "已固定"): stock.pinned}))
+    verdicts = {**stock.verdicts, say("pinned", "已固定"): stock.pinned}
+    for title, counts in ((say("checkpoints", "检查点"), stock.checkpoints), (say("ledger", "账本"), verdicts)):
+        yield (title, say(", ", "，").join(f"{name} {count}" for name, count in counts.items()))
     yield (say("tokens, about", "token（约）"), costs)
     if verbose:
         yield (say("leads nowhere", "来源已失"), harmless)
-
-
-def _counted(counts: Mapping[str, int]) -> str:
-    return say(", ", "，").join(f"{name} {count}" for name, count in counts.items())
 
 
 # nacre doctor: look for problems and say how to mend them.

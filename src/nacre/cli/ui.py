@@ -192,7 +192,7 @@ def first(*choices: Choice) -> str:
     return next(iter(every(*choices)), "")
 
 
-def print_reports(reports: Iterable[Report], *, as_json: bool, join: bool) -> None:
+def print_reports(reports: Iterable[Report], *, as_json: bool, join: bool = False) -> None:
     """Each report as it comes, as JSON or for people; exit code 3 at the end when something was left undone."""
     left: list[str] = []
     facts: list[Any] = []

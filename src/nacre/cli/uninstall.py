@@ -57,13 +57,26 @@ def uninstall(options: ui.Options, *, models: bool, yes: bool) -> None:
             for plan in agents:
                 show_plan(plan, removing=True)
             for place in places:
-                _show_place(place)
+                if place.changed:
+                    click.echo(
+                        "\n".join([f"# {ui.shown_path(place.memory.workspace.root)}", *service_lines(place.jobs)])
+                    )
+                if place.daemon:
+                    pid = place.daemon
+                    ui.echo(f"The daemon is stopped (process {pid}).", f"停止守护进程（进程 {pid}）。")
+                if place.rules:
+                    click.echo(place.rules.diff)
     doomed = caches if models else []
     works = bool(agents or doomed or any(place.changed for place in places)) and not options.dry_run
     errors: list[NacreError] = []
     carried: list[ConnectResult] = []
     if works:
-        _confirm_uninstall(yes=yes)
+        ui.confirm(
+            say("Take all of this back?", "是否全部撤回？"),
+            "Nobody can be asked here, so nothing was taken back; --yes does it without asking.",
+            "此处无法询问，因此未撤回任何内容；使用 --yes 可不经询问直接执行。",
+            yes=yes,
+        )
         if caches and not doomed and not yes and not options.as_json:
             total = ui.size_of(sum(cache.bytes for cache in caches))
             question = say(f"Also delete the models and caches ({total})?", f"是否同时删除模型和缓存（{total}）？")
@@ -101,30 +114,6 @@ def uninstall(options: ui.Options, *, models: bool, yes: bool) -> None:
         raise PartlyDone("\n".join(map(str, errors)))
 
 
-def _show_place(place: InstalledWorkspace) -> None:
-    if not place.changed:
-        return
-    click.echo(f"# {ui.shown_path(place.memory.workspace.root)}")
-    for line in service_lines(place.jobs):
-        click.echo(line)
-    if place.daemon:
-        ui.echo(f"The daemon is stopped (process {place.daemon}).", f"停止守护进程（进程 {place.daemon}）。")
-    if place.rules:
-        click.echo(place.rules.diff)
-
-
-def _confirm_uninstall(*, yes: bool) -> None:
-    if yes:
-        return
-    if sys.stdin is None or not sys.stdin.isatty():
-        raise BadInput(
-            "Nobody can be asked here, so nothing was taken back; --yes does it without asking.",
-            "此处无法询问，因此未撤回任何内容；使用 --yes 可不经询问直接执行。",
-        )
-    if not click.confirm(say("Take all of this back?", "是否全部撤回？"), default=True, err=True):
-        raise click.exceptions.Exit(1)
-
-
 def _take_back(place: InstalledWorkspace) -> list[NacreError]:
     """One workspace: its timers, its daemon, what lets clients in over HTTP, our rules; what could not be taken back."""
     from nacre.agents import connection
@@ -157,10 +146,8 @@ def _show_what_stays(places: list[InstalledWorkspace], caches: list[Cache], comp
     for line in completions:
         ui.note(f"Completion you set up: {line}; take it out yourself.", f"您设置的补全：{line}；请自行删除。")
     if caches:
-        total, shown = (
-            ui.size_of(sum(cache.bytes for cache in caches)),
-            ", ".join(ui.shown_path(one.path) for one in caches),
-        )
+        total = ui.size_of(sum(cache.bytes for cache in caches))
+        shown = ", ".join(ui.shown_path(cache.path) for cache in caches)
         ui.note(
             f"Models and caches stay ({total}, {shown}); --models deletes them.",
             f"模型和缓存保留（{total}，{shown}）；--models 可删除。",
@@ -231,7 +218,15 @@ def destroy(options: ui.Options, *, yes: bool, tiers: bool, purge: bool) -> None
             ui.print_json(facts)
         return
     if not yes:
-        _confirm_name(workspace.root.name)
+        name = workspace.root.name
+        if sys.stdin is None or not sys.stdin.isatty():
+            raise BadInput(
+                "Nobody can be asked here, so nothing was removed; --yes does it without asking.",
+                "此处无法询问，因此未删除任何内容；使用 --yes 可不经询问直接执行。",
+            )
+        question = say(f'Type "{name}" to remove it for good', f"输入“{name}”以永久删除")
+        if click.prompt(question, default="", show_default=False, err=True).strip() != name:
+            raise BadInput("That is not its name; nothing was removed.", "名称不符；未删除任何内容。")
     words = destroying.sample_words(workspace, config) if purge else ()
     stop_daemon(memory)  # it would make an index again of what is still there
     # Before the memory: what was written where stands in it, and a scheduler that does not answer must be asked again.
@@ -282,14 +277,3 @@ def _show_destroy(plan: DestroyPlan, jobs: ServicePlan) -> None:
         f"{plan.files} files, {total}, of {root}. This cannot be undone.",
         f"{root}：共 {plan.files} 个文件，{total}。此操作无法撤销。",
     )
-
-
-def _confirm_name(name: str) -> None:
-    if sys.stdin is None or not sys.stdin.isatty():
-        raise BadInput(
-            "Nobody can be asked here, so nothing was removed; --yes does it without asking.",
-            "此处无法询问，因此未删除任何内容；使用 --yes 可不经询问直接执行。",
-        )
-    question = say(f'Type "{name}" to remove it for good', f"输入“{name}”以永久删除")
-    if click.prompt(question, default="", show_default=False, err=True).strip() != name:
-        raise BadInput("That is not its name; nothing was removed.", "名称不符；未删除任何内容。")

@@ -7,6 +7,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from unicodedata import east_asian_width
 
@@ -14,6 +15,9 @@ import click
 
 from nacre.cli import ui
 from nacre.cli.capture import ask_consent, show_survey
+from nacre.cli.config import install_with_bar
+from nacre.cli.jobs import has_scheduler, runners
+from nacre.cli.status import daemon_status, prove
 from nacre.clock import duration_in_words
 from nacre.errors import ModelUnusable, NacreError
 from nacre.i18n import say
@@ -74,12 +78,27 @@ def up(
         return
     step, done = say("asking", "询问"), []
     try:
-        left_out = [*exclude, *(_ask_what_to_leave_out(memory, exclude) if transcripts and not yes else ())]
+        left_out = list(exclude)
+        if transcripts and not yes and memory.synced() is None:  # asked once, before anything is made or read for good
+            with ui.progress_bar("Looking", "查看") as bar:
+                survey = memory.survey(exclude=exclude, progress=bar)
+            if ui.is_interactive():
+                left_out += ask_consent(memory, None, survey)
+            else:
+                show_survey(survey)
         step = say("workspace", "工作区")
-        memory = _make_workspace(memory, options)
+        memory.close()
+        Memory.init(place, now=options.now).close()
+        _note_line("Workspace", ui.shown_path(place), "工作区", ui.shown_path(place))
+        memory = Memory.open(place, now=options.now)
         done, step = [step], say("models", "模型")
         if not no_models and memory.config.embed.provider in ("auto", "local"):
-            _install_models()
+            try:
+                install_with_bar(None)
+                _note_line("Models", "installed and verified", "模型", "已安装并校验")
+            except ModelUnusable as error:
+                english = f"not installed, search is by words only: {error}"
+                _note_line("Models", english, "模型", f"未安装，仅按文字查找：{error}")
             memory.close()
             memory = Memory.open(place, now=options.now)  # with what was installed
         done, step = [*done, step], say("capture", "采集")
@@ -88,7 +107,14 @@ def up(
         done, step = [*done, step], say("index", "索引")
         _index(memory)
         done, step = [*done, step], say("proof", "验证")
-        _prove()
+        hit, report = prove()  # on any machine: what is written is found again, by other words than it was written in
+        how, took = _by(meaning=report.mode == "hybrid"), report.took_ms
+        _note_line(
+            "Proof",
+            f"a note written in a scratch workspace was found again {how} in {took:.0f} ms: {hit.snippet}",
+            "验证",
+            f"在临时工作区写入的笔记已{how}找回，用时 {took:.0f} 毫秒：{hit.snippet}",
+        )
         done, step = [*done, step], say("jobs", "任务")
         _offer_connecting(memory, connect, yes=yes)
         agreed = offer_jobs(memory, jobs, yes=yes)
@@ -182,37 +208,6 @@ def _explain(
 # The steps; each can be interrupted, and each is done at most once.
 
 
-def _ask_what_to_leave_out(memory: Memory, exclude: Sequence[str]) -> list[str]:
-    """What to leave out: asked once, before anything is made or read for good."""
-    if memory.synced() is not None:
-        return []
-    with ui.progress_bar("Looking", "查看") as bar:
-        survey = memory.survey(exclude=exclude, progress=bar)
-    if ui.is_interactive():
-        return ask_consent(memory, None, survey)
-    show_survey(survey)
-    return []
-
-
-def _make_workspace(memory: Memory, options: ui.Options) -> Memory:
-    root = memory.workspace.root
-    memory.close()
-    Memory.init(root, now=options.now).close()
-    _note_line("Workspace", ui.shown_path(root), "工作区", ui.shown_path(root))
-    return Memory.open(root, now=options.now)
-
-
-def _install_models() -> None:
-    from nacre.cli.config import install_with_bar
-
-    try:
-        install_with_bar(None)
-        _note_line("Models", "installed and verified", "模型", "已安装并校验")
-    except ModelUnusable as error:
-        english = f"not installed, search is by words only: {error}"
-        _note_line("Models", english, "模型", f"未安装，仅按文字查找：{error}")
-
-
 def _capture(memory: Memory, left_out: Sequence[str], *, found: bool) -> None:
     if not found:
         _note_line(
@@ -244,20 +239,6 @@ def _index(memory: Memory) -> None:
         f"{ui.plural(count, 'passage')} of {ui.plural(text.files, 'file')} can be searched {how}",
         "索引",
         f"{text.files} 个文件的 {count} 段内容可{how}查找",
-    )
-
-
-def _prove() -> None:
-    """A first useful result, on any machine: what is written is found again, by other words than it was written in."""
-    from nacre.cli.status import prove
-
-    hit, report = prove()
-    how, took = _by(meaning=report.mode == "hybrid"), report.took_ms
-    _note_line(
-        "Proof",
-        f"a note written in a scratch workspace was found again {how} in {took:.0f} ms: {hit.snippet}",
-        "验证",
-        f"在临时工作区写入的笔记已{how}找回，用时 {took:.0f} 毫秒：{hit.snippet}",
     )
 
 
@@ -301,8 +282,6 @@ def offer_jobs(memory: Memory, wish: bool | None, *, yes: bool) -> bool | None:
 
     Whether the user wants jobs; None where nobody was asked.
     """
-    from nacre.cli.jobs import has_scheduler, runners
-    from nacre.cli.status import daemon_status
     from nacre.jobs.installer import installed_kinds
 
     if installed_kinds(memory.workspace) or (wish is None and runners(memory, daemon_status(memory))):
@@ -351,8 +330,6 @@ def _let_daemons_run_jobs(memory: Memory) -> None:
 def _offer_serving(memory: Memory, wish: bool | None, *, jobs: bool | None, yes: bool) -> None:
     """`nacre serve --background`, when the user wants it and none that stays runs yet. `jobs` is what they said to those: a no holds
     for the process too."""
-    from nacre.cli.status import daemon_status
-
     running = daemon_status(memory)
     if running is not None and not running.get("onDemand"):
         _note_line("Daemon", "runs already", "守护进程", "已在运行")
@@ -412,14 +389,13 @@ def _searchable(memory: Memory) -> str | None:
     """Words of a search that finds a line of this memory; none while there is nothing to find."""
     from nacre.text.keywords import key_words
 
-    for _, line in zip(range(_TRIED), _facts(memory), strict=False):
-        words = [word for word in key_words(line, _WORDS) if not set(word) & set('"`$')]
-        query = " ".join(words)
-        try:
-            if words and any(line in hit.snippet for hit in memory.search(query, 3, mode="text")):
+    try:
+        for line in islice(_facts(memory), _TRIED):
+            query = " ".join(word for word in key_words(line, _WORDS) if not set(word) & set('"`$'))
+            if query and any(line in hit.snippet for hit in memory.search(query, 3, mode="text")):
                 return query
-        except NacreError:
-            return None
+    except NacreError:
+        pass
     return None
 
 

@@ -21,9 +21,6 @@ class Entry:
     project: str = ""  # that its section is stamped with
 
 
-# One line of a day's log, before it is written.
-
-
 @dataclass(frozen=True, slots=True)
 class Bullet:
     """What was worth a line: the words, the kind of memory, and the entries of the transcript that it rests on."""

@@ -9,9 +9,6 @@ from typing import Any
 LAYERS = ("longterm", "daily", "weekly", "archive", "note", "hot", "warm", "gist", "forgotten", "extra", "session")
 
 
-# What a search finds.
-
-
 @dataclass(frozen=True)
 class Hit:
     """A passage with its exact lines (both counted from 1, both included) and how it was found."""

@@ -47,9 +47,6 @@ def problem(
     )
 
 
-# A change as a value: the steps that would be taken and the reason for each, to be shown or carried out.
-
-
 @dataclass(frozen=True)
 class Step:
     action: str
