@@ -37,12 +37,12 @@ class Fired:
     def __init__(self, kind: str, name: str, event: dict[str, Any]) -> None:
         self.kind = kind
         self.name = name  # as the agent spells it
-        self.session = _word(event.get("session_id")) or _word(event.get("conversation_id"))
+        self.session = word(event.get("session_id")) or word(event.get("conversation_id"))
         roots = event.get("workspace_roots")
-        self.here = _word(event.get("cwd")) or _word(roots[0] if isinstance(roots, list) and roots else "")
-        self.prompt = shortened(_word(event.get("prompt"), LONGEST_PROMPT * 1000))
-        self.transcript = _word(event.get("transcript_path"))
-        self.source = _word(event.get("source")) or "startup"
+        self.here = word(event.get("cwd")) or word(roots[0] if isinstance(roots, list) and roots else "")
+        self.prompt = shortened(word(event.get("prompt"), LONGEST_PROMPT * 1000))
+        self.transcript = word(event.get("transcript_path"))
+        self.source = word(event.get("source")) or "startup"
         self.sub_agent = any(event.get(name) for name in _OF_SUB_AGENTS)
 
     def as_plain(self) -> dict[str, Any]:
@@ -58,7 +58,7 @@ class Fired:
 
 def read(event: dict[str, Any], named: str = "") -> Fired | None:
     """The event; None where there is none of ours. The agent's own name for it counts before the one on the command line."""
-    own_name = _word(event.get("hook_event_name"))
+    own_name = word(event.get("hook_event_name"))
     kind = _KINDS.get("".join(filter(str.isalnum, own_name or named)).lower())
     return Fired(kind, own_name or _NAMES[kind], event) if kind else None
 
@@ -87,8 +87,8 @@ def shortened(prompt: str) -> str:
     return f"{prompt[:_HEAD]}\n{prompt[_HEAD - LONGEST_PROMPT :]}"
 
 
-def _word(value: object, most: int = _LONGEST) -> str:
-    """A text that is one and that can be written; empty for anything else."""
+def word(value: object, most: int = _LONGEST) -> str:
+    """The value where it is a text that can be written, else an empty one."""
     if not isinstance(value, str) or len(value) > most or "\0" in value:
         return ""
     return value.encode("utf-8", "replace").decode("utf-8")

@@ -8,14 +8,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from nacre.errors import BadInput, NotFound
-from nacre.hooks.events import PROMPT, Fired, shortened
+from nacre.hooks.events import PROMPT, Fired, word
 from nacre.i18n import language, say
 
 if TYPE_CHECKING:
     from nacre.memory import Memory
 
 AGENT = "openclaw"
-_FOR_GROUPS = ("before_prompt_build",)  # all else is asked by the plugin itself, over the owner's connection
 # Files that OpenClaw puts before its model itself; what they say is not said to it twice.
 INJECTED = frozenset({"MEMORY.md", "USER.md", "AGENTS.md", "SOUL.md", "TOOLS.md", "IDENTITY.md", "HEARTBEAT.md"})
 INJECTED_BYTES = 20_000  # of each, beyond which it is cut
@@ -26,16 +25,18 @@ FORCED_AT = 2_000_000  # bytes of a transcript from which OpenClaw flushes whate
 def answer(memory: Memory, event: dict[str, Any]) -> dict[str, Any] | None:
     """What the plugin is told; None where there is nothing to say. An event that we do not know has no answer."""
     name = str(event.get("hook_event_name"))
-    if name in _ANSWERS and memory.scope.group is not None and name not in _FOR_GROUPS:
+    if name not in _ANSWERS:
+        return None
+    if memory.scope.group is not None and name != "before_prompt_build":  # asked over the owner's connection alone
         raise BadInput(f"{name} is for the owner alone, not for a group.", f"{name} 仅供所有者使用，群组中不可用。")
-    return _ANSWERS[name](memory, event) if name in _ANSWERS else None
+    return _ANSWERS[name](memory, event)
 
 
 def _scope(memory: Memory, event: dict[str, Any]) -> dict[str, Any]:
     """Who listens in a session. Nobody where that cannot be told: the plugin then gives nothing."""
     from nacre.sources.openclaw_scope import scope_of
 
-    return {"scope": scope_of(memory.places, _word(event, "sessionKey"))}
+    return {"scope": scope_of(memory.places, word(event.get("sessionKey")))}
 
 
 def _prompt_section(memory: Memory, _event: dict[str, Any]) -> dict[str, Any]:
@@ -74,15 +75,15 @@ def _before_prompt_build(memory: Memory, event: dict[str, Any]) -> dict[str, Any
     from nacre.sources.openclaw_scope import is_incognito
 
     settings = memory.config.hooks
-    if not settings.enabled or not memory.config.context.enabled or is_incognito(_word(event, "sessionKey")):
+    if not settings.enabled or not memory.config.context.enabled or is_incognito(word(event.get("sessionKey"))):
         return None
     parts: list[str] = []
     if settings.session_start and memory.scope.group is None and (state := memory.state_text(STATE_TOKENS)):
         parts.append(framed(state, notice(memory.clock, for_prompt=False)))
     if settings.prompt:
-        fired = Fired(PROMPT, "before_prompt_build", {"prompt": shortened(_word(event, "prompt"))})
+        fired = Fired(PROMPT, "before_prompt_build", {"prompt": event.get("prompt")})
         text, about = prompt_context(memory, fired, without=INJECTED)
-        fired.session = _word(event, "sessionId")
+        fired.session = word(event.get("sessionId"))
         if text:  # not so that it is given less later, but so that what it repeats is not captured as new
             parts.append(text)
             remember_delivered(memory, fired.session, text)
@@ -92,7 +93,7 @@ def _before_prompt_build(memory: Memory, event: dict[str, Any]) -> dict[str, Any
 
 def _agent_end(memory: Memory, event: dict[str, Any]) -> dict[str, Any] | None:
     """A turn is over: its session waits for the next capture. A flush has written into the day's log itself, which is read at once."""
-    trigger = _word(event, "trigger")
+    trigger = word(event.get("trigger"))
     if trigger == "memory":
         memory.update()
     return _queue(memory, event, now=False) if trigger in ("", "user") else None
@@ -101,18 +102,18 @@ def _agent_end(memory: Memory, event: dict[str, Any]) -> dict[str, Any] | None:
 def _queue(memory: Memory, event: dict[str, Any], *, now: bool) -> dict[str, Any] | None:
     from nacre.sources.openclaw_scope import database, is_incognito
 
-    key = _word(event, "sessionKey")
+    key = word(event.get("sessionKey"))
     if is_incognito(key):
         return None
     path = str(database(memory.places, key))
-    queued = memory.queue(AGENT, _word(event, "sessionId"), path, now=now)
+    queued = memory.queue(AGENT, word(event.get("sessionId")), path, now=now)
     return {"ended": path} if now and queued else None
 
 
 def _refresh(memory: Memory, event: dict[str, Any]) -> dict[str, Any]:
     """`/refresh`: the session is put away, the layers are put in order; what the owner is told of it."""
     try:
-        done = memory.refresh(_word(event, "sessionId") or None)
+        done = memory.refresh(word(event.get("sessionId")) or None)
     except NotFound:
         done = memory.refresh()
     put_away = done.checkpoint.path if done.checkpoint else done.missing
@@ -123,11 +124,6 @@ def _refresh(memory: Memory, event: dict[str, Any]) -> dict[str, Any]:
     )
     left = [problem.message for problem in (*done.organised.left, *done.promoted.left)]
     return {"text": "\n".join([text, *left])}
-
-
-def _word(event: dict[str, Any], name: str) -> str:
-    value = event.get(name)
-    return value.encode("utf-8", "replace").decode("utf-8") if isinstance(value, str) else ""
 
 
 _ANSWERS: dict[str, Callable[[Memory, dict[str, Any]], dict[str, Any] | None]] = {

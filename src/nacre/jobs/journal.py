@@ -13,25 +13,20 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from nacre.model.workspace import Workspace
 from nacre.vault import disk
 
 Result = Literal["done", "nothing", "partly", "failed"]
-RESULTS: tuple[Result, ...] = ("done", "nothing", "partly", "failed")
 LARGEST = 1_000_000  # bytes, from which on the oldest runs are dropped
 _LONGEST = 300  # characters of the sentence
-
-_MACHINE_ID_FILES = (Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id"))
 
 
 @cache
 def machine_id() -> str:
-    for path in _MACHINE_ID_FILES:
-        with contextlib.suppress(OSError, UnicodeDecodeError):
-            if text := path.read_text(encoding="ascii").strip():
-                return text
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        return Path("/etc/machine-id").read_text(encoding="ascii").strip() or disk.host_name()
     return disk.host_name()
 
 
@@ -125,7 +120,7 @@ def _runs(lines: Iterable[bytes]) -> Iterable[JobRun]:
                     str(row.get("why", "")),
                     (int(pid), str(host), str(boot)),
                 )
-            elif number in runs and row["result"] in RESULTS:
+            elif number in runs and row["result"] in get_args(Result):
                 seconds = None if row.get("seconds") is None else float(row["seconds"])
                 ended, said = _moment(row["ended"]), str(row.get("said", ""))
                 runs[number] = replace(runs[number], ended=ended, result=row["result"], seconds=seconds, said=said)
@@ -154,7 +149,7 @@ def begin_run(
 def end_run(
     workspace: Workspace, run: JobRun, now: dt.datetime, result: Result, *, seconds: float | None = None, said: str = ""
 ) -> JobRun:
-    """Note what came of a run; the oldest are dropped when there are very many."""
+    """Record what came of a run; the oldest are dropped when there are very many."""
     from nacre.guard.secrets import redact
 
     seconds = None if seconds is None else round(seconds, 3)

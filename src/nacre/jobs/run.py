@@ -175,9 +175,8 @@ def run_planned(runner: Runner, plan: Callable[[Journal], Sequence[PlannedRun]])
         raise NoWorkspace(f"{root} is gone; its jobs do not run.", f"{root} 已不存在；其任务不会运行。")
     try:
         with hold(path, timeout=0):
-            for run in journal.read_journal(
-                workspace
-            ).unfinished():  # we hold the lock, so that nobody is at work on it
+            # We hold the lock, so that nobody is at work on what has no end.
+            for run in journal.read_journal(workspace).unfinished():
                 said = say("It broke off before its end.", "中途中断，未能完成。")
                 journal.end_run(workspace, run, run.started, "failed", said=said)
             return tuple(_run_job(runner, planned) for planned in plan(journal.read_journal(workspace)))
@@ -223,36 +222,35 @@ class JobState:
     name: str
     expressions: tuple[str, ...]
     words: str
-    last: JobRun | None = None
-    running: bool = False
-    due: bool = False
-    next: dt.datetime | None = None
-    failing_since: dt.datetime | None = None
-    failures: int = 0
+    last: JobRun | None
+    running: bool
+    due: bool
+    next: dt.datetime | None
+    failing_since: dt.datetime | None
+    failures: int
 
     def as_plain(self) -> dict[str, Any]:
+        def iso(moment: dt.datetime | None) -> str | None:
+            return moment.isoformat(timespec="seconds") if moment else None
+
         last = self.last
-        broke_off = last is not None and last.result is None and not self.running
+        result = last and (last.result or (None if self.running else "failed"))
         return {
             "name": self.name,
             "expressions": list(self.expressions),
             "when": self.words,
             "running": self.running,
             "due": self.due,
-            "last": _iso(last.started if last else None),
-            "result": ("failed" if broke_off else last.result) if last else None,
-            "seconds": last.seconds if last else None,
+            "last": iso(last.started if last else None),
+            "result": result,
+            "seconds": last and last.seconds,
             "said": last.said if last else "",
-            "window": _iso(last.window if last else None),
-            "attempt": last.attempt if last else None,
-            "next": _iso(self.next),
-            "failingSince": _iso(self.failing_since),
+            "window": iso(last.window if last else None),
+            "attempt": last and last.attempt,
+            "next": iso(self.next),
+            "failingSince": iso(self.failing_since),
             "failures": self.failures,
         }
-
-
-def _iso(moment: dt.datetime | None) -> str | None:
-    return moment.isoformat(timespec="seconds") if moment else None
 
 
 def job_states(memory: Memory) -> list[JobState]:
