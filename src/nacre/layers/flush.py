@@ -272,14 +272,13 @@ def ask_flush(
         path, prompts = flush_prompts_for(context)
         reason = say(f"{tokens} tokens of {window}", f"{tokens} / {window} 个 token")
         return Flush(DUE, reason, limit, path, prompts, after.tries)
+    below = f"{tokens} tokens; the flush begins at {limit}.", f"{tokens} 个 token；达到 {limit} 时才进行压缩前记录。"
     reasons = {
-        BELOW: say(
-            f"{tokens} tokens; the flush begins at {limit}.", f"{tokens} 个 token；达到 {limit} 时才进行压缩前记录。"
-        ),
-        FLUSHED: say("This compaction cycle has had its flush.", "本压缩周期已经记录过。"),
-        WAITING: say("The prompts have been handed out; the turn is under way.", "提示词已发出；本轮正在进行。"),
+        BELOW: below,
+        FLUSHED: ("This compaction cycle has had its flush.", "本压缩周期已经记录过。"),
+        WAITING: ("The prompts have been handed out; the turn is under way.", "提示词已发出；本轮正在进行。"),
     }
-    return Flush(code, reasons[code], limit)
+    return Flush(code, say(*reasons[code]), limit)
 
 
 def flush_prompts_for(context: Context) -> tuple[str, Prompts]:

@@ -212,8 +212,7 @@ def load_closed(workspace: Workspace, today: str) -> ClosedEntries:
     state, folder = [_FORM, about.st_size, about.st_mtime_ns, about.st_ino], str(workspace.index)
     stored = spool.read_json(os.path.join(folder, CLOSED_FILE))
     if stored.get("of") == state and isinstance(rows := stored.get("marks"), dict):
-        pairs = {mark: row for mark, row in rows.items() if isinstance(row, list) and len(row) == 2}
-        return ClosedEntries(today, {mark: Closed(str(row[0]), row[1]) for mark, row in pairs.items()})
+        return ClosedEntries(today, {mark: Closed(*row) for mark, row in rows.items()})
     marks = closed_entries(entry_states(read_ledger(workspace).records))
     with contextlib.suppress(OSError):  # where it cannot be written, it is made again next time
         spool.put_json(folder, CLOSED_FILE, {"of": state, "marks": marks})

@@ -287,6 +287,5 @@ def merge_counts(path: Path, base: bytes | None, ours: bytes | None, theirs: byt
 
 def _merged(old: Mapping[str, Any], now: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
     changed = {key for key in {*old, *new} if old.get(key) == now.get(key) and old.get(key) != new.get(key)}
-    kept = {key: new.get(key, value) if key in changed else value for key, value in now.items()}
-    kept = {key: value for key, value in kept.items() if key in new or key not in changed}
-    return kept | {key: value for key, value in new.items() if key not in now and key in changed}
+    kept = {key: value for key, value in now.items() if key in new or key not in changed}
+    return kept | {key: value for key, value in new.items() if key in changed}

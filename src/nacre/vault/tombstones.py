@@ -72,7 +72,6 @@ class Tombstones:
         return [any(map(self._known, _parts(text))) or self._is_near(own) for text, own in pairs]
 
     def exactly(self, texts: Sequence[str]) -> list[bool]:
-        """Whether each text is what was forgotten, word for word and as a whole."""
         return [self.known(text) is not None for text in texts]
 
     def known(self, text: str) -> str | None:

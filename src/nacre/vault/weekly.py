@@ -42,12 +42,8 @@ class _Head(NamedTuple):
     day: str | None
     project: str | None
 
-    def holds(self, line: int) -> bool:
-        return self.last < line <= self.end
-
 
 def digest_path(workspace: Workspace, day: dt.date) -> Path:
-    """Where the digest of the week that holds a day is to be, when there is none yet."""
     return workspace.weekly / f"{monday(day).isoformat()}.md"
 
 
@@ -73,8 +69,8 @@ def digest_lines(doc: Document) -> tuple[DigestLine, ...]:
         own = doc.bare[block.start - 1 : block.end]
         if block.kind not in (ITEM, TEXT) or own[0].lstrip().startswith("<!--"):
             continue
-        above = [head for head in reversed(heads) if head.holds(block.start)]
-        day = next((head.day for head in above if head.day), None)
+        above = (head for head in reversed(heads) if head.day and head.last < block.start <= head.end)
+        day = next((head.day for head in above), None)
         spans = labelled_spans(own) if block.kind == TEXT else []
         for first, last in spans or [(0, len(own))]:
             if words := words_of("\n".join(own[first:last])):
@@ -186,7 +182,7 @@ def _heads(doc: Document) -> list[_Head]:
 
 
 def _project_above(heads: Sequence[_Head], line: int) -> str | None:
-    return next((head.project for head in reversed(heads) if head.project and head.holds(line)), None)
+    return next((head.project for head in reversed(heads) if head.project and head.last < line <= head.end), None)
 
 
 def _project_of(title: str) -> str | None:

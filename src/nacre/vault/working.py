@@ -165,7 +165,6 @@ def _without_foreign(item: Item) -> Item:
 
 
 def _until(item: Item, line: int) -> Item:
-    """An entry up to the line before one."""
     text = "\n".join(item.text.split("\n")[: line - item.start]).rstrip()
     return item._replace(end=item.start + text.count("\n"), text=text, words=words_of(text))
 
@@ -211,10 +210,9 @@ def day_mark(doc: Document) -> tuple[int, dt.date] | None:
 def as_plain(state: State) -> dict[str, Any]:
     doc = state.document
     mark = day_mark(doc)
-    decisions = []
+    today, decisions = mark[1].isoformat() if mark else "", []
     for entry in section_entries(doc, DECISIONS):
-        day = entry.day or (mark[1].isoformat() if mark else "")
-        at = f"{day} {entry.time}" if day and entry.time else entry.time or None
+        at = f"{entry.day or today} {entry.time}".strip() if entry.time else None
         decisions.append({"at": at, "text": entry.words})
     return {
         TASK: current_task(doc) or None,
@@ -268,7 +266,6 @@ def _slashes(words: str) -> int:
 
 
 def same(words: str, other: str) -> bool:
-    """Whether two lines say the same, but for case and spaces."""
     return words.casefold().split() == other.casefold().split()
 
 
@@ -353,10 +350,10 @@ def without(doc: Document, entries: Iterable[StateEntry]) -> Document:
     return with_lines(doc, {number: None for entry in entries for number in range(entry.start, entry.end + 1)})
 
 
-def oldest(doc: Document, name: str, most: int) -> tuple[Document, list[StateEntry]]:
+def oldest(doc: Document, name: str, most: int) -> tuple[Document, tuple[StateEntry, ...]]:
     """The file with no more than so many entries in the section, and the oldest, which leave it."""
     entries = section_entries(doc, name)
-    gone = list(entries[: max(0, len(entries) - most)])
+    gone = entries[: max(0, len(entries) - most)]
     return without(doc, gone), gone
 
 
