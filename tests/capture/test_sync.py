@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.capture.talks import SESSION, Desk, Said, at
 
 from nacre.config.settings import Config
 from nacre.model.context import Context
+from nacre.sources.registry import sources
+from nacre.sources.transcript import Reading, Source, Transcript
 from nacre.vault.undo import undo
 
 OTHER = "61871d67-9999-4222-8333-444455556666"  # begins as the first one does
@@ -338,9 +341,18 @@ def test_a_torn_last_line_is_told_when_it_is_whole(desk: Desk) -> None:
 
 
 def test_a_transcript_that_cannot_be_read_is_named_and_hinders_no_other(desk: Desk) -> None:
-    (desk.home / ".claude" / "projects" / "p" / "broken.jsonl").mkdir(parents=True)
-    desk.claude(*MORNING)
-    report = desk.sync("2026-03-02 10:00")
+    broken = desk.claude(*MORNING).with_name("broken.jsonl")
+    broken.write_text("{}\n", "utf8")
+
+    def without_broken(source: Source) -> Source:
+        def read(transcript: Transcript, *more: Any) -> Reading:
+            if transcript.path == broken:
+                raise PermissionError(13, "Permission denied")
+            return source.read(transcript, *more)
+
+        return Source(source.agent, source.find, read)
+
+    report = desk.sync("2026-03-02 10:00", sources=[without_broken(source) for source in sources()])
     assert [Path(one).name for one in report.unreadable] == ["broken.jsonl"]
     assert desk.log("2026-03-02") == LOG
 

@@ -208,7 +208,6 @@ def _parts(line: str) -> list[str]:
 
 
 def not_forgotten(stones: Tombstones, bullets: Sequence[Bullet]) -> list[Bullet]:
-    """The bullets that match no tombstone."""
     forgotten = are_forgotten(stones, [bullet.text for bullet in bullets])
     return [bullet for bullet, gone in zip(bullets, forgotten, strict=True) if not gone]
 

@@ -25,7 +25,6 @@ _MARKER = re.compile(rb"\A(\s*(?:[-*+]|\d{1,9}[.)])\s+(?:\[[ xX]\]\s+)?)")
 
 
 def extract_text(text: str, clock: Clock, judge: Judge) -> list[Bullet]:
-    """The lines that a text is worth; none where nothing in it would be missed."""
     if not text.strip():
         raise BadInput("There is nothing to read: the text is empty.", "没有可读取的内容：文本为空。")
     messages = redact_messages([Message("text", clock.now(), Speaker.OWNER, text)])

@@ -45,7 +45,6 @@ class ImportReport:
 
     @property
     def changed(self) -> int:
-        """How many steps changed something."""
         return sum(step.action != SKIP for step in self.steps)
 
     @property

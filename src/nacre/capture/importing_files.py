@@ -182,7 +182,6 @@ def notes_at(path: Path, own_root: Path) -> list[Note]:
 
 
 def rules_in(folder: Path) -> list[Path]:
-    """The files of a folder that tell agents its rules."""
     return [path for name in (*RULE_FILES, ".claude/CLAUDE.md") if (path := folder / name).is_file()]
 
 
@@ -231,7 +230,6 @@ def _is_left_out(project: Path, patterns: list[str]) -> bool:
 
 
 def _folder_code(path: str) -> str:
-    """A path as Claude Code names its project folders."""
     return re.sub(r"[^A-Za-z0-9]", "-", path)
 
 

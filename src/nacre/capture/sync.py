@@ -438,7 +438,6 @@ def _write(run: _Run, sections: Sequence[Section]) -> None:
 
 
 def _count_heading(run: _Run, section: Section) -> int:
-    """How often a section's heading stands in its log."""
     headings = log_headings(daily.log_path(run.context.workspace, section.day))
     return sum(heading.heading == section.heading for heading in headings)
 

@@ -163,7 +163,6 @@ class Snapshot:
 
     @property
     def lines(self) -> list[tuple[LongTermFile, Line]]:
-        """Every entry of every MEMORY.md."""
         return [(book, line) for book in self.books for line in book.lines]
 
     def is_pinned(self, line: Line) -> bool:
@@ -210,7 +209,6 @@ def take_snapshot(memory: Memory) -> Snapshot:
 
 
 def quoted(words: str) -> str:
-    """As much of a line as is shown: on one line, its secrets blacked out."""
     text = one_line(redact(words).text)
     return text if len(text) <= LONGEST else text[: LONGEST - 1].rstrip() + "…"
 
@@ -454,7 +452,6 @@ def _logs_due(snapshot: Snapshot, day: dt.date) -> list[tuple[Day, str]]:
 
 
 def _next_tidy(snapshot: Snapshot) -> dt.date:
-    """The day on which tidying runs next."""
     try:
         begins = dt.time.fromisoformat(snapshot.config.tidy.time)
     except ValueError:
@@ -532,7 +529,6 @@ CHECKS: tuple[Callable[[Snapshot], Iterable[Problem]], ...] = (
 
 
 def find_problems(snapshot: Snapshot) -> tuple[Problem, ...]:
-    """What every check finds, the most important kind first."""
     order = {kind: place for place, kind in enumerate(KINDS)}
     problems = dict.fromkeys(problem for check in CHECKS for problem in check(snapshot))
     return tuple(sorted(problems, key=lambda problem: (order[problem.kind], problem.path, problem.line or 0)))

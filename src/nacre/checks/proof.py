@@ -159,7 +159,6 @@ def write_sample(name: str, home: Path) -> None:
 
 
 def round_trip_problems() -> list[Problem]:
-    """Whether this machine can write, index and find at all."""
     try:
         _, report = try_round_trip()
     except NacreError as error:

@@ -81,12 +81,10 @@ class ForgetPlan:
 
     @property
     def ids(self) -> frozenset[str]:
-        """Every id of the ledger that belongs to what goes."""
         return frozenset({entry for fact in self.facts for entry in fact.ids} | {item.id for item in self.wordings})
 
     @property
     def words(self) -> set[str]:
-        """Everything that is said of what goes."""
         said = {wording.words for wording in self.wordings} | {removal.line.whole for removal in self.going}
         return {words for words in said | {fact.words for fact in self.facts} if words}
 
@@ -132,7 +130,6 @@ def forget(
 
 
 def one_target(context: ForgetContext, text: str) -> tuple[list[MemoryLine], Target]:
-    """The one thing that is meant; an error that lists them when there are several."""
     lines, targets = _meant(context, text)
     return lines, targets[0]
 

@@ -68,7 +68,6 @@ def plan_pin(context: ForgetContext, target: Target, lines: Sequence[MemoryLine]
 
 
 def apply_pin(context: ForgetContext, plan: PinPlan) -> None:
-    """Write it into the ledger: one operation, undone as one."""
     if plan.records:
         with operation(context, "pin") as op:
             there = [ledger.as_json(record) for record in ledger.read_ledger(context.workspace).records]

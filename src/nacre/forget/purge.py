@@ -375,7 +375,6 @@ class Words:
         )
 
     def _whole_lines(self, data: bytes) -> list[str]:
-        """The short words that are a line of their own."""
         found: list[str] = []
         for line in data.split(b"\n") if self._short else ():
             bare = _SIGNS.sub("", line.decode("utf-8", "replace"))
@@ -385,12 +384,10 @@ class Words:
 
 
 def _squeezed(text: str) -> bytes:
-    """A text as it is compared: case folded, space of any length as one."""
     return " ".join(text.casefold().split()).encode("utf-8", "replace")
 
 
 def unmarked(text: str) -> str:
-    """A text without the marks of Markdown: emphasis, code, links."""
     return _MARKS.sub("", text)
 
 

@@ -101,12 +101,10 @@ def fact_of(target: Target, states: Mapping[str, EntryState], *, older: bool = T
 
 
 def _bullet(states: Mapping[str, EntryState], entry: str) -> str:
-    """The bullet that an entry was made of."""
     return states[entry].source.get("bullet", "") if entry in states else ""
 
 
 def distinct_targets(targets: Sequence[Target], states: Mapping[str, EntryState]) -> tuple[Target, ...]:
-    """The targets without those that belong to the fact of one before them."""
     chosen: list[Target] = []
     facts: list[Fact] = []
     for target in targets:

@@ -65,12 +65,10 @@ class MemoryLine:
 
     @cached_property
     def marks(self) -> frozenset[str]:
-        """Its ids in the provenance."""
         return frozenset({bullet_id(f"- {self.whole}")} if self.whole else ())
 
     @cached_property
     def ids(self) -> frozenset[str]:
-        """Its ids in the ledger."""
         return frozenset(entry_id(form) for form in {self.whole, self.text} if form)
 
     @cached_property
@@ -90,12 +88,10 @@ class MemoryLine:
 
     @property
     def id(self) -> str:
-        """The id by which the ledger knows it, or would."""
         return entry_id(self.text if self.layer == "longterm" else self.whole)
 
     @property
     def day(self) -> str | None:
-        """The day of the log that it stands in."""
         dated = DAY_NAME.fullmatch(self.path.rpartition("/")[2].removesuffix(disk.COMPRESSED))
         return dated[1] if dated and self.layer in ("daily", "archive") else None
 
