@@ -352,7 +352,6 @@ class Working:
         return self.change("task", text, dry_run=dry_run)
 
     def drop(self, *, dry_run: bool = False) -> Edit:
-        """Let the current task go unfinished."""
         return self.change("drop", dry_run=dry_run)
 
     def decide(self, text: str, *, dry_run: bool = False) -> Edit:
@@ -427,7 +426,6 @@ class Working:
         return snapshot(self.opened, name, dry_run=dry_run)
 
     def restore(self, name: str | None = None, *, dry_run: bool = False) -> SnapshotPlan:
-        """Bring a copy back, the newest when none is named."""
         from nacre.vault.wal import restore
 
         return restore(self.opened, name, dry_run=dry_run)
@@ -528,7 +526,6 @@ class Memory:
         self.close()
 
     def close(self) -> None:
-        """Let go of the index; the next use opens it again."""
         self.indexes.close()
 
     @property
@@ -560,7 +557,6 @@ class Memory:
 
     @property
     def sessions(self) -> SessionIndex | None:
-        """The index of the transcripts themselves; none unless the user wants one, and never for a group."""
         return self.indexes.sessions
 
     @property
@@ -593,15 +589,12 @@ class Memory:
         return self.embed(progress=progress)._replace(text=text)
 
     def update(self, *, progress: Progress | None = None, full: bool = False) -> TextReport:
-        """Bring the text of the index up to date. A new generation takes over at once when no vectors are to be made."""
         return self.indexes.update(progress=progress, full=full)
 
     def embed(self, *, progress: Progress | None = None) -> IndexReport:
-        """Make the vectors that are missing, then let what was built take over."""
         return self.indexes.embed(progress=progress)
 
     def waiting(self, files: Sequence[MemoryFile] | None = None) -> tuple[int, int]:
-        """How many files and transcripts differ from the index, and how many passages have no vector yet."""
         return self.indexes.waiting(files)
 
     def passages(self) -> int:
@@ -987,7 +980,6 @@ class Memory:
         return give_types(own, entries) if apply and entries else entries
 
     def count_types(self) -> Counter[str]:
-        """The lines of the daily logs, counted by type."""
         from nacre.capture.extract import count_types
 
         return count_types(self.workspace, self.brain)
@@ -1131,7 +1123,6 @@ class Memory:
         return sweep_cache(cache.folder, cache.max_age, dry_run=dry_run)
 
     def promote_report(self, made: PromotePlan, *, applied: bool = False) -> str:
-        """What `promote` found, as Markdown."""
         from nacre.layers.promote import promotion_report
 
         return promotion_report(made, self._tidying(), applied=applied)
@@ -1164,8 +1155,8 @@ class Memory:
         """Carry out the user's answers to `questions`: the id, "accept", "refuse" or "pin", and other words for it."""
         from nacre.tidy.answers import Answer, give_answers
 
-        given = [one if isinstance(one, Answer) else Answer(*one) for one in answers]
-        steps = give_answers(self._tidying(), given, dry_run=dry_run)
+        values = [answer if isinstance(answer, Answer) else Answer(*answer) for answer in answers]
+        steps = give_answers(self._tidying(), values, dry_run=dry_run)
         if not dry_run:
             self.index()
         return steps
@@ -1190,7 +1181,6 @@ class Memory:
         return read_history(self.owned.workspace)
 
     def diff(self, number: int) -> str:
-        """What an operation of the history changed, as a unified diff."""
         from nacre.vault.history import diff_operation
 
         return diff_operation(self.owned.workspace, number)

@@ -66,7 +66,6 @@ def chosen(answer: str, known: Collection[str]) -> list[str]:
 
 
 def show_survey(survey: Sequence[Capturable]) -> None:
-    """The agents, projects and chats, for people."""
     if not survey:
         ui.note("No session of any agent was found in this span.", "在此时间范围内没有找到任何代理的对话。")
     for row in survey:

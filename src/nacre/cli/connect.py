@@ -225,7 +225,6 @@ def show_plan(plan: AgentPlan, *, removing: bool = False) -> None:
 def show_outcome(
     plans: Sequence[AgentPlan], carried: Sequence[ConnectResult], *, dry_run: bool, removing: bool = False
 ) -> None:
-    """What came of it, a sentence for each agent."""
     fine = {result.agent for result in carried if result.error is None}
     for plan in plans:
         if plan.error is not None:
@@ -282,7 +281,6 @@ def agents_json(plans: Sequence[AgentPlan], carried: Sequence[ConnectResult], *,
 
 
 def _snippets(agents: Sequence[Agent], machine: Machine, call: Call, how: ConnectOptions) -> Report:
-    """For each file of each agent what is to stand in it."""
     from nacre.agents.edits import apply_edits
 
     rows: list[dict[str, Any]] = []

@@ -69,7 +69,6 @@ def show_demo(program: str, spoken: str | None, *, keep: bool) -> None:
 
 
 def _sections(story: Story) -> list[tuple[str, list[str]]]:
-    """What there is to see, under its titles."""
     (day, day_lines), (week, week_lines), why = story.log, story.week, story.reason
     reasons = [why.words, *ui.every((True, f"without it {why.without_it}", f"没有它，{why.without_it}"))] if why else []
     reasons += ui.every((True, f"{why.day}: “{why.said}”", f"{why.day}：“{why.said}”")) if why else []

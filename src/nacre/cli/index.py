@@ -65,7 +65,6 @@ def _embed(memory: Memory) -> IndexReport:
 
 
 def _reports(options: ui.Options, work: Callable[[Memory], IndexReport], *, verbose: bool) -> Iterator[Report]:
-    """Do the work in each workspace that the options name."""
     for memory in ui.open_all(options):
         if options.dry_run:
             files, passages = memory.waiting()

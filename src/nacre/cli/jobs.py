@@ -68,7 +68,6 @@ def _row(state: JobState, memory: Memory) -> tuple[str, ...]:
 
 
 def result_word(result: str) -> str:
-    """What came of a run, for people."""
     return {
         "done": say("done", "完成"),
         "nothing": say("nothing to do", "无事可做"),
@@ -90,7 +89,6 @@ def runners(memory: Memory, daemon: dict[str, Any] | None) -> list[str]:
 
 
 def has_scheduler(memory: Memory) -> bool:
-    """Whether something on this machine can run the jobs at their times."""
     from nacre.jobs.schedulers import choose_scheduler
 
     return choose_scheduler(setup_of(memory)) is not None
@@ -270,7 +268,6 @@ def setup_of(memory: Memory) -> Setup:
 
 
 def service_lines(plan: ServicePlan) -> list[str]:
-    """Every file and command of a plan, for people."""
     return [f"$ {shlex.join(one.command)}" if one.command else one.diff or one.path for one in plan.shown]
 
 

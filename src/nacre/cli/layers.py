@@ -74,7 +74,6 @@ def organise(options: ui.Options, *, verbose: bool) -> Iterator[Report]:
 
 
 def organise_summary(report: OrganiseReport) -> str:
-    """What was done, in one sentence."""
     counts = Counter(step.action for step in report.steps)
     parts = [f"{_word(action)} {count}" for action, count in counts.items()]
     parts += [say(f"recalls counted {report.counted}", f"计入调用 {report.counted}")] if report.counted else []

@@ -38,7 +38,6 @@ def status(options: ui.Options, *, deep: bool, reindex: bool, verbose: bool) -> 
 
 
 def daemon_status(memory: Memory) -> dict[str, Any] | None:
-    """What the daemon says of itself."""
     from nacre.checks.status import daemon_status
 
     return daemon_status(memory)

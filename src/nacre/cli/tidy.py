@@ -69,7 +69,6 @@ def decay(options: ui.Options, *, promote_only: bool, verbose: bool) -> Iterator
 
 
 def tidy_summary(report: TidyReport) -> str:
-    """A run of tidying in one sentence."""
     if not report.changed:
         return say("memory-tidy done, nothing changed.", "memory-tidy 完成,无变更。")
     counts = report.counts
@@ -91,7 +90,6 @@ def tidy_summary(report: TidyReport) -> str:
 
 
 def decay_summary(report: DecayReport) -> str:
-    """A run of decay in one sentence."""
     counts = report.counts
     return _summary(
         "memory-decay",

@@ -39,7 +39,6 @@ GLOBAL_NAMES = ("workspace", "now", "agent", "scope")
 
 
 def global_options(*, hidden: bool = False) -> list[click.Parameter]:
-    """The options that every command takes; the root's --help names them once."""
     return [
         click.Option([f"--{name}"], metavar=metavar, envvar=f"NACRE_{name.upper()}", help=about, hidden=hidden)
         for name, metavar, about in (
@@ -175,7 +174,6 @@ def note(sentence: str, chinese: str | None = None) -> None:
 
 
 def echo(english: str, chinese: str) -> None:
-    """A line of the result, in the user's language."""
     click.echo(say(english, chinese))
 
 
@@ -243,7 +241,6 @@ def legible(text: str) -> str:
 
 
 def is_interactive() -> bool:
-    """Whether somebody sits there who can be asked."""
     return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
 
 
@@ -301,7 +298,6 @@ def until_reader_leaves() -> Iterator[None]:
 
 
 def size_of(count: int) -> str:
-    """A number of bytes for people."""
     amount = float(count)
     for unit in ("B", "KB", "MB"):
         if amount < 1000:

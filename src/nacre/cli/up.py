@@ -308,7 +308,6 @@ def offer_jobs(memory: Memory, wish: bool | None, *, yes: bool) -> bool | None:
 
 
 def _let_daemons_run_jobs(memory: Memory) -> None:
-    """Let daemons that are started on demand run the jobs too, from now on."""
     from nacre.config.loading import user_config_file
 
     if memory.config.jobs.on_demand:

@@ -45,7 +45,7 @@ def prepare(folder: Path, language: str) -> Stage:
     """Put the sessions and an empty workspace into a folder. Of the user's own settings nothing holds here."""
     from nacre.vault import create
 
-    sessions = files("nacre.demo") / "talks" / language
+    sessions = files("nacre.demo") / "sessions" / language
     count = 0
     for project in (sessions / "claude-code").iterdir():
         for session in project.iterdir():

@@ -145,7 +145,7 @@ def _reason(memory: Memory, records: Sequence[ledger.Record]) -> Reason | None:
 
 
 def _changed(records: Sequence[ledger.Record]) -> tuple[str, str, str] | None:
-    """A fact that was overtaken by another."""
+    """A fact that was superseded by another."""
     by_id = {record.id: record for record in records if record.text}
     for record in records:
         older = by_id.get(record.supersedes or "")
