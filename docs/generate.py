@@ -189,6 +189,19 @@ def skill(head: str) -> str:
     return f"{head}\n# Nacre\n\n{told[0]}\n{_EVERYDAY['en']}\n{told[1]}\n{_EVERYDAY['zh']}"
 
 
+# For a prompt that holds the rules already, in AGENTS.md: they are not told twice.
+ELSEWHERE = {
+    "en": (
+        "The rules for memory stand in `AGENTS.md`, in the section that Nacre keeps there. In this session {search}, {get}, {write} and {state} take the place of "
+        "the commands that it names: search first, take only the lines you need, write it down in the moment."
+    ),
+    "zh": (
+        "记忆的规则写在 `AGENTS.md` 中由 Nacre 维护的那一节。本会话中用 {search}、{get}、{write} 和 {state} 代替其中的命令："
+        "先搜索，只取需要的几行，当场写下。"
+    ),
+}
+
+
 def contract() -> str:
     """What OpenClaw's plugin has of our words, in both languages: tools, rules, and the flush while nobody can be asked."""
     spoken = language()
@@ -207,7 +220,7 @@ def contract() -> str:
         ]
         told["sections"][tongue] = {
             "private": vault_rules.rules_section(tongue, vault_rules.TOOLS).splitlines(),
-            "elsewhere": vault_rules.rules_pointer(tongue).splitlines(),
+            "elsewhere": [vault_rules.TITLE[tongue], "", ELSEWHERE[tongue].format_map(vault_rules.TOOLS)],
             "group": vault_rules.rules_section(tongue, vault_rules.TOOLS, writes=False).splitlines(),
         }
         told["flush"][tongue] = _flush(tongue)
