@@ -253,7 +253,7 @@ def _plan_file(
         section = next((section.title for section in reversed(doc.sections) if section.start <= block.start), "")
         text = "".join(doc.lines[block.start - 1 : block.end])
         prose.insert(0, Moving(section, text, say("is no entry of a list", "不是列表条目")))
-        file.cut(block.start, block.end)
+        file.remove(block)
     if file.size.over(limits) or file.doc is None:
         raise BadInput(
             f"{file.shown} cannot be brought under its limits without taking out pinned lines; shorten it by hand.",
@@ -289,7 +289,7 @@ def apply_adopt(context: TidyContext, planned: Sequence[AdoptPlan]) -> None:
             expect(context.workspace, adoption.path, adoption.read)
             _write_note(op, adoption)
             file = LongTermFile(context.workspace, adoption.path, context.config.memory)
-            file.restore(document(adoption.path, adoption.data))
+            file.doc = document(adoption.path, adoption.data)
             more = file_field(file)
             gone = [(moved.line, moved.section) for moved in adoption.moving if moved.line]
             left: dict[str, object] = {"answer": "over", **more}

@@ -178,7 +178,7 @@ def make_space(
             cuts.append(cut)
     if fits():
         return cuts
-    file.restore(kept)
+    file.doc = kept
     return None
 
 

@@ -25,7 +25,7 @@ from nacre.vault import disk, weekly
 from nacre.vault.entries import bare_words, bullet_id, entry_id, source_day, words_of
 from nacre.vault.files import LARGEST
 from nacre.vault.ledger import Record
-from nacre.vault.markdown import Document, document, open_document, set_field
+from nacre.vault.markdown import Document, document, open_document
 from nacre.vault.provenance import Provenance
 from nacre.vault.review import Question
 
@@ -119,15 +119,6 @@ def field_in(text: str) -> Field | None:
             value = match["value"].strip(" '’.-")
             if value and not _NOT_SO.search(text[: match.start()]) and not _NO_NAME.fullmatch(value):
                 return Field(file, names, value)
-    return None
-
-
-def with_value(doc: Document, wanted: Field) -> tuple[str, bytes] | None:
-    """The name of the field that the file has, and its bytes with the new value; None when it has none of them."""
-    for name in wanted.names:
-        data = set_field(doc, name, wanted.value)
-        if data is not None:
-            return name, data
     return None
 
 

@@ -23,6 +23,7 @@ from nacre.vault import review, tombstones
 from nacre.vault.entries import entry_id
 from nacre.vault.ledger import EntryState, Record
 from nacre.vault.provenance import undone_mark
+from nacre.vault.review import Question
 
 Only = Callable[[LogLine], bool]
 Place = tuple[LongTermFile, Line]
@@ -60,17 +61,30 @@ def plan(
 def _adopt_hand_edits(draft: Draft) -> None:
     """Lines that somebody wrote or took out enter the ledger; lines that would fail the tests are put to the user."""
     edits = memory_files.hand_edits(draft.memory.files, draft.states)
-    draft.record(*memory_files.hand_edit_records(edits, draft.at, draft.today.isoformat()))
+    at, today = draft.at, draft.today.isoformat()
+    by_hand: dict[str, object] = {"by": "hand"}
     draft.memory.read([line for _, line in edits.adopted])
     for file, line in edits.adopted:
+        more = file_field(file)
+        draft.record(Record(line.id, at, "adopted", line.words, section=line.section, valid_from=today, more=more))
         reason = say("written by somebody else; known from now on", "由他人写入；从现在起记录在案")
         draft.step("adopt", file.shown, reason, line.words)
         verdict = judge.four_way_test(draft.memory.tested(line.words))
         if not verdict.admitted and line.whole:
-            draft.ask_about_adopted(file, line, verdict)
+            failed = ", ".join(verdict.failed)
+            why = say(
+                f"stands in {file.shown}, but fails: {failed}. Keep it, or take it out?",
+                f"位于 {file.shown}，但未通过：{failed}。保留还是移除？",
+            )
+            draft.ask(Question(line.id, review.ADOPTED, line.words, why, {"file": file.shown}))
     for file, line, was in edits.edited:
+        more = file_field(file) | ({"pinned": True} if was.pinned else {}) | by_hand
+        draft.record(Record(was.id, at, "superseded", valid_to=today, more={**by_hand, "into": line.id}))
+        record = Record(line.id, at, "adopted", line.words, section=line.section, source=was.source, more=more)
+        draft.record(replace(record, valid_from=today, supersedes=was.id))
         draft.step("adopt", file.shown, say(f"edited; was “{was.text}”", f"已被修改；原为“{was.text}”"), line.words)
     for gone in edits.gone:
+        draft.record(Record(gone.id, at, "forgotten", valid_to=today, more=by_hand))
         reason = say("taken out by hand; it is not added again", "已被手动移除；不会再次添加")
         draft.step("close", gone.file, reason, gone.text or "")
     for file in draft.memory.files:
@@ -218,7 +232,7 @@ def _set_field(draft: Draft, candidate: Candidate) -> bool:
     wanted = (
         None if candidate.agents or said.group else field_in(candidate.text)
     )  # only the owner gives names, in private
-    own = draft.memory.field(wanted) if wanted else None
+    own = draft.memory.set_field(wanted) if wanted else None
     if wanted is None or own is None:
         return False
     id_ = entry_id(f"{own.file} {own.name}: {wanted.value}")
@@ -226,7 +240,6 @@ def _set_field(draft: Draft, candidate: Candidate) -> bool:
         if id_ not in draft.states:
             draft.record(draft.record_of(candidate, "merged", None, more={"into": id_}))
         return True
-    draft.memory.set(own, wanted.value)
     more: dict[str, object] = {"file": own.file, "field": own.name}
     old = entry_id(f"{own.file} {own.name}: {own.value}") if own.value else None
     if old:

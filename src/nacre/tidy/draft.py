@@ -194,14 +194,6 @@ class Draft:
         )
         self.ask_about(candidate, verdict, review.FULL, why, home)
 
-    def ask_about_adopted(self, file: LongTermFile, line: Line, verdict: Verdict) -> None:
-        failed = ", ".join(verdict.failed)
-        why = say(
-            f"stands in {file.shown}, but fails: {failed}. Keep it, or take it out?",
-            f"位于 {file.shown}，但未通过：{failed}。保留还是移除？",
-        )
-        self.ask(Question(line.id, review.ADOPTED, line.words, why, {"file": file.shown}))
-
     def ask_about_outdated(self) -> None:
         """Entries whose time is over are put to the user, each once."""
         for file in self.memory.files:

@@ -10,6 +10,7 @@ from functools import cached_property
 from heapq import nlargest
 from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 from nacre.brain.local.judge import Embedded
 from nacre.brain.local.likeness import Statement
@@ -20,16 +21,17 @@ from nacre.errors import MemoryFull, NacreError, SecretRefused
 from nacre.guard.sanitise import one_line
 from nacre.model.report import Plan, Problem
 from nacre.model.workspace import Workspace, slug_of
+from nacre.text.blocks import Block
 from nacre.tidy import judge
-from nacre.tidy.collect import Field, LogLine, TidyContext, value_of, with_value
+from nacre.tidy.collect import Field, LogLine, TidyContext, value_of
 from nacre.tidy.compare import EntryParts
 from nacre.tidy.judge import Candidate, Tested, about_the_user
 from nacre.vault import longterm, refcount, writing
 from nacre.vault.disk import real_target
 from nacre.vault.entries import comments_in, entry_id
-from nacre.vault.ledger import EntryState, Record
+from nacre.vault.ledger import EntryState
 from nacre.vault.longterm import Edit
-from nacre.vault.markdown import Document, document, open_document, replace_lines
+from nacre.vault.markdown import Document, document, open_document, replace_lines, set_field
 from nacre.vault.provenance import Provenance
 from nacre.vault.writing import guarded
 
@@ -73,24 +75,27 @@ class LongTermFile:
         self.closed = closed  # cannot be read: it shows no line and takes none
         self.before: Document | None = None if closed else open_document(path)
         self.doc: Document | None = self.before
-        self._lines: tuple[Line, ...] | None = None
+        self._read: tuple[Document | None, tuple[Line, ...]] = None, ()
 
     @property
     def lines(self) -> tuple[Line, ...]:
-        if self._lines is None:
-            items = self.doc.entries if self.doc else ()
-            self._lines = tuple(
-                Line(
-                    entry_id(item.words),
-                    item.words,
-                    item.start,
-                    item.end,
-                    item.section,
-                    item.marks.get("pinned", "").lower() in ("true", "yes", "1"),
-                )
-                for item in items
+        if self._read[0] is not self.doc:
+            entries = self.doc.entries if self.doc else ()
+            self._read = (
+                self.doc,
+                tuple(
+                    Line(
+                        entry_id(entry.words),
+                        entry.words,
+                        entry.start,
+                        entry.end,
+                        entry.section,
+                        entry.marks.get("pinned", "").lower() in ("true", "yes", "1"),
+                    )
+                    for entry in entries
+                ),
             )
-        return self._lines
+        return self._read[1]
 
     @property
     def size(self) -> writing.Size:
@@ -101,49 +106,30 @@ class LongTermFile:
         """Whether the file as it was found breaks its limits, or cannot be read: then nothing is added to it."""
         return self.closed or writing.size_of(self.before.data if self.before else None).over(self.settings)
 
-    @property
-    def changed(self) -> bool:
-        return (self.doc.data if self.doc else None) != (self.before.data if self.before else None)
-
     def find(self, id_: str) -> Line | None:
         return next((line for line in self.lines if line.id == id_), None)
 
     def add(self, text: str, kind: str) -> str:
         """Add an entry and return its section. Raises `MemoryFull` when there is no room."""
-        if self.closed:
-            raise MemoryFull(
-                f"{self.shown} cannot be read, so nothing is added to it. Mend or remove it.",
-                f"{self.shown} 无法读取，因此不会向其中添加内容。请修复或移除它。",
-            )
         edit = longterm.plan_add(
             self.workspace, self.path, self.doc, text, type=kind, settings=self.settings, start=self.start
         )
-        self._become(edit.data)
+        self.doc = document(self.path, edit.data)
         return edit.section
 
     def replace(self, line: Line, words: str) -> None:
         """Other words in the place of an entry; its marker and its marks stay. Raises `MemoryFull` and `SecretRefused`."""
         assert self.doc is not None
         words = one_line(guarded(words)).strip()
-        old = self.doc.bare[line.start - 1]
         marker = next(item.marker for item in self.doc.items if item.start == line.start)
-        marks = comments_in(old)
+        marks = comments_in(self.doc.bare[line.start - 1])
         data = replace_lines(self.doc, line.start, line.end, [f"{marker}{words}{marks}"])
         writing.check_limits(self.workspace, self.path, self.doc.data, data, self.settings)
-        self._become(data)
+        self.doc = document(self.path, data)
 
-    def remove(self, line: Line) -> None:
+    def remove(self, lines: Line | Block) -> None:
         assert self.doc is not None
-        self._become(replace_lines(self.doc, line.start, line.end, ()))
-
-    def cut(self, start: int, end: int) -> None:
-        """Take lines out that are no entry."""
-        assert self.doc is not None
-        self._become(replace_lines(self.doc, start, end, ()))
-
-    def restore(self, doc: Document | None) -> None:
-        """Go back to an earlier state of the plan."""
-        self.doc, self._lines = doc, None
+        self.doc = document(self.path, replace_lines(self.doc, lines.start, lines.end, []))
 
     def has_room(self, text: str, kind: str) -> bool:
         """Whether an entry would fit. What may not be written at all is not a matter of room: adding it says why."""
@@ -157,7 +143,7 @@ class LongTermFile:
             fits = lines <= self.settings.max_lines and size <= self.settings.max_bytes
             if not fits and not self.over and words.encode() not in self.doc.data:  # it may stand there already
                 return False
-        kept = self.doc, self._lines
+        doc, read = self.doc, self._read
         try:
             self.add(text, kind)
         except MemoryFull:
@@ -165,12 +151,8 @@ class LongTermFile:
         except SecretRefused:
             return True
         finally:
-            self.doc, self._lines = kept
+            self.doc, self._read = doc, read
         return True
-
-    def _become(self, data: bytes) -> None:
-        self.doc = document(self.path, data)
-        self._lines = None
 
 
 # The entries of every MEMORY.md as the ledger has them: which are ours, which somebody wrote, which were edited or removed.
@@ -181,42 +163,37 @@ _NEAR = 0.3  # the share of pairs of letters below which nothing is compared
 _NEAREST = 4  # entries that a line is compared with at most
 
 
-@dataclass(frozen=True)
-class HandEdits:
+class HandEdits(NamedTuple):
     """What the files show that the ledger does not: new lines, edited ones (with the entry each was), and removed entries."""
 
-    adopted: tuple[tuple[LongTermFile, Line], ...]
-    edited: tuple[tuple[LongTermFile, Line, EntryState], ...]
-    gone: tuple[EntryState, ...]
+    adopted: list[tuple[LongTermFile, Line]]
+    edited: list[tuple[LongTermFile, Line, EntryState]]
+    gone: list[EntryState]
 
 
 def hand_edits(files: Sequence[LongTermFile], states: Mapping[str, EntryState]) -> HandEdits:
     here = {line.id for file in files for line in file.lines}
-    shown = {file.shown for file in files}
-    missing = [
-        state
+    missing = {
+        state.id: (state, _pairs(state.text))
         for state in states.values()
         if state.in_memory
         and state.id not in here
         and state.text
-        and state.file in shown
+        and any(state.file == file.shown for file in files)
         and not any("field" in record.more for record in state.records)
-    ]
-    pairs = {state.id: (state, _pairs(state.text or "")) for state in missing}
-    adopted: list[tuple[LongTermFile, Line]] = []
-    edited: list[tuple[LongTermFile, Line, EntryState]] = []
+    }
+    edits = HandEdits([], [], [])
     for file in files:
         for line in file.lines:
             if line.id in states and states[line.id].in_memory:
                 continue
-            was = _most_like(line.words, [pair for pair in pairs.values() if pair[0].file == file.shown])
+            was = _most_like(line.words, [pair for pair in missing.values() if pair[0].file == file.shown])
             if was:
-                missing.remove(was)
-                del pairs[was.id]
-                edited.append((file, line, was))
+                del missing[was.id]
+                edits.edited.append((file, line, was))
             else:
-                adopted.append((file, line))
-    return HandEdits(tuple(adopted), tuple(edited), tuple(missing))
+                edits.adopted.append((file, line))
+    return edits._replace(gone=[state for state, _ in missing.values()])
 
 
 def _most_like(words: str, missing: Sequence[tuple[EntryState, frozenset[str]]]) -> EntryState | None:
@@ -236,20 +213,6 @@ def _pairs(text: str) -> frozenset[str]:
     return frozenset(map("".join, pairwise(f" {text[:_LONGEST].casefold()} ")))
 
 
-def hand_edit_records(edits: HandEdits, at: str, today: str) -> list[Record]:
-    """The lines that the ledger gets so that it agrees with the files."""
-    records: list[Record] = []
-    for file, line in edits.adopted:
-        more = file_field(file)
-        records.append(Record(line.id, at, "adopted", line.words, section=line.section, valid_from=today, more=more))
-    for file, line, was in edits.edited:
-        more = file_field(file) | ({"pinned": True} if was.pinned else {}) | {"by": "hand"}
-        records.append(Record(was.id, at, "superseded", valid_to=today, more={"by": "hand", "into": line.id}))
-        adopted = Record(line.id, at, "adopted", line.words, section=line.section, source=was.source, more=more)
-        records.append(adopted._replace(valid_from=today, supersedes=was.id))
-    return [*records, *(Record(gone.id, at, "forgotten", valid_to=today, more={"by": "hand"}) for gone in edits.gone)]
-
-
 def file_field(file: LongTermFile) -> dict[str, object]:
     return {} if file.shown == "MEMORY.md" else {"file": file.shown}
 
@@ -257,9 +220,8 @@ def file_field(file: LongTermFile) -> dict[str, object]:
 # Every MEMORY.md of a workspace, and the fields of IDENTITY.md and USER.md.
 
 
-@dataclass(frozen=True)
-class OwnField:
-    """A field that a file has, with what stands in it now and what stood there when the plan began."""
+class OwnField(NamedTuple):
+    """A field that a file has, with what stood in it until now and what stood there when the plan began."""
 
     file: str
     name: str
@@ -397,46 +359,42 @@ class MemoryFiles:
     def recalls(self, line: Line) -> int:
         """How often an entry was given out: recalls that cover its line in its file."""
         file = next((file for file in self.files if line in file.lines), None) if self._recalled else None
-        if file is None:
-            return 0
-        return sum(
+        covering = (
             count
             for (path, start, end), count in self._recalled.items()
-            if path == file.shown and start <= line.start <= end
+            if file and path == file.shown and start <= line.start <= end
         )
+        return sum(covering)
 
     @cached_property
     def _recalled(self) -> Counter[tuple[str, int, int]]:
         recalls = refcount.read_recalls(self.context.workspace).recalls
         return Counter((recall.path, *recall.lines) for recall in recalls if recall.path.endswith("MEMORY.md"))
 
-    def field(self, wanted: Field) -> OwnField | None:
-        """The field that is meant, where its file has one."""
-        if wanted.file not in self._own_files:
+    def set_field(self, new: Field) -> OwnField | None:
+        """Set a field of IDENTITY.md or USER.md, where the file has it."""
+        if new.file not in self._own_files:
             try:
-                doc = open_document(self.context.workspace.root / wanted.file)
-                if doc is None or not doc.text:
-                    return None
+                doc = open_document(self.context.workspace.root / new.file)
             except NacreError:
                 return None  # `doctor` reports files that cannot be read
-            self._own_files[wanted.file] = doc, doc
-        before, now = self._own_files[wanted.file]
-        changed = with_value(now, wanted)
-        if changed is None:
-            return None
-        name = changed[0]
-        return OwnField(wanted.file, name, value_of(now, name) or None, value_of(before, name) or None)
-
-    def set(self, own: OwnField, value: str) -> None:
-        before, now = self._own_files[own.file]
-        changed = with_value(now, Field(own.file, (own.name,), value))
-        assert changed is not None
-        self._own_files[own.file] = before, document(now.path, changed[1])
+            if doc is None or not doc.text:
+                return None
+            self._own_files[new.file] = doc, doc
+        before, now = self._own_files[new.file]
+        for name in new.names:
+            data = set_field(now, name, new.value)
+            if data is not None:
+                own = OwnField(new.file, name, value_of(now, name) or None, value_of(before, name) or None)
+                if own.value != new.value:
+                    self._own_files[new.file] = before, document(now.path, data)
+                return own
+        return None
 
     def edits(self) -> Iterator[Edit]:
         """What has changed, each file with the hash of what was read."""
         for file in self.files:
-            if file.changed and file.doc is not None:
+            if file.doc is not None and file.doc.data != (file.before.data if file.before else None):
                 yield Edit(file.path, file.before.hash if file.before else None, file.doc.data, Plan())
         for before, now in self._own_files.values():
             if now.data != before.data:
