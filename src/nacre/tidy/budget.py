@@ -86,20 +86,13 @@ def _subjects(text: str) -> frozenset[str]:
     return frozenset((names - STOP_WORDS) | set(_HAN_PROJECT.findall(text)))
 
 
-@cache
-def _says_over(text: str) -> bool:
-    return bool(_OVER.search(text))
-
-
 def ended_by(text: str, lines: Sequence[LogLine]) -> LogLine | None:
     """The line of the logs that tells the end of what an entry is about: it names the same thing and says that it is over."""
     subjects = _subjects(text)
     if not subjects or _OVER.search(text):
         return None  # what tells of an end itself is not over by it
-    for line in lines:
-        if len(line.words) < 200 and _says_over(line.words) and subjects & _subjects(line.words):
-            return line
-    return None
+    ends = (line for line in lines if len(line.words) < 200 and subjects & _subjects(line.words))
+    return next((line for line in ends if _OVER.search(line.words)), None)
 
 
 def outdated_reason(text: str, since: str | None, today: dt.date, lines: Sequence[LogLine]) -> str | None:
@@ -190,11 +183,11 @@ def _next_cut(
     value: float,
 ) -> Cut | None:
     if action == MERGE:  # of two lines that say nearly the same the surer one stays
-        if pair := nearly_same(loose):
-            weaker, stronger = sorted(pair, key=lambda line: worth(line).value)
-            reason = say(f"says the same as “{stronger.words}”", f"与“{stronger.words}”意思相同")
-            return Cut(MERGE, weaker, None, reason)
-        return None
+        pair = nearly_same(loose)
+        if pair is None:
+            return None
+        weaker, stronger = sorted(pair, key=lambda line: worth(line).value)
+        return Cut(MERGE, weaker, None, say(f"says the same as “{stronger.words}”", f"与“{stronger.words}”意思相同"))
     if action == SHORTEN:  # the longest line that has more than one statement loses its last
         for line in sorted(loose, key=lambda line: -len(line.words.encode())):
             parts = pieces(line.words)

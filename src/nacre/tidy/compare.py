@@ -94,30 +94,24 @@ def _compare(old: Statement, new: Statement, near: Relation, place: int, part: i
     leaves = _turns_on(old, new, left_behind(old, new))
     if says_the_same(old, new, near) and not (leaves and differs):
         return Comparison("same", place, near.same, part)
-    passing = says(FOR_ONCE, new.text, new.language)
+    passing, is_unsure = says(FOR_ONCE, new.text, new.language), says(UNSURE, new.text, new.language)
     if is_reversed(old, new) and not passing:
-        odds = max(near.clash, SURE)
-        if says(UNSURE, new.text, new.language):
-            return Comparison("unclear", place, odds, part, "unsure")
-        return Comparison("supersedes", place, odds, part, "slot")
-    slot = differs and not passing and _of_one_matter(old, new) and _has_slot(old, new, near)
-    why = _why(old, new, leaves=leaves, slot=slot)
-    if why in ("change", "value", "clash") and len(_in_common(old, new)) < 2:
+        kind, why = ("unclear", "unsure") if is_unsure else ("supersedes", "slot")
+        return Comparison(kind, place, max(near.clash, SURE), part, why)
+    # What says that the new statement takes the place of the old, and the odds that this needs.
+    if leaves:
+        why, needed = "goodbye", LIKELY
+    elif differs and not passing and _of_one_matter(old, new) and _has_slot(old, new, near):
+        why, needed = "slot", SLOT
+    elif differs and says(CHANGE, new.text, new.language):
+        why, needed = "change", CONFLICT
+    else:
+        why, needed = "value" if other_value(old, new) else "clash", SURE
+    if near.clash < needed or (why in ("change", "value", "clash") and len(_in_common(old, new)) < 2):
         return None
-    if near.clash < {"goodbye": LIKELY, "slot": SLOT, "change": CONFLICT, "value": SURE, "clash": SURE}[why]:
-        return None
-    if says(UNSURE, new.text, new.language):
+    if is_unsure:
         return Comparison("unclear", place, near.clash, part, "unsure") if near.clash >= CONFLICT else None
     return Comparison("unclear" if why == "clash" else "supersedes", place, near.clash, part, why)
-
-
-def _why(old: Statement, new: Statement, *, leaves: bool, slot: bool) -> str:
-    """What says that the new statement takes the place of the old."""
-    if leaves or slot:
-        return "goodbye" if leaves else "slot"
-    if says(CHANGE, new.text, new.language) and parts_ways(old, new):
-        return "change"
-    return "value" if other_value(old, new) else "clash"
 
 
 def _has_slot(old: Statement, new: Statement, near: Relation) -> bool:

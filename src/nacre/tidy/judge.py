@@ -52,14 +52,13 @@ class Tested:
 
 def assess_all(judge: Judge, texts: Sequence[str]) -> list[Tested]:
     """Statements as the classifiers see them, all at once."""
-    return [assess(judged) for judged in judge.read(texts)]
-
-
-def assess(judged: Judged) -> Tested:
-    kind = max((kind for kind in TYPES if kind != "TEMP"), key=lambda kind: judged.chance("type", kind))
-    if judged.chance("type", kind) < _CLEAR:
-        kind = "PREF" if judged.best("category") == "preference" else "TECH"
-    return Tested(judged, as_statement(judged), kind, without_it(judged, kind))
+    result: list[Tested] = []
+    for judged in judge.read(texts):
+        kind = max((kind for kind in TYPES if kind != "TEMP"), key=lambda kind: judged.chance("type", kind))
+        if judged.chance("type", kind) < _CLEAR:
+            kind = "PREF" if judged.best("category") == "preference" else "TECH"
+        result.append(Tested(judged, as_statement(judged), kind, without_it(judged, kind)))
+    return result
 
 
 def four_way_test(
@@ -71,7 +70,9 @@ def four_way_test(
     near = relations(existing, tested.statement)
     scores["novel"] = round(1 - max((relation.same for relation in near), default=0.0), 3)
     failed: list[str] = []
-    if _raised(tested.judged.lasting if lasting is None else lasting, support) < LASTING:
+    odds = min(max(tested.judged.lasting if lasting is None else lasting, 1e-6), 1 - 1e-6)
+    # What speaks for it is added on the scale on which evidence adds up.
+    if 1 / (1 + math.exp(-(math.log(odds / (1 - odds)) + support))) < LASTING:
         weak = sorted(_HEADS.values(), key=lambda name: scores[name])
         failed = [name for name in weak if scores[name] < 0.5] or weak[:1]
     if tested.without_it is None and "prevents_error" not in failed:
@@ -79,12 +80,6 @@ def four_way_test(
     if any(says_the_same(existing[relation.place], tested.statement, relation) for relation in near):
         failed.append("novel")
     return Verdict(not failed, tuple(failed), tested.without_it, scores)
-
-
-def _raised(odds: float, support: float) -> float:
-    """Odds with something that speaks for it, on the scale on which evidence adds up."""
-    odds = min(max(odds, 1e-6), 1 - 1e-6)
-    return 1 / (1 + math.exp(-(math.log(odds / (1 - odds)) + support)))
 
 
 def test_one_text(judge: Judge, text: str, existing: Sequence[str]) -> Verdict:
@@ -99,10 +94,7 @@ def test_one_text(judge: Judge, text: str, existing: Sequence[str]) -> Verdict:
 LONGEST = {"en": 240, "zh": 110}  # characters of an entry: MEMORY.md has 5 KB for everything
 _CHATTER = 0.12  # odds under which a piece of a line is left out
 _SMALL_TALK = ("social", "question", "agree", "offrecord", "speculate")
-_LINKED = {
-    "en": 0.3,
-    "zh": 0.5,
-}  # likeness above which two pieces of a line speak of the same; the models' scales differ
+_LINKED = {"en": 0.3, "zh": 0.5}  # likeness above which two pieces speak of the same; the models' scales differ
 _LIKELY_TYPE = 0.25  # odds above which the type that a log gives is believed
 _LEANS = 0.4  # odds above which a piece cannot be understood without the one before it
 _BLACKED_OUT = re.compile(r"\[redacted: [^\]\n]+\]")
@@ -156,27 +148,24 @@ def make_candidates(said: Sequence[LogLine], judge: Judge, agents: Container[tup
             best = max((judged for _, judged in run), key=lambda judged: judged.lasting)
             offered.append((line, shorten(text, language, LONGEST[language]), [piece for piece, _ in run], best))
     tested = assess_all(judge, [text for _, text, _, _ in offered])
-    return [
-        Candidate(
-            entry_id(text),
-            _of_type(test, line),
-            line,
-            max(best.lasting, test.judged.lasting) if best else 0.0,
-            as_statement(best) if best else test.statement,
-            _support(line, run, test),
-            line.by_agent or all(piece.agents for piece in run),
-        )
-        for (line, text, run, best), test in zip(offered, tested, strict=True)
-        if text.strip()
-    ]
-
-
-def _of_type(tested: Tested, said: LogLine) -> Tested:
-    """The type that somebody gave a line counts, unless the classifiers are sure of another."""
-    label = said.label if said.label in TYPES and said.label != "TEMP" else None
-    if label and (said.session is None or tested.judged.chance("type", label) >= _LIKELY_TYPE):
-        return replace(tested, kind=label)
-    return tested
+    candidates: list[Candidate] = []
+    for (line, text, own, core), test in zip(offered, tested, strict=True):
+        # The type that somebody gave a line counts, unless the classifiers are sure of another.
+        label = line.label if line.label in TYPES and line.label != "TEMP" else None
+        typed = label and (line.session is None or test.judged.chance("type", label) >= _LIKELY_TYPE)
+        if text.strip():
+            candidates.append(
+                Candidate(
+                    entry_id(text),
+                    replace(test, kind=label) if label and typed else test,
+                    line,
+                    max(core.lasting, test.judged.lasting) if core else 0.0,
+                    as_statement(core) if core else test.statement,
+                    _support(line, own, test),
+                    line.by_agent or all(piece.agents for piece in own),
+                )
+            )
+    return candidates
 
 
 def _runs(said: LogLine, read: Sequence[tuple[Piece, Judged]]) -> Iterator[list[tuple[Piece, Judged]]]:
@@ -194,7 +183,7 @@ def _runs(said: LogLine, read: Sequence[tuple[Piece, Judged]]) -> Iterator[list[
         if not _lasts(piece, judged):
             aside = (piece, judged) if not piece.agents and not _BLACKED_OUT.search(piece.text) else None
             continue
-        if aside and (starts_with_pronoun(piece.text, piece.language) or _is_context(judged, *aside)):
+        if aside and (starts_with_pronoun(piece.text, piece.language) or _tells_the_matter(*aside, judged)):
             run.append(aside)  # "the cracks came from the brine": what the rule after it is about
         aside = None
         if run and not _belongs(judged, run[-1][1]):
@@ -206,11 +195,8 @@ def _runs(said: LogLine, read: Sequence[tuple[Piece, Judged]]) -> Iterator[list[
 
 
 def _lasts(piece: Piece, judged: Judged) -> bool:
-    if _BLACKED_OUT.search(piece.text):
-        return False  # what leans on a secret is of no use without it
-    if piece.agents:
-        return False  # only the owner's words become long-term memory
-    if judged.best("act") in _SMALL_TALK:
+    # What leans on a secret is of no use without it, and only the owner's words become long-term memory.
+    if _BLACKED_OUT.search(piece.text) or piece.agents or judged.best("act") in _SMALL_TALK:
         return False
     moves = says(LEAVES, piece.text, piece.language) and says(FROM_TO, piece.text, piece.language)
     if moves or says(RECURRING, piece.text, piece.language):
@@ -219,10 +205,9 @@ def _lasts(piece: Piece, judged: Judged) -> bool:
     return odds >= _CHATTER
 
 
-def _is_context(judged: Judged, piece: Piece, before: Judged) -> bool:
-    """Whether a piece that would not be kept for itself tells what the next one is about."""
-    small = before.best("act") in (*_SMALL_TALK, "request")
-    return not (small or piece.asked) and _of_one_matter(judged, before)
+def _tells_the_matter(piece: Piece, judged: Judged, following: Judged) -> bool:
+    idle = piece.asked or judged.best("act") in (*_SMALL_TALK, "request")
+    return not idle and _of_one_matter(following, judged)
 
 
 def _of_one_matter(judged: Judged, before: Judged) -> bool:
