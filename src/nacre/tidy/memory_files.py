@@ -376,10 +376,10 @@ class MemoryFiles:
         if new.file not in self._own_files:
             try:
                 doc = open_document(self.context.workspace.root / new.file)
+                if doc is None or not doc.text:
+                    return None
             except NacreError:
                 return None  # `doctor` reports files that cannot be read
-            if doc is None or not doc.text:
-                return None
             self._own_files[new.file] = doc, doc
         before, now = self._own_files[new.file]
         for name in new.names:
