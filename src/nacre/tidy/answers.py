@@ -40,7 +40,6 @@ class Answer:
 
 
 def find_question(context: TidyContext, wanted: str) -> Question:
-    """The open question whose id begins so."""
     questions = review.read_review(context.workspace) if wanted else ()
     fitting = [question for question in questions if question.id.startswith(wanted)]
     if len(fitting) == 1:
@@ -86,7 +85,6 @@ def give_answers(context: TidyContext, answers: list[Answer], *, dry_run: bool =
 
 
 def _answer_about_candidate(draft: Draft, question: Question, answer: Answer, words: str) -> None:
-    """A candidate goes in, in the place of what it conflicts with, or is refused."""
     about, by_user = question.about, say("your word", "按您的意思")
     source, tests = about.get("source"), about.get("tests")
     record = Record(question.id, draft.at, "refused", question.text, failed="user", brain="user")
@@ -126,7 +124,6 @@ def _answer_about_candidate(draft: Draft, question: Question, answer: Answer, wo
 
 
 def _answer_about_entry(draft: Draft, question: Question, answer: Answer, words: str) -> None:
-    """An entry stays, in other words or pinned, or leaves for the digest of its week."""
     file = draft.memory.file(str(question.about.get("file") or "MEMORY.md"))
     line = file.find(question.id)
     if line is None:
@@ -178,7 +175,6 @@ def _make_room(draft: Draft, file: LongTermFile, words: str, kind: str) -> None:
 
 
 def _demote(draft: Draft, file: LongTermFile, line: Line, kind: str) -> None:
-    """Record that an entry leaves for the digest of its week, by the user's answer."""
     was, today = draft.states.get(line.id), draft.today.isoformat()
     day = (was.source.get("day") if was else None) or today
     project = None if file is draft.memory.general else file.path.parent.name
@@ -196,8 +192,6 @@ HEADROOM = 0.9  # share of the limits that is filled, so that there is room for 
 
 @dataclass(frozen=True)
 class Moving:
-    """Lines that leave a file, with the reason."""
-
     section: str
     text: str  # as it stands there, whole lines
     reason: str

@@ -96,7 +96,6 @@ def ended_by(text: str, lines: Sequence[LogLine]) -> LogLine | None:
 
 
 def outdated_reason(text: str, since: str | None, today: dt.date, lines: Sequence[LogLine]) -> str | None:
-    """Why an entry may be no longer needed; none when nothing says so."""
     if day := expired_on(text, since, today):
         return say(f"its date, {day.isoformat()}, has passed", f"其日期 {day.isoformat()} 已过")
     if end := ended_by(text, lines):

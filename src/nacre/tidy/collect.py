@@ -123,7 +123,6 @@ def field_in(text: str) -> Field | None:
 
 
 def value_of(doc: Document, name: str) -> str | None:
-    """What stands in a field."""
     pattern = re.compile(
         rf"[ \t]*(?:[-*+][ \t]*)?(?:\*\*{re.escape(name)}[:：]\*\*|\*\*{re.escape(name)}\*\*[ \t]*[:：]|{re.escape(name)}[:：])[ \t]*(.*)",
         re.IGNORECASE,
@@ -173,8 +172,6 @@ class LogLine:
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """A daily log as it was read."""
-
     day: Day
     hash: str
     size: int
@@ -292,7 +289,6 @@ def log_lines(day: str, data: bytes) -> tuple[LogLine, ...]:
 
 
 def _paragraph(lines: tuple[str, ...], start: int) -> Iterator[tuple[int, str]]:
-    """The statements of a paragraph, each with its line."""
     if lines[0].lstrip().startswith("<!--"):
         return
     table = next((at for at, line in enumerate(lines) if at and "|" in lines[at - 1] and _TABLE.fullmatch(line)), None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import groupby
 
 from nacre.brain.local.likeness import FOR_ONCE, says
 from nacre.brain.local.relation import relations, says_the_same
@@ -130,7 +131,6 @@ def _candidates(draft: Draft, lines: Sequence[LogLine], forgotten: tombstones.To
 
 
 def _offer(draft: Draft, candidate: Candidate) -> None:
-    """Put one candidate to the tests, and act on the verdict."""
     if _set_field(draft, candidate) or _is_decided(draft, candidate):
         return
     home = draft.memory.home(candidate)
@@ -149,7 +149,8 @@ def _offer(draft: Draft, candidate: Candidate) -> None:
     verdict = _verdict(candidate, superseding, same)
     repeats = next((one for one in relevant if one.kind == "same"), None)
     unclear = next((one for one in relevant if one.kind == "unclear"), None)
-    if verdict.admitted and _is_unwanted(draft, candidate):
+    gone, core = draft.unwanted if verdict.admitted else [], candidate.core
+    if any(says_the_same(gone[near.place], core, near) for near in relations(gone, core)):  # taken out by the user
         _refuse(draft, candidate, replace(verdict, admitted=False, failed=("novel",)))
     elif not verdict.admitted:
         if superseding and superseding[0].odds >= SURE and "broad" not in verdict.failed:
@@ -170,12 +171,6 @@ def _offer(draft: Draft, candidate: Candidate) -> None:
         draft.ask_about_conflict(candidate, verdict, *entries[unclear.place][:2], unclear.why)
     else:
         _admit(draft, candidate, verdict, home)
-
-
-def _is_unwanted(draft: Draft, candidate: Candidate) -> bool:
-    """Whether the user took this very thing out of memory, in whatever words."""
-    gone, core = draft.unwanted, candidate.core
-    return any(says_the_same(gone[near.place], core, near) for near in relations(gone, core))
 
 
 def _verdict(candidate: Candidate, superseding: Sequence[Comparison], same: float) -> Verdict:
@@ -229,14 +224,12 @@ def _counts(
 def _set_field(draft: Draft, candidate: Candidate) -> bool:
     """Whether the candidate was such a fact and nothing more, and its file has a field for it."""
     said = candidate.said
-    wanted = (
-        None if candidate.agents or said.group else field_in(candidate.text)
-    )  # only the owner gives names, in private
-    own = draft.memory.set_field(wanted) if wanted else None
-    if wanted is None or own is None:
+    new = None if candidate.agents or said.group else field_in(candidate.text)  # only the owner gives names, in private
+    own = draft.memory.set_field(new) if new else None
+    if new is None or own is None:
         return False
-    id_ = entry_id(f"{own.file} {own.name}: {wanted.value}")
-    if own.value == wanted.value:
+    id_ = entry_id(f"{own.file} {own.name}: {new.value}")
+    if own.value == new.value:
         if id_ not in draft.states:
             draft.record(draft.record_of(candidate, "merged", None, more={"into": id_}))
         return True
@@ -246,24 +239,23 @@ def _set_field(draft: Draft, candidate: Candidate) -> bool:
         text = f"{own.name}: {own.value}"
         draft.record(Record(old, draft.at, "superseded", text, section=own.name, valid_to=said.day, more=more))
     record = draft.record_of(candidate, "admitted", None, section=own.name, supersedes=old, more=more)
-    draft.record(record._replace(id=id_, text=f"{own.name}: {wanted.value}"))
-    values = [own.before] if own.before else []  # all values that the field had, as one story: "阿木 → 小明 → 小红"
-    for record in (*draft.before, *draft.records):
-        if (
-            record.verdict == "admitted"
-            and record.text
-            and (record.more.get("file"), record.more.get("field")) == (own.file, own.name)
-        ):
-            value = record.text.partition(": ")[2]
-            values += [value] if values[-1:] != [value] else []
-    values += [wanted.value] if values[-1:] != [wanted.value] else []
+    draft.record(record._replace(id=id_, text=f"{own.name}: {new.value}"))
+    # All values that the field had, as one story: "阿木 → 小明 → 小红".
+    admitted = (record for record in (*draft.before, *draft.records) if record.verdict == "admitted" and record.text)
+    values = [own.before] if own.before else []
+    values += [
+        (record.text or "").partition(": ")[2]
+        for record in admitted
+        if (record.more.get("file"), record.more.get("field")) == (own.file, own.name)
+    ]
+    values = [value for value, _ in groupby([*values, new.value])]
     story = f"{own.name}: {' → '.join(values)}"
     reason = say(f"said on {said.day}: {candidate.text}", f"{said.day} 说过：{candidate.text}")
     draft.step("set", own.file, reason, story)
     draft.notes = [note for note in draft.notes if not note.startswith(f"{own.file} {own.name}: ")]
     draft.notes.append(f"{own.file} {story}")
     # What a statement tells beside the name is offered like any other.
-    rest = [clause for clause in clauses(candidate.text) if wanted.value not in clause]
+    rest = [clause for clause in clauses(candidate.text) if new.value not in clause]
     return not any(len(clause) > (24 if clause.isascii() else 8) for clause in rest)
 
 
@@ -394,7 +386,6 @@ def _merge(draft: Draft, candidate: Candidate, verdict: Verdict | None, file: Lo
 def _reword(
     draft: Draft, candidate: Candidate, verdict: Verdict, file: LongTermFile, line: Line, was: EntryState
 ) -> bool:
-    """The better wording in the place of the old, which is merged into it."""
     try:
         file.replace(line, candidate.text)
     except MemoryFull:

@@ -56,7 +56,6 @@ class Draft:
         self._different: set[tuple[str, str]] = set()  # lines that were compared, and do not say the same
 
     def plan(self, new: Sequence[LogLine]) -> DistilPlan:
-        """The plan, all of these lines having been dealt with."""
         marks: dict[str, dict[str, None]] = {}
         # Questions that a killed run put to the user before it could note that it did.
         unnoted = [question for question in self.questions if _key(question) not in self.asked_before]
@@ -102,7 +101,6 @@ class Draft:
         more: dict[str, object] | None = None,
         **about: object,
     ) -> Record:
-        """What the ledger gets on a candidate."""
         record = Record(
             candidate.id,
             self.at,
@@ -165,7 +163,6 @@ class Draft:
     def ask_about(
         self, candidate: Candidate, verdict: Verdict, kind: str, why: str, file: LongTermFile, against: str = ""
     ) -> None:
-        """Put a candidate to the user."""
         about: dict[str, object] = {"file": file.shown, **({"against": against} if against else {})}
         about |= {"type": candidate.tested.kind, "source": self.memory.source(candidate.said)}
         about["tests"] = dict(verdict.scores)

@@ -51,7 +51,6 @@ class Tested:
 
 
 def assess_all(judge: Judge, texts: Sequence[str]) -> list[Tested]:
-    """Statements as the classifiers see them, all at once."""
     result: list[Tested] = []
     for judged in judge.read(texts):
         kind = max((kind for kind in TYPES if kind != "TEMP"), key=lambda kind: judged.chance("type", kind))

@@ -349,8 +349,6 @@ class MemoryFiles:
         return next(((file, line) for file in self.files if (line := file.find(id_))), None)
 
     def source(self, said: LogLine) -> dict[str, str]:
-        """Where a statement comes from: day, session, the line of the log and the first message it rests on, or the checkpoint
-        that it was promoted from."""
         message = next(iter(self._messages.get((said.day, said.mark), ())), "")
         source = {"day": said.day, "session": said.session or "", "bullet": said.mark, "message": message}
         source["checkpoint"] = said.checkpoint
@@ -392,7 +390,6 @@ class MemoryFiles:
         return None
 
     def edits(self) -> Iterator[Edit]:
-        """What has changed, each file with the hash of what was read."""
         for file in self.files:
             if file.doc is not None and file.doc.data != (file.before.data if file.before else None):
                 yield Edit(file.path, file.before.hash if file.before else None, file.doc.data, Plan())

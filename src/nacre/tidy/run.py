@@ -45,7 +45,6 @@ Progress = Callable[[str], None]
 
 
 def action_word(action: str) -> str:
-    """What a step does, for people."""
     return say(action, _ACTIONS_ZH.get(action, action))
 
 
@@ -215,7 +214,6 @@ def _living(context: TidyContext) -> tuple[list[Day], list[Problem]]:
 
 
 def _decided(context: TidyContext) -> LineKeys:
-    """The lines that were decided on, or wait for the user's word."""
     workspace = context.workspace
     return decided_lines(
         provenance.read_provenance(workspace), ledger.read_ledger(workspace).records, review.read_review(workspace)

@@ -26,8 +26,6 @@ NEAR = 120  # sentences within which one may repeat another
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """One sentence of a session."""
-
     text: str
     speaker: Speaker
     turn: int  # which message

@@ -171,7 +171,6 @@ def _goes_on(run: Sequence[_Item], item: _Item) -> bool:
 
 
 def _belongs(run: Sequence[_Item], item: _Item) -> bool:
-    """Whether a sentence goes on with what the sentences before it say."""
     last = run[-1]
     if not _goes_on(run, item) or last.asks_for != item.asks_for:
         return False
@@ -256,7 +255,6 @@ def _owners_before(item: _Item, session: Sequence[_Item]) -> list[_Item]:
 
 
 def _is_echo(item: _Item, session: Sequence[_Item]) -> bool:
-    """Whether the agent only says again what the owner said."""
     vector = item.judged.vector
     if vector is None:
         return False

@@ -122,8 +122,6 @@ AT_ONCE = 256  # sentences whose features are in memory together
 
 
 class Embedded(NamedTuple):
-    """One sentence with its language and its vector."""
-
     text: str
     language: str
     vector: Vectors | None

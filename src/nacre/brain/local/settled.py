@@ -23,8 +23,6 @@ _SPEAKERS = {
 
 
 class Turn(NamedTuple):
-    """What one speaker says at once."""
-
     speaker: Speaker
     text: str
 
@@ -115,8 +113,6 @@ def affirms(text: str) -> bool:
 
 
 class Utterance(NamedTuple):
-    """A sentence of a session."""
-
     text: str
     speaker: Speaker
     turn: int
@@ -149,7 +145,6 @@ def decisions(said: Sequence[Utterance]) -> list[Utterance]:
 
 
 def _settles(one: Utterance, before: Sequence[Utterance], follows: Utterance | None) -> bool:
-    """Whether the owner settles something with this sentence, by its words or by what it answers."""
     agrees, firmly = bool(_AGREES.match(one.text)), bool(_FIRMLY.search(one.text))
     if agrees and len(one.text) <= _NOD and not firmly:
         return False

@@ -16,14 +16,16 @@ if TYPE_CHECKING:
 
 
 LONGEST = {"en": 260, "zh": 130}
-_FILLERS = re.compile(
-    r"\A(?:(?:ok(?:ay)?|so|and|also|oh|yeah|yep|yes|well|btw|by the way|um+|uh+|hey|hi|hello|anyway|anyways|right|cool|nice|great|perfect|good"
-    r"|thanks?|thx|lol|haha+|fyi|ah|hmm+|alright|sure|fine|but|then|plus|oh and|one more thing|quick one|morning)\b[\s,.!:;…-]*)+(?=\S)",
-    re.IGNORECASE,
-)
-_FILLERS_CHINESE = re.compile(
-    r"\A(?:(?:好的?|嗯+|哦+|噢|对了?|对了|然后|还有|另外|那个|呃|哈+|行吧?|ok|OK|诶|欸|唉|那|嘛|顺便(?:说|问)?(?:一下|一句)?|话说|早|你好|哎)[\s，,。！!、～~…]+)+(?=\S)"
-)
+_FILLERS = {
+    "en": re.compile(
+        r"\A(?:(?:ok(?:ay)?|so|and|also|oh|yeah|yep|yes|well|btw|by the way|um+|uh+|hey|hi|hello|anyway|anyways|right|cool|nice|great|perfect|good"
+        r"|thanks?|thx|lol|haha+|fyi|ah|hmm+|alright|sure|fine|but|then|plus|oh and|one more thing|quick one|morning)\b[\s,.!:;…-]*)+(?=\S)",
+        re.IGNORECASE,
+    ),
+    "zh": re.compile(
+        r"\A(?:(?:好的?|嗯+|哦+|噢|对了?|对了|然后|还有|另外|那个|呃|哈+|行吧?|ok|OK|诶|欸|唉|那|嘛|顺便(?:说|问)?(?:一下|一句)?|话说|早|你好|哎)[\s，,。！!、～~…]+)+(?=\S)"
+    ),
+}
 _TRAILING = re.compile(
     r"[\s,，;；]*(?:\b(?:lol|haha+|thx|thanks|pls|please|ok\?|right\?)|哈+|呵+|谢谢|[~～])*[\s.。!！…;；,，]*\Z",
     re.IGNORECASE,
@@ -42,25 +44,26 @@ _IDENTIFIER = re.compile(r"\S*?(?:[_/\d`=-]|[a-z][A-Z]|\w\.\w)")  # a command, a
 def tidy(text: str, language: str) -> str:
     """A sentence without its fillers, on one line."""
     text = " ".join(text.split())
-    fillers = _FILLERS_CHINESE if language == "zh" else _FILLERS
-    bare = _TRAILING.sub("", fillers.sub("", text)) or _TRAILING.sub("", text)
+    bare = _TRAILING.sub("", _FILLERS[language].sub("", text)) or _TRAILING.sub("", text)
     closing = text[-1] if text.endswith(("?", "？")) else ""
     bare = bare.rstrip("?？") + closing
     return bare[:1].upper() + bare[1:] if bare[:1].isascii() and not _IDENTIFIER.match(bare) else bare
 
 
 # A question that nobody ended with its mark. "When we deploy, …" and "what I want is …" are none.
-_QUESTION = re.compile(
-    r"(?:(?:and|so|but|ok|okay|hey|also|then)[\s,]+)*(?:(?:what|which|where|when|why|how|who|whom|whose)"
-    r"(?! (?:we|i|you|they|he|she|it|the|a|an|our|my|your|this|that|these|those|is why|is what)\b)(?: (?:\w+ )?\w+)? "
-    r"(?:is|are|was|were|do|does|did|has|have|had|can|could|should|would|will)\b|(?:what|where|when|why|how|who)(?:'s|s|'re|'d)\b"
-    r"|who (?!knows)[a-z]+s\b|(?:is|are|was|were|do|does|did|has|have|can|could|should|would|will) (?:we|you|i|it|they|there|he|she|the|this|that|any|my|our)\b)"
-    r"(?![^,;:]*\b(?:is|are|must|shall) (?:to|that|always|never)\b)[^,;:]{0,200}",
-    re.IGNORECASE,
-)
-_QUESTION_CHINESE = re.compile(
-    r"[^，。；]{0,60}(?:什么时候|什么|哪[个里些位种天儿]|谁|怎么样?|为什么|为何|多少|多久|几[个点天号次]|是不是|有没有|能不能|要不要|可不可以|是否)[^，。；]{0,40}|[^，。；]{1,80}[吗呢]"
-)
+_QUESTION = {
+    "en": re.compile(
+        r"(?:(?:and|so|but|ok|okay|hey|also|then)[\s,]+)*(?:(?:what|which|where|when|why|how|who|whom|whose)"
+        r"(?! (?:we|i|you|they|he|she|it|the|a|an|our|my|your|this|that|these|those|is why|is what)\b)(?: (?:\w+ )?\w+)? "
+        r"(?:is|are|was|were|do|does|did|has|have|had|can|could|should|would|will)\b|(?:what|where|when|why|how|who)(?:'s|s|'re|'d)\b"
+        r"|who (?!knows)[a-z]+s\b|(?:is|are|was|were|do|does|did|has|have|can|could|should|would|will) (?:we|you|i|it|they|there|he|she|the|this|that|any|my|our)\b)"
+        r"(?![^,;:]*\b(?:is|are|must|shall) (?:to|that|always|never)\b)[^,;:]{0,200}",
+        re.IGNORECASE,
+    ),
+    "zh": re.compile(
+        r"[^，。；]{0,60}(?:什么时候|什么|哪[个里些位种天儿]|谁|怎么样?|为什么|为何|多少|多久|几[个点天号次]|是不是|有没有|能不能|要不要|可不可以|是否)[^，。；]{0,40}|[^，。；]{1,80}[吗呢]"
+    ),
+}
 # What is left of a date, a time or a number is no statement.
 _NUMBERS = re.compile(
     r"[\d\W_]+|\b(?:on|at|in|by|from|until|till|to|of|the|and|about|around|am|pm|st|nd|rd|th|utc|(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?s?"
@@ -76,7 +79,7 @@ def is_question(text: str, language: str) -> bool:
     text = text.strip()
     if text.endswith(("?", "？")):
         return True
-    return bool((_QUESTION_CHINESE if language == "zh" else _QUESTION).fullmatch(text.rstrip(".。!！… ")))
+    return bool(_QUESTION[language].fullmatch(text.rstrip(".。!！… ")))
 
 
 def is_only_when(text: str) -> bool:
@@ -85,7 +88,6 @@ def is_only_when(text: str) -> bool:
 
 
 def asked(text: str, language: str) -> str:
-    """A request as a line of a log."""
     if language == "zh":
         return ("用户问：" if is_question(text, language) else "用户要求：") + _POLITE_CHINESE.sub("", text)
     bare = _POLITE.sub("", text)
@@ -111,22 +113,23 @@ def shorten(text: str, language: str, limit: int | None = None) -> str:
 
 
 def joined(parts: list[str], language: str) -> str:
-    """Several sentences as one line."""
     return ("；" if language == "zh" else "; ").join(part.rstrip(".。;；!！ ") for part in parts if part)
 
 
-_PRONOUN = re.compile(
-    r"\A\W*(?:(?:and|but|so|then)\s+)?(?:it|its|it's|he|she|they|he's|she's|they're|his|her|their|this|that|these|those)\b",
-    re.IGNORECASE,
-)
-_PRONOUN_CHINESE = re.compile(
-    r"\A\W*(?:[他她它]们?|这(?:个|人|家|货|事)?|那(?:个|人|家|边)?)(?=[是在的要说会不只就也都有给]|\W)"
-)
+_PRONOUN = {
+    "en": re.compile(
+        r"\A\W*(?:(?:and|but|so|then)\s+)?(?:it|its|it's|he|she|they|he's|she's|they're|his|her|their|this|that|these|those)\b",
+        re.IGNORECASE,
+    ),
+    "zh": re.compile(
+        r"\A\W*(?:[他她它]们?|这(?:个|人|家|货|事)?|那(?:个|人|家|边)?)(?=[是在的要说会不只就也都有给]|\W)"
+    ),
+}
 
 
 def starts_with_pronoun(text: str, language: str) -> bool:
     """Whether a sentence begins with a word for somebody or something named before it."""
-    return bool((_PRONOUN_CHINESE if language == "zh" else _PRONOUN).match(text))
+    return bool(_PRONOUN[language].match(text))
 
 
 _BLACKED_OUT = re.compile(r"\[redacted: [^\]\n]+\]")
@@ -143,15 +146,17 @@ def only_blacked_out(text: str) -> bool:
 # A line of a log as the statements it is made of, each with whose words it is.
 
 _ASKED = re.compile(r"\A(?:User asked(?: to)?\s*:?\s*|用户(?:要求|请求|问)\s*[：:]\s*)", re.IGNORECASE)
-_LEAD = re.compile(
-    r"\A(?:(?:one more|another|new|final|the)\s+)?(?:decision|rule|lesson(?: learn(?:ed|t))?|note(?: to self)?|reminder|heads[- ]up|fyi|ps|important"
-    r"|background|remember|for the record|once more(?: for the record)?|policy)\s*[:,.-]\s*(?=\S)|\A(?:no|nope|yes|yeah|right|careful)\s*[.,!:]\s+(?=\S)",
-    re.IGNORECASE,
-)
-_LEAD_CHINESE = re.compile(
-    r"\A(?:(?:再|又|还有|另外)?(?:定|说)?(?:一个|一条|一下|个)?(?:规矩|规则|教训|决定|注意|提醒|备注|原则|约定|结论|重要|记一下|记住|背景|说明)?(?:一下)?)\s*[：:]\s*(?=\S)"
-    r"|\A(?:哦对|对了|那定下来|那就定了|定了|定下来|还有|另外|注意|顺便)\s*[，,：:]\s*(?=\S)"
-)
+_LEAD = {
+    "en": re.compile(
+        r"\A(?:(?:one more|another|new|final|the)\s+)?(?:decision|rule|lesson(?: learn(?:ed|t))?|note(?: to self)?|reminder|heads[- ]up|fyi|ps|important"
+        r"|background|remember|for the record|once more(?: for the record)?|policy)\s*[:,.-]\s*(?=\S)|\A(?:no|nope|yes|yeah|right|careful)\s*[.,!:]\s+(?=\S)",
+        re.IGNORECASE,
+    ),
+    "zh": re.compile(
+        r"\A(?:(?:再|又|还有|另外)?(?:定|说)?(?:一个|一条|一下|个)?(?:规矩|规则|教训|决定|注意|提醒|备注|原则|约定|结论|重要|记一下|记住|背景|说明)?(?:一下)?)\s*[：:]\s*(?=\S)"
+        r"|\A(?:哦对|对了|那定下来|那就定了|定了|定下来|还有|另外|注意|顺便)\s*[，,：:]\s*(?=\S)"
+    ),
+}
 
 
 class Piece(NamedTuple):
@@ -176,7 +181,7 @@ def pieces(line: str) -> list[Piece]:
         for sentence in sentences(text):
             language = language_of(sentence)
             # What was announced, not that it was: without "Rule:" or "定了：".
-            stripped = (_LEAD_CHINESE if language == "zh" else _LEAD).sub("", sentence, count=1)
+            stripped = _LEAD[language].sub("", sentence, count=1)
             stripped = stripped if len(stripped) > 3 else sentence
             own = own_part(stripped)
             if bare := tidy(own or stripped, language):
@@ -246,15 +251,17 @@ _NAMED = re.compile(
     r"(?!(?:The|This|That|My|Our|All|Any|Ask|Use|For|If|When|We|Our|A|An|There)\b)[A-Z][\w.-]+(?:\s[A-Z][\w.-]+)*"
 )
 _VALUE = re.compile(r"\d|`|[A-Za-z][/_.-]+\w|[\w.-]@[\w.-]|\b[A-Z][\w.+-]")
-_SUBJECT = re.compile(
-    r"\A(?P<subject>(?:(?:the|our|my|this|all|every|each|any)\s+)?[\w'’./@-]+(?:\s[\w'’./@-]+){0,5}?)\s+"
-    r"(?:is|are|was|were|has|have|runs?|uses?|lives?|goes|go|needs?|takes?|wants?|gets?|stays?|expects?|accepts?|returns?|stores?|keeps?"
-    r"|belongs?|listens?|does|do|means?|starts?|ends?|owns?|handles?|signs?|reads?|sits?|writes?|sends?|works?|opens?|closes?|deploys?|\w{3,}s)\b",
-    re.IGNORECASE,
-)
-_SUBJECT_CHINESE = re.compile(
-    r"\A(?P<subject>[^，。；,;：:]{1,16}?)(?:是|叫|在|用|有|归|由|走|存|放|跑|定|按|要|每|写|改|存在|负责|对|只|都|一律|统一|里|上限|默认)"
-)
+_SUBJECT = {
+    "en": re.compile(
+        r"\A(?P<subject>(?:(?:the|our|my|this|all|every|each|any)\s+)?[\w'’./@-]+(?:\s[\w'’./@-]+){0,5}?)\s+"
+        r"(?:is|are|was|were|has|have|runs?|uses?|lives?|goes|go|needs?|takes?|wants?|gets?|stays?|expects?|accepts?|returns?|stores?|keeps?"
+        r"|belongs?|listens?|does|do|means?|starts?|ends?|owns?|handles?|signs?|reads?|sits?|writes?|sends?|works?|opens?|closes?|deploys?|\w{3,}s)\b",
+        re.IGNORECASE,
+    ),
+    "zh": re.compile(
+        r"\A(?P<subject>[^，。；,;：:]{1,16}?)(?:是|叫|在|用|有|归|由|走|存|放|跑|定|按|要|每|写|改|存在|负责|对|只|都|一律|统一|里|上限|默认)"
+    ),
+}
 
 
 @cache
@@ -294,7 +301,7 @@ def _by_kind(text: str, language: str, kind: str) -> str | None:
 
 
 def _subject(text: str, language: str) -> str | None:
-    found = (_SUBJECT_CHINESE if language == "zh" else _SUBJECT).match(text)
+    found = _SUBJECT[language].match(text)
     return found["subject"].strip(" ，,") if found else None
 
 
