@@ -53,7 +53,7 @@ def test_adopting_brings_it_under_the_limits_and_every_line_is_still_somewhere(n
     assert [line for line in inherited.splitlines() if line not in held] == []
     assert "## Diary" in nights.text(NOTE)
     told = [one["verdict"] for one in nights.ledger()]
-    assert told.count("demoted") == len([moved for moved in one.moving if moved.line])
+    assert told.count("demoted") == len([record for record in one.records if record.verdict == "demoted"])
 
 
 def test_after_adopting_the_waiting_line_is_admitted(nights: Nights) -> None:

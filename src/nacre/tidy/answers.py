@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from nacre.errors import BadInput, MemoryFull, NotFound
 from nacre.guard.sanitise import one_line
@@ -16,13 +17,12 @@ from nacre.tidy.apply import Demoted, DistilPlan
 from nacre.tidy.budget import Worth
 from nacre.tidy.collect import TidyContext
 from nacre.tidy.draft import Draft
-from nacre.tidy.memory_files import Line, LongTermFile, MemoryFiles, file_field
-from nacre.vault import disk, ledger, provenance, review
+from nacre.tidy.memory_files import Line, LongTermFile, file_field
+from nacre.vault import disk, review
 from nacre.vault.entries import entry_id
 from nacre.vault.history import Operation, operation
-from nacre.vault.ledger import EntryState, Record
+from nacre.vault.ledger import Record
 from nacre.vault.longterm import Edit
-from nacre.vault.markdown import document
 from nacre.vault.review import Question
 from nacre.vault.writing import REDACT, expect, guarded, rewrite
 
@@ -190,12 +190,10 @@ def _demote(draft: Draft, file: LongTermFile, line: Line, kind: str) -> None:
 HEADROOM = 0.9  # share of the limits that is filled, so that there is room for what comes
 
 
-@dataclass(frozen=True)
-class Moving:
+class Moving(NamedTuple):
     section: str
     text: str  # as it stands there, whole lines
     reason: str
-    line: Line | None = None  # the entry, where it is one
 
 
 @dataclass(frozen=True)
@@ -208,6 +206,7 @@ class AdoptPlan:
     data: bytes
     note: Path
     moving: tuple[Moving, ...]
+    records: tuple[Record, ...]
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -216,30 +215,25 @@ class AdoptPlan:
 
 def plan_adopt(context: TidyContext) -> list[AdoptPlan]:
     """For each MEMORY.md over its limits, what would move where. Reads, and writes nothing."""
-    memory = MemoryFiles(context, provenance.read_provenance(context.workspace))
-    states = ledger.entry_states(ledger.read_ledger(context.workspace).records)
-    return [_plan_file(context, memory, file, states) for file in memory.files if file.over]
+    draft = Draft(context)
+    return [_plan_file(draft, file) for file in draft.memory.files if file.over]
 
 
-def _plan_file(
-    context: TidyContext, memory: MemoryFiles, file: LongTermFile, states: dict[str, EntryState]
-) -> AdoptPlan:
+def _plan_file(draft: Draft, file: LongTermFile) -> AdoptPlan:
     assert file.before is not None
-    moving: list[Moving] = []
-    limits = file.settings
+    at, today, more, limits = draft.at, draft.today.isoformat(), file_field(file), file.settings
     roomy = replace(limits, max_lines=int(limits.max_lines * HEADROOM), max_bytes=int(limits.max_bytes * HEADROOM))
-    for line, reason in _least_needed(memory, file, states):
+    entries: list[tuple[Line, Moving]] = []
+    for line, reason in _least_needed(draft, file):
         if not file.size.over(roomy):
             break
         now = next((other for other in file.lines if other.id == line.id and other.words == line.words), None)
-        if now is None or file.doc is None:
-            continue
-        moving.append(Moving(line.section, "".join(file.doc.lines[now.start - 1 : now.end]), reason, line))
-        file.remove(now)
-    moving.sort(key=lambda moved: moved.line.start if moved.line else 0)
-    prose: list[
-        Moving
-    ] = []  # what is no list: tables, paragraphs, code; whole blocks from the end, until the file fits
+        if now is not None and file.doc is not None:
+            text = "".join(file.doc.lines[now.start - 1 : now.end])
+            entries.append((line, Moving(line.section, text, reason)))
+            file.remove(now)
+    entries.sort(key=lambda row: row[0].start)
+    prose: list[Moving] = []  # tables, paragraphs, code; whole blocks from the end, until the file fits
     while file.size.over(limits) and (doc := file.doc) is not None:
         block = next((block for block in reversed(doc.blocks) if block.kind not in (HEADING, ITEM, FRONT)), None)
         if block is None:
@@ -253,53 +247,49 @@ def _plan_file(
             f"{file.shown} cannot be brought under its limits without taking out pinned lines; shorten it by hand.",
             f"不移出已固定的行，就无法使 {file.shown} 回到上限以内；请手动精简。",
         )
-    slug = "" if file is memory.general else f"{file.path.parent.name}-"
-    note = context.workspace.memory / f"{context.clock.today().isoformat()}-{slug}from-memory.md"
-    return AdoptPlan(file.path, file.shown, file.before.hash, file.doc.data, note, (*moving, *prose))
+    left: dict[str, object] = {"answer": "over", **more}
+    records = [
+        Record(line.id, at, "demoted", line.words, section=line.section, valid_to=today, more=left)
+        for line, _ in entries
+    ]
+    in_ledger = {record.id for record in records} | {id_ for id_, state in draft.states.items() if state.in_memory}
+    records += [
+        Record(line.id, at, "adopted", line.words, section=line.section, valid_from=today, more=more)
+        for line in file.lines
+        if line.id not in in_ledger
+    ]
+    slug = "" if file is draft.memory.general else f"{file.path.parent.name}-"
+    note = draft.context.workspace.memory / f"{today}-{slug}from-memory.md"
+    moving = (*(moved for _, moved in entries), *prose)
+    return AdoptPlan(file.path, file.shown, file.before.hash, file.doc.data, note, moving, tuple(records))
 
 
-def _least_needed(memory: MemoryFiles, file: LongTermFile, states: dict[str, EntryState]) -> list[tuple[Line, str]]:
+def _least_needed(draft: Draft, file: LongTermFile) -> list[tuple[Line, str]]:
     """The entries that may go: what fails the tests first, the worst of them first, then the least sure."""
-    memory.read(file.lines)
+    draft.memory.read(file.lines)
     ordered: list[tuple[float, Line, str]] = []
     for line in file.lines:
-        was = states.get(line.id)
+        was = draft.states.get(line.id)
         if line.pinned or (was and was.pinned):
             continue
-        tested = memory.tested(line.words)
+        tested = draft.memory.tested(line.words)
         verdict = judge.four_way_test(tested)
         names = ", ".join(verdict.failed)
-        failed = say(f"fails: {names}", f"未通过：{names}")
-        reason = failed if not verdict.admitted else say("least needed of what passes", "通过测试者中最不需要的")
+        reason = say("least needed of what passes", "通过测试者中最不需要的")
+        if not verdict.admitted:
+            reason = say(f"fails: {names}", f"未通过：{names}")
         ordered.append((tested.judged.lasting - (0 if verdict.admitted else 1), line, reason))
     return [(line, reason) for _, line, reason in sorted(ordered, key=lambda row: row[0])]
 
 
 def apply_adopt(context: TidyContext, planned: Sequence[AdoptPlan]) -> None:
     """Write the notes first, then the files, then the ledger: one operation, undone as one."""
-    at, today = context.clock.now().isoformat(timespec="seconds"), context.clock.today().isoformat()
     with operation(context, "review") as op:
         for adoption in planned:
             expect(context.workspace, adoption.path, adoption.read)
             _write_note(op, adoption)
-            file = LongTermFile(context.workspace, adoption.path, context.config.memory)
-            file.doc = document(adoption.path, adoption.data)
-            more = file_field(file)
-            gone = [(moved.line, moved.section) for moved in adoption.moving if moved.line]
-            left: dict[str, object] = {"answer": "over", **more}
-            records = [
-                Record(line.id, at, "demoted", line.words, section=section, valid_to=today, more=left)
-                for line, section in gone
-            ]
-            states = ledger.entry_states(ledger.read_ledger(context.workspace).records)
-            ids = {line.id for line, _ in gone}
-            records += [
-                Record(line.id, at, "adopted", line.words, section=line.section, valid_from=today, more=more)
-                for line in file.lines
-                if line.id not in ids and not (line.id in states and states[line.id].in_memory)
-            ]
             edit = Edit(adoption.path, adoption.read, adoption.data, Plan())
-            apply.apply_plan(context, op, DistilPlan(edits=(edit,), records=tuple(records)), asked=True)
+            apply.apply_plan(context, op, DistilPlan(edits=(edit,), records=adoption.records), asked=True)
 
 
 def _write_note(op: Operation, adoption: AdoptPlan) -> None:
