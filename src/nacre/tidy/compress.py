@@ -125,7 +125,10 @@ def plan(context: TidyContext) -> CompressPlan:
     labels = {text: LABELS[kind][language_of(text) == "zh"] for text, kind in zip(texts, judged, strict=True)}
     steps: list[Step] = []
     for week in list(weeks):
-        lines = {line: _digest_line(line, labels) for line in week.entering}
+        lines = {
+            line: f"[{line.label if line.label in CATEGORIES else labels[line.words]}] {line.words} (src: {line.day})"
+            for line in week.entering
+        }
         try:
             _press(week, lines, sizes)
         except BadInput as error:
@@ -201,11 +204,6 @@ def _choose(context: TidyContext, week: Week, entered: Mapping[str, set[str]]) -
 def _project(line: LogLine) -> str | None:
     """The sub-heading that a statement goes under. What was said in a group gets no stamp, and so stays private."""
     return None if line.group else line.project
-
-
-def _digest_line(line: LogLine, labels: Mapping[str, str]) -> str:
-    label = line.label if line.label in CATEGORIES else labels[line.words]
-    return f"[{label}] {line.words} (src: {line.day})"
 
 
 def _press(week: Week, lines: Mapping[LogLine, str], sizes: Mapping[str, int]) -> None:

@@ -182,8 +182,10 @@ def _runs(said: LogLine, read: Sequence[tuple[Piece, Judged]]) -> Iterator[list[
         if not _lasts(piece, judged):
             aside = (piece, judged) if not piece.agents and not _BLACKED_OUT.search(piece.text) else None
             continue
-        if aside and (starts_with_pronoun(piece.text, piece.language) or _tells_the_matter(*aside, judged)):
-            run.append(aside)  # "the cracks came from the brine": what the rule after it is about
+        if aside:  # "the cracks came from the brine": what the rule after it is about
+            idle = aside[0].asked or aside[1].best("act") in (*_SMALL_TALK, "request")
+            if starts_with_pronoun(piece.text, piece.language) or (not idle and _of_one_matter(judged, aside[1])):
+                run.append(aside)
         aside = None
         if run and not _belongs(judged, run[-1][1]):
             yield run
@@ -202,11 +204,6 @@ def _lasts(piece: Piece, judged: Judged) -> bool:
         return True  # standing dates, and what was given up is what an entry may have to be corrected by
     odds = (1 - judged.chance("a", "yes")) * (1 - judged.chance("b", "yes")) * (1 - judged.chance("type", "TEMP"))
     return odds >= _CHATTER
-
-
-def _tells_the_matter(piece: Piece, judged: Judged, following: Judged) -> bool:
-    idle = piece.asked or judged.best("act") in (*_SMALL_TALK, "request")
-    return not idle and _of_one_matter(following, judged)
 
 
 def _of_one_matter(judged: Judged, before: Judged) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from nacre.brain.local.likeness import Statement, adds_a_value, compare, is_reversed, shares_a_value, statement
 
@@ -40,17 +40,12 @@ class Weights:
     corpus: str = ""
 
 
-@dataclass(frozen=True)
-class Relation:
+class Relation(NamedTuple):
     """The odds of each relation between a new statement and a remembered one."""
 
     place: int  # of the remembered one
     same: float
     clash: float
-
-    @property
-    def beside(self) -> float:
-        return 1 - self.same - self.clash
 
 
 @cache

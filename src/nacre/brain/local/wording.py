@@ -282,7 +282,8 @@ def _by_kind(text: str, language: str, kind: str) -> str | None:
     """Where no rule is laid down: the subject of a fact, a person, a wish or a lesson."""
     first = (sentences(text) or [text])[0].rstrip(".。;； ")
     chinese = language == "zh"
-    subject = _subject(first, language)
+    match = _SUBJECT[language].match(first)
+    subject = match["subject"].strip(" ，,") if match else None
     if kind == "PEOPLE":
         name = None if chinese else _NAMED.search(text)
         who = name[0] if name else subject or first
@@ -298,11 +299,6 @@ def _by_kind(text: str, language: str, kind: str) -> str | None:
     else:
         return None
     return told[chinese]
-
-
-def _subject(text: str, language: str) -> str | None:
-    found = _SUBJECT[language].match(text)
-    return found["subject"].strip(" ，,") if found else None
 
 
 _PLACES = frozenset(
