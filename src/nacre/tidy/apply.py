@@ -77,18 +77,7 @@ def apply_plan(context: TidyContext, op: Operation, planned: DistilPlan, *, aske
     # What leaves a file stands in a digest first; a question stands in review before its line counts as dealt with.
     problems = [problem for demoted in planned.demoted if (problem := _into_digest(context, op, demoted))]
     review.change_review(op, add=planned.asks)
-    journal = {
-        "files": [
-            {"path": context.workspace.relative(edit.path), "read": edit.read, "text": edit.data.decode("utf-8")}
-            for edit in planned.edits
-        ],
-        "records": [ledger.as_json(record) for record in planned.records],
-        "offered": [offered._asdict() for offered in planned.offered],
-        "notes": planned.notes,
-        "settled": planned.settled,
-    }
-    data = json.dumps(journal, ensure_ascii=False).encode("utf-8", "replace")
-    disk.write(_journal(context), data, root=context.workspace.root)
+    _write_journal(context, planned)
     for edit in planned.edits:
         _write_edit(context, op, edit)
     _record(context, op, planned)
@@ -176,6 +165,21 @@ _UNTOUCHED, _WRITTEN, _CHANGED = "untouched", "written", "changed"
 
 def _journal(context: TidyContext) -> Path:
     return context.workspace.machine / "distil.json"
+
+
+def _write_journal(context: TidyContext, planned: DistilPlan) -> None:
+    journal = {
+        "files": [
+            {"path": context.workspace.relative(edit.path), "read": edit.read, "text": edit.data.decode("utf-8")}
+            for edit in planned.edits
+        ],
+        "records": [ledger.as_json(record) for record in planned.records],
+        "offered": [offered._asdict() for offered in planned.offered],
+        "notes": planned.notes,
+        "settled": planned.settled,
+    }
+    data = json.dumps(journal, ensure_ascii=False).encode("utf-8", "replace")
+    disk.write(_journal(context), data, root=context.workspace.root)
 
 
 def recover(context: TidyContext, op: Operation) -> int:
