@@ -82,7 +82,7 @@ def _adopt_hand_edits(draft: Draft) -> None:
         more = file_field(file) | ({"pinned": True} if was.pinned else {}) | by_hand
         draft.record(Record(was.id, at, "superseded", valid_to=today, more={**by_hand, "into": line.id}))
         record = Record(line.id, at, "adopted", line.words, section=line.section, source=was.source, more=more)
-        draft.record(replace(record, valid_from=today, supersedes=was.id))
+        draft.record(record._replace(valid_from=today, supersedes=was.id))
         draft.step("adopt", file.shown, say(f"edited; was “{was.text}”", f"已被修改；原为“{was.text}”"), line.words)
     for gone in edits.gone:
         draft.record(Record(gone.id, at, "forgotten", valid_to=today, more=by_hand))
