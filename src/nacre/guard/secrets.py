@@ -71,7 +71,7 @@ def scan(text: str) -> Findings:
 
 
 def _shifted(offset: int, *findings: Iterable[Finding]) -> Findings:
-    return (Finding(one.kind, offset + one.start, offset + one.end) for one in chain(*findings))
+    return (Finding(finding.kind, offset + finding.start, offset + finding.end) for finding in chain(*findings))
 
 
 def _pieces(lower: str) -> Iterator[tuple[int, int]]:
@@ -200,7 +200,9 @@ def redact_messages(messages: Sequence[Message]) -> list[Message]:
         head = next((tail for tail in tails if awaits(tail)), tails[0] if tails else "")
         asked = redact(head + text).findings if head else ()
         late = list(_shifted(-len(head), (finding for finding in asked if finding.start >= len(head))))
-        covered = all(any(one.start <= other.start and other.end <= one.end for one in own) for other in late)
+        covered = all(
+            any(finding.start <= other.start and other.end <= finding.end for finding in own) for other in late
+        )
         for finding in (*own, *late):
             value = text[finding.start : finding.end].strip()
             if len(value) >= _SHORTEST and "\n" not in value:

@@ -246,7 +246,7 @@ _WEIGHTS = (7, 9, 10, 5, 8, 4, 2, 1, 6, 3, 7, 9, 10, 5, 8, 4, 2)
 
 
 def _luhn(number: str) -> bool:
-    digits = [int(one) for one in number if one.isdigit()]
+    digits = [int(char) for char in number if char.isdigit()]
     if len(set(digits)) < 4 or not 13 <= len(digits) <= 19 or digits[0] not in (2, 3, 4, 5, 6):
         return False
     return sum(sum(divmod(digit * (1 + place % 2), 10)) for place, digit in enumerate(reversed(digits))) % 10 == 0
@@ -254,9 +254,9 @@ def _luhn(number: str) -> bool:
 
 def _is_account(number: str) -> bool:
     plain = number.replace(" ", "")
-    if not 15 <= len(plain) <= 34 or sum(one.isdigit() for one in plain) < 10:
+    if not 15 <= len(plain) <= 34 or sum(char.isdigit() for char in plain) < 10:
         return False
-    return int("".join(str(int(one, 36)) for one in plain[4:] + plain[:4])) % 97 == 1
+    return int("".join(str(int(char, 36)) for char in plain[4:] + plain[:4])) % 97 == 1
 
 
 def _is_identity(number: str) -> bool:

@@ -134,7 +134,7 @@ class _Taker:
             self.settle(notes)
             turns = payload.get("num_turns")
             if isinstance(turns, int) and turns > 0:
-                prompts = [place for place, one in enumerate(notes.messages) if one.speaker is Speaker.OWNER]
+                prompts = [place for place, message in enumerate(notes.messages) if message.speaker is Speaker.OWNER]
                 notes.taken_back = notes.taken_back or turns > len(prompts)
                 del notes.messages[prompts[-turns] if turns <= len(prompts) else 0 :]
         elif what in _TURN_ENDS:

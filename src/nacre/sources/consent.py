@@ -62,7 +62,7 @@ def folder(cwd: str) -> str:
 def opted_out(cwd: str) -> bool:
     """Whether the folder of a session, or one above it, carries the sign that it is to be left out."""
     place = Path(folder(cwd))
-    return place.is_absolute() and any(os.path.lexists(one / OPT_OUT) for one in (place, *place.parents))
+    return place.is_absolute() and any(os.path.lexists(parent / OPT_OUT) for parent in (place, *place.parents))
 
 
 @dataclass(frozen=True)

@@ -191,7 +191,10 @@ def _changes(connection: sqlite3.Connection) -> dict[str, object]:
     except sqlite3.OperationalError:
         return {}  # older still
     composers = map(as_dict, as_list((parse_json((row and row[0]) or b"") or {}).get("allComposers")))
-    return {as_text(one.get("composerId")): one.get("lastUpdatedAt") or one.get("createdAt") for one in composers}
+    return {
+        as_text(composer.get("composerId")): composer.get("lastUpdatedAt") or composer.get("createdAt")
+        for composer in composers
+    }
 
 
 def _read_composer(transcript: Transcript, mark: Mark | None, until: dt.datetime | None) -> Reading:
@@ -213,11 +216,11 @@ def _read_bubbles(
     headers, conversation, generating = (
         as_list(composer.get(key)) for key in ("fullConversationHeadersOnly", "conversation", "generatingBubbleIds")
     )
-    listed = {as_text(one.get("bubbleId")): one for one in map(as_dict, headers or conversation)}
+    listed = {as_text(bubble.get("bubbleId")): bubble for bubble in map(as_dict, headers or conversation)}
     listed.pop("", None)
     ids = list(listed)
     # While an answer is being written, only the bubbles up to the last prompt are whole.
-    prompts = (place + 1 for place, one in enumerate(headers) if as_dict(one).get("type") == 1)
+    prompts = (place + 1 for place, header in enumerate(headers) if as_dict(header).get("type") == 1)
     answered = max(prompts, default=0) if composer.get("status") == "generating" else len(headers or conversation)
     begin, rewritten = resume_at(ids, mark)
     notes = Notes(dict(mark.facts) if mark and begin else {})

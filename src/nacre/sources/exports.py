@@ -31,7 +31,7 @@ def export_at(path: Path) -> Iterator[Session] | None:
     for conversation in islice(_conversations(path), _LOOKED_AT):
         for field, kind, read in (("mapping", dict, _of_chatgpt), ("chat_messages", list, _of_claude)):
             if isinstance(conversation.get(field), kind):
-                same = (one for one in _conversations(path) if isinstance(one.get(field), kind))
+                same = (other for other in _conversations(path) if isinstance(other.get(field), kind))
                 return (session for session in map(read, same) if session.messages)
     return None
 

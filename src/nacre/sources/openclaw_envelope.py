@@ -192,7 +192,7 @@ def _without_blocks(text: str) -> tuple[str, dict[str, Any], bool]:
             # Only the blocks at the very head, the first of each label, are the program's; others may be typed by anybody.
             if label.endswith(_SPEAKING) and label not in labels and not any(line.strip() for line in kept):
                 labels.add(label)
-                first, second = (one.get("sender_id") or one.get("id") for one in (facts, block))
+                first, second = (names.get("sender_id") or names.get("id") for names in (facts, block))
                 # Where two blocks name different senders, neither can be believed.
                 doubt = {"sender_id": "", "id": ""} if first and second and first != second else {}
                 facts = {**block, **facts, **doubt}

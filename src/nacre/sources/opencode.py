@@ -108,7 +108,7 @@ def _from_database(connection: sqlite3.Connection, name: str, latest: float) -> 
     session = dict(zip((column[0] for column in cursor.description), row, strict=True))
     about = {"id": name, "parentID": session.get("parent_id"), "directory": session.get("directory")}
     about |= {"time": {"created": session.get("time_created")}, "revert": _parsed(session.get("revert"))}
-    messages = {str(one): _parsed(data) for one, data in connection.execute(_MESSAGES, (name,))}
+    messages = {str(message): _parsed(data) for message, data in connection.execute(_MESSAGES, (name,))}
 
     def parts(message: str) -> list[dict[str, Any]]:
         return [_parsed(data) for (data,) in connection.execute(_PARTS, (message,))]

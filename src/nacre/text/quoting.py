@@ -137,7 +137,7 @@ def parts(text: str, *, typed: bool = True) -> list[Part]:
         _mark_announced(lines, quoted)
     marked = list(zip(lines, quoted, strict=True))
     if typed:
-        marked = [one for line, was in marked for one in ([(line, was)] if was else _in_line(line))]
+        marked = [part for line, was in marked for part in ([(line, was)] if was else _in_line(line))]
     runs = groupby(marked, lambda one: one[1])
     return [Part("\n".join(line for line, _ in run), is_quoted) for is_quoted, run in runs]
 
@@ -393,10 +393,14 @@ def is_rule_of_others(line: str, *, by_agent: bool = False) -> bool:
     """Whether a line of a log says how something is to be done without its being the owner's word: an agent's, or a report."""
     said, *outcomes = OUTCOME.split(AGENT.sub("", line))
     by_agent = by_agent or AGENT.match(line) is not None
-    parts_said = [(one, by_agent) for one in sentences(said)] + [
-        (one, True) for text in outcomes for one in sentences(text)
+    parts_said = [(sentence, by_agent) for sentence in sentences(said)] + [
+        (sentence, True) for text in outcomes for sentence in sentences(text)
     ]
-    others = [agents or not own_part(one) for one, agents in parts_said if demands(one) or (agents and reports(one))]
+    others = [
+        agents or not own_part(sentence)
+        for sentence, agents in parts_said
+        if demands(sentence) or (agents and reports(sentence))
+    ]
     return bool(others) and all(others)
 
 
