@@ -155,8 +155,8 @@ def _without_the_turn(
     """The file as it was, with what Nacre changed in it since operation `last`; None where that is not known."""
     own: list[history.Change] = []  # since the file was last as it was before
     for op in operations:
-        for change, done in zip(op.changes, op.carried_out, strict=True):
-            if op.id > last and done and change.path == file.path:
+        for change in op.carried_changes:
+            if op.id > last and change.path == file.path:
                 own = [] if change.after == file.was else [*own, change]
     try:
         content = None if file.was is None else history.load_blob(workspace.history, file.was)
