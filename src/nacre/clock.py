@@ -56,13 +56,13 @@ def zone(name: str | None) -> dt.tzinfo | None:
 
     try:
         return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError) as trouble:
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
         raise BadSetting(
             say(
                 f'The time zone "{name}" is not known; use a name such as Asia/Shanghai.',
                 f"未知时区“{name}”；请使用 Asia/Shanghai 这样的名称。",
             )
-        ) from trouble
+        ) from error
 
 
 @dataclass(frozen=True)
@@ -87,13 +87,13 @@ class Clock:
         try:
             moment = self._place(_end_of_day(text) or dt.datetime.fromisoformat(text))
             moment.astimezone(self.zone)  # the first and the last day of the calendar do not exist in every zone
-        except (ValueError, OverflowError) as trouble:
+        except (ValueError, OverflowError) as error:
             raise BadInput(
                 say(
                     f'"{text}" is not a date or time; write 2026-02-14 or 2026-02-14T18:49.',
                     f"“{text}”不是日期或时间；请写成 2026-02-14 或 2026-02-14T18:49。",
                 )
-            ) from trouble
+            ) from error
         return moment
 
     def at(self, moment: str | dt.date | dt.datetime | None) -> Clock:

@@ -113,19 +113,19 @@ def raise_unless_absent(path: Path | str, error: OSError) -> None:
         ) from error
 
 
-def cannot_write(path: Path | str, trouble: OSError) -> CannotWrite:
+def cannot_write(path: Path | str, error: OSError) -> CannotWrite:
     """The sentence for a failed write, by its cause."""
-    if trouble.errno in NO_SPACE:
+    if error.errno in NO_SPACE:
         return CannotWrite(
             f"The disk is full: {path} could not be written and is as it was. Make room and run the command again.",
             f"磁盘已满：{path} 未能写入，内容保持原样。请腾出空间后重试。",
         )
-    if trouble.errno in NO_PERMISSION:
+    if error.errno in NO_PERMISSION:
         return CannotWrite(
             f"{path} is read-only here. Check its permissions, or name another workspace with --workspace.",
             f"{path} 在此处是只读的。请检查权限，或用 --workspace 指定其他工作区。",
         )
-    reason = trouble.strerror or str(trouble)
+    reason = error.strerror or str(error)
     return CannotWrite(f"{path} could not be written: {reason}.", f"{path} 无法写入：{reason}。")
 
 
