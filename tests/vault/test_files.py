@@ -93,7 +93,9 @@ def test_a_workspace_without_any_folder_is_empty(tmp_path: Path) -> None:
     assert paths(Workspace(tmp_path / "nowhere")) == {}
 
 
-def test_linked_files_inside_the_workspace_are_followed_and_other_links_are_not(workspace: Workspace, tmp_path: Path) -> None:
+def test_linked_files_inside_the_workspace_are_followed_and_other_links_are_not(
+    workspace: Workspace, tmp_path: Path
+) -> None:
     outside = put(tmp_path / "outside" / "secret.md").parent
     put(workspace.root / "docs" / "a.md")
     memory = workspace.memory

@@ -10,7 +10,6 @@ import os
 import re
 import stat
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -21,8 +20,7 @@ from nacre.vault.files import LARGEST_LOG
 
 PRIVATE = 0o600  # memory is its owner's alone: every file that we create
 _PRIVATE_FOLDER = 0o700
-_TEMPORARY = r"\.nacre-([0-9a-f]{8})-(\d+)-[0-9a-f]+\.tmp"
-_A_DAY = 86400.0
+_TEMPORARY = re.compile(r"\.nacre-(?:[0-9a-f]{8}-)?(\d+)-[0-9a-f]+\.tmp")
 _HEAD = 65536
 
 
@@ -143,7 +141,7 @@ def _replace(
         before = target.stat() if target.exists() else None
         if before and not os.access(target, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-        temporary = target.parent / f".nacre-{_host_hash()}-{os.getpid()}-{os.urandom(4).hex()}.tmp"
+        temporary = target.parent / f".nacre-{os.getpid()}-{os.urandom(4).hex()}.tmp"
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE if before else mode or PRIVATE)
         try:
             try:
@@ -185,7 +183,7 @@ def rename(path: Path, to: Path) -> None:
         make_folder(to.parent)
         path.rename(to)
         sync_folder(to.parent)
-        sync_folder(path.parent, after=to.parent)
+        sync_folder(path.parent)
 
 
 def keep_time(path: Path, modified: int) -> None:
@@ -200,20 +198,9 @@ def clean_stale(folder: Path) -> None:
         names = os.listdir(folder)
     except PermissionError:  # a folder that may be written but not read
         return
-    for name in names:
-        if not name.startswith(".nacre-") or not (match := re.fullmatch(_TEMPORARY, name)):
-            continue
-        with contextlib.suppress(OSError):
-            if match[1] == _host_hash():
-                stale = int(match[2]) != os.getpid() and not is_alive(int(match[2]))
-            else:
-                stale = time.time() - (folder / name).lstat().st_mtime > _A_DAY
-            if stale:
-                (folder / name).unlink()
-
-
-def _host_hash() -> str:
-    return digest(host_name().encode())[:8]
+    for match in filter(None, map(_TEMPORARY.fullmatch, names)):
+        if not is_alive(int(match[1])):
+            (folder / match[0]).unlink(missing_ok=True)
 
 
 # Folders: what is done to one lasts when it has been synced.
@@ -228,43 +215,31 @@ def make_folder(folder: Path) -> None:
     _sync(folder.parent)
 
 
-# By thread: folders that are to be synced together, each with those that must come before it.
-_waiting: dict[int, dict[Path, set[Path]]] = {}
+_waiting: dict[int, set[Path]] = {}  # by thread: folders that are to be synced together
 
 
 @contextlib.contextmanager
 def folders_once() -> Iterator[None]:
-    """Sync folders at the end, each once: a thousand moves need two syncs, not two thousand.
-
-    A folder that files went to comes before the one they left: after a power cut a file stands in both rather than in none.
-    """
-    from graphlib import CycleError, TopologicalSorter
-
+    """Sync folders at the end, each once: a thousand moves need two syncs, not two thousand."""
     thread = threading.get_ident()
     if thread in _waiting:
         yield
         return
-    _waiting[thread] = {}
+    _waiting[thread] = set()
     try:
         yield
     finally:
-        folders = _waiting.pop(thread)
-        try:
-            in_order = list(TopologicalSorter(folders).static_order())
-        except CycleError:  # files went both ways between two folders: the file system's own journal has to do
-            in_order = list(folders)
-        for folder in in_order:
+        for folder in _waiting.pop(thread):
             with writing_to(folder):
                 _sync(folder)
 
 
-def sync_folder(folder: Path, *, after: Path | None = None) -> None:
-    """Make what was done to the folder last; `after` names the one that has to be synced before it."""
-    waiting = _waiting.get(threading.get_ident())
-    if waiting is None:
+def sync_folder(folder: Path) -> None:
+    """Make what was done to the folder last."""
+    if (waiting := _waiting.get(threading.get_ident())) is None:
         _sync(folder)
     else:
-        waiting.setdefault(folder, set()).update({after} - {folder} if after else ())
+        waiting.add(folder)
 
 
 def _sync(folder: Path) -> None:
@@ -343,8 +318,7 @@ def append_bytes(path: Path, data: bytes, *, root: Path | None = None, durable: 
 
 
 def edit_log(workspace: Workspace, path: Path, before: bytes, after: bytes, *, mode: int = PRIVATE) -> bool:
-    """Change a daily log in place; False when it no longer begins with `before`. One that is empty then is removed, unless others may
-    still append to it.
+    """Change a daily log in place; False when it no longer begins with `before`. One that is empty then is removed.
 
     Whoever holds the file open goes on writing into it, and what they append meanwhile stays at its end. The journal holds both
     contents until the edit is complete: `repair_log` completes one that was killed.
@@ -364,7 +338,8 @@ def edit_log(workspace: Workspace, path: Path, before: bytes, after: bytes, *, m
             os.close(descriptor)
         if created:
             sync_folder(target.parent)
-        _conclude(workspace, target)
+        _remove_empty(target)
+        _journal(workspace).unlink(missing_ok=True)
     return changed
 
 
@@ -399,10 +374,13 @@ def _edit(descriptor: int, journal: Path, name: str, before: bytes, after: bytes
         return True
 
 
-def _conclude(workspace: Workspace, log: Path) -> None:
-    if log.is_file() and not log.stat().st_size and not _has_writer(log):
-        remove(log)
-    _journal(workspace).unlink(missing_ok=True)
+def _remove_empty(log: Path) -> None:
+    """Remove a log that is empty; what is appended to it in this moment is kept."""
+    with log.open("rb") as file:
+        if os.fstat(file.fileno()).st_size == 0:
+            remove(log)
+            if appended := file.read():
+                append_bytes(log, appended)
 
 
 def repair_log(workspace: Workspace) -> None:
@@ -423,7 +401,8 @@ def repair_log(workspace: Workspace) -> None:
             written = _common_length(current, after)
             if len(current) >= len(before) and current[written : len(before)] == before[written:]:
                 edit_log(workspace, path, current[: max(written, len(before))], after)
-            _conclude(workspace, path)
+            elif path.is_file():
+                _remove_empty(path)
         journal.unlink(missing_ok=True)
 
 
@@ -431,34 +410,9 @@ def _journal(workspace: Workspace) -> Path:
     return workspace.machine / "edit.json"
 
 
-def _has_writer(path: Path) -> bool:
-    """Whether a program has the file open for writing, as far as the system tells; True where it does not."""
-    try:
-        import fcntl
-        import signal
-
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            # A lease for reading is refused while anybody could write; a signal that is ignored tells of one who comes.
-            fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)
-            fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
-        finally:
-            os.close(descriptor)
-    except (ImportError, AttributeError, OSError):
-        return True
-    return False
-
-
 def _common_length(first: bytes, second: bytes) -> int:
     """How many bytes both begin with."""
-    low, high = 0, min(len(first), len(second))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if first[low:middle] == second[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+    return len(os.path.commonprefix([first, second]))  # noqa: RUF071 - bytes, not paths
 
 
 # Archived logs as gzip: the same bytes give the same file, whenever and wherever they are packed.
