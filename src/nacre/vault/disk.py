@@ -10,6 +10,7 @@ import os
 import re
 import stat
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -22,6 +23,7 @@ PRIVATE = 0o600  # memory is its owner's alone: every file that we create
 _PRIVATE_FOLDER = 0o700
 _TEMPORARY = re.compile(r"\.nacre-(?:[0-9a-f]{8}-)?(\d+)-[0-9a-f]+\.tmp")
 _HEAD = 65536
+_A_DAY = 86400.0
 
 
 def digest(data: bytes) -> str:
@@ -126,9 +128,9 @@ def write(path: Path, data: bytes, *, root: Path | None = None, mode: int | None
     _replace(path, real_target(path, root), data, mode)
 
 
-def replace(path: Path, data: bytes, read: str | None, *, mode: int | None = None) -> bool:
-    """Write as `write` does, if just before the rename the file still has the hash `read` (None: does not exist); else False."""
-    return _replace(path, real(path), data, mode, lambda: hash_of(read_bytes(path)) == read)
+def replace(path: Path, data: bytes, before: bytes | None, *, mode: int | None = None) -> bool:
+    """Write as `write` does, if just before the rename the file is still `before` (None: does not exist); else False."""
+    return _replace(path, real(path), data, mode, lambda: read_bytes(path) == before)
 
 
 def _replace(
@@ -199,8 +201,10 @@ def clean_stale(folder: Path) -> None:
     except PermissionError:  # a folder that may be written but not read
         return
     for match in filter(None, map(_TEMPORARY.fullmatch, names)):
-        if not is_alive(int(match[1])):
-            (folder / match[0]).unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            # Its number may belong to another process now, or it was one of another machine.
+            if not is_alive(int(match[1])) or time.time() - (folder / match[0]).lstat().st_mtime > _A_DAY:
+                (folder / match[0]).unlink()
 
 
 # Folders: what is done to one lasts when it has been synced.
@@ -259,8 +263,8 @@ def _sync(folder: Path) -> None:
 
 
 def lines_for(path: Path, text: str) -> bytes:
-    """The bytes that carry the text on in the file: its line ends, and a line end first where its last line has none."""
-    head, last = b"", b"\n"
+    """The bytes that carry the text on in the file."""
+    head = last = b""
     with (
         writing_to(path),
         contextlib.suppress(FileNotFoundError),
@@ -269,7 +273,12 @@ def lines_for(path: Path, text: str) -> bytes:
         head = file.read(_HEAD)
         if size := file.seek(0, os.SEEK_END):
             file.seek(size - 1)
-            last = file.read(1) or b"\n"
+            last = file.read(1)
+    return lines_after(head, last, text, path)
+
+
+def lines_after(head: bytes, last: bytes, text: str, path: Path) -> bytes:
+    """The bytes that carry on a file that begins and ends so: its line ends, and a line end first where its last line has none."""
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise BadInput(
             f"{path} is stored as UTF-16; save it as UTF-8, then Nacre can write to it.",
@@ -279,7 +288,7 @@ def lines_for(path: Path, text: str) -> bytes:
     newline = b"\r\n" if first > 0 and head[first - 1] == 0x0D else b"\n"
     body = text if text.endswith("\n") else text + "\n"
     data = body.replace("\r\n", "\n").encode("utf-8", "replace").replace(b"\n", newline)
-    return data if last == b"\n" else newline + data
+    return data if last in (b"", b"\n") else newline + data
 
 
 def append_bytes(path: Path, data: bytes, *, root: Path | None = None, durable: bool = True) -> int:
