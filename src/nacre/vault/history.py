@@ -141,7 +141,8 @@ def _change(value: Any) -> Change | None:
     """A change from its record; None when that is damaged, or not ours."""
     if not isinstance(value, dict):
         return None
-    change = Change(*(value.get(name) for name in Change._fields))
+    fields: dict[str, Any] = {name: value.get(name) for name in Change._fields}
+    change = Change(**fields)
     names = (change.path, change.kind, "" if change.to is None else change.to)
     hashes = [digest for digest in (change.before, change.after, change.bytes) if digest is not None]
     numbers = [number for number in (change.offset, change.length, change.mode) if number is not None]

@@ -307,8 +307,8 @@ class Batch:
             return
         op = self.op
         try:
-            name, to_name = op.place(path), to and op.place(to)
-            needed = beside and (op.place(beside[0]), beside[1])
+            name, to_name = op.place(path), op.place(to) if to else None
+            needed = (op.place(beside[0]), beside[1]) if beside else None
             before = _expect(op.storage, name, read)
             if needed:
                 _expect(op.storage, *needed)
