@@ -165,7 +165,7 @@ def test_an_operation_killed_before_it_wrote_is_passed_over(workspace: Workspace
     operations_file(workspace).write_text("\n".join([*lines, json.dumps(killed)]) + "\n")
     assert states(workspace) == ["done", "not carried out"]
     assert plan_undo(Context(workspace, Config(), clock)).undoes == (1,)
-    assert not plan_undo(Context(workspace, Config(), clock), number=2).restores
+    assert not plan_undo(Context(workspace, Config(), clock), number=2).changes
 
 
 def test_an_undo_that_was_killed_half_way_is_completed_by_the_next(workspace: Workspace, clock: Clock) -> None:

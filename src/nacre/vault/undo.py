@@ -17,12 +17,10 @@ from nacre.vault.checkpoints import layers_lock
 from nacre.vault.history import (
     APPEND,
     CREATE,
-    DELETE,
     DONE,
     MOVE,
     NOT_CARRIED_OUT,
     PARTLY,
-    REWRITE,
     UNDONE,
     Change,
     Operation,
@@ -37,7 +35,8 @@ from nacre.vault.history import (
 )
 from nacre.vault.merge import merge, merge_records
 from nacre.vault.provenance import Offered
-from nacre.vault.storage import Disk, Storage, is_log
+from nacre.vault.storage import Disk, Storage
+from nacre.vault.writing import Pending
 
 _NAMED = 5  # files that a sentence names
 _ORDERS = 20  # earlier contents that are looked at for the order of lines,
@@ -45,22 +44,11 @@ _SEARCHED = 1000  # and operations among which they are sought
 
 
 @dataclass(frozen=True)
-class Restore:
-    """A file as it will be; `data` None: it will be gone. `before` is what stands there now, or at `source` when it is moved back."""
-
-    path: str
-    before: bytes | None
-    data: bytes | None
-    mode: int | None = None  # of a file that comes back
-    source: str | None = None
-
-
-@dataclass(frozen=True)
 class UndoPlan:
     """Which operations are taken back, what that does to each file, and the steps to show."""
 
     undoes: tuple[int, ...]
-    restores: tuple[Restore, ...]
+    changes: tuple[Pending, ...]
     plan: Plan
     resumes: int | None = None  # the undo that was stopped and goes on
 
@@ -99,7 +87,7 @@ def plan_undo(
         if _is_stopped(done, past):
             if (number is None and not chosen) or number in done.undoes:
                 steps = files.resume(done)
-                return UndoPlan(done.undoes, files.restores(), Plan(tuple(steps)), done.id)
+                return UndoPlan(done.undoes, files.changes(), Plan(tuple(steps)), done.id)
             begun.update(done.undoes)
         if number is not None:
             if done.id <= number:
@@ -129,7 +117,7 @@ def plan_undo(
     if not any(undone.undoes for undone in chosen):  # what an undo noted, its record brings back
         files.note_what_leaves_memory()
     taken = tuple(undone.id for undone in chosen if undone.state != NOT_CARRIED_OUT)
-    return UndoPlan(taken, files.restores(), Plan(tuple(steps)))
+    return UndoPlan(taken, files.changes(), Plan(tuple(steps)))
 
 
 def _is_stopped(done: Recorded, past: Sequence[Recorded]) -> bool:
@@ -145,7 +133,7 @@ def apply_undo(context: Context, undo_plan: UndoPlan, storage: Storage | None = 
     if undo_plan.undoes:
         number = undo_plan.resumes
         with operation(context, "undo", undoes=undo_plan.undoes, number=number, storage=storage) as op:
-            _restore_files(op, undo_plan.restores, recorded=number is not None)
+            _make_changes(op, undo_plan.changes, is_recorded=number is not None)
 
 
 # Planning: the files as they would be after the changes taken back so far.
@@ -186,18 +174,21 @@ class _Files:
                 f"{path} 不是此工作区的记忆文件，不会改动。",
             )
 
-    def restores(self) -> tuple[Restore, ...]:
+    def changes(self) -> tuple[Pending, ...]:
         # All in all a file gets another name when nothing stands there now, and nothing is to stand where it came from.
         moved = {
             path: source
             for path, source in self.sources.items()
             if self.now[path] is None is self.then[source] and self.now[source] is not None is not self.then[path]
         }
-        return tuple(
-            Restore(path, self.now[moved.get(path, path)], data, self.modes.get(path), moved.get(path))
-            for path, data in self.then.items()
-            if data != self.now[path] and path not in moved.values()
-        )
+        changes: list[Pending] = []
+        for path, data in self.then.items():
+            if (source := moved.get(path)) is not None:
+                before = self.now[source]
+                changes.append(Pending(source, before, None if data == before else data, to=path))
+            elif data != self.now[path] and path not in moved.values():
+                changes.append(Pending(path, self.now[path], data, mode=self.modes.get(path)))
+        return tuple(changes)
 
     def take_back(self, undone: Recorded, change: Change, later: Sequence[Recorded]) -> list[Step]:
         if change.kind == MOVE:
@@ -364,88 +355,45 @@ def _conflict_error(path: str, *, gone: bool = False) -> ChangedOutside:
 # Applying.
 
 
-def _restore_files(op: Operation, restores: Sequence[Restore], *, recorded: bool) -> None:
-    """Record and do all of them; what others changed since the plan is left as they wrote it, and told (`PartlyDone`).
+def _make_changes(op: Operation, changes: Sequence[Pending], *, is_recorded: bool) -> None:
+    """Record and make all of them; what others changed since the plan is left as they wrote it, and told (`PartlyDone`).
 
-    `recorded`: an undo that was stopped goes on, whose record names them already.
+    `is_recorded`: an undo that was stopped goes on, whose record names them already.
     """
-    if not recorded:
-        for restore in restores:
-            _expect(op, restore)
-        changes = [change for restore in restores for change in _changes(op, restore)]
-        edited = [restore for restore in restores if restore.source is None or restore.data != restore.before]
-        op.record(changes, [data for restore in edited for data in (restore.before, restore.data) if data is not None])
+    if not is_recorded:
+        for change in changes:
+            change.check(op.storage)
+        writing.record(op, changes)
     # What comes back before what goes: killed in between, a file stands in both places, never in none. What is only moved
     # needs no room on the disk, and comes first.
-    coming = sorted(
-        (restore for restore in restores if restore.data is not None), key=lambda restore: restore.source is None
-    )
-    going = [restore for restore in restores if restore.data is None]
-    done, of = 0, len(restores)
-    left: dict[str, ChangedOutside] = {}
+    going = [change for change in changes if change.data is None is change.to]
+    coming = sorted((change for change in changes if change not in going), key=lambda change: change.to is None)
+    done = 0
+    left: dict[str, NacreError] = {}
     for group in (coming, going):
         if left:
             break  # else the last that there is of a file might go
         with op.storage.together():
-            for restore in group:
+            for change in group:
                 try:
-                    _restore(op, restore)
+                    change.make(op.storage)
                     done += 1
-                except ChangedOutside as error:
-                    in_the_way = restore.source is None or op.storage.exists(restore.path)
-                    left[restore.path if in_the_way else restore.source or ""] = error
                 except NacreError as error:
-                    if not done:
-                        raise
-                    raise PartlyDone(
-                        f"{error} {done} of {of} files were taken back and nothing is lost. Once that is mended, "
-                        'run "nacre undo" again: it goes on where it stopped.',
-                        f"{error} 已撤销 {of} 个文件中的 {done} 个，没有丢失任何内容。解决该问题后再次运行“nacre undo”，会从停下的地方继续。",
-                    ) from error
-    if left and not done:
-        raise next(iter(left.values()))
-    if left:
+                    left[change.to if change.to and op.storage.exists(change.to) else change.name] = error
+    if not left:
+        return
+    error = next(iter(left.values()))
+    if not done:
+        raise error
+    reason = str(error)
+    if isinstance(error, ChangedOutside):
         names = ", ".join(list(left)[:_NAMED]) + (" …" if len(left) > _NAMED else "")
-        raise PartlyDone(
-            f"Changed by someone else meanwhile and left as they are now: {names}. {done} of {of} files were taken back and "
-            'nothing is lost. Run "nacre undo" again: it goes on with the rest.',
-            f"在此期间被他人修改，保持现状：{names}。已撤销 {of} 个文件中的 {done} 个，没有丢失任何内容。"
-            "请再次运行“nacre undo”，会继续处理其余文件。",
+        reason = say(
+            f"Changed by someone else meanwhile and left as they are now: {names}.",
+            f"在此期间被他人修改，保持现状：{names}。",
         )
-
-
-def _changes(op: Operation, restore: Restore) -> list[Change]:
-    """What the record says of it."""
-    before, after = (disk.hash_of(data) for data in (restore.before, restore.data))
-    moved = [] if restore.source is None else [Change(restore.source, MOVE, before, before, to=restore.path)]
-    if moved and after == before:
-        return moved
-    if after is None:
-        return [Change(restore.path, DELETE, before, None, mode=op.storage.mode(restore.path))]
-    return [*moved, Change(restore.path, CREATE if before is None else REWRITE, before, after)]
-
-
-def _expect(op: Operation, restore: Restore) -> None:
-    """`ChangedOutside` unless the file is still what was read. To a log others may have appended: that stays."""
-    name = restore.source or restore.path
-    if restore.source is not None and op.storage.exists(restore.path):
-        raise writing.changed_outside(restore.path)
-    now = op.storage.read(name)
-    appended = is_log(op.workspace, op.workspace.root / name) and (now or b"").startswith(restore.before or b"")
-    if now != restore.before and not appended:
-        raise writing.changed_outside(name)
-
-
-def _restore(op: Operation, restore: Restore) -> None:
-    # Others may have come while the files before it were put back: each is looked at again just before it is touched.
-    _expect(op, restore)
-    made = True
-    if restore.data is None:
-        made = op.storage.remove(restore.path, restore.before or b"")
-    else:
-        if restore.source is not None:
-            op.storage.move(restore.source, restore.path)
-        if restore.source is None or restore.data != restore.before:
-            made = op.storage.replace(restore.path, restore.data, restore.before, mode=restore.mode)
-    if not made:
-        raise writing.changed_outside(restore.path)
+    of = len(changes)
+    raise PartlyDone(
+        f'{reason} {done} of {of} files were taken back and nothing is lost. Run "nacre undo" again: it goes on with the rest.',
+        f"{reason} 已撤销 {of} 个文件中的 {done} 个，没有丢失任何内容。请再次运行“nacre undo”，会继续处理其余文件。",
+    ) from error

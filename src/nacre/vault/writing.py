@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -14,7 +15,7 @@ from nacre.config.settings import MemorySettings
 from nacre.errors import BadInput, ChangedOutside, Locked, MemoryFull, NacreError
 from nacre.model.workspace import Workspace
 from nacre.vault import disk, jsonl
-from nacre.vault.history import APPEND, CREATE, DELETE, MOVE, REWRITE, Change, Operation
+from nacre.vault.history import APPEND, CREATE, DELETE, MOVE, REWRITE, Change, Operation, is_daily
 from nacre.vault.storage import Disk, Storage, is_log
 
 OnSecret = Literal["refuse", "redact"]
@@ -178,22 +179,20 @@ def rewrite(op: Operation, path: Path, data: bytes, *, read: str | None, log: bo
 def write_recorded(op: Operation, path: Path, before: bytes | None, data: bytes) -> str:
     """Record and write bytes that were guarded, or are the user's own in another form."""
     if data != before:
-        _make(op, _Pending(op.workspace.relative(path), before, data))
+        _make(op, Pending(op.workspace.relative(path), before, data))
     return disk.digest(data)
 
 
 def remove_file(op: Operation, path: Path, *, read: str) -> None:
     """Delete a file that is still what was read."""
     name = op.place(path)
-    _make(op, _Pending(name, _expect(op.storage, name, read)))
+    _make(op, Pending(name, _expect(op.storage, name, read)))
 
 
 def move_file(op: Operation, path: Path, to: Path, *, read: str) -> None:
     """Move a file that is still what was read to a place where nothing stands."""
-    name, to_name = op.place(path), op.place(to)
-    before = _expect(op.storage, name, read)
-    _expect_nothing(op.storage, to_name)
-    _make(op, _Pending(name, before, to=to_name))
+    name = op.place(path)
+    _make(op, Pending(name, _expect(op.storage, name, read), to=op.place(to)))
 
 
 def expect(workspace: Workspace, path: Path, read: str | None) -> bytes | None:
@@ -208,11 +207,6 @@ def _expect(storage: Storage, name: str, read: str | None) -> bytes | None:
     return data
 
 
-def _expect_nothing(storage: Storage, name: str) -> None:
-    if storage.exists(name):
-        raise changed_outside(name)
-
-
 def changed_outside(shown: str) -> ChangedOutside:
     return ChangedOutside(
         f"{shown} was changed by someone else meanwhile; nothing was written. Run the command again.",
@@ -223,47 +217,70 @@ def changed_outside(shown: str) -> ChangedOutside:
 # Changes of whole files, one by one or many under one record.
 
 
-class _Pending(NamedTuple):
-    """A change that waits: `to` for a move, `data` for a write, neither for a removal, which needs the file `beside` to have a hash."""
+class Pending(NamedTuple):
+    """A change that waits: a file gets the name `to`, or new `data`, or both; with neither it is removed.
+
+    `mode` is for a file that comes back; `beside` is another file, which has to have a hash.
+    """
 
     name: str
     before: bytes | None
     data: bytes | None = None
     to: str | None = None
+    mode: int | None = None
     beside: tuple[str, str] | None = None
 
-    def change(self, storage: Storage) -> Change:
+    def changes(self, storage: Storage) -> list[Change]:
+        """What the record says of it."""
         read = disk.hash_of(self.before)
-        if self.to is not None:
-            return Change(self.name, MOVE, read, read, to=self.to)
+        moved = [] if self.to is None else [Change(self.name, MOVE, read, read, to=self.to)]
         if self.data is not None:
-            return Change(self.name, CREATE if self.before is None else REWRITE, read, disk.digest(self.data))
-        return Change(self.name, DELETE, read, None, mode=storage.mode(self.name))
+            kind = CREATE if self.before is None else REWRITE
+            return [*moved, Change(self.to or self.name, kind, read, disk.digest(self.data))]
+        return moved or [Change(self.name, DELETE, read, None, mode=storage.mode(self.name))]
 
     @property
     def contents(self) -> list[bytes]:
         """What history needs to show it and to take it back."""
-        return [data for data in (self.before, self.data) if data is not None and self.to is None]
+        if self.to is not None and self.data is None:
+            return []
+        return [data for data in (self.before, self.data) if data is not None]
+
+    def check(self, storage: Storage) -> None:
+        """`ChangedOutside` unless everything is still as it was read. To a daily log others may have appended: that stays."""
+        if self.beside:
+            _expect(storage, *self.beside)
+        if self.to is not None and storage.exists(self.to):
+            raise changed_outside(self.to)
+        now = storage.read(self.name)
+        appended = self.to is None and is_daily(self.name) and (now or b"").startswith(self.before or b"")
+        if now != self.before and not appended:
+            raise changed_outside(self.name)
 
     def make(self, storage: Storage) -> None:
         """The change itself. What was checked before the record is checked again: others may have come meanwhile."""
-        if self.beside:
-            _expect(storage, *self.beside)
+        self.check(storage)
+        made = True
         if self.to is not None:
-            _expect_nothing(storage, self.to)
-            _expect(storage, self.name, disk.hash_of(self.before))
             storage.move(self.name, self.to)
-        elif not (
-            storage.remove(self.name, self.before or b"")
-            if self.data is None
-            else storage.replace(self.name, self.data, self.before)
-        ):
+        if self.data is not None:
+            made = storage.replace(self.to or self.name, self.data, self.before, mode=self.mode)
+        elif self.to is None:
+            made = storage.remove(self.name, self.before or b"")
+        if not made:
             raise changed_outside(self.name)
 
 
-def _make(op: Operation, pending: _Pending) -> None:
-    op.record([pending.change(op.storage)], pending.contents)
+def _make(op: Operation, pending: Pending) -> None:
+    pending.check(op.storage)
+    record(op, [pending])
     pending.make(op.storage)
+
+
+def record(op: Operation, pending: Sequence[Pending]) -> None:
+    """Record what is about to be done."""
+    changes = [change for each in pending for change in each.changes(op.storage)]
+    op.record(changes, [data for each in pending for data in each.contents])
 
 
 class Batch:
@@ -275,7 +292,7 @@ class Batch:
     def __init__(self, op: Operation) -> None:
         self.op = op
         self.failed: dict[int, NacreError] = {}
-        self._waiting: list[tuple[int, _Pending]] = []
+        self._waiting: list[tuple[int, Pending]] = []
         self._touched: set[Path | None] = set()
 
     def write(self, who: int, path: Path, data: bytes, *, read: str | None) -> None:
@@ -307,19 +324,20 @@ class Batch:
             return
         op = self.op
         try:
-            name, to_name = op.place(path), op.place(to) if to else None
-            needed = (op.place(beside[0]), beside[1]) if beside else None
+            name = op.place(path)
             before = _expect(op.storage, name, read)
-            if needed:
-                _expect(op.storage, *needed)
-            if to_name:
-                _expect_nothing(op.storage, to_name)
-            if data is not None:
-                data = guard_added(before or b"", data)
+            pending = Pending(
+                name,
+                before,
+                None if data is None else guard_added(before or b"", data),
+                op.place(to) if to else None,
+                beside=(op.place(beside[0]), beside[1]) if beside else None,
+            )
+            pending.check(op.storage)
         except NacreError as error:
             self.failed[who] = error
             return
-        self._waiting.append((who, _Pending(name, before, data, to_name, needed)))
+        self._waiting.append((who, pending))
         self._touched |= touched
 
     def carry_out(self) -> None:
@@ -328,14 +346,12 @@ class Batch:
         self._waiting, self._touched = [], set()
         if not waiting:
             return
-        storage = self.op.storage
-        changes = [pending.change(storage) for _, pending in waiting]
-        self.op.record(changes, [data for _, pending in waiting for data in pending.contents])
-        with storage.together():
+        record(self.op, [pending for _, pending in waiting])
+        with self.op.storage.together():
             for who, pending in waiting:
                 try:
                     if who not in self.failed:
-                        pending.make(storage)
+                        pending.make(self.op.storage)
                         continue
                 except Locked:
                     raise
