@@ -45,8 +45,8 @@ def real_target(path: Path, root: Path | None) -> Path:
     target = real(path)
     if root is not None and target != (inside := real(root)) and inside not in target.parents:
         raise PathEscape(
-            f"{path} is a link that leads out of the workspace; Nacre does not write through it.",
-            f"{path} 是指向工作区之外的链接；Nacre 不会通过它写入。",
+            f"{path} is a link that leads out of the workspace; Nacre does not follow it.",
+            f"{path} 是指向工作区之外的链接；Nacre 不会跟随它。",
         )
     return target
 

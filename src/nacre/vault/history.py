@@ -11,7 +11,7 @@ import re
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -320,11 +320,6 @@ class Operation:
             with contextlib.suppress(NacreError):
                 self.storage.record({"id": self.id, "done": True}, durable=False)
 
-    @cached_property
-    def _folders(self) -> set[Path]:
-        """Folders that lie in the workspace or its layers."""
-        return {disk.real(self.workspace.root), disk.real(self.workspace.tiers(self.config.tiers.path))}
-
     def place(self, path: Path) -> str:
         """The name of a file that may be written.
 
@@ -337,19 +332,21 @@ class Operation:
                 f"{shown} has a name that history cannot keep, so it is left as it is; rename it.",
                 f"{shown} 的名称无法记入历史，因此保持原样；请重命名。",
             )
-        is_link = os.path.islink(path)
-        if path.parent in self._folders and not is_link:
-            return name
-        real, counts = disk.real(path), self.workspace.refcount(self.config.tiers.path)
-        if not self._folders.isdisjoint(real.parents):
-            if not is_link:
-                self._folders.add(path.parent)
-        elif real != disk.real(counts.parent) / counts.name:  # a link in its place is not followed
+        if leads_out(self.context, path):
             raise PathEscape(
                 f"{path} leads out of the workspace; Nacre does not write there.",
                 f"{path} 指向工作区之外；Nacre 不会写入。",
             )
         return name
+
+
+def leads_out(context: Context, path: Path) -> bool:
+    """Whether a path, its links followed, lies outside of the workspace and its checkpoint layers."""
+    workspace, setting = context.workspace, context.config.tiers.path
+    real, counts = disk.real(path), workspace.refcount(setting)
+    if not {disk.real(workspace.root), disk.real(workspace.tiers(setting))}.isdisjoint(real.parents):
+        return False
+    return real != disk.real(counts.parent) / counts.name  # a link in its place is not followed
 
 
 def _complete_torn_append(storage: Storage) -> None:

@@ -28,6 +28,7 @@ from nacre.vault.history import (
     content_now,
     is_daily,
     latest,
+    leads_out,
     no_operation,
     operation,
     places_of,
@@ -157,18 +158,14 @@ class _Files:
 
     def _must_be_ours(self, path: str) -> None:
         """A record may have come with a clone: it must not lead an undo out of the workspace."""
-        real = disk.real(self.workspace.root / path)
-        counts = self.workspace.refcount(self.context.config.tiers.path)
-        if real == disk.real(counts.parent) / counts.name:
-            return
-        tiers = disk.real(self.workspace.tiers(self.context.config.tiers.path))
+        full = self.workspace.root / path
+        real, tiers = disk.real(full), disk.real(self.workspace.tiers(self.context.config.tiers.path))
         # The layers may lie below a hidden folder, such as OpenClaw's own; what counts is where a file lies in them.
         parts = real.relative_to(tiers).parts if tiers in real.parents else Path(path).parts
-        hidden = any(part.startswith(".") and part != ".gitignore" for part in parts)
-        packed = path.startswith("memory/archive/") and path.endswith(".md.gz")
-        ours = path == ".gitignore" or path.endswith((".md", ".jsonl")) or ".md.bak-" in path or packed
-        outside = disk.real(self.workspace.root) not in real.parents and tiers not in real.parents
-        if outside or hidden or not ours:
+        is_hidden = any(part.startswith(".") for part in parts) and path != ".gitignore"
+        is_memory = path.endswith((".md", ".jsonl", ".md.gz", ".gitignore")) or ".md.bak-" in path
+        is_ours = full.name == refcount.REFCOUNT_NAME or (is_memory and not is_hidden)
+        if not is_ours or leads_out(self.context, full):
             raise PathEscape(
                 f"{path} is no memory file of this workspace; it is not touched.",
                 f"{path} 不是此工作区的记忆文件，不会改动。",
@@ -382,11 +379,11 @@ def _make_changes(op: Operation, changes: Sequence[Pending], *, is_recorded: boo
                     left[change.to if change.to and op.storage.exists(change.to) else change.name] = error
     if not left:
         return
-    error = next(iter(left.values()))
+    first = next(iter(left.values()))
     if not done:
-        raise error
-    reason = str(error)
-    if isinstance(error, ChangedOutside):
+        raise first
+    reason = str(first)
+    if isinstance(first, ChangedOutside):
         names = ", ".join(list(left)[:_NAMED]) + (" …" if len(left) > _NAMED else "")
         reason = say(
             f"Changed by someone else meanwhile and left as they are now: {names}.",
@@ -396,4 +393,4 @@ def _make_changes(op: Operation, changes: Sequence[Pending], *, is_recorded: boo
     raise PartlyDone(
         f'{reason} {done} of {of} files were taken back and nothing is lost. Run "nacre undo" again: it goes on with the rest.',
         f"{reason} 已撤销 {of} 个文件中的 {done} 个，没有丢失任何内容。请再次运行“nacre undo”，会继续处理其余文件。",
-    ) from error
+    ) from first
