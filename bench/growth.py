@@ -1,6 +1,6 @@
 """Whether a command costs more after years than after a month.
 
-    .venv/bin/python -m bench.growth [--times 1 10 100] [--runs 5] [--json out.json] [--keep FOLDER]
+    .venv/bin/python -m bench.growth [--times 1 10 100] [--runs 5] [--plot out.svg] [--keep FOLDER]
 
 A month is lived through in a fresh workspace: sessions captured, notes, decisions, a tidy every night. The months before it are copies of it with
 other dates and ids: archived logs, weekly digests, ledger, provenance and operations. Then each command runs in fresh processes: CPU seconds, the
@@ -42,7 +42,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--times", type=int, nargs="+", default=[1, 10, 100])
     parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--plot", type=Path, help="draw the costs there, as SVG")
     parser.add_argument("--keep", type=Path, help="leave the workspaces there; those that are there already are used")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="nacre-growth-") as folder:
@@ -59,8 +59,8 @@ def main() -> None:
         grown += [name] if ratio > LIMITS[name] else []
         row = "".join(f"{costs[times][name] * 1000:9.0f}" for times in args.times)
         print(f"{name:24}{row}{ratio:8.1f} (at most {LIMITS[name]})")
-    if args.json:
-        args.json.write_text(json.dumps(costs, indent=1), encoding="utf-8")
+    if args.plot:
+        args.plot.write_text(plot(costs), encoding="utf-8")
     if grown:
         sys.exit(f"grew by more than they may: {', '.join(grown)}")
 
@@ -166,6 +166,36 @@ def measure(home: Path, runs: int) -> dict[str, float]:
         message = {"session_id": "growth", "cwd": str(home), "hook_event_name": event, **fields}
         cost(f"hook {event}", "hook", event, "--agent", "claude-code", given=json.dumps(message))
     return costs
+
+
+def plot(costs: dict[int, dict[str, float]]) -> str:
+    """A small plot for each command: CPU milliseconds over months of use, the first size as a grey line."""
+    times = sorted(costs)
+    width, height, columns = 210, 120, 4
+    cells = []
+    for number, name in enumerate(costs[times[0]]):
+        values = [costs[size][name] * 1000 for size in times]
+        top = max(*values, LIMITS[name] * values[0])
+        places = [(10 + 150 * at / max(len(times) - 1, 1), 90 - 60 * value / top) for at, value in enumerate(values)]
+        line = " ".join(f"{x:.0f},{y:.0f}" for x, y in places)
+        marks = "".join(
+            f'<circle cx="{x:.0f}" cy="{y:.0f}" r="3"/><text x="{x:.0f}" y="{y - 7:.0f}">{value:.0f}</text>'
+            f'<text x="{x:.0f}" y="106" class="size">x{size}</text>'
+            for (x, y), value, size in zip(places, values, times, strict=True)
+        )
+        base = places[0][1]
+        cells.append(
+            f'<g transform="translate({number % columns * width},{number // columns * height})">'
+            f'<text x="10" y="14" class="name">{name}</text><line x1="10" x2="160" y1="{base:.0f}" y2="{base:.0f}"/>'
+            f'<polyline points="{line}"/>{marks}</g>'
+        )
+    rows = -(-len(cells) // columns)
+    style = (
+        "text{font:10px sans-serif;fill:#333}.name{font-weight:bold}.size{fill:#888}"
+        "line{stroke:#ccc}polyline{fill:none;stroke:#2a6f97;stroke-width:2}circle{fill:#2a6f97}"
+    )
+    size = f'width="{columns * width}" height="{rows * height}"'
+    return f'<svg xmlns="http://www.w3.org/2000/svg" {size}><style>{style}</style>{"".join(cells)}</svg>\n'
 
 
 if __name__ == "__main__":
