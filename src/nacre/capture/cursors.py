@@ -15,8 +15,7 @@ from typing import Any
 
 from nacre.model.workspace import Workspace
 from nacre.sources.consent import opted_out
-from nacre.sources.reading import parse_time
-from nacre.sources.transcript import Mark
+from nacre.sources.transcript import Mark, parse_time
 from nacre.vault import disk
 from nacre.vault.discover import project_places
 

@@ -20,7 +20,7 @@ from nacre.errors import ModelUnusable
 from nacre.model.entry import Bullet
 from nacre.model.session import Message, Speaker
 from nacre.model.workspace import DAY_NAME, Workspace
-from nacre.sources.reading import parse_time
+from nacre.sources.transcript import parse_time
 from nacre.text.stamps import stamp_of
 from nacre.vault.entries import bare_words, normal_words, words_of
 from nacre.vault.markdown import document

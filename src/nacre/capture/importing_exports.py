@@ -22,8 +22,7 @@ from nacre.model.report import Step
 from nacre.model.session import Message, Session
 from nacre.model.workspace import Workspace
 from nacre.sources.exports import export_at
-from nacre.sources.reading import digest_of, resume_at
-from nacre.sources.transcript import Mark, Places, Reading, Source, Transcript
+from nacre.sources.transcript import Mark, Places, Reading, Source, Transcript, follow_list
 from nacre.vault import daily
 from nacre.vault.history import DONE, PARTLY, UNDONE, load_blob, operation, read_history
 from nacre.vault.lock import hold
@@ -150,13 +149,16 @@ def source_of(name: str, sessions: Sequence[Session]) -> Source:
 
     def read(transcript: Transcript, mark: Mark | None, until: dt.datetime | None) -> Reading:
         session = by_key[transcript.key]
-        ids = [message.id for message in session.messages]
-        begin, rewritten = resume_at(ids, mark)
-        end = begin
-        while end < len(ids) and (until is None or session.messages[end].at <= until):
-            end += 1
-        part = replace(session, messages=session.messages[begin:end])
-        return Reading(part, Mark(end, digest_of(ids[:end])), end == len(ids), rewritten=rewritten)
+        messages = {message.id: message for message in session.messages}
+        return follow_list(
+            list(messages),
+            messages.__getitem__,
+            mark,
+            until,
+            take=lambda message, _at, _id, notes: notes.messages.append(message),
+            make=lambda notes: replace(session, messages=tuple(notes.messages)),
+            time=lambda message, _: message.at,
+        )
 
     return Source(sessions[0].agent, find, read)
 

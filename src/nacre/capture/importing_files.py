@@ -24,7 +24,7 @@ from nacre.model.report import Step
 from nacre.model.session import Kind, Session
 from nacre.model.workspace import DAY_NAME, slug_of
 from nacre.sources.consent import is_left_out, opted_out, settings_of
-from nacre.sources.reading import parse_time
+from nacre.sources.transcript import parse_time
 from nacre.text.stamps import real_day
 from nacre.vault import disk
 from nacre.vault.discover import expand

@@ -23,9 +23,8 @@ from nacre.model.context import Context
 from nacre.model.entry import Bullet
 from nacre.model.session import Kind, Message, Session, SessionFile
 from nacre.sources.consent import left_out, opted_out, outside_pauses, pauses, settings_of
-from nacre.sources.reading import list_files
 from nacre.sources.registry import belongs_to, listed_as, places_of, project_name, sources
-from nacre.sources.transcript import Places, Source, Transcript
+from nacre.sources.transcript import Places, Source, Transcript, list_files
 from nacre.vault import spool
 from nacre.vault.discover import project_of
 from nacre.vault.settings import set_key
