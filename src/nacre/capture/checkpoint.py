@@ -10,9 +10,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from nacre.capture.cursors import load_cursors, storable
+from nacre.capture.cursors import SHORT, load_cursors, storable
 from nacre.capture.read import SyncSetup, list_transcripts, read_session
-from nacre.capture.sections import SHORT
 from nacre.clock import Clock
 from nacre.errors import BadInput, NotFound
 from nacre.guard import privacy

@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 
 from nacre.brain.local.judge import Judge
 from nacre.brain.local.wording import pieces
-from nacre.capture.sections import SessionHeading, by_day, headings_of
+from nacre.capture.cursors import SessionHeading, by_day, headings_of
 from nacre.clock import Clock
 from nacre.errors import ModelUnusable
 from nacre.model.entry import Bullet

@@ -11,9 +11,9 @@ from itertools import islice
 from pathlib import Path
 
 from nacre.capture import cursors
+from nacre.capture.cursors import read_headings
 from nacre.capture.importing_files import CAPTURE, CHANGE, CREATE, SKIP
 from nacre.capture.read import Progress, SyncSetup
-from nacre.capture.sections import read_headings
 from nacre.capture.sync import PATIENCE, sync
 from nacre.errors import BadInput, NacreError
 from nacre.i18n import say

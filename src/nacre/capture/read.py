@@ -13,9 +13,8 @@ from typing import NamedTuple
 
 from nacre.brain.local.extract import extract
 from nacre.brain.local.judge import Judge
-from nacre.capture.cursors import any_opted_out
+from nacre.capture.cursors import any_opted_out, owner_count
 from nacre.capture.dedupe import Alike, alike_in_meaning
-from nacre.capture.sections import owner_count
 from nacre.clock import duration
 from nacre.config.loading import user_config_file
 from nacre.config.settings import Config
