@@ -175,11 +175,11 @@ def _apply(plan: ImportPlan) -> None:
     context = plan.context
     if plan.writes:
         with operation(context, COMMAND) as op:
-            for write in plan.writes:
+            for path, write in plan.writes.items():
                 # A dated note is a log, to which only ever is added: making one is the one thing allowed.
-                rewrite(op, write.path, write.data, read=write.read, log=write.read is None)
+                rewrite(op, path, write.data, read=write.read, log=write.read is None)
                 if write.modified is not None:
-                    disk.keep_time(write.path, write.modified)
+                    disk.keep_time(path, write.modified)
     for key, value in plan.settings.items():
         set_key(user_config_file(os.environ), key, value)
 
