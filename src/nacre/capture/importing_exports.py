@@ -107,14 +107,14 @@ def _run(
     workspace = setup.context.workspace
     steps: list[Step] = []
     passed: Counter[str] = Counter()
-    paused, conversations, looked_at = False, 0, 0
+    paused, conversations = False, 0
     sessions = _sessions(path, since)
     while not paused and (batch := list(islice(sessions, BATCH))):
         report = sync(replace(setup, sources=(source_of(path.name, batch),)), since=BEGINNING, dry_run=dry_run)
         conversations += len(batch)
-        looked_at += report.looked_at
         passed.update(report.passed_over)
         paused = report.paused
+        passed["nothing new"] += 0 if paused else len(batch) - report.looked_at
         for section in report.sections:
             shown = workspace.relative(daily.log_path(workspace, section.day))
             steps.append(Step(CAPTURE, shown, say("what was said that day", "当天的对话"), section.heading))
@@ -128,12 +128,9 @@ def _run(
         "nothing to say": say("nothing in them would be missed", "没有值得记住的内容"),
         "waits": say("just begun: one remark waits for the session to go on", "刚开始：等待对话继续"),
     }
-    counts = Counter({reasons.get(why, why): number for why, number in passed.items()})
-    if not paused:
-        counts[reasons["nothing new"]] += conversations - looked_at
-    for why, number in counts.items():
-        if number > 0:
-            steps.append(Step(SKIP, say(f"{number} conversations", f"{number} 个对话"), why))
+    for why, number in passed.items():
+        if number:
+            steps.append(Step(SKIP, say(f"{number} conversations", f"{number} 个对话"), reasons.get(why, why)))
     return ImportReport("export", str(path), tuple(steps), paused=paused)
 
 
