@@ -1,7 +1,7 @@
 """Codex: one JSONL file for each session below ~/.codex/sessions, by day (CODEX_HOME moves it).
 
 Every prompt and every answer stands twice: as an event, which is what was on the screen, and as an item of what the
-model was sent, where files and notes of the program stand amid it. The events are taken, the items only without them.
+model was sent, where files and notes of the program stand amid it. Items are taken only until there are events.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from nacre.model.session import Kind, Message, Session, Speaker
+from nacre.model.session import Kind, Session, Speaker
 from nacre.sources.transcript import (
     Mark,
     Notes,
@@ -60,7 +60,6 @@ def find(places: Places) -> Iterator[Transcript]:
 
 def read(transcript: Transcript, mark: Mark | None, until: dt.datetime | None) -> Reading:
     def make(notes: Notes) -> Session:
-        _settle(notes)
         name = str(notes.facts.get("id") or transcript.path.stem[-36:])  # the name of a file ends in a UUID
         return notes.session(name, AGENT, Kind.ISOLATED if notes.facts.get("isolated") else Kind.MAIN)
 
@@ -71,70 +70,43 @@ def read(transcript: Transcript, mark: Mark | None, until: dt.datetime | None) -
 def _take(entry: dict[str, Any], at: dt.datetime | None, start: str, notes: Notes) -> None:
     kind = entry.get("type")
     payload = entry.get("payload", entry)  # files of mid-2025 and before hold the items alone
-    if kind == "session_meta" or (payload is entry and "id" in entry and not (kind or "role" in entry)):
+    is_older = payload is entry
+    if kind == "session_meta" or (is_older and "id" in entry and not (kind or "role" in entry)):
         _note_session(payload, at, notes.facts)
-    elif at is None or not isinstance(payload, dict):
-        raise ValueError("no time")
-    elif _is_copy(at, notes.facts):
         return
-    elif kind == "event_msg":
-        _take_event(payload, at, start, notes)
-    elif kind == "response_item" or payload is entry:
-        _take_item(payload, at, start, notes)
+    what = payload.get("type")
+    if at and _is_copy(at, notes.facts):
+        return
+    if kind == "event_msg" and what in _EVENTS:
+        if payload.get("kind") not in ("user_instructions", "environment_context"):
+            _add(_EVENTS[what], "event", payload["message"], at, start, notes)
+    elif kind == "event_msg" and what == "item_completed":
+        if speaker := _COMPLETED.get(payload["item"].get("type")):
+            _add(speaker, "completed", _joined(payload["item"].get("content")), at, start, notes)
+    elif kind == "event_msg" and what == "thread_rolled_back" and (turns := max(0, int(payload["num_turns"]))):
+        # The user went back: what was said from the last so many prompts on is no longer part of the session.
+        prompts = [place for place, message in enumerate(notes.messages) if message.speaker is Speaker.OWNER]
+        if turns > len(prompts) and notes.resumed:
+            raise TakenBack
+        del notes.messages[prompts[-turns] if turns <= len(prompts) else 0 :]
+    elif (kind == "response_item" or is_older) and what in (None, "message"):
+        speaker = _SPEAKERS.get(payload.get("role", ""))
+        if speaker and not notes.facts.get(f"events {speaker}"):
+            _add(speaker, "item", _joined(payload.get("content", payload.get("message"))), at, start, notes)
 
 
-def _take_item(item: dict[str, Any], at: dt.datetime, start: str, notes: Notes) -> None:
-    """Hold the message of an item back while it is not known whether an event repeats it."""
-    if item.get("type", "message") != "message":
-        return _settle(notes)  # the agent is at work: no event repeats the messages before
-    speaker = _SPEAKERS.get(item.get("role", ""))
-    if speaker is None or notes.facts.get(f"events {speaker}"):
-        return None
-    if text := _own_text(_joined(item.get("content", item.get("message"))), speaker):
-        _settle(notes)
-        notes.scratch[speaker] = Message(start, at, speaker, text)
-    return None
-
-
-def _settle(notes: Notes) -> None:
-    """Take the pending messages: no event repeated them. If one follows in the next reading, it is known for an echo."""
-    for speaker, message in notes.scratch.items():
-        notes.messages.append(message)
-        notes.facts[f"echo {speaker}"] = digest_of((message.text,))
-    notes.scratch.clear()
-
-
-def _take_event(event: dict[str, Any], at: dt.datetime, start: str, notes: Notes) -> None:
-    kind = event.get("type")
-    if kind in ("user_message", "agent_message"):
-        if event.get("kind") not in ("user_instructions", "environment_context"):
-            _add(_EVENTS[kind], "event", event["message"], at, start, notes)
-    elif kind == "item_completed":
-        item = event["item"]
-        if speaker := _COMPLETED.get(item.get("type")):
-            _add(speaker, "item", _joined(item.get("content")), at, start, notes)
-    elif kind in ("thread_rolled_back", "task_complete", "turn_complete", "turn_aborted"):
-        _settle(notes)
-        if kind == "thread_rolled_back" and (turns := max(0, int(event["num_turns"]))):
-            # The user went back: what was said from the last so many prompts on is no longer part of the session.
-            prompts = [place for place, message in enumerate(notes.messages) if message.speaker is Speaker.OWNER]
-            if turns > len(prompts) and notes.resumed:
-                raise TakenBack
-            del notes.messages[prompts[-turns] if turns <= len(prompts) else 0 :]
-
-
-def _add(speaker: Speaker, channel: str, content: str, at: dt.datetime, start: str, notes: Notes) -> None:
+def _add(speaker: Speaker, channel: str, content: str, at: dt.datetime | None, start: str, notes: Notes) -> None:
+    """Add a message unless another channel told the same before."""
     text, facts = _own_text(content, speaker), notes.facts
+    if channel != "item":
+        facts[f"events {speaker}"] = True
+    if not text:
+        return
     digest = digest_of((text,))
-    pending = notes.scratch.pop(speaker, None)
-    echo = facts.pop(f"echo {speaker}", None)
-    facts[f"events {speaker}"] = True
-    # Newer files hold a message as an item that was completed; should one hold both kinds, the second is an echo.
-    is_twice = facts.get(f"last {speaker}") == ["item" if channel == "event" else "event", digest]
-    facts[f"last {speaker}"] = None if is_twice else [channel, digest]
-    if pending and pending.text == text:
-        notes.messages.append(pending)
-    elif digest != echo and not is_twice:
+    last, channels = facts.get(f"last {speaker}") or ("", [])
+    is_echo = digest == last and channel not in channels
+    facts[f"last {speaker}"] = [digest, [*channels, channel] if is_echo else [channel]]
+    if not is_echo:
         notes.add(start, at, speaker, text)
 
 
