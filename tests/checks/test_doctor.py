@@ -79,7 +79,7 @@ def test_the_proof_leaves_the_users_files_alone(memory: Memory, home: Path) -> N
 def test_a_newest_talk_of_unknown_form_is_told(memory: Memory, home: Path) -> None:
     talk = ClaudeTalk(home, "s1").say("hello").answer("hello")
     with talk.path.open("a", encoding="utf8") as file:
-        file.writelines(json.dumps({"type": f"novelty-{number}", "payload": {}}) + "\n" for number in range(50))
+        file.writelines(json.dumps({"type": "user", "number": number}) + "\n" for number in range(50))
     (problem,) = proof.agent_problems(memory)
     assert problem.kind == "transcript of unknown form"
     assert problem.remedy

@@ -11,9 +11,9 @@ from itertools import islice
 from pathlib import Path
 
 from nacre.capture import cursors
+from nacre.capture.cursors import read_headings
 from nacre.capture.importing_files import CAPTURE, CHANGE, CREATE, SKIP
 from nacre.capture.read import Progress, SyncSetup
-from nacre.capture.sections import read_headings
 from nacre.capture.sync import PATIENCE, sync
 from nacre.errors import BadInput, NacreError
 from nacre.i18n import say
@@ -22,8 +22,7 @@ from nacre.model.report import Step
 from nacre.model.session import Message, Session
 from nacre.model.workspace import Workspace
 from nacre.sources.exports import export_at
-from nacre.sources.reading import digest_of, resume_at
-from nacre.sources.transcript import Mark, Places, Reading, Source, Transcript
+from nacre.sources.transcript import Mark, Places, Reading, Source, Transcript, follow_list
 from nacre.vault import daily
 from nacre.vault.history import DONE, PARTLY, UNDONE, load_blob, operation, read_history
 from nacre.vault.lock import hold
@@ -108,14 +107,14 @@ def _run(
     workspace = setup.context.workspace
     steps: list[Step] = []
     passed: Counter[str] = Counter()
-    paused, conversations, looked_at = False, 0, 0
+    paused, conversations = False, 0
     sessions = _sessions(path, since)
     while not paused and (batch := list(islice(sessions, BATCH))):
         report = sync(replace(setup, sources=(source_of(path.name, batch),)), since=BEGINNING, dry_run=dry_run)
         conversations += len(batch)
-        looked_at += report.looked_at
         passed.update(report.passed_over)
         paused = report.paused
+        passed["nothing new"] += 0 if paused else len(batch) - report.looked_at
         for section in report.sections:
             shown = workspace.relative(daily.log_path(workspace, section.day))
             steps.append(Step(CAPTURE, shown, say("what was said that day", "当天的对话"), section.heading))
@@ -129,12 +128,9 @@ def _run(
         "nothing to say": say("nothing in them would be missed", "没有值得记住的内容"),
         "waits": say("just begun: one remark waits for the session to go on", "刚开始：等待对话继续"),
     }
-    counts = Counter({reasons.get(why, why): number for why, number in passed.items()})
-    if not paused:
-        counts[reasons["nothing new"]] += conversations - looked_at
-    for why, number in counts.items():
-        if number > 0:
-            steps.append(Step(SKIP, say(f"{number} conversations", f"{number} 个对话"), why))
+    for why, number in passed.items():
+        if number:
+            steps.append(Step(SKIP, say(f"{number} conversations", f"{number} 个对话"), reasons.get(why, why)))
     return ImportReport("export", str(path), tuple(steps), paused=paused)
 
 
@@ -150,13 +146,16 @@ def source_of(name: str, sessions: Sequence[Session]) -> Source:
 
     def read(transcript: Transcript, mark: Mark | None, until: dt.datetime | None) -> Reading:
         session = by_key[transcript.key]
-        ids = [message.id for message in session.messages]
-        begin, rewritten = resume_at(ids, mark)
-        end = begin
-        while end < len(ids) and (until is None or session.messages[end].at <= until):
-            end += 1
-        part = replace(session, messages=session.messages[begin:end])
-        return Reading(part, Mark(end, digest_of(ids[:end])), end == len(ids), rewritten=rewritten)
+        messages = {message.id: message for message in session.messages}
+        return follow_list(
+            list(messages),
+            messages.__getitem__,
+            mark,
+            until,
+            take=lambda message, _at, _id, notes: notes.messages.append(message),
+            make=lambda notes: replace(session, messages=tuple(notes.messages)),
+            time=lambda message, _: message.at,
+        )
 
     return Source(sessions[0].agent, find, read)
 

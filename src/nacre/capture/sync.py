@@ -11,29 +11,27 @@ from functools import cache, cached_property
 from pathlib import Path
 
 from nacre.capture.cursors import (
+    SHORT,
     Cursor,
     Cursors,
     Section,
     any_opted_out,
+    by_day,
     is_storable,
     load_cursors,
-    save_cursors,
-    storable,
-)
-from nacre.capture.dedupe import HookNote, captured_before, drop_duplicates, not_forgotten, read_hook_notes
-from nacre.capture.read import LONGEST, Progress, Queue, SyncSetup, clear_queue, list_transcripts, read_queue
-from nacre.capture.sections import (
-    SHORT,
-    by_day,
     log_headings,
     must_wait,
     owner_count,
     plain_id,
     provenance_of,
     reached_by,
+    save_cursors,
     session_heading,
     short_id,
+    storable,
 )
+from nacre.capture.dedupe import HookNote, captured_before, drop_duplicates, not_forgotten, read_hook_notes
+from nacre.capture.read import LONGEST, Progress, Queue, SyncSetup, clear_queue, list_transcripts, read_queue
 from nacre.clock import Clock, duration
 from nacre.errors import BadInput, NacreError
 from nacre.guard import privacy
