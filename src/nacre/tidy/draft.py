@@ -18,8 +18,9 @@ from nacre.tidy.apply import Demoted, DistilPlan
 from nacre.tidy.budget import Worth
 from nacre.tidy.collect import LogLine, TidyContext
 from nacre.tidy.judge import Candidate
-from nacre.tidy.memory_files import Line, LongTermFile, MemoryFiles
+from nacre.tidy.memory_files import Line, LongTermFile, MemoryFiles, file_field
 from nacre.vault import ledger, provenance, review
+from nacre.vault.entries import entry_id
 from nacre.vault.ledger import EntryState, Record
 from nacre.vault.provenance import Offered
 from nacre.vault.review import Question
@@ -123,6 +124,42 @@ class Draft:
         outdated = budget.outdated_reason(line.words, begun, self.today, self.recent) or ""
         confidence = min(0.99, ((was.confidence if was else None) or 0.5) + 0.05 * self.repeats[line.id])
         return Worth(confidence, self.memory.recalls(line), outdated, max(age, 0))
+
+    def make_room(self, file: LongTermFile, text: str, kind: str, value: float) -> bool:
+        """Make room for an entry of this value, and note in the ledger what gave way; false where all that could go counts more."""
+        cuts = budget.make_space(
+            file, lambda: file.has_room(text, kind), self.states, self.worth, self.nearly_same, value
+        )
+        for cut in cuts or ():
+            line, more = cut.line, file_field(file)
+            if cut.words is not None:
+                into = {**more, "into": entry_id(cut.words)}
+                self.record(Record(line.id, self.at, "superseded", valid_to=self.today.isoformat(), more=into))
+                self.record_rest(file, line, cut.words)
+            elif cut.action == budget.MERGE:
+                self.record(Record(line.id, self.at, "merged", line.words, valid_to=self.today.isoformat(), more=more))
+            else:
+                self.demote(file, line, more)
+            self.step(cut.action, file.shown, cut.reason, line.words)
+        return cuts is not None
+
+    def record_rest(self, file: LongTermFile, old: Line, words: str) -> None:
+        """What is left of an entry stands on its own, with its origin."""
+        record = Record(entry_id(words), self.at, "admitted", words, section=old.section, brain="local")
+        if was := self.states.get(old.id):
+            record = record._replace(source=was.source, valid_from=was.valid_from, confidence=was.confidence)
+        self.record(record._replace(supersedes=old.id, more=file_field(file)))
+
+    def demote(self, file: LongTermFile, line: Line, more: dict[str, object]) -> None:
+        """An entry that left its file goes to the digest of its week, unless it stands there."""
+        was, today = self.states.get(line.id), self.today.isoformat()
+        self.record(Record(line.id, self.at, "demoted", line.words, valid_to=today, more=more))
+        day = (was.source.get("day") or was.valid_from if was else None) or today
+        mark = was.source.get("bullet") if was else None
+        if not mark or mark not in self.memory.digested.get(day, ()):
+            project = None if file is self.memory.general else file.path.parent.name
+            category = self.memory.tested(line.words).judged.best("category")
+            self.demoted.append(Demoted(line.words, day, project, category))
 
     @cached_property
     def unwanted(self) -> list[Statement]:

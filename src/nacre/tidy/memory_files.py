@@ -35,9 +35,6 @@ from nacre.vault.markdown import Document, document, open_document, replace_line
 from nacre.vault.provenance import Provenance
 from nacre.vault.writing import guarded
 
-_BULLET = len("- \n")
-_AIR, _HEADING = 3, 200  # lines and bytes that a new section may take beside its entry
-
 
 @dataclass(frozen=True)
 class Line:
@@ -135,14 +132,6 @@ class LongTermFile:
         """Whether an entry would fit. What may not be written at all is not a matter of room: adding it says why."""
         if self.closed:
             return False
-        if self.doc is not None:  # the sizes alone may decide; else the addition is tried
-            words = " ".join(text.split())
-            lines, size = self.size.lines + 1, self.size.bytes + len(words.encode()) + _BULLET
-            if lines + _AIR <= self.settings.max_lines and size + _HEADING <= self.settings.max_bytes:
-                return True
-            fits = lines <= self.settings.max_lines and size <= self.settings.max_bytes
-            if not fits and not self.over and words.encode() not in self.doc.data:  # it may stand there already
-                return False
         doc, read = self.doc, self._read
         try:
             self.add(text, kind)
