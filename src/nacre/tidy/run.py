@@ -105,10 +105,14 @@ def run_tidy(context: TidyContext, *, dry_run: bool = False, progress: Progress 
             left += archive.apply(context, op, moved.moves)
         thinned = archive.plan_backups(context)
         if op:
-            left += archive.apply_backups(context, op, thinned)
+            left += archive.apply_backups(op, thinned)
     if op and distilled.meant:
         context.judge().keep(distilled.meant, distilled.lately)
-    phases = ((COMPRESS, compressed.steps), (DISTIL, distilled.steps), (ARCHIVE, (*moved.steps, *thinned.steps)))
+    phases = (
+        (COMPRESS, compressed.steps),
+        (DISTIL, distilled.steps),
+        (ARCHIVE, (*moved.steps, *(step for step, _ in thinned))),
+    )
     steps = tuple((phase, step) for phase, planned in phases for step in planned)
     problems = tuple(dict.fromkeys((*compressed.problems, *distilled.problems)))
     return TidyReport(steps, problems, tuple(left), dry_run, recovered)
