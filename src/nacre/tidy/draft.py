@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from nacre.brain.local.likeness import Statement
-from nacre.brain.local.relation import are_close, relations, says_the_same
 from nacre.i18n import say
 from nacre.model.report import Problem, Step
 from nacre.model.verdict import Verdict
@@ -54,7 +53,6 @@ class Draft:
         self.demoted: list[Demoted] = []
         self.notes: list[str] = []
         self.problems: list[Problem] = list(book.problems)
-        self._different: set[tuple[str, str]] = set()  # lines that were compared, and do not say the same
 
     def plan(self, new: Sequence[LogLine]) -> DistilPlan:
         marks: dict[str, dict[str, None]] = {}
@@ -77,8 +75,6 @@ class Draft:
             tuple(self.notes),
             tuple(offered),
             (*self.problems, *self.memory.problems),
-            tuple(self.memory.meant()),
-            tuple(dict.fromkeys(line.words for line in self.recent)),
         )
 
     def step(self, action: str, path: str, reason: str, detail: str = "") -> None:
@@ -127,21 +123,11 @@ class Draft:
 
     def make_room(self, file: LongTermFile, text: str, kind: str, value: float) -> bool:
         """Make room for an entry of this value, and note in the ledger what gave way; false where all that could go counts more."""
-        cuts = budget.make_space(
-            file, lambda: file.has_room(text, kind), self.states, self.worth, self.nearly_same, value
-        )
-        for cut in cuts or ():
-            line, more = cut.line, file_field(file)
-            if cut.words is not None:
-                into = {**more, "into": entry_id(cut.words)}
-                self.record(Record(line.id, self.at, "superseded", valid_to=self.today.isoformat(), more=into))
-                self.record_rest(file, line, cut.words)
-            elif cut.action == budget.MERGE:
-                self.record(Record(line.id, self.at, "merged", line.words, valid_to=self.today.isoformat(), more=more))
-            else:
-                self.demote(file, line, more)
-            self.step(cut.action, file.shown, cut.reason, line.words)
-        return cuts is not None
+        gone = budget.make_space(file, lambda: file.has_room(text, kind), self.states, self.worth, value)
+        for line, reason in gone or ():
+            self.demote(file, line, file_field(file))
+            self.step("demote", file.shown, reason, line.words)
+        return gone is not None
 
     def record_rest(self, file: LongTermFile, old: Line, words: str) -> None:
         """What is left of an entry stands on its own, with its origin."""
@@ -167,22 +153,6 @@ class Draft:
         gone = [state for state in self.states.values() if state.verdict == "forgotten" and state.text]
         by_hand = [state.text or "" for state in gone if state.records[-1].more.get("by") == "hand"]
         return self.memory.statements(by_hand[-MAX_UNWANTED:])
-
-    def nearly_same(self, lines: Sequence[Line]) -> tuple[Line, Line] | None:
-        """Two of the lines that say the same, if there are."""
-        statements = self.memory.statements([line.words for line in lines])
-        for place, new in enumerate(statements):
-            close = [
-                other
-                for other in range(place)
-                if (statements[other].text, new.text) not in self._different and are_close(statements[other], new)
-            ]
-            for relation in relations([statements[other] for other in close], new):
-                other = close[relation.place]
-                if says_the_same(statements[other], new, relation):
-                    return lines[other], lines[place]
-            self._different.update((statements[other].text, new.text) for other in close)
-        return None
 
     # Questions for the user: conflicts that nothing decides, lines without room, lines whose time may be over.
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cached_property
-from heapq import nlargest
-from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from nacre.brain.local.judge import Embedded
 from nacre.brain.local.likeness import Statement
 from nacre.brain.local.relation import as_statement
 from nacre.brain.local.wording import joined, pieces
@@ -148,8 +145,6 @@ class LongTermFile:
 
 ALIKE = 0.72  # likeness above which a line is an entry that somebody edited
 _LONGEST = 2_000  # characters that are compared
-_NEAR = 0.3  # the share of pairs of letters below which nothing is compared
-_NEAREST = 4  # entries that a line is compared with at most
 
 
 class HandEdits(NamedTuple):
@@ -163,7 +158,7 @@ class HandEdits(NamedTuple):
 def hand_edits(files: Sequence[LongTermFile], states: Mapping[str, EntryState]) -> HandEdits:
     here = {line.id for file in files for line in file.lines}
     missing = {
-        state.id: (state, _pairs(state.text))
+        state.id: state
         for state in states.values()
         if state.in_memory
         and state.id not in here
@@ -176,30 +171,27 @@ def hand_edits(files: Sequence[LongTermFile], states: Mapping[str, EntryState]) 
         for line in file.lines:
             if line.id in states and states[line.id].in_memory:
                 continue
-            was = _most_like(line.words, [pair for pair in missing.values() if pair[0].file == file.shown])
+            was = _most_like(line.words, (state for state in missing.values() if state.file == file.shown))
             if was:
                 del missing[was.id]
                 edits.edited.append((file, line, was))
             else:
                 edits.adopted.append((file, line))
-    return edits._replace(gone=[state for state, _ in missing.values()])
+    return edits._replace(gone=list(missing.values()))
 
 
-def _most_like(words: str, missing: Sequence[tuple[EntryState, frozenset[str]]]) -> EntryState | None:
-    """The entry that the words are most like, where any is alike at all. Only the few that share the most pairs of letters are
-    compared in full: after a file was written anew, each line would else be compared with each entry."""
-    mine, most, best = _pairs(words), ALIKE, None
-    shares = ((2 * len(mine & pairs) / (len(mine) + len(pairs)), state) for state, pairs in missing)
-    for _, state in nlargest(_NEAREST, (pair for pair in shares if pair[0] >= _NEAR), key=lambda pair: pair[0]):
-        old, new = (state.text or "")[:_LONGEST].casefold(), words[:_LONGEST].casefold()
-        likeness = SequenceMatcher(None, old, new, autojunk=False).ratio()
+def _most_like(words: str, missing: Iterable[EntryState]) -> EntryState | None:
+    """The entry that the words are most like, where any is alike at all."""
+    matcher = SequenceMatcher(None, b=words[:_LONGEST].casefold(), autojunk=False)
+    best, most = None, ALIKE
+    for state in missing:
+        matcher.set_seq1((state.text or "")[:_LONGEST].casefold())
+        if matcher.real_quick_ratio() < most or matcher.quick_ratio() < most:
+            continue  # they bound the likeness, at a fraction of its cost
+        likeness = matcher.ratio()
         if likeness > most or (best is None and likeness >= ALIKE):
-            most, best = likeness, state
+            best, most = state, likeness
     return best
-
-
-def _pairs(text: str) -> frozenset[str]:
-    return frozenset(map("".join, pairwise(f" {text[:_LONGEST].casefold()} ")))
 
 
 def file_field(file: LongTermFile) -> dict[str, object]:
@@ -312,13 +304,6 @@ class MemoryFiles:
         if new:
             self._statements |= {meant.text: as_statement(meant) for meant in self.context.judge().meant(new)}
         return [self._statements[text] for text in texts]
-
-    def meant(self) -> Iterator[Embedded]:
-        """The entries that stand there now, and their parts, as far as anything was compared with them."""
-        for words in dict.fromkeys(line.words for file in self.files for line in file.lines):
-            if entry := self._parts.get(words):
-                for statement in (entry.whole, *entry.parts):
-                    yield Embedded(statement.text, statement.language, statement.vector)
 
     def tested(self, words: str) -> Tested:
         if words not in self._tested:
