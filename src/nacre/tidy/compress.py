@@ -11,8 +11,9 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from nacre.brain.local import classifier
+from nacre.brain.local.judge import MANY, Judge
 from nacre.clock import monday
 from nacre.errors import BadInput, ChangedOutside, NacreError, PathEscape, SecretRefused
 from nacre.guard.secrets import redact
@@ -26,9 +27,6 @@ from nacre.vault.history import Operation
 from nacre.vault.markdown import Document, document, open_document
 from nacre.vault.provenance import Digested
 from nacre.vault.writing import expect, rewrite
-
-if TYPE_CHECKING:
-    from nacre.brain.local.judge import Judge
 
 LABELS = {
     "decision": ("Decision", "决策"),
@@ -94,9 +92,6 @@ def categories(judge: Judge, texts: Sequence[str]) -> list[str]:
     A backlog of years is judged in parts, so that it fits into memory; each is large enough for the judge to go by structure
     alone, as it does whenever there are a great many.
     """
-    from nacre.brain.local import classifier
-    from nacre.brain.local.judge import MANY
-
     real = classifier.CATEGORIES[: classifier.CATEGORIES.index("-")]
     parts = max(1, len(texts) // (MANY + 1))
     result: list[str] = []

@@ -225,7 +225,6 @@ class MemoryFiles:
         self._tested: dict[str, Tested] = {}
         self._parts: dict[str, EntryParts] = {}
         self._statements: dict[str, Statement] = {}
-        self._entries: dict[str, tuple[Document | None, list[tuple[LongTermFile, Line, EntryParts]]]] = {}
         self._own_files: dict[str, tuple[Document, Document]] = {}
         self.digested = trail.entered()  # by day: the marks of the lines that stand in a digest
         captured = [(said.day, mark, said) for said in trail.captured for mark in said.bullets]
@@ -275,28 +274,22 @@ class MemoryFiles:
         return self.general
 
     def entries(self, home: LongTermFile) -> list[tuple[LongTermFile, Line, EntryParts]]:
-        """Every entry that a statement for this file is compared with: all, its own file's and the general ones first. A file is
-        taken apart again only when it has changed."""
-        every: list[tuple[LongTermFile, Line, EntryParts]] = []
-        for file in dict.fromkeys((home, self.general, *self.files)):
-            doc, entries = self._entries.get(file.shown, (None, []))
-            if doc is None or doc is not file.doc:
-                lines = [line for line in file.lines if line.whole]
-                self.read(lines)
-                entries = [(file, line, self._parts[line.words]) for line in lines]
-                self._entries[file.shown] = file.doc, entries
-            every += entries
-        return every
+        """Every entry that a statement for this file is compared with: all, its own file's and the general ones first."""
+        files = dict.fromkeys((home, self.general, *self.files))
+        rows = [(file, line) for file in files for line in file.lines if line.whole]
+        self.read([line for _, line in rows])
+        return [(file, line, self._parts[line.words]) for file, line in rows]
 
     def read(self, lines: Sequence[Line]) -> None:
         """Take entries apart that were not looked at before, all at once."""
-        new = [line.words for line in lines if line.words not in self._parts]
-        split = {words: [piece.text for piece in pieces(words)] for words in new}
-        split = {words: parts if len(parts) > 1 else [] for words, parts in split.items()}
-        self.statements([*new, *(text for parts in split.values() for text in parts)])
-        for words in new:
-            parts = tuple(self._statements[text] for text in split[words])
-            self._parts[words] = EntryParts(self._statements[words], parts)
+        split: dict[str, list[str]] = {}
+        for line in lines:
+            if line.words not in self._parts:
+                parts = [piece.text for piece in pieces(line.words)]
+                split[line.words] = parts if len(parts) > 1 else []
+        self.statements([text for words, parts in split.items() for text in (words, *parts)])
+        for words, parts in split.items():
+            self._parts[words] = EntryParts(self._statements[words], tuple(self._statements[text] for text in parts))
 
     def statements(self, texts: Sequence[str]) -> list[Statement]:
         """The texts with their meaning; entries are compared with what is new, not judged again."""
@@ -330,13 +323,10 @@ class MemoryFiles:
 
     def recalls(self, line: Line) -> int:
         """How often an entry was given out: recalls that cover its line in its file."""
-        file = next((file for file in self.files if line in file.lines), None) if self._recalled else None
-        covering = (
-            count
-            for (path, start, end), count in self._recalled.items()
-            if file and path == file.shown and start <= line.start <= end
+        file = next((file.shown for file in self.files if line in file.lines), None)
+        return sum(
+            count for (path, start, end), count in self._recalled.items() if path == file and start <= line.start <= end
         )
-        return sum(covering)
 
     @cached_property
     def _recalled(self) -> Counter[tuple[str, int, int]]:
