@@ -9,15 +9,15 @@ import stat
 from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from nacre.brain.local.judge import Judge
 from nacre.errors import NacreError, raise_unless_absent
 from nacre.guard.sanitise import one_line
 from nacre.guard.secrets import redact
-from nacre.i18n import say
 from nacre.model.context import Context
 from nacre.model.entry import TYPES
-from nacre.model.report import Problem
+from nacre.model.report import Problem, problem
 from nacre.model.workspace import Workspace
 from nacre.text.blocks import HEADING, ITEM, TEXT
 from nacre.text.stamps import Stamp, label_of, labelled_spans, stamp_of
@@ -28,9 +28,6 @@ from nacre.vault.ledger import Record
 from nacre.vault.markdown import Document, document, open_document
 from nacre.vault.provenance import Provenance
 from nacre.vault.review import Question
-
-if TYPE_CHECKING:
-    from nacre.brain.local.judge import Judge
 
 
 @dataclass(frozen=True)
@@ -183,53 +180,55 @@ def list_days(workspace: Workspace, today: dt.date) -> tuple[list[Day], list[Pro
     days: list[Day] = []
     problems: list[Problem] = []
     future: list[str] = []
-    archives = [
-        entry
-        for entry in _scan(workspace.archive)
-        if _ARCHIVE_FOLDER.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False)
-    ]
-    entries = [(entry, False) for entry in _scan(workspace.memory)]
-    entries += [(entry, True) for folder in archives for entry in _scan(Path(folder.path))]
-    for entry, archived in entries:
+    folders = (entry for entry in _scan(workspace.archive) if entry.is_dir(follow_symlinks=False))
+    archives = [Path(folder.path) for folder in folders if _ARCHIVE_FOLDER.fullmatch(folder.name)]
+    for entry in (entry for folder in (workspace.memory, *archives) for entry in _scan(folder)):
         match = _LOG_NAME.fullmatch(entry.name)
         if match is None:
             continue
-        path, shown = Path(entry.path), workspace.relative(Path(entry.path))
+        path = Path(entry.path)
+        shown = workspace.relative(path)
         try:
             about = entry.stat(follow_symlinks=False)
             date = dt.date.fromisoformat(match[1])
         except OSError:
             continue  # gone meanwhile
         except ValueError:
-            english = f"{shown} is named for a day that does not exist and stays as it is."
-            sentence = say(english, f"{shown} 的文件名不是真实日期，保持原样。")
-            remedy = say("rename it to the day it is about", "请改名为对应的日期")
-            problems.append(Problem("no real date", sentence, shown, remedy=remedy))
+            problems.append(
+                problem(
+                    "no real date",
+                    f"{shown} is named for a day that does not exist and stays as it is.",
+                    f"{shown} 的文件名不是真实日期，保持原样。",
+                    shown,
+                    remedy=("rename it to the day it is about", "请改名为对应的日期"),
+                )
+            )
             continue
         if (date - today).days > 1:
             future.append(shown)
-        elif about.st_size > LARGEST:
-            english = f"{shown} is too large for a daily log and stays as it is."
-            sentence = say(english, f"{shown} 作为每日日志过大，保持原样。")
-            remedy = say("split it into smaller files", "请拆分成较小的文件")
-            problems.append(Problem("too large", sentence, shown, remedy=remedy))
-        elif not stat.S_ISREG(about.st_mode):
-            english = f"{shown} is a link or no ordinary file; it stays as it is."
+        elif about.st_size > LARGEST or not stat.S_ISREG(about.st_mode):
             problems.append(
-                Problem("no ordinary file", say(english, f"{shown} 是链接或不是普通文件，保持原样。"), shown)
+                problem(
+                    "no ordinary file",
+                    f"{shown} is too large for a daily log, or no ordinary file; it stays as it is.",
+                    f"{shown} 作为每日日志过大，或不是普通文件，保持原样。",
+                    shown,
+                    remedy=("split it into smaller files, or move it away", "请拆分成较小的文件，或将其移走"),
+                )
             )
         else:
-            days.append(Day(date, path, archived, about.st_size))
+            days.append(Day(date, path, path.parent != workspace.memory, about.st_size))
     if future:
         first, count = min(future), len(future)
-        sentence = say(
-            f"{count} logs ({first} and later): dated after today, left as they are.",
-            f"{count} 个日志（{first} 及之后） 的日期晚于今天，保持原样。",
+        problems.append(
+            problem(
+                "after today",
+                f"Logs dated after today are left as they are: {count}, the first is {first}.",
+                f"有 {count} 个日志的日期晚于今天，保持原样；第一个是 {first}。",
+                first,
+                remedy=("check the clock, or rename what is misnamed", "请检查系统时钟，或更正文件名"),
+            )
         )
-        if count == 1:
-            sentence = say(f"{first} is dated after today, left as it is.", f"{first} 的日期晚于今天，保持原样。")
-        remedy = say("check the clock, or rename what is misnamed", "请检查系统时钟，或更正文件名")
-        problems.append(Problem("after today", sentence, first, remedy=remedy))
     return sorted(days, key=lambda day: (day.date, day.archived, day.path)), problems
 
 

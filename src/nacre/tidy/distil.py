@@ -14,7 +14,7 @@ from nacre.model.report import Problem
 from nacre.model.verdict import Verdict
 from nacre.text.sentences import clauses
 from nacre.tidy import budget, compare, judge, memory_files
-from nacre.tidy.apply import Demoted, DistilPlan
+from nacre.tidy.apply import DistilPlan
 from nacre.tidy.collect import LogLine, TidyContext, decided_lines, field_in, new_lines
 from nacre.tidy.compare import Comparison
 from nacre.tidy.draft import Draft, confidence
@@ -264,13 +264,9 @@ def _set_field(draft: Draft, candidate: Candidate) -> bool:
 
 def _admit(draft: Draft, candidate: Candidate, verdict: Verdict, home: LongTermFile) -> None:
     value, kind = confidence(candidate), candidate.tested.kind
-    cuts = budget.make_space(
-        home, lambda: home.has_room(candidate.text, kind), draft.states, draft.worth, draft.nearly_same, value
-    )
-    if cuts is None:
+    if not draft.make_room(home, candidate.text, kind, value):
         draft.ask_about_space(candidate, verdict, home)
         return
-    _record_cuts(draft, home, cuts)
     try:
         section = home.add(candidate.text, kind)
     except SecretRefused:
@@ -329,21 +325,12 @@ def _supersede(
         more: dict[str, object] = {**file_field(where), "by": candidate.id}
         draft.record(Record(now.id, draft.at, "superseded", valid_to=candidate.said.day, more=more))
         if rest:
-            _record_rest(draft, where, now, rest)
+            draft.record_rest(where, now, rest)
     section = line.section if home.find(candidate.id) else home.add(text, candidate.tested.kind)
     record = draft.record_of(candidate, "admitted", verdict, section=section, more=file_field(home))
     draft.record(record._replace(confidence=confidence(candidate), supersedes=closed[0].id))
     reason = say(f"overtakes “{line.words}” ({first.odds:.2f})", f"取代“{line.words}”（{first.odds:.2f}）")
     draft.step("supersede", home.shown, reason, text)
-
-
-def _record_rest(draft: Draft, file: LongTermFile, old: Line, words: str) -> None:
-    """What is left of an entry stands on its own, with its origin."""
-    was = draft.states.get(old.id)
-    record = Record(entry_id(words), draft.at, "admitted", words, section=old.section, brain="local", supersedes=old.id)
-    if was:
-        record = record._replace(source=was.source, valid_from=was.valid_from, confidence=was.confidence)
-    draft.record(record._replace(more=file_field(file)))
 
 
 def _merge(draft: Draft, candidate: Candidate, verdict: Verdict | None, file: LongTermFile, line: Line) -> None:
@@ -398,25 +385,3 @@ def _reword(
     reason = say(f"says better what “{line.words}” says", f"比“{line.words}”说得更好")
     draft.step("merge", file.shown, reason, candidate.text)
     return True
-
-
-def _record_cuts(draft: Draft, file: LongTermFile, cuts: Sequence[budget.Cut]) -> None:
-    """Note in the ledger what made room; what is demoted goes to the digest of its week, unless it stands there."""
-    today, memory = draft.today.isoformat(), draft.memory
-    for cut in cuts:
-        line, more = cut.line, file_field(file)
-        if cut.words is not None:
-            into = {**more, "into": entry_id(cut.words)}
-            draft.record(Record(line.id, draft.at, "superseded", valid_to=today, more=into))
-            _record_rest(draft, file, line, cut.words)
-        else:
-            was = draft.states.get(line.id)
-            verdict = "merged" if cut.action == budget.MERGE else "demoted"
-            draft.record(Record(line.id, draft.at, verdict, line.words, valid_to=today, more=more))
-            day = (was.source.get("day") or was.valid_from if was else None) or today
-            mark = was.source.get("bullet") if was else None
-            if verdict == "demoted" and not (mark and mark in memory.digested.get(day, ())):
-                project = None if file is memory.general else file.path.parent.name
-                category = memory.tested(line.words).judged.best("category")
-                draft.demoted.append(Demoted(line.words, day, project, category))
-        draft.step(cut.action, file.shown, cut.reason, line.words)

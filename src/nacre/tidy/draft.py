@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from nacre.brain.local.likeness import Statement
-from nacre.brain.local.relation import are_close, relations, says_the_same
 from nacre.i18n import say
 from nacre.model.report import Problem, Step
 from nacre.model.verdict import Verdict
@@ -18,8 +17,9 @@ from nacre.tidy.apply import Demoted, DistilPlan
 from nacre.tidy.budget import Worth
 from nacre.tidy.collect import LogLine, TidyContext
 from nacre.tidy.judge import Candidate
-from nacre.tidy.memory_files import Line, LongTermFile, MemoryFiles
+from nacre.tidy.memory_files import Line, LongTermFile, MemoryFiles, file_field
 from nacre.vault import ledger, provenance, review
+from nacre.vault.entries import entry_id
 from nacre.vault.ledger import EntryState, Record
 from nacre.vault.provenance import Offered
 from nacre.vault.review import Question
@@ -53,7 +53,6 @@ class Draft:
         self.demoted: list[Demoted] = []
         self.notes: list[str] = []
         self.problems: list[Problem] = list(book.problems)
-        self._different: set[tuple[str, str]] = set()  # lines that were compared, and do not say the same
 
     def plan(self, new: Sequence[LogLine]) -> DistilPlan:
         marks: dict[str, dict[str, None]] = {}
@@ -76,8 +75,6 @@ class Draft:
             tuple(self.notes),
             tuple(offered),
             (*self.problems, *self.memory.problems),
-            tuple(self.memory.meant()),
-            tuple(dict.fromkeys(line.words for line in self.recent)),
         )
 
     def step(self, action: str, path: str, reason: str, detail: str = "") -> None:
@@ -124,28 +121,38 @@ class Draft:
         confidence = min(0.99, ((was.confidence if was else None) or 0.5) + 0.05 * self.repeats[line.id])
         return Worth(confidence, self.memory.recalls(line), outdated, max(age, 0))
 
+    def make_room(self, file: LongTermFile, text: str, kind: str, value: float) -> bool:
+        """Make room for an entry of this value, and note in the ledger what gave way; false where all that could go counts more."""
+        gone = budget.make_space(file, lambda: file.has_room(text, kind), self.states, self.worth, value)
+        for line, reason in gone or ():
+            self.demote(file, line, file_field(file))
+            self.step("demote", file.shown, reason, line.words)
+        return gone is not None
+
+    def record_rest(self, file: LongTermFile, old: Line, words: str) -> None:
+        """What is left of an entry stands on its own, with its origin."""
+        record = Record(entry_id(words), self.at, "admitted", words, section=old.section, brain="local")
+        if was := self.states.get(old.id):
+            record = record._replace(source=was.source, valid_from=was.valid_from, confidence=was.confidence)
+        self.record(record._replace(supersedes=old.id, more=file_field(file)))
+
+    def demote(self, file: LongTermFile, line: Line, more: dict[str, object]) -> None:
+        """An entry that left its file goes to the digest of its week, unless it stands there."""
+        was, today = self.states.get(line.id), self.today.isoformat()
+        self.record(Record(line.id, self.at, "demoted", line.words, valid_to=today, more=more))
+        day = (was.source.get("day") or was.valid_from if was else None) or today
+        mark = was.source.get("bullet") if was else None
+        if not mark or mark not in self.memory.digested.get(day, ()):
+            project = None if file is self.memory.general else file.path.parent.name
+            category = self.memory.tested(line.words).judged.best("category")
+            self.demoted.append(Demoted(line.words, day, project, category))
+
     @cached_property
     def unwanted(self) -> list[Statement]:
         """What the user took out of a MEMORY.md by hand: it does not come back in other words."""
         gone = [state for state in self.states.values() if state.verdict == "forgotten" and state.text]
         by_hand = [state.text or "" for state in gone if state.records[-1].more.get("by") == "hand"]
         return self.memory.statements(by_hand[-MAX_UNWANTED:])
-
-    def nearly_same(self, lines: Sequence[Line]) -> tuple[Line, Line] | None:
-        """Two of the lines that say the same, if there are."""
-        statements = self.memory.statements([line.words for line in lines])
-        for place, new in enumerate(statements):
-            close = [
-                other
-                for other in range(place)
-                if (statements[other].text, new.text) not in self._different and are_close(statements[other], new)
-            ]
-            for relation in relations([statements[other] for other in close], new):
-                other = close[relation.place]
-                if says_the_same(statements[other], new, relation):
-                    return lines[other], lines[place]
-            self._different.update((statements[other].text, new.text) for other in close)
-        return None
 
     # Questions for the user: conflicts that nothing decides, lines without room, lines whose time may be over.
 

@@ -134,17 +134,6 @@ def relations(known: Sequence[Statement], new: Statement) -> list[Relation]:
     return found
 
 
-CLOSE = 0.45  # of meaning or of words in common: statements further apart than this never say the same
-
-
-def are_close(one: Statement, other: Statement) -> bool:
-    """Whether it is worth asking how two statements stand to each other: a glance before the look."""
-    if one.vector is not None and other.vector is not None and one.language == other.language:
-        return float(one.vector @ other.vector) >= CLOSE
-    words, others = one.word_set, other.word_set
-    return len(words & others) >= CLOSE * min(len(words), len(others))
-
-
 def _nearest(known: Sequence[Statement], new: Statement, *, own: bool) -> list[int]:
     words = new.word_set
     nearness: dict[int, float] = {}
