@@ -10,7 +10,7 @@ import stat
 from collections.abc import Iterator
 
 from nacre.checks.proof import agent_problems, round_trip_problems
-from nacre.config.loading import known_settings
+from nacre.config.settings import known_settings
 from nacre.errors import BadSetting, NacreError
 from nacre.i18n import say
 from nacre.memory import Memory

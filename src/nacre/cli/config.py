@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nacre import config as settings
 from nacre.cli import ui
+from nacre.config import settings
 from nacre.errors import BadSetting, NoWorkspace
 from nacre.i18n import say
 from nacre.model.report import Report

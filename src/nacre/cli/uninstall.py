@@ -141,7 +141,7 @@ def _take_back(place: InstalledWorkspace) -> list[NacreError]:
 
 def _show_what_stays(places: list[InstalledWorkspace], caches: list[Cache], completions: list[str]) -> None:
     """Where memory lies, what else is there, and how the package itself goes."""
-    from nacre.config.loading import user_config_folder
+    from nacre.config.settings import user_config_folder
 
     for line in completions:
         ui.note(f"Completion you set up: {line}; take it out yourself.", f"您设置的补全：{line}；请自行删除。")

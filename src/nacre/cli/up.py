@@ -308,7 +308,7 @@ def offer_jobs(memory: Memory, wish: bool | None, *, yes: bool) -> bool | None:
 
 
 def _let_daemons_run_jobs(memory: Memory) -> None:
-    from nacre.config.loading import user_config_file
+    from nacre.config.settings import user_config_file
 
     if memory.config.jobs.on_demand:
         return

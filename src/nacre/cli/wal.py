@@ -233,7 +233,7 @@ def clear(options: ui.Options, key: str | None, session: str) -> Report:
 
 def _open_cache(options: ui.Options, session: str) -> Cache:
     ui.owner_only(options)
-    from nacre import config as settings
+    from nacre.config import settings
     from nacre.memory import clock_for
     from nacre.vault.cache import open_cache
 
