@@ -161,7 +161,7 @@ def import_(options: ui.Options, what: str | None, since: str | None) -> Report:
         importable = memory.importable()
         return Report(
             [row._asdict() for row in importable],
-            rows=[(row.what, row.kind, str(row.parts), "" if row.new is None else str(row.new)) for row in importable],
+            lines=[(row.what, row.kind, str(row.parts), "" if row.new is None else str(row.new)) for row in importable],
             columns=("nacre import …", say("what it is", "类型"), say("parts", "数量"), say("new", "新增")),
             notes=ui.every(
                 (

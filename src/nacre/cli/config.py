@@ -37,7 +37,7 @@ def config(ctx: click.Context, *, as_json: bool) -> None:
     report = Report(
         rows,
         heading=[f"{problem.path}: {problem.message}" for problem in loaded.problems],
-        rows=[(row["key"], _shown(row["value"]), row["origin"], row["meaning"]) for row in rows],
+        lines=[(row["key"], _shown(row["value"]), row["origin"], row["meaning"]) for row in rows],
         columns=(say("setting", "设置"), say("value", "值"), say("from", "来源"), say("meaning", "含义")),
     )
     ui.print_reports([report], as_json=as_json)
@@ -173,7 +173,7 @@ def _models_report(models: tuple[ModelStatus, ...]) -> Report:
     pairs += [("size", "大小"), ("licence", "许可"), ("state", "状态")]
     return Report(
         [ui.fields(model, names, bytes=model.size, folder=str(model.folder)) for model in models],
-        rows=[(one.name, one.script, str(one.dims), ui.size_of(one.size), one.licence, one.state) for one in models],
+        lines=[(one.name, one.script, str(one.dims), ui.size_of(one.size), one.licence, one.state) for one in models],
         columns=[say(*pair) for pair in pairs],
     )
 

@@ -69,7 +69,7 @@ def forget(
     made = memory.forget(words, purge=purge, dry_run=options.dry_run, similar=similar, choose=choose)
     rows = [(one.line.place, one.reason, ui.legible(one.line.text)) for one in made.plan.going]
     notes = [*_forgotten_notes(made, dry_run=options.dry_run), *_purged_notes(made, dry_run=options.dry_run)]
-    yield Report(_forgotten_json(made, dry_run=options.dry_run), rows=rows, notes=notes)
+    yield Report(_forgotten_json(made, dry_run=options.dry_run), lines=rows, notes=notes)
     if not made.purged:
         return
     if not options.as_json:

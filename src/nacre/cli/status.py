@@ -120,7 +120,7 @@ def _status_report(memory: Memory, facts: dict[str, Any], *, verbose: bool) -> R
         ),
     )
     shown = [f"{one['path']}: {one['message']}" if one["path"] else one["message"] for one in problems if verbose]
-    return Report(facts, rows=[row for row in rows if row[1]], notes=[*sentences, *shown])
+    return Report(facts, lines=[row for row in rows if row[1]], notes=[*sentences, *shown])
 
 
 def _capture(capture: dict[str, Any]) -> str:
