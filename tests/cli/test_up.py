@@ -273,18 +273,6 @@ def test_an_interruption_at_the_question_leaves_nothing_and_says_how_to_go_on(ho
     assert "Captured   2 sections" in up("up", "--no-models").stderr
 
 
-def test_an_interruption_later_says_what_is_done(home: Path, up: Up) -> None:
-    terminal = Terminal(home, "up", "--no-models")
-    terminal.see("Leave out any?")
-    terminal.type("\n")
-    terminal.see("use this memory by themselves?")
-    terminal.type("n\n")
-    terminal.see("by itself?")
-    assert terminal.end(interrupt=True) == 130
-    assert "Done before: workspace, models, capture, index, proof." in terminal.screen
-    assert "Captured   0 sections" in up("up", "--no-models").stderr
-
-
 def test_a_daemon_is_started_when_it_is_wanted_and_status_shows_it(up: Up, home: Path) -> None:
     try:
         done = up("up", "--no-models", "--serve", NACRE_NOW="")

@@ -104,7 +104,7 @@ def _confirm_last(memory: Memory, last: int) -> None:
     past = memory.history()
     for operation in map(past.find, planned.undoes):
         ui.note(f"{operation.id}  {operation.at[:19]}  {operation.command}")
-    ui.confirm(f"Undo these {count} operations?", f"撤销以上 {count} 个操作吗？", yes=False)
+    ui.confirm(f"Undo these {count} operations?", f"撤销以上 {count} 个操作吗？", default=False)
     if memory.undo(last=last, dry_run=True).undoes != planned.undoes:
         raise ChangedOutside(
             "History went on while you were asked, so nothing was undone. Run the command again.",

@@ -34,7 +34,7 @@ def jobs() -> None:
 @ui.command("nacre jobs list --json", "list", group=jobs)
 def list_(options: ui.Options) -> Iterator[Report]:
     """List the jobs: when they run, the last run with its result and length, the next one."""
-    from nacre.cli.status import daemon_status
+    from nacre.checks.status import daemon_status
     from nacre.jobs.run import job_states
 
     pairs = [("job", "任务"), ("when", "时间"), ("last run", "上次运行"), ("result", "结果")]

@@ -267,12 +267,12 @@ def must_ask() -> None:
         )
 
 
-def confirm(english: str, chinese: str, *, yes: bool) -> None:
+def confirm(english: str, chinese: str, *, yes: bool = False, default: bool = True) -> None:
     """Go on after a yes."""
     if yes:
         return
     must_ask()
-    if not click.confirm(say(english, chinese), default=True, err=True):
+    if not click.confirm(say(english, chinese), default=default, err=True):
         raise click.exceptions.Exit(1)
 
 
