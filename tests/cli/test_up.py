@@ -15,8 +15,6 @@ from pathlib import Path
 import pytest
 from tests.talks import ClaudeTalk, openclaw_talk
 
-from nacre.cli.capture import chosen
-
 Done = subprocess.CompletedProcess[str]
 Up = Callable[..., Done]
 COMMAND = [sys.executable, "-m", "nacre"]
@@ -138,29 +136,6 @@ def test_the_index_is_told_by_what_can_be_searched(up: Up) -> None:
     assert "段内容可按文字查找" in again
     columns = [line for line in again.splitlines() if line.startswith(("工作区", "守护进程", "索引"))]
     assert {sum(2 if sign >= "一" else 1 for sign in line[: line.rindex("  ")]) < 12 for line in columns} == {True}
-
-
-@pytest.mark.parametrize(
-    ("answer", "names"),
-    [
-        ("n", []),
-        ("None", []),
-        ("无", []),
-        (" 不 ", []),
-        ("", []),
-        ("shop-api codex", ["shop-api", "codex"]),
-        ("shop-api，my notes", ["shop-api", "my notes"]),
-        ("my notes shop-api", ["my notes", "shop-api"]),
-        ("shop-apo", ["shop-apo"]),
-        ("all", ["all"]),
-    ],
-)
-def test_what_to_leave_out_is_understood_as_people_type_it(answer: str, names: list[str]) -> None:
-    assert chosen(answer, {"shop-api", "codex", "my notes"}) == names
-
-
-def test_a_project_that_is_called_no_can_be_left_out() -> None:
-    assert chosen("no", {"no", "codex"}) == ["no"]
 
 
 def test_running_it_again_changes_no_file(up: Up, home: Path) -> None:
