@@ -12,8 +12,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypedDict, Unpack
 
-from nacre import config as settings
 from nacre.clock import Clock, duration, zone
+from nacre.config import settings
 from nacre.config.settings import Config
 from nacre.errors import BadInput, ModelUnusable, NacreError, NotFound, NoWorkspace
 from nacre.i18n import language, say, use_language

@@ -104,8 +104,8 @@ def classify(options: ui.Options, text: tuple[str, ...], *, summary: bool, do_ap
         counts = dict(memory.count_types().most_common())
         counted = [(kind, str(count)) for kind, count in counts.items()]
         return Report(
-            {"counts": counts}, rows=counted, columns=(say("Type", "类型"), say("Lines", "行数")), notes=notes
+            {"counts": counts}, lines=counted, columns=(say("Type", "类型"), say("Lines", "行数")), notes=notes
         )
     facts = {"lines": [ui.fields(line, "path line type text") for line in lines], "applied": apply}
     rows = [(f"{line.path}:{line.line}", line.type or "", line.text) for line in lines]
-    return Report(facts, rows=rows, notes=notes)
+    return Report(facts, lines=rows, notes=notes)

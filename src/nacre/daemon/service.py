@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import nacre
 from nacre import __version__
 from nacre.clock import duration
-from nacre.config.loading import load
+from nacre.config.settings import load
 from nacre.daemon import client
 from nacre.daemon.jobs import JobThread
 from nacre.daemon.process import Endpoint
