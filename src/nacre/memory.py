@@ -1174,11 +1174,11 @@ class Memory:
         apply_adopt(self._tidying(), planned)
         self.index()
 
-    def history(self) -> History:
-        """Every operation that changed memory, oldest first."""
+    def history(self, limit: int | None = None) -> History:
+        """The operations that changed memory, oldest first: all of them, or the latest."""
         from nacre.vault.history import read_history
 
-        return read_history(self.owned.workspace)
+        return read_history(self.owned.workspace, limit)
 
     def diff(self, number: int) -> str:
         from nacre.vault.history import diff_operation

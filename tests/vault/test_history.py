@@ -11,7 +11,9 @@ from nacre.model.context import Context
 from nacre.model.workspace import Workspace
 from nacre.vault import disk
 from nacre.vault.daily import append_note
-from nacre.vault.history import Change, diff_operation, operation, operations_file, read_history
+from nacre.vault.history import Change, diff_operation, operation, read_history
+from nacre.vault.problems import file_problems
+from nacre.vault.storage import operations_file
 from nacre.vault.writing import append, move_file, rewrite
 
 
@@ -91,11 +93,10 @@ def test_without_room_for_history_nothing_is_changed(workspace: Workspace, clock
     assert not workspace.day(clock.today()).exists()
 
 
-def test_broken_records_are_problems_and_numbers_go_on(workspace: Workspace, clock: Clock) -> None:
+def test_broken_records_are_skipped_and_numbers_go_on(workspace: Workspace, clock: Clock) -> None:
     append_note(Context(workspace, Config(), clock), "one")
     with operations_file(workspace).open("ab") as file:
         file.write(b'{"id":"x","changes":3}\n{"id":7,"changes":[1,{"path":2}],"undoes":"y"}\n{"id":8,"torn')
     append_note(Context(workspace, Config(), clock), "two")
-    found = read_history(workspace)
-    assert [one.id for one in found.operations] == [1, 7, 8]
-    assert [problem.line for problem in found.problems] == [5]
+    assert [operation.id for operation in read_history(workspace).operations] == [1, 7, 8]
+    assert [problem.line for problem in file_problems(workspace, every_file=True)] == [5]

@@ -21,7 +21,7 @@ from nacre.model.context import Context
 from nacre.model.entry import TYPES, Entry
 from nacre.model.workspace import Workspace
 from nacre.text.tokens import language_of
-from nacre.vault import daily, disk, history
+from nacre.vault import daily, disk, history, storage
 from nacre.vault.history import DONE, operation, read_history
 from nacre.vault.lock import hold
 from nacre.vault.merge import merge
@@ -121,8 +121,7 @@ def reference_hashes(workspace: Workspace, *, keep: bool = False) -> dict[str, s
             data = disk.read_bytes(workspace.root / name)
             hashes[name] = disk.hash_of(data)
             if keep and data and len(data) <= LARGEST:
-                history.private_folder(workspace.history)
-                history.store_blob(workspace.history, data)
+                storage.store_blob(workspace.history, data)
     return hashes
 
 
@@ -159,12 +158,12 @@ def _without_the_turn(
             if op.id > last and change.path == file.path:
                 own = [] if change.after == file.was else [*own, change]
     try:
-        content = None if file.was is None else history.load_blob(workspace.history, file.was)
+        content = None if file.was is None else storage.load_blob(workspace.history, file.was)
         for change in own:
             if change.after is None or (content is None) is not (change.before is None):
                 return None
-            after = history.load_blob(workspace.history, change.after)
-            before = b"" if change.before is None else history.load_blob(workspace.history, change.before)
+            after = storage.load_blob(workspace.history, change.after)
+            before = b"" if change.before is None else storage.load_blob(workspace.history, change.before)
             content = after if content is None else merge(before, content, after)
             if content is None:
                 return None
@@ -259,7 +258,9 @@ def ask_flush(
             if code == DUE:
                 tries = before.tries + 1 if before and not _is_over(before, compactions) else 1
                 hashes = reference_hashes(workspace, keep=context.config.history.enabled and not dry_run)
-                after = FlushState(now, tries, compactions, files=hashes, operation=history.last_id(workspace))
+                after = FlushState(
+                    now, tries, compactions, files=hashes, operation=history.last_id(storage.Disk(workspace))
+                )
             elif before:
                 counted = before.compactions if before.compactions is not None else compactions
                 # Where nobody counts compactions, a context of less than half the threshold has been compacted.
