@@ -147,8 +147,8 @@ def _purged_notes(report: ForgetReport, *, dry_run: bool) -> list[str]:
         (report.purged and report.purged.left, "It still stands in:", "仍存在于："),
         (
             report.purged and not report.purged.left and not purge.words,
-            "Nobody knows its words any more; no line of any file is what the tombstone stands for.",
-            "已无人知道其原文；没有任何文件的任何一行与墓碑相符。",
+            "Nobody knows its words any more; nothing that history keeps is what the tombstone stands for.",
+            "已无人知道其原文；历史中没有任何内容与墓碑相符。",
         ),
         (
             report.purged and not report.purged.left and purge.words,
