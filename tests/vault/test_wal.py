@@ -125,9 +125,7 @@ def test_every_section_gives_back_what_was_said_and_takes_it_once(workspace: Wor
         assert desk.get()["pending"] == []
 
 
-@pytest.mark.parametrize(
-    "key", ["1.", "2)", "[ ]", "[x] y", "---", "\\# k", "<!-- k", "- x", "# y", "> k", "键"]
-)
+@pytest.mark.parametrize("key", ["1.", "2)", "[ ]", "[x] y", "---", "\\# k", "<!-- k", "- x", "# y", "> k", "键"])
 def test_every_key_is_found_again(workspace: Workspace, key: str) -> None:
     desk = at(workspace)
     desk.context(key, "first")

@@ -57,7 +57,7 @@ def nominees(context: Context) -> tuple[list[Nominee], tuple[Problem, ...]]:
 def _nominee(turn: Transition, context: Context) -> Nominee | None:
     kept, dated, clock = turn.kept, turn.dated, context.clock
     stored = dict(kept.entry or refcount.new_count(dated.noted))
-    entry, _ = fold_recalls(stored, kept.recalls, dated.first, clock)
+    entry, _ = fold_recalls(stored, kept.recalls, clock)
     if entry.get("promoted"):
         return None
     now, moments = clock.now().timestamp(), refcount.moments(entry, clock)
@@ -201,7 +201,7 @@ def _apply(context: TidyContext, op: Operation, made: PromotePlan) -> PromotePla
             for nominee in (checkpoint.nominee for checkpoint in made.promoted):
                 entry = {**nominee.entry, "promoted": True}
                 keys = [key for key in nominee.keys if key in entries]
-                entries = refcount.move_counts(entries, keys, nominee.keys[0], entry)
+                entries = refcount.with_counts(entries, keys, {nominee.keys[0]: entry})
             refcount.write_counts(op, counts, entries)
     if made.distilled.meant:
         context.judge().keep(made.distilled.meant, made.distilled.lately)
