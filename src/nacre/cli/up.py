@@ -12,7 +12,7 @@ from unicodedata import east_asian_width
 
 import click
 
-from nacre.checks.proof import try_round_trip
+from nacre.checks.doctor import try_round_trip
 from nacre.checks.status import daemon_status
 from nacre.cli import ui
 from nacre.cli.capture import ask_consent, show_survey

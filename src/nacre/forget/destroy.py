@@ -165,8 +165,6 @@ def _remove(path: Path) -> None:
 def find_remaining(plan: DestroyPlan, words: Iterable[str]) -> tuple[Remaining, ...]:
     """Every place where words of the memory still stand: in the workspace's folder, and where Nacre keeps its own state."""
     workspace, sought = plan.workspace, Words(words)
-    if not sought:
-        return ()
     roots = [workspace.root, *filter(Path.is_dir, (user_config_folder(), _cached_index(workspace).parent))]
     traces = scan(roots, sought, skip=[plan.kept_tiers] if plan.kept_tiers else [])
     left = (
