@@ -7,14 +7,13 @@ import os
 import re
 import shlex
 from functools import partial
-from pathlib import Path
 from typing import NamedTuple
 
 from nacre.errors import BadInput, NacreError
 from nacre.i18n import say
 from nacre.jobs import installer, schedule
 from nacre.jobs.installer import Entry, Machine, Planned, Setup, Step, must_run, run_command
-from nacre.jobs.schedule import HEARTBEAT, SYNC, TIDY
+from nacre.jobs.schedule import SYNC, TIDY
 from nacre.vault import disk
 
 # OpenClaw's own cron: an agent turn in an isolated session, which is told to run the job.
@@ -123,10 +122,10 @@ def _wanted_jobs(setup: Setup, present: list[Job]) -> list[Job]:
     wanted: list[Job] = []
     for job in _OPENCLAW_JOBS:
         message = job_prompt(job, setup.shell_line(job), setup.language)
-        for number, times in enumerate(setup.times().get(job, ()), start=1):
+        for number, expression in enumerate(schedule.expressions(setup.memory.config, job), start=1):
             name = job if number == 1 else f"{job}-{number}"
             name = f"{name}-{setup.mark}" if name in taken else name
-            wanted.append(Job(name, times.expression, zone, message, agent, delivers=job != SYNC))
+            wanted.append(Job(name, expression, zone, message, agent, delivers=job != SYNC))
     return wanted
 
 
@@ -215,39 +214,42 @@ another point of this file wants attention.
 }
 
 
-def _read_heartbeat(setup: Setup) -> tuple[Path, bytes | None, str]:
-    path = setup.memory.workspace.root / "HEARTBEAT.md"
+def _read_heartbeat(setup: Setup) -> tuple[bytes | None, str, re.Match[str] | None]:
+    """HEARTBEAT.md: its bytes, its text, and where our block stands in it, its markers on lines of their own."""
+    path = setup.heartbeat_file
     data = disk.read_bytes(path)
     try:
-        return path, data, (data or b"").decode("utf-8")
+        text = (data or b"").decode("utf-8")
     except UnicodeDecodeError as error:
         raise BadInput(
             f"{path} is not UTF-8 text, so it was left alone. Save it as UTF-8, or leave --heartbeat out.",
             f"{path} 不是 UTF-8 文本，因此未作改动。请另存为 UTF-8，或不使用 --heartbeat。",
         ) from error
+    block = rf"^{BEGIN}[ \t]*\r?\n(?:(?!{BEGIN})[^\n]*\n)*?{END}[ \t]*(?:\r?\n|\Z)"
+    return data, text, re.search(block, text, re.MULTILINE)
 
 
-def _heartbeat_step(setup: Setup, path: Path, before: bytes | None, after: bytes | None) -> Step:
+def _heartbeat_step(setup: Setup, before: bytes | None, after: bytes | None) -> Step:
     """The change of the file as an operation of the vault, so that it can be undone like any other."""
+    read = partial(disk.read_bytes, setup.heartbeat_file)
 
     def put(data: bytes | None) -> None:
-        setup.memory.replace_file(path, data, read=disk.read_bytes(path), command="jobs")
+        setup.memory.replace_file(setup.heartbeat_file, data, read=read(), command="jobs")
 
-    return installer.edit_step("HEARTBEAT.md", partial(disk.read_bytes, path), put, before, after)
+    return installer.edit_step("HEARTBEAT.md", read, put, before, after)
 
 
 def install_heartbeat(setup: Setup, entry: Entry) -> Planned:
-    path, data, text = _read_heartbeat(setup)
+    data, text, block = _read_heartbeat(setup)
     newline = "\r\n" if "\r\n" in text else "\n"
-    block = f"{BEGIN}\n{_HEARTBEAT_TEXT[setup.language].format(command=setup.shell_line(HEARTBEAT))}{END}\n"
-    block = block.replace("\n", newline)
-    if span := installer.find_block(text, BEGIN, END):
-        lead = installer.recorded_lead(entry)
-        after = text[: span[0]] + block + text[span[1] :]
+    new = f"{BEGIN}\n{_HEARTBEAT_TEXT[setup.language].format(command=setup.shell_line())}{END}\n"
+    new = new.replace("\n", newline)
+    if block:
+        lead = _recorded_lead(entry)
+        after = text[: block.start()] + new + text[block.end() :]
     else:  # a blank line before it
-        missing = 0 if not text or text.endswith(newline * 2) else 1 if text.endswith(newline) else 2
-        lead = newline * missing
-        after = text + lead + block
+        lead = newline * (0 if not text or text.endswith(newline * 2) else 1 if text.endswith(newline) else 2)
+        after = text + lead + new
     record = {"lead": lead, "made": entry.get("made") is True or data is None}
     if after == text:
         return Planned(entry=record)
@@ -255,17 +257,22 @@ def install_heartbeat(setup: Setup, entry: Entry) -> Planned:
         "OpenClaw now takes a turn of the agent at every heartbeat, which costs tokens.",
         "OpenClaw 现在每次心跳都会让代理运行一轮，这会消耗 token。",
     )
-    return Planned([_heartbeat_step(setup, path, data, after.encode())], record, (note,))
+    return Planned([_heartbeat_step(setup, data, after.encode())], record, (note,))
 
 
 def remove_heartbeat(setup: Setup, entry: Entry) -> Planned:
-    path, data, text = _read_heartbeat(setup)
-    span = installer.find_block(text, BEGIN, END)
-    if data is None or not span:
+    data, text, block = _read_heartbeat(setup)
+    if not block:
         return Planned()
-    head, rest, lead = text[: span[0]], text[span[1] :], installer.recorded_lead(entry)
+    head, rest, lead = text[: block.start()], text[block.end() :], _recorded_lead(entry)
     if lead and head.endswith(lead):
         # Where something was written below our block, a last line without an end keeps the one that it was given.
         head = head.removesuffix(lead) + (lead[: len(lead) // 2] if rest and lead.count("\n") > 1 else "")
     after = (head + rest).encode()
-    return Planned([_heartbeat_step(setup, path, data, None if not after and entry.get("made") is True else after)])
+    return Planned([_heartbeat_step(setup, data, after or (None if entry.get("made") is True else after))])
+
+
+def _recorded_lead(entry: Entry) -> str:
+    """The line ends that were written before the block."""
+    lead = entry.get("lead")
+    return lead if isinstance(lead, str) and not lead.strip("\r\n") else ""
