@@ -219,19 +219,17 @@ def brief_command(command: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class Step:
-    """One thing to do to the machine and how to take it back: a file or a command, or (without either) nothing to be shown."""
+    """One thing to do to the machine: a text to change, or a command."""
 
     do: Callable[[], object]
-    undo: Callable[[], object] = lambda: None
     path: str = ""
     before: bytes | None = None
     after: bytes | None = None
     command: tuple[str, ...] = ()
-    note: str = ""
 
     @property
     def diff(self) -> str:
-        return self.note or file_diff(self.path, self.before, self.after)
+        return file_diff(self.path, self.before, self.after)
 
     def as_json(self) -> dict[str, Any]:
         return {"command": list(self.command)} if self.command else {"path": self.path, "diff": self.diff}
@@ -246,15 +244,9 @@ class Planned:
     notes: Sequence[str] = ()
 
 
-def command_step(
-    machine: Machine, command: tuple[str, ...], *, undo: tuple[str, ...] = (), lenient: bool = False
-) -> Step:
-    """Run a program, and another to take it back; a lenient step may fail."""
-    return Step(
-        partial(run_command if lenient else must_run, machine, command),
-        partial(run_command, machine, undo) if undo else lambda: None,
-        command=command,
-    )
+def command_step(machine: Machine, command: tuple[str, ...], *, lenient: bool = False) -> Step:
+    """Run a program; a lenient step may fail."""
+    return Step(partial(run_command if lenient else must_run, machine, command), command=command)
 
 
 def edit_step(
@@ -274,11 +266,7 @@ def edit_step(
             )
         put(after)
 
-    def undo() -> None:
-        if read() == after:
-            put(before)
-
-    return Step(do, undo, name, before, after)
+    return Step(do, name, before, after)
 
 
 def file_diff(name: str, before: bytes | None, after: bytes | None) -> str:
@@ -288,36 +276,3 @@ def file_diff(name: str, before: bytes | None, after: bytes | None) -> str:
     old, new = ((data or b"").decode("utf-8", "replace").splitlines() for data in (before, after))
     old_name, new_name = ("/dev/null" if data is None else name for data in (before, after))
     return redact("\n".join(difflib.unified_diff(old, new, old_name, new_name, lineterm=""))).text
-
-
-def file_steps(
-    folder: Path, wanted: Mapping[str, bytes], possible: Sequence[str], entry: Entry, is_ours: Callable[[bytes], bool]
-) -> tuple[list[Step], list[ChangedOutside]]:
-    """What brings our files in a folder to what is wanted, and an error for each that somebody else wrote or edited. Where the record
-    has no hash of a file, `is_ours` tells by its bytes."""
-    steps, errors = [], []
-    hashes = entry.get("files")
-    for name in dict.fromkeys((*wanted, *possible)):
-        path = folder / name
-        before, after = disk.read_bytes(path), wanted.get(name)
-        if before == after:
-            continue
-        recorded = hashes.get(name) if isinstance(hashes, dict) else None
-        if before is None or (disk.digest(before) in recorded if isinstance(recorded, list) else is_ours(before)):
-
-            def put(data: bytes | None, path: Path = path) -> None:
-                disk.remove(path) if data is None else disk.write(path, data, mode=0o644)
-
-            steps.append(edit_step(str(path), partial(disk.read_bytes, path), put, before, after))
-        else:
-            errors.append(
-                ChangedOutside(
-                    f'{path} is not as Nacre wrote it, so it was left alone. Run "nacre jobs remove", look at the file, and install again.',
-                    f"{path} 与 Nacre 写入的内容不同，因此未作改动。请运行“nacre jobs remove”，检查该文件后再安装。",
-                )
-            )
-    return steps, errors
-
-
-def record_of(files: Mapping[str, bytes]) -> Entry:
-    return {"files": {name: [disk.digest(data)] for name, data in files.items()}}

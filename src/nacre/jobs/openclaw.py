@@ -12,7 +12,7 @@ from typing import NamedTuple
 from nacre.errors import BadInput, NacreError
 from nacre.i18n import say
 from nacre.jobs import installer, schedule
-from nacre.jobs.installer import Entry, Machine, Planned, Setup, Step, must_run, run_command
+from nacre.jobs.installer import Entry, Machine, Planned, Setup, Step, command_step, must_run, run_command
 from nacre.jobs.schedule import SYNC, TIDY
 from nacre.vault import disk
 
@@ -140,35 +140,14 @@ def _add_command(machine: Machine, job: Job) -> tuple[str, ...]:
     return (*_CRON, "add", "--name", job.name, *timing, *whose, "--message", job.message)
 
 
-def _add_step(setup: Setup, job: Job) -> Step:
-    command = _add_command(setup.machine, job)
-
-    def undo() -> None:
-        for other in list_jobs(setup.machine):
-            if _is_own_job(setup, other) and other[:4] == job[:4]:
-                run_command(setup.machine, (*_CRON, "rm", other.id))
-
-    return Step(partial(must_run, setup.machine, command), undo, command=command)
-
-
-def _drop_step(machine: Machine, job: Job) -> Step:
-    command = (*_CRON, "rm", job.id)
-
-    def undo() -> None:
-        if job.expression and job.id not in [other.id for other in list_jobs(machine)]:
-            run_command(machine, _add_command(machine, job))
-
-    return Step(partial(must_run, machine, command), undo, command=command)
-
-
 def install_cron(setup: Setup, _entry: Entry) -> Planned:
     """Jobs that are missing or out of date. Nothing is known of a job but what OpenClaw itself says of it."""
     present = list_jobs(setup.machine)
     wanted = _wanted_jobs(setup, present)
     ours = [job for job in present if _is_own_job(setup, job)]
     kept = {job[:4] for job in wanted} & {job[:4] for job in ours}
-    steps = [_drop_step(setup.machine, job) for job in ours if job[:4] not in kept]
-    steps += [_add_step(setup, job) for job in wanted if job[:4] not in kept]
+    commands = [(*_CRON, "rm", job.id) for job in ours if job[:4] not in kept]
+    commands += [_add_command(setup.machine, job) for job in wanted if job[:4] not in kept]
     names = [job.name for job in wanted]
     notes = [
         say(
@@ -178,7 +157,7 @@ def install_cron(setup: Setup, _entry: Entry) -> Planned:
         for name in _OPENCLAW_JOBS
         if f"{name}-{setup.mark}" in names
     ]
-    return Planned(steps, {"jobs": names}, notes)
+    return Planned([command_step(setup.machine, command) for command in commands], {"jobs": names}, notes)
 
 
 def remove_cron(setup: Setup, entry: Entry) -> Planned:
@@ -191,7 +170,8 @@ def remove_cron(setup: Setup, entry: Entry) -> Planned:
             "OpenClaw 已不在本机；其网关中残留的任务只能在那里移除。",
         )
         return Planned(notes=(note,))
-    return Planned([_drop_step(setup.machine, job) for job in list_jobs(setup.machine) if _is_own_job(setup, job)])
+    jobs = [job for job in list_jobs(setup.machine) if _is_own_job(setup, job)]
+    return Planned([command_step(setup.machine, (*_CRON, "rm", job.id)) for job in jobs])
 
 
 # Our instructions in an agent's HEARTBEAT.md, between markers; written only when the user asks for them.

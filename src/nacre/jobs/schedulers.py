@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 
 from nacre.clock import duration
-from nacre.errors import BadInput, NacreError
+from nacre.errors import BadInput, ChangedOutside, NacreError
 from nacre.i18n import say
 from nacre.jobs import installer, openclaw
 from nacre.jobs.installer import (
@@ -32,6 +32,7 @@ from nacre.jobs.installer import (
     run_command,
 )
 from nacre.jobs.schedule import JOB_NAMES
+from nacre.vault import disk
 
 _MINUTES = 5  # between two looks at what is due
 Command = tuple[str, ...]
@@ -50,6 +51,7 @@ class Scheduler:
 class FileScheduler:
     """A scheduler that reads files of ours, and has to be told of them and of their end."""
 
+    is_here: Callable[[Setup], bool]
     folder: Callable[[Machine], Path]
     files: Callable[[Setup], Mapping[str, bytes]]
     earlier: Callable[[Setup], Sequence[str]]  # names of files that earlier versions wrote, one for each job
@@ -58,46 +60,47 @@ class FileScheduler:
     unload: Callable[[Sequence[Path]], Sequence[Command]]
     note: tuple[str, str] | None = None
 
-    def _changes(
-        self, setup: Setup, entry: Entry, wanted: Mapping[str, bytes]
-    ) -> tuple[list[Step], list[Path], list[NacreError]]:
-        """The steps for the files, the files that are there now, and an error for each of them that is not ours."""
-        folder, ours = self.folder(setup.machine), partial(self.is_ours, setup)
-        names = [*self.files(setup), *self.earlier(setup)]
-        steps, errors = installer.file_steps(folder, wanted, names, entry, ours)
-        return steps, [folder / name for name in names if (folder / name).exists()], [*errors]
-
     def install(self, setup: Setup, entry: Entry) -> Planned:
         """Files that are missing or out of date, and the commands that make the scheduler know them."""
-        wanted, machine = self.files(setup), setup.machine
-        steps, present, errors = self._changes(setup, entry, wanted)
-        if errors:
-            raise errors[0]
+        wanted, folder = self.files(setup), self.folder(setup.machine)
+        steps, present = self._steps(setup, wanted)
         if not steps and entry.get("complete"):
-            return Planned(entry=installer.record_of(wanted))
-        paths = [self.folder(machine) / name for name in wanted]
-        off = [command_step(machine, command, lenient=True) for command in self.unload(present)]
-        on = [command_step(machine, command) for command in self.load(paths)]
-        steps = [
-            _when_undone(machine, self.load(present)),
-            *off,
-            *steps,
-            _when_undone(machine, self.unload(paths)),
-            *on,
-        ]
-        return Planned(steps, installer.record_of(wanted), [say(*self.note)] if self.note else [])
+            return Planned(entry={})
+        off = [command_step(setup.machine, command, lenient=True) for command in self.unload(present)]
+        on = [command_step(setup.machine, command) for command in self.load([folder / name for name in wanted])]
+        return Planned([*off, *steps, *on], {}, [say(*self.note)] if self.note else [])
 
-    def remove(self, setup: Setup, entry: Entry) -> Planned:
+    def remove(self, setup: Setup, _entry: Entry) -> Planned:
         """The scheduler told of the end and the files removed, also when it does not answer any more."""
-        steps, present, errors = self._changes(setup, entry, {})
-        call, notes = partial(command_step, setup.machine, lenient=True), [str(error) for error in errors]
-        if not present:
-            return Planned(notes=notes)
-        return Planned([*map(call, self.unload(present)), *steps, *map(call, self.load([]))], notes=notes)
+        steps, present = self._steps(setup, {})
+        off, on = (
+            [command_step(setup.machine, command, lenient=True) for command in commands]
+            for commands in (self.unload(present), self.load([]))
+        )
+        return Planned([*off, *steps, *on] if present else [])
+
+    def _steps(self, setup: Setup, wanted: Mapping[str, bytes]) -> tuple[list[Step], list[Path]]:
+        """The steps that bring our files to what is wanted, and those of them that are there now."""
+        steps, present = [], []
+        for name in (*self.files(setup), *self.earlier(setup)):
+            path = self.folder(setup.machine) / name
+            before, after = disk.read_bytes(path), wanted.get(name)
+            if before is not None and not self.is_ours(setup, before):
+                if wanted:
+                    raise ChangedOutside(
+                        f"{path} was not written by Nacre for this workspace, so it was left alone. Move it away, and install again.",
+                        f"{path} 不是 Nacre 为此工作区写入的，因此未作改动。请将其移走后再安装。",
+                    )
+                continue
+            present += [path] if before is not None else []
+            if before != after:
+                put = partial(_put_file, path)
+                steps.append(installer.edit_step(str(path), partial(disk.read_bytes, path), put, before, after))
+        return steps, present
 
 
-def _when_undone(machine: Machine, commands: Sequence[Command]) -> Step:
-    return Step(lambda: None, lambda: [run_command(machine, command) for command in commands])
+def _put_file(path: Path, data: bytes | None) -> None:
+    disk.remove(path) if data is None else disk.write(path, data, mode=0o644)
 
 
 # systemd: a service and its timer.
@@ -170,6 +173,7 @@ def _timers(paths: Sequence[Path]) -> list[str]:
 
 
 _SYSTEMD = FileScheduler(
+    lambda setup: not run_command(setup.machine, (*_SYSTEMCTL, "show-environment"), timeout=20).code,
     lambda machine: Path(machine.env.get("XDG_CONFIG_HOME") or machine.home / ".config") / "systemd" / "user",
     systemd_units,
     lambda setup: [f"nacre-{job}@{setup.mark}.{kind}" for job in JOB_NAMES for kind in ("service", "timer")],
@@ -205,18 +209,12 @@ def property_lists(setup: Setup) -> dict[str, bytes]:
     return {f"nacre.{setup.mark}.plist": plistlib.dumps(values)}
 
 
-def _is_own_list(setup: Setup, data: bytes) -> bool:
-    try:
-        return bool(plistlib.loads(data)["ProgramArguments"][-2:] == ["--workspace", setup.root])
-    except (plistlib.InvalidFileException, ValueError, KeyError, TypeError):
-        return False
-
-
 _LAUNCHD = FileScheduler(
+    lambda setup: setup.machine.platform == "darwin" and setup.machine.where("launchctl") is not None,
     lambda machine: machine.home / "Library" / "LaunchAgents",
     property_lists,
     lambda setup: [f"nacre.{job}.{setup.mark}.plist" for job in JOB_NAMES],
-    _is_own_list,
+    lambda setup, data: setup.mark.encode() in data and b"<string>nacre</string>" in data,
     lambda paths: [("launchctl", "bootstrap", f"gui/{os.getuid()}", str(path)) for path in paths],
     lambda paths: [("launchctl", "bootout", f"gui/{os.getuid()}/{path.stem}") for path in paths],
 )
@@ -288,17 +286,9 @@ def _remove_cron(setup: Setup, _entry: Entry) -> Planned:
 
 
 # In the order in which they are chosen: OpenClaw last, because there each run costs a turn of the agent.
-SCHEDULERS = {
-    "systemd": Scheduler(
-        lambda setup: not run_command(setup.machine, (*_SYSTEMCTL, "show-environment"), timeout=20).code,
-        _SYSTEMD.install,
-        _SYSTEMD.remove,
-    ),
-    "launchd": Scheduler(
-        lambda setup: setup.machine.platform == "darwin" and setup.machine.where("launchctl") is not None,
-        _LAUNCHD.install,
-        _LAUNCHD.remove,
-    ),
+SCHEDULERS: dict[str, Scheduler | FileScheduler] = {
+    "systemd": _SYSTEMD,
+    "launchd": _LAUNCHD,
     "cron": Scheduler(lambda setup: setup.machine.where("crontab") is not None, _install_cron, _remove_cron),
     "openclaw": Scheduler(
         lambda setup: bool(setup.machine.where("openclaw") and openclaw.workspace_agent(setup)),
@@ -325,7 +315,7 @@ class ServicePlan:
 
     @property
     def shown(self) -> tuple[Step, ...]:
-        return tuple(step for planned in self.changes.values() for step in planned.steps if step.path or step.command)
+        return tuple(step for planned in self.changes.values() for step in planned.steps)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -409,31 +399,21 @@ def apply_plan(plan: ServicePlan) -> None:
 
 
 def _install(setup: Setup, name: str, steps: Sequence[Step], entry: Entry) -> None:
+    """Carry out an installation; one that fails is taken back whole. It is written down first: it may be cut short at any step."""
     workspace = setup.memory.workspace
-    before = installer.read_installed(workspace).get(name)
-    if not steps and before and before.get("complete"):
+    if not steps and installer.read_installed(workspace).get(name, {}).get("complete"):
         return
-    # Written down first, without hashes: whenever this is cut short, our files are known by what stands in them.
-    installer.record_installed(workspace, name, {**entry, "files": None, "complete": False})
+    installer.record_installed(workspace, name, {**entry, "complete": False})
     try:
         apply_steps(steps)
     except BaseException:
         with contextlib.suppress(NacreError, OSError):
-            if before is not None or not _PARTS[name].remove(setup, entry).steps:
-                installer.record_installed(workspace, name, before)
+            apply_steps(_PARTS[name].remove(setup, entry).steps)
+            installer.record_installed(workspace, name, None)
         raise
     installer.record_installed(workspace, name, {**entry, "complete": True})
 
 
 def apply_steps(steps: Sequence[Step]) -> None:
-    """Do the steps; when one fails, undo all that were begun, the last first."""
-    begun: list[Step] = []
-    try:
-        for step in steps:
-            begun.append(step)
-            step.do()
-    except BaseException:
-        for step in reversed(begun):
-            with contextlib.suppress(NacreError, OSError):
-                step.undo()
-        raise
+    for step in steps:
+        step.do()
