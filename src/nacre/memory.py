@@ -717,7 +717,7 @@ class Memory:
         from nacre.search import layered
 
         own = self.owned
-        report = layered.recall(own, query, limit)
+        report = layered.recall(own, self.keeper, query, limit)
         if dry_run or not report.found:
             return report
         from nacre.layers.organise import rotate_recalled
