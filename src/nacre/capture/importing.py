@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
-import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -34,10 +32,8 @@ from nacre.vault.writing import rewrite
 
 AGENTS = (*files.AGENTS_WITH_NOTES, "openclaw")
 _ALIASES = {"claude": files.CLAUDE, "claude_code": files.CLAUDE}
-_EXPORT = re.compile(r"conversations(?:-\d+)?\.json")
 _EXPORT_FOLDERS = ("Downloads", "下载", "Desktop")
 _MOST_FILES = 200  # files of such a folder that are looked at, the newest first
-_PEEK = 5_000_000  # bytes of a JSON file that are looked at to tell what it is
 
 
 class ImportSource(NamedTuple):
@@ -86,11 +82,7 @@ def _source_of(what: str, home: Path) -> ImportSource:
             '"nacre import" alone lists what is on this machine.',
             f"“{what}”既不是文件、文件夹，也不是可导入记忆的代理（{agents}）。单独运行“nacre import”可列出本机内容。",
         )
-    try:
-        kind = _kind_of(path)
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise BadInput(f"{path} cannot be read: {reason}.", f"{path} 无法读取：{reason}。") from error
+    kind = _kind_of(path)
     if kind is None:
         raise BadInput(
             f"{path} is nothing that can be imported: a memory_fs folder, a refcount.json, Markdown notes, OpenClaw's "
@@ -103,30 +95,18 @@ def _source_of(what: str, home: Path) -> ImportSource:
 
 def _kind_of(path: Path) -> str | None:
     if path.is_dir():
-        if not os.access(path, os.R_OK | os.X_OK):
-            raise PermissionError(13, "Permission denied")
         if files.is_workspace(path):
             return "workspace"
         if files.layers_in(path):
             return "checkpoints"
-        if any(_EXPORT.fullmatch(file.name) for file in path.glob("conversations*.json")):
+        if any(path.glob("conversations*.json")):
             return "export"
         if (path / REFCOUNT_NAME).is_file():
             return "refcount"
         return "notes" if files.rules_in(path) or any(path.rglob("*.md")) else None
-    ending = path.suffix.lower()
-    if not path.is_file():
-        return None
-    if path.name in (SETTINGS_NAME, REFCOUNT_NAME) or ending in (".md", ".markdown"):
-        return {SETTINGS_NAME: "settings", REFCOUNT_NAME: "refcount"}.get(path.name, "notes")
-    if zipfile.is_zipfile(path) or _EXPORT.fullmatch(path.name):
-        return "export"
-    if ending == ".json" and path.stat().st_size <= _PEEK:
-        with contextlib.suppress(ValueError, RecursionError):
-            values = json.loads(path.read_bytes())
-            if values and files.is_refcount(values):
-                return "refcount"
-    return "export" if ending == ".json" and export_at(path) is not None else None
+    by_name = {SETTINGS_NAME: "settings", REFCOUNT_NAME: "refcount"}
+    by_ending = {".md": "notes", ".markdown": "notes", ".json": "export", ".zip": "export"}
+    return by_name.get(path.name) or by_ending.get(path.suffix.lower())
 
 
 def _plan(source: ImportSource, context: Context) -> ImportPlan:
@@ -147,13 +127,12 @@ def _plan(source: ImportSource, context: Context) -> ImportPlan:
             )
         files.plan_notes(plan, notes)
     else:
-        real = disk.real(path)
-        for own in _own_folders(context):
-            if real == own or own in real.parents:
-                raise BadInput(
-                    f"{path} lies in this workspace already: there is nothing to import.",
-                    f"{path} 已在此工作区内：无需导入。",
-                )
+        own = (context.workspace.root, context.workspace.tiers(context.config.tiers.path))
+        if {disk.real(path), *disk.real(path).parents} & {disk.real(folder) for folder in own}:
+            raise BadInput(
+                f"{path} lies in this workspace already: there is nothing to import.",
+                f"{path} 已在此工作区内：无需导入。",
+            )
         if kind == "refcount":
             files.plan_refcount(plan, path / REFCOUNT_NAME if path.is_dir() else path, {})
         if kind in ("checkpoints", "workspace") and (layers := files.layers_in(path)):
@@ -163,11 +142,6 @@ def _plan(source: ImportSource, context: Context) -> ImportPlan:
         if kind == "notes":
             files.plan_notes(plan, files.notes_at(path, context.workspace.root))
     return plan
-
-
-def _own_folders(context: Context) -> list[Path]:
-    workspace = context.workspace
-    return [disk.real(folder) for folder in (workspace.root, workspace.tiers(context.config.tiers.path))]
 
 
 def _apply(plan: ImportPlan) -> None:
@@ -196,29 +170,19 @@ class Importable(NamedTuple):
 def survey_importable(context: Context) -> list[Importable]:
     """What on this machine could be imported. Reads, writes nothing; what cannot be read is left out."""
     env, home = os.environ, Path.home()
-    sources = [ImportSource(name, "notes") for name in files.AGENTS_WITH_NOTES] + [ImportSource("openclaw", "settings")]
-    ours = _own_folders(context)
-    others = (*agent_workspaces(context.config, env, home).values(), home / ".nacre" / "workspace")
-    sources += [
-        ImportSource(shown_path(place, home), "workspace", place)
-        for place in dict.fromkeys(map(disk.real, others))
-        if place not in ours and files.is_workspace(place)
-    ]
-    layers = openclaw_state(env, home) / files.LAYERS_NAME
-    if layers.is_dir() and disk.real(layers) not in ours:
-        sources.append(ImportSource(shown_path(layers, home), "checkpoints", layers))
-    here = Path.cwd()
-    if disk.real(here) not in ours and here != home:
-        rules = [here / name for name in files.RULE_FILES if (here / name).is_file()]
-        sources += [ImportSource(shown_path(path, home), "notes", path) for path in rules]
+    workspaces = (*agent_workspaces(context.config, env, home).values(), home / ".nacre" / "workspace")
+    places = [place for place in workspaces if files.is_workspace(place)]
+    places += [openclaw_state(env, home) / files.LAYERS_NAME, *(Path.cwd() / name for name in files.RULE_FILES)]
     rows: list[Importable] = []
-    for source in sources:
+    for what in dict.fromkeys((*AGENTS, *map(str, places))):
         try:
+            source = _source_of(what, home)
             steps = _plan(source, context).steps
         except (NacreError, OSError):
             continue
+        shown = shown_path(source.path, home) if source.path else source.name
         if steps:
-            rows.append(Importable(source.name, source.kind, len(steps), sum(step.action != SKIP for step in steps)))
+            rows.append(Importable(shown, source.kind, len(steps), sum(step.action != SKIP for step in steps)))
     return [*rows, *_exports_in(home)]
 
 
