@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import numpy as np
@@ -208,27 +208,33 @@ class Weights:
     lasting: tuple[float, ...] = (1.0, 0.0)  # slope and offset that make the odds of passing all tests honest
 
 
-@cache
-def load(language: str, variant: str) -> Weights:
-    """The weights in the package: "full" with embeddings, "bare" without."""
+def read_weights(name: str) -> tuple[dict[str, Any], dict[str, Array]]:
+    """A file of weights in the package: what it says of itself, and its arrays."""
     import io
 
     import numpy as np
 
-    data = resources.files("nacre.brain.local").joinpath("weights", f"{language}-{variant}.npz").read_bytes()
+    data = resources.files("nacre.brain.local").joinpath("weights", f"{name}.npz").read_bytes()
     with np.load(io.BytesIO(data), allow_pickle=False) as stored:
         about = json.loads(bytes(stored["about"]).decode("utf-8"))
-        return Weights(
-            {gram: place for place, gram in enumerate(about["vocabulary"])},
-            stored["matrix"].astype(np.float32) * stored["step"].astype(np.float32),
-            stored["bias"].astype(np.float32),
-            stored["center"].astype(np.float32),
-            float(about["scale"]),
-            about["model"],
-            about["corpus"],
-            stored["worth"].astype(np.float32) if "worth" in stored else None,
-            tuple(about["lasting"]),
-        )
+        return about, {key: stored[key].astype(np.float32) for key in stored.files if key != "about"}
+
+
+@cache
+def load(language: str, variant: str) -> Weights:
+    """The weights in the package: "full" with embeddings, "bare" without."""
+    about, arrays = read_weights(f"{language}-{variant}")
+    return Weights(
+        {gram: place for place, gram in enumerate(about["vocabulary"])},
+        arrays["matrix"] * arrays["step"],
+        arrays["bias"],
+        arrays["center"],
+        float(about["scale"]),
+        about["model"],
+        about["corpus"],
+        arrays.get("worth"),
+        tuple(about["lasting"]),
+    )
 
 
 def design(texts: Sequence[str], language: str, weights: Weights, vectors: Array | None) -> Array:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from typing import TYPE_CHECKING, NamedTuple
 
+from nacre.brain.local.classifier import read_weights, softmax
 from nacre.brain.local.likeness import Statement, adds_a_value, compare, is_reversed, shares_a_value, statement
 
 if TYPE_CHECKING:
@@ -51,15 +50,10 @@ class Relation(NamedTuple):
 @cache
 def load(language: str, variant: str) -> Weights:
     """The weights in the package: "full" with embeddings, "bare" without."""
-    import io
-
-    import numpy as np
-
-    data = resources.files("nacre.brain.local").joinpath("weights", f"relation-{language}-{variant}.npz").read_bytes()
-    with np.load(io.BytesIO(data), allow_pickle=False) as stored:
-        about = json.loads(bytes(stored["about"]).decode("utf-8"))
-        arrays = {name: stored[name].astype(np.float32) for name in ("matrix", "bias", "mean", "spread")}
-    return Weights(**arrays, rarity=about["rarity"], rarest=about["rarest"], corpus=about["corpus"])
+    about, arrays = read_weights(f"relation-{language}-{variant}")
+    names = ("matrix", "bias", "mean", "spread")
+    parts = {name: arrays[name] for name in names}
+    return Weights(**parts, rarity=about["rarity"], rarest=about["rarest"], corpus=about["corpus"])
 
 
 def as_statement(judged: Judged | Embedded) -> Statement:
@@ -69,8 +63,6 @@ def as_statement(judged: Judged | Embedded) -> Statement:
 def odds(pairs: Sequence[tuple[Statement, Statement]], language: str, weights: Weights | None = None) -> Array:
     """The odds of each relation for (remembered, new) pairs of one language."""
     import numpy as np
-
-    from nacre.brain.local.classifier import softmax
 
     if not pairs:
         return np.zeros((0, len(RELATIONS)), np.float32)
