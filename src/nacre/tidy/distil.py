@@ -261,7 +261,7 @@ def plan(
     asking. `only`: which of the new lines are looked at. `lines`: lines from elsewhere, looked at instead."""
     draft = Draft(context, careful=careful)
     decided = decided_lines(draft.provenance, draft.before, draft.questions)
-    new, draft.recent, problems = new_lines(context, decided, draft.provenance, draft.states)
+    new, draft.recent, problems = new_lines(context, decided, draft.provenance)
     if lines is not None:
         new = [line for line in lines if (line.day, line.mark) not in decided]
     new = [line for line in new if only(line)] if only else new

@@ -126,17 +126,16 @@ def _shortened(body: str) -> str:
     """A text that can be read in a moment: of a very long one its beginning, its end, and the lines between with a cue."""
     if len(body) <= _WHOLE:
         return body
-    head, middle, tail = body[: _WHOLE // 3], body[_WHOLE // 3 : -_WHOLE // 3], body[-_WHOLE // 3 :]
-    kept: list[str] = []
-    room = _WHOLE // 3
-    step = max(1, len(middle) // (8 * room))  # a book is sampled evenly, not read to its first third
-    for line in (one[:2000] for one in middle.split("\n")[::step]):
-        if DATED.match(line) or (len(line) > 12 and any(cue.search(line) for cue in _CUES)):
-            kept.append(line)
-            room -= len(line) + 1
+    third = _WHOLE // 3
+    middle: list[str] = []
+    room = third
+    for line in body[third:-third].split("\n"):
+        if DATED.match(line) or (len(line) > 12 and any(cue.search(line[:2000]) for cue in _CUES)):
+            middle.append(line[:2000])
+            room -= len(middle[-1]) + 1
         if room < 0:
             break
-    return "\n".join([head, *kept, tail])
+    return "\n".join([body[:third], *middle, body[-third:]])
 
 
 def _utterances(body: str) -> list[Utterance]:
