@@ -334,7 +334,9 @@ def _candidates(draft: Draft, lines: Sequence[LogLine], forgotten: tombstones.To
         ]
         # A note was written on purpose, and may be a correction: there only the very words count.
         matches = zip(candidates, forgotten.matches(texts, vectors), forgotten.exactly(texts), strict=True)
-        candidates = [one for one, alike, exact in matches if not (alike if one.said.session else exact)]
+        candidates = [
+            candidate for candidate, alike, exact in matches if not (alike if candidate.said.session else exact)
+        ]
     statements = [candidate.tested.statement for candidate in candidates]
     result: list[Candidate] = []
     for place, candidate in enumerate(candidates):
@@ -358,14 +360,20 @@ def _offer(draft: Draft, candidate: Candidate) -> None:
     compared, same = compare.compare_with(
         candidate.tested.statement, [entry for _, _, entry in entries], candidate.core
     )
-    relevant = [one for one in compared if _counts(draft, candidate, home, *entries[one.place][:2], one)]
-    superseding = [one for one in relevant if one.kind == "supersedes"]
+    relevant = [
+        comparison
+        for comparison in compared
+        if _counts(draft, candidate, home, *entries[comparison.place][:2], comparison)
+    ]
+    superseding = [comparison for comparison in relevant if comparison.kind == "supersedes"]
     # The entry that a statement supersedes; others only where it says goodbye to them as well.
-    superseding = superseding[:1] + [one for one in superseding[1:] if one.why == "goodbye" and one.odds >= ALSO]
-    superseded = [(entries[one.place][:2], one) for one in superseding]
+    superseding = superseding[:1] + [
+        comparison for comparison in superseding[1:] if comparison.why == "goodbye" and comparison.odds >= ALSO
+    ]
+    superseded = [(entries[comparison.place][:2], comparison) for comparison in superseding]
     verdict = _verdict(candidate, superseding, same)
-    repeats = next((one for one in relevant if one.kind == "same"), None)
-    unclear = next((one for one in relevant if one.kind == "unclear"), None)
+    repeats = next((comparison for comparison in relevant if comparison.kind == "same"), None)
+    unclear = next((comparison for comparison in relevant if comparison.kind == "unclear"), None)
     gone, core = draft.unwanted if verdict.admitted else [], candidate.core
     if any(says_the_same(gone[near.place], core, near) for near in relations(gone, core)):  # taken out by the user
         _refuse(draft, candidate, replace(verdict, admitted=False, failed=("novel",)))

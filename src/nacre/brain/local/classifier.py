@@ -180,10 +180,10 @@ _WORD = re.compile(r"[a-z]+(?:'[a-z]+)?|\d+|[\u3400-\u9fff]|[?!？！]")
 def grams(text: str, language: str) -> set[str]:
     """The words and pairs of neighbours of a sentence, digits made alike; where it begins and ends counts too."""
     words = ["<", *("0" if word[0].isdigit() else word for word in _WORD.findall(text.lower())), ">"]
-    found = {*words[1:-1], *(f"{left} {right}" for left, right in itertools.pairwise(words))}
+    result = {*words[1:-1], *(f"{left} {right}" for left, right in itertools.pairwise(words))}
     if language == "zh":
-        found |= {" ".join(words[i : i + 3]) for i in range(len(words) - 2)}
-    return found
+        result |= {" ".join(words[i : i + 3]) for i in range(len(words) - 2)}
+    return result
 
 
 TYPES = ("PREF", "PROJ", "TECH", "LESSON", "PEOPLE", "TEMP")
