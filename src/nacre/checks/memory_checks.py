@@ -26,7 +26,7 @@ from nacre.model.workspace import Workspace
 from nacre.tidy import budget, collect, compare, memory_files, run
 from nacre.tidy.collect import Day, TidyContext
 from nacre.tidy.compare import Comparison, EntryParts
-from nacre.tidy.draft import Draft
+from nacre.tidy.distil import Draft
 from nacre.tidy.memory_files import Line, LongTermFile
 from nacre.vault import disk, refcount, review, working
 from nacre.vault.checkpoints import FORGOTTEN, GIST

@@ -15,7 +15,7 @@ from nacre.text.blocks import FRONT, HEADING, ITEM
 from nacre.tidy import apply, judge
 from nacre.tidy.apply import DistilPlan
 from nacre.tidy.collect import TidyContext
-from nacre.tidy.draft import Draft
+from nacre.tidy.distil import Draft
 from nacre.tidy.memory_files import Line, LongTermFile, file_field
 from nacre.vault import disk, review
 from nacre.vault.entries import entry_id

@@ -6,7 +6,7 @@ import datetime as dt
 import os
 import re
 import stat
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -21,11 +21,11 @@ from nacre.model.report import Problem, problem
 from nacre.model.workspace import Workspace
 from nacre.text.blocks import HEADING, ITEM, TEXT
 from nacre.text.stamps import Stamp, label_of, labelled_spans, stamp_of
-from nacre.vault import disk, weekly
-from nacre.vault.entries import bare_words, bullet_id, entry_id, source_day, words_of
+from nacre.vault import disk
+from nacre.vault.entries import bare_words, bullet_id, words_of
 from nacre.vault.files import LARGEST
 from nacre.vault.ledger import Record
-from nacre.vault.markdown import Document, document, open_document
+from nacre.vault.markdown import Document, document
 from nacre.vault.provenance import Provenance
 from nacre.vault.review import Question
 
@@ -313,9 +313,8 @@ def judged_part(words: str) -> str:
     return words[: space if space > 0 else LONGEST_JUDGED - 1] + "…"
 
 
-# Which lines of the logs and digests are candidates tonight: those on which nothing was decided yet.
+# Which lines of the logs are candidates tonight: those on which nothing was decided yet.
 
-WEEKS = 5  # digests that are searched for lines that came from no log
 FIELD_NOTE = re.compile(rf"(?:{re.escape(IDENTITY)}|{re.escape(USER)}) [^:]+: ")  # our own note on a field that was set
 LineKeys = set[tuple[str, str]]  # lines by their day and mark
 
@@ -329,12 +328,9 @@ def decided_lines(provenance: Provenance, records: Iterable[Record], questions: 
 
 
 def new_lines(
-    context: TidyContext, decided: LineKeys, provenance: Provenance, entries: Container[str] = ()
+    context: TidyContext, decided: LineKeys, provenance: Provenance
 ) -> tuple[list[LogLine], list[LogLine], list[Problem]]:
-    """Lines that are new to long-term memory, oldest first; all lines of the last days; and problems with the files.
-
-    `entries` are the ids of the ledger: a line of a digest that it has was put there from MEMORY.md.
-    """
+    """Lines that are new to long-term memory, oldest first; all lines of the last days; and problems with the files."""
     today = context.clock.today()
     recent = dt.date.fromordinal(max(1, today.toordinal() - context.config.tidy.daily_days))
     days, problems = list_days(context.workspace, today)
@@ -347,42 +343,11 @@ def new_lines(
         if seen and day.archived and day.date < recent:
             continue
         try:
-            lines = [_redacted(line) for line in read_log(day).lines]
+            # A log that somebody wrote by hand may hold a secret; no file that is made of it may. A line without end is cut.
+            lines = [replace(line, words=judged_part(redact(line.words).text)) for line in read_log(day).lines]
         except NacreError:
             continue  # `doctor` reports files that cannot be read
         if day.date >= recent:
             recent_lines += lines
         new += [line for line in lines if (line.day, line.mark) not in decided and not FIELD_NOTE.match(line.words)]
-    digested = {mark for marks in entered.values() for mark in marks}
-    in_logs = {line.mark for line in new}
-    new += [
-        line
-        for line in _digest_lines(context)
-        if (line.day, line.mark) not in decided
-        and line.mark not in digested
-        and bullet_id(line.words) not in digested  # a label that is no type of ours stands in front of the words
-        and line.mark not in in_logs
-        and entry_id(line.words) not in entries
-        and not FIELD_NOTE.match(line.words)
-    ]
     return sorted(new, key=lambda line: line.day), recent_lines, problems
-
-
-def _digest_lines(context: TidyContext) -> Iterator[LogLine]:
-    """What stands in the digests of the last weeks: lines that the user or another tool wrote there."""
-    for path in sorted(context.workspace.weekly.glob("????-??-??.md"))[-WEEKS:]:
-        try:
-            doc = open_document(path)
-            lines = weekly.digest_lines(doc) if doc else ()
-        except NacreError:
-            continue
-        for line in lines:
-            day, label = source_day(line.text), label_of(line.text)
-            if day and label:
-                words, mark = bare_words(line.text), bullet_id(line.text)
-                yield _redacted(LogLine(day, words, label, line.project, None, None, "", 0, mark))
-
-
-def _redacted(line: LogLine) -> LogLine:
-    """A log that somebody wrote by hand may hold a secret; no file that is made of it may. A line without end is cut."""
-    return replace(line, words=judged_part(redact(line.words).text))

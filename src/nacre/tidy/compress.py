@@ -9,11 +9,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from itertools import pairwise
 from pathlib import Path
 
 from nacre.brain.local import classifier
-from nacre.brain.local.judge import MANY, Judge
+from nacre.brain.local.judge import Judge
 from nacre.clock import monday
 from nacre.errors import BadInput, ChangedOutside, NacreError, PathEscape, SecretRefused
 from nacre.guard.secrets import redact
@@ -87,18 +86,9 @@ def plain_words(text: str) -> str:
 
 
 def categories(judge: Judge, texts: Sequence[str]) -> list[str]:
-    """What each statement is in a weekly digest: decision, discovery, preference or task.
-
-    A backlog of years is judged in parts, so that it fits into memory; each is large enough for the judge to go by structure
-    alone, as it does whenever there are a great many.
-    """
+    """What each statement is in a weekly digest: decision, discovery, preference or task."""
     real = classifier.CATEGORIES[: classifier.CATEGORIES.index("-")]
-    parts = max(1, len(texts) // (MANY + 1))
-    result: list[str] = []
-    for start, end in pairwise(part * len(texts) // parts for part in range(parts + 1)):
-        judged = judge.read(texts[start:end])
-        result += [real[int(statement.odds["category"][: len(real)].argmax())] for statement in judged]
-    return result
+    return [real[int(judged.odds["category"][: len(real)].argmax())] for judged in judge.read(texts)]
 
 
 def plan(context: TidyContext) -> CompressPlan:

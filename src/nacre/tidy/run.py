@@ -175,25 +175,26 @@ def run_decay(context: TidyContext, *, promote_only: bool = False, dry_run: bool
                     problems.append(Problem("unreadable", str(error), context.workspace.relative(day.path)))
             decided = _decided(context)
             distilled, left, steps = _promoted(context, [log for log, _ in logs], decided)
-            decided |= {(offered.day, mark) for offered in distilled.offered for mark in offered.bullets}
-            moves: list[archive.Move] = []
+            if op:  # first long-term memory, then the archive
+                left += apply.apply_plan(context, op, distilled)
+                decided = _decided(context)
+            else:
+                decided |= {(offered.day, mark) for offered in distilled.offered for mark in offered.bullets}
             if not promote_only:
                 moves = _archived(context, logs, decided, problems)
                 steps += [(ARCHIVE, move.step) for move in moves]
                 steps += _proposed(context, too_long, problems)
+                left += archive.apply(context, op, moves) if op else []
             problems += distilled.problems
-            if op:  # first long-term memory, then the archive
-                left += apply.apply_plan(context, op, distilled)
-                decided = _decided(context)
-                moves = [
-                    move for move in moves if move.step.action != "compress" or archive.is_decided(move.log, decided)
-                ]
-                left += archive.apply(context, op, moves)
     if op and distilled:
         context.judge().save()
-    problems = list(dict.fromkeys(problems))
     return DecayReport(
-        tuple(steps), tuple(problems), tuple(left), dry_run, occasions=tuple(occasions), in_force=in_force
+        tuple(steps),
+        tuple(dict.fromkeys(problems)),
+        tuple(left),
+        dry_run,
+        occasions=tuple(occasions),
+        in_force=in_force,
     )
 
 

@@ -150,14 +150,14 @@ class Judge:
     def read(self, texts: Sequence[str]) -> list[Judged]:
         """Judge sentences, each by the classifiers of its language; a great many by structure alone."""
         languages = [language_of(text) for text in texts]
-        found: dict[int, Judged] = {}
+        by_place: dict[int, Judged] = {}
         for language in LANGUAGES:
             places = [place for place, own in enumerate(languages) if own == language]
             for start in range(0, len(places), AT_ONCE):
                 some = places[start : start + AT_ONCE]
                 judged = self._judge([texts[place] for place in some], language, plain=len(texts) > MANY)
-                found |= zip(some, judged, strict=True)
-        return [found[place] for place in range(len(texts))]
+                by_place |= zip(some, judged, strict=True)
+        return [by_place[place] for place in range(len(texts))]
 
     def meant(self, texts: Sequence[str]) -> list[Embedded]:
         """What sentences mean, without judging them: enough to compare what is remembered with something new."""
