@@ -196,61 +196,53 @@ class Indexes:
 
     def __init__(self, opened: Context, embedder: Embedder | None) -> None:
         self.opened = opened
-        self._own_embedder = embedder
+        self._embedder = embedder
         self._lock = threading.RLock()
-        self._memory: MemoryIndex | None = None
-        self._meaning: MeaningSource | None = None
-        self._sessions: SessionIndex | None = None
-        self._session_meaning: MeaningSource | None = None
+        self._memory: tuple[MemoryIndex, MeaningSource] | None = None
+        self._sessions: tuple[SessionIndex, MeaningSource] | None = None
 
     def close(self) -> None:
         """Let go of the files; the next use opens them again."""
         with self._lock:
-            for index in (self._memory, self._sessions, self._meaning):
-                if index:
-                    index.close()
-            self._memory = self._meaning = self._sessions = self._session_meaning = None
+            if self._memory:
+                self._memory[0].close()
+                self._memory[1].close()
+            if self._sessions:
+                self._sessions[0].close()
+            self._memory = self._sessions = None
 
     @property
-    def memory(self) -> MemoryIndex:
+    def memory(self) -> tuple[MemoryIndex, MeaningSource]:
         with self._lock:
             if self._memory is None:
+                from nacre.index.embedding import MeaningSource
                 from nacre.index.freshness import MemoryIndex
                 from nacre.index.store import Store, index_file
 
                 workspace = self.opened.workspace
                 store = Store(index_file(workspace.index), of=workspace.root)
-                self._memory = MemoryIndex(self.opened, store)
+                meaning = MeaningSource(self.opened.config, store, self._embedder)
+                self._memory = MemoryIndex(self.opened, store), meaning
             return self._memory
 
     @property
-    def meaning(self) -> MeaningSource:
-        """The embedder, and the vectors of memory."""
-        with self._lock:
-            if self._meaning is None:
-                from nacre.index.embedding import MeaningSource
-
-                self._meaning = MeaningSource(self.opened.config, self.memory.store, self._own_embedder)
-            return self._meaning
-
-    @property
-    def sessions(self) -> SessionIndex | None:
+    def sessions(self) -> tuple[SessionIndex, MeaningSource] | None:
         """The index of the transcripts themselves; none unless the user wants one, and never for a group."""
-        workspace, config = self.opened.workspace, self.opened.config
-        if not config.index.sessions or self.opened.scope.group is not None:
+        if not self.opened.config.index.sessions or self.opened.scope.group is not None:
             return None
         with self._lock:
             if self._sessions is None:
                 from nacre.index.sessions import SessionIndex, sessions_file
                 from nacre.index.store import Store
 
+                workspace = self.opened.workspace
                 store = Store(sessions_file(workspace), of=workspace.root)
-                self._sessions = SessionIndex(self.opened, store)
+                self._sessions = SessionIndex(self.opened, store), self.memory[1].over(store)
             return self._sessions
 
     @property
     def _all(self) -> list[MemoryIndex]:
-        return [self.memory, *([self.sessions] if self.sessions else [])]
+        return [self.memory[0], *([self.sessions[0]] if self.sessions else [])]
 
     def corpora(self, name: str) -> list[tuple[MemoryIndex, MeaningSource]]:
         """What a search is to look at. For a group sessions do not exist, whatever it asks for."""
@@ -261,26 +253,22 @@ class Indexes:
                 f'"{name}" is not a corpus; use memory, sessions or all.',
                 f"“{name}”不是有效的语料；请用 memory、sessions 或 all。",
             )
-        corpora = [(self.memory, self.meaning)] if name != "sessions" else []
+        corpora: list[tuple[MemoryIndex, MeaningSource]] = [self.memory] if name != "sessions" else []
         if name == "memory" or self.opened.scope.group is not None:
             return corpora
-        sessions = self.sessions
-        if sessions is None:
+        if self.sessions is None:
             raise BadInput(
                 'Sessions are not indexed; "nacre config set --user index.sessions true" turns it on.',
                 "会话未被索引；运行“nacre config set --user index.sessions true”即可开启。",
             )
-        with self._lock:
-            if self._session_meaning is None:
-                self._session_meaning = self.meaning.over(sessions.store)
-            return [*corpora, (sessions, self._session_meaning)]
+        return [*corpora, self.sessions]
 
     def update(self, *, progress: Progress | None = None, full: bool = False) -> TextReport:
         """Bring the text up to date. A new generation takes over at once when no vectors are to be made."""
 
         def work(index: MemoryIndex) -> TextReport:
             report = index.rebuild(progress, every_file=full)
-            if not self.meaning.chosen[0]:
+            if not self.memory[1].chosen[0]:
                 index.finish()
             return report
 
@@ -296,7 +284,7 @@ class Indexes:
         """Make the vectors that are missing, then let what was built take over."""
         from nacre.index.embedding import fill, prune
 
-        embedder, reason = self.meaning.chosen
+        embedder, reason = self.memory[1].chosen
 
         def work(index: MemoryIndex) -> int:
             index.current()
@@ -319,14 +307,15 @@ class Indexes:
         from nacre.index.embedding import batch_for, waiting_count
         from nacre.index.freshness import count_changed
 
-        store = self.memory.store
+        store, embedder = self.memory[0].store, self.memory[1].chosen[0]
         live = store.safely(store.live)
         files = list(memory_files(self.opened.workspace, self.opened.config)) if files is None else files
         changed = count_changed(store, live, files) if live else len(files)
-        changed += self.sessions.store.safely(self.sessions.count_changed) if self.sessions else 0
-        embedder = self.meaning.chosen[0]
-        stores = [index.store for index in self._all] if embedder else []
-        return changed, sum(waiting_count(store.db, batch_for(store, embedder)) for store in stores if embedder)
+        if self.sessions:
+            changed += self.sessions[0].store.safely(self.sessions[0].count_changed)
+        if embedder is None:
+            return changed, 0
+        return changed, sum(waiting_count(index.store.db, batch_for(index.store, embedder)) for index in self._all)
 
 
 # Working memory of one workspace: what is being done now, on disk before the agent answers.
@@ -348,6 +337,12 @@ class Working:
     def workspace(self) -> Workspace:
         return self.opened.workspace
 
+    def change(self, action: str, *words: str, dry_run: bool = False) -> Edit:
+        """Carry out one of the changes below by its name ("finish" is `done` without anything named)."""
+        from nacre.vault.wal import change
+
+        return change(self.opened, action, *words, dry_run=dry_run)
+
     def task(self, text: str, *, dry_run: bool = False) -> Edit:
         return self.change("task", text, dry_run=dry_run)
 
@@ -355,11 +350,9 @@ class Working:
         return self.change("drop", dry_run=dry_run)
 
     def decide(self, text: str, *, dry_run: bool = False) -> Edit:
-        """Write a decision down with its time; the oldest move to today's log when there are too many."""
         return self.change("decide", text, dry_run=dry_run)
 
     def context(self, key: str, value: str, *, dry_run: bool = False) -> Edit:
-        """Keep a value by its key, in the place of the one that it had."""
         return self.change("context", key, value, dry_run=dry_run)
 
     def pending(self, text: str, *, dry_run: bool = False) -> Edit:
@@ -367,21 +360,17 @@ class Working:
 
     def done(self, which: str | int | None = None, *, dry_run: bool = False) -> Edit:
         """Finish something pending by its number or words, or the current task; today's log says so."""
-        if which is None:
-            return self.change("finish", dry_run=dry_run)
-        return self.change("done", str(which), dry_run=dry_run)
+        return (
+            self.change("finish", dry_run=dry_run)
+            if which is None
+            else self.change("done", str(which), dry_run=dry_run)
+        )
 
     def blocker(self, text: str, *, dry_run: bool = False) -> Edit:
         return self.change("blocker", text, dry_run=dry_run)
 
     def clear(self, which: str | int, *, dry_run: bool = False) -> Edit:
         return self.change("clear", str(which), dry_run=dry_run)
-
-    def change(self, action: str, *words: str, dry_run: bool = False) -> Edit:
-        """Carry out one of the changes above by its name ("finish" is `done` without anything named)."""
-        from nacre.vault.wal import change
-
-        return change(self.opened, action, *words, dry_run=dry_run)
 
     def shown(self) -> State:
         """The file as it may be shown: without the secrets that somebody wrote into it, and without what the eye cannot see."""
@@ -397,20 +386,19 @@ class Working:
         """Everything that it says, or one section, without secrets: task, context, decisions, pending, blockers."""
         from nacre.vault import working
 
-        sections = working.as_plain(self.shown())
-        name = working.name_of(section)
+        sections, name = working.as_plain(self.shown()), working.name_of(section)
         if section and not name:
             raise _no_section(section)
         return {name: sections[name]} if name else sections
 
     def text(self, section: str = "") -> str | None:
         """The Markdown of the file, or of one section, without secrets; none while there is no file."""
-        from nacre.vault.working import section_body
+        from nacre.vault import working
 
         state = self.shown()
         if state.read is None:
             return None
-        text = section_body(state.document, section) if section else state.document.text
+        text = working.section_body(state.document, section) if section else state.document.text
         if text is None:
             raise _no_section(section)
         return text
@@ -553,11 +541,11 @@ class Memory:
 
     @property
     def keeper(self) -> MemoryIndex:
-        return self.indexes.memory
+        return self.indexes.memory[0]
 
     @property
     def sessions(self) -> SessionIndex | None:
-        return self.indexes.sessions
+        return self.indexes.sessions[0] if self.indexes.sessions else None
 
     @property
     def brain(self) -> Judge:
@@ -579,7 +567,7 @@ class Memory:
 
     def embedder(self) -> tuple[Embedder | None, str | None]:
         """Who makes the vectors and, where something is missing or sent away, a line about it."""
-        return self.indexes.meaning.chosen
+        return self.indexes.memory[1].chosen
 
     # Finding and reading what is in memory, and the index that this rests on.
 
@@ -620,9 +608,8 @@ class Memory:
     ) -> list[Hit]:
         """The passages that answer, best first; none when nothing does. `min_score=0` ranks and never abstains."""
         filters = self.filters(**narrowing)
-        return list(
-            self.ask(query, limit, min_score=min_score, now=now, mode=mode, corpus=corpus, filters=filters).hits
-        )
+        report = self.ask(query, limit, min_score=min_score, now=now, mode=mode, corpus=corpus, filters=filters)
+        return list(report.hits)
 
     def filters(self, **narrowing: Unpack[Narrowing]) -> Filters:
         """Filters as users give them, checked."""
@@ -631,24 +618,13 @@ class Memory:
         def day(text: str | None) -> str | None:
             if not text:
                 return None
-            if not (text[0].isdigit() and text[-1].isalpha()):
-                return self.clock.parse(text).date().isoformat()
-            try:
-                return (self.clock.now() - duration(text)).date().isoformat()
-            except OverflowError:
-                return "0001-01-01"  # before anything that was ever written down
+            is_span = text[0].isdigit() and text[-1].isalpha()
+            moment = self.clock.now() - duration(text) if is_span else self.clock.parse(text)
+            return moment.date().isoformat()
 
-        return checked(
-            Filters(
-                day(narrowing.get("since")),
-                day(narrowing.get("until")),
-                tuple(narrowing.get("layers") or ()),
-                type=narrowing.get("type"),
-                tag=narrowing.get("tag"),
-                path=narrowing.get("path"),
-                project=narrowing.get("project"),
-            )
-        )
+        given: dict[str, Any] = {**narrowing, "layers": tuple(narrowing.get("layers") or ())}
+        days = {name: day(given[name]) for name in ("since", "until") if name in given}
+        return checked(Filters(**given | days))
 
     def ask(
         self,
@@ -705,7 +681,7 @@ class Memory:
         if scope.group is None and via:
             extent = excerpt.start_line, excerpt.end_line
             problem = read.count_reading(self.opened, excerpt.path, extent, via)
-            if problem and not any(known.kind == problem.kind for known in self.problems):
+            if problem and problem not in self.problems:
                 self.problems = (*self.problems, problem)
         return excerpt
 
@@ -871,8 +847,8 @@ class Memory:
         from nacre.capture.read import sync_setup
         from nacre.capture.sync import parse_since, sync
 
-        setup = sync_setup(self.owned, lambda: self.brain, exclude=exclude)
         begin = parse_since(since, self.clock) if since is not None else None
+        setup = sync_setup(self.owned, lambda: self.brain, exclude=exclude)
         report = sync(setup, since=begin, progress=progress, dry_run=dry_run)
         if report.sections and not dry_run:
             self.index()
