@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,7 +59,7 @@ def uninstall(options: ui.Options, *, models: bool, yes: bool) -> Iterator[Repor
         ui.confirm("Take all of this back?", "是否全部撤回？", yes=yes)
         ready = [plan for plan in agents if plan.error is None]
         results = connection.apply_disconnect(ready, machine, connection.state_folder())
-        errors += [outcome.error for outcome in (*agents, *results) if outcome.error]
+        errors += [plan.error for plan in agents if plan.error] + [result.error for result in results if result.error]
         for place in places:
             errors += _take_back(place)
         for cache in caches if models else ():
@@ -112,7 +112,7 @@ def _take_back(place: InstalledWorkspace) -> list[NacreError]:
     from nacre.mcp.http import forget_tokens
 
     memory, rules = place.memory, place.rules
-    steps = [
+    steps: list[Callable[[], object]] = [
         lambda: schedulers.apply_plan(place.jobs) if place.jobs.changes or place.jobs.errors else None,
         lambda: stop_daemon(memory) if place.daemon else None,
         lambda: forget_tokens(memory.workspace.root),
