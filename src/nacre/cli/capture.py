@@ -54,11 +54,7 @@ def show_survey(survey: Sequence[Capturable]) -> None:
 
 def _survey_report(survey: Sequence[Capturable]) -> Report:
     notes = ui.every(
-        (
-            not survey,
-            "No session of any agent was found in this span.",
-            "在此时间范围内没有找到任何代理的对话。",
-        )
+        (not survey, "No session of any agent was found in this span.", "在此时间范围内没有找到任何代理的对话。")
     )
     for row in survey:
         left_out = say("  (left out)", "（已排除）") if row.left_out else ""

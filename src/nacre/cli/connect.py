@@ -5,20 +5,20 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from nacre.agents import connection, registry
+from nacre.agents.connection import AgentPlan, ConnectResult, agent_states, state_folder
+from nacre.agents.edits import apply_edits
+from nacre.agents.registry import Agent, Call, ConnectOptions, all_agents, own_program
 from nacre.cli import ui
 from nacre.errors import BadInput, NacreError, NoWorkspace, PartlyDone
 from nacre.i18n import language, say
+from nacre.jobs.installer import Machine, this_machine
+from nacre.memory import Memory
 from nacre.model.report import Note, Report
-
-if TYPE_CHECKING:
-    from nacre.agents.connection import AgentPlan, ConnectResult
-    from nacre.agents.registry import Agent, Call, ConnectOptions
-    from nacre.jobs.installer import Machine
-    from nacre.memory import Memory
 
 
 @ui.command("nacre connect claude-code codex --dry-run", dry_run=True)
@@ -55,8 +55,6 @@ def connect(
     if sum((remove, by_hand, listing)) > 1:
         raise BadInput("Give one of --remove, --print and --list.", "--remove、--print 和 --list 只能用一个。")
     ui.owner_only(options)
-    from nacre.agents import connection, registry
-    from nacre.jobs.installer import this_machine
 
     machine = this_machine()
     if listing:
@@ -107,8 +105,6 @@ def _connect(
     yes: bool,
 ) -> Iterator[Report]:
     """Show the plans, carry them out, and offer the jobs where anything changed."""
-    from nacre.agents import connection
-
     ready = connection.changed_plans(plans)
     # The plugin tells OpenClaw the rules itself: for it alone they need not stand in AGENTS.md too.
     by_plugin = all(plan.agent == "openclaw" and plan.wanted.register for plan in plans)
@@ -151,8 +147,6 @@ def _take_over_settings(memory: Memory, plans: list[AgentPlan], *, dry_run: bool
 
 def _disconnect(options: ui.Options, machine: Machine, agents: tuple[Agent, ...], *, yes: bool) -> Iterator[Report]:
     """From what was written to what was there before; needs no workspace."""
-    from nacre.agents import connection
-
     plans = plan_disconnect(machine, agents)
     connected = connection.load_connections(connection.state_folder())
     # A connection of which nothing stands any more is still to be forgotten.
@@ -171,9 +165,6 @@ def _disconnect(options: ui.Options, machine: Machine, agents: tuple[Agent, ...]
 
 def plan_disconnect(machine: Machine, agents: tuple[Agent, ...] = ()) -> list[AgentPlan]:
     """What takes back the connections of these agents, or of all that are connected."""
-    from nacre.agents import connection
-    from nacre.agents.registry import Call, all_agents, own_program
-
     state = connection.state_folder()
     connected, call = connection.load_connections(state), Call(own_program())
     chosen = agents or tuple(agent for agent in all_agents() if agent.name in connected)
@@ -252,8 +243,6 @@ def agents_json(plans: Sequence[AgentPlan], results: Sequence[ConnectResult]) ->
 
 
 def _snippets(agents: Sequence[Agent], machine: Machine, call: Call, how: ConnectOptions) -> Report:
-    from nacre.agents.edits import apply_edits
-
     rows: list[dict[str, Any]] = []
     lines: list[str] = []
     for agent in agents:
@@ -270,9 +259,6 @@ def _snippets(agents: Sequence[Agent], machine: Machine, call: Call, how: Connec
 
 
 def _list_agents(machine: Machine) -> Report:
-    from nacre.agents.connection import agent_states, state_folder
-    from nacre.agents.registry import all_agents
-
     states = agent_states(all_agents(), machine, state_folder())
     rows = []
     for state in states:

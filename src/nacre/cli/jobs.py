@@ -5,20 +5,27 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from nacre.checks.status import daemon_status
 from nacre.cli import ui
+from nacre.cli.layers import organise_summary
+from nacre.cli.tidy import decay_summary, tidy_summary
 from nacre.errors import BadInput, Locked, NacreError, PartlyDone
 from nacre.i18n import say
+from nacre.jobs.installer import Setup, installed_kinds, this_machine
+from nacre.jobs.run import JobReport, JobState, Outcome, Runner, due_now, job_states, run_due, run_named, runner_for
+from nacre.jobs.schedulers import ServicePlan, apply_plan, choose_scheduler, plan_install, plan_remove
+from nacre.memory import Memory
 from nacre.model.report import Note, Report
 
-if TYPE_CHECKING:
-    from nacre.jobs.installer import Setup
-    from nacre.jobs.run import JobReport, JobState, Runner
-    from nacre.jobs.schedulers import ServicePlan
-    from nacre.memory import Memory
+SUMMARIES: dict[str, Callable[[Any], str]] = {
+    "TidyReport": tidy_summary,
+    "DecayReport": decay_summary,
+    "OrganiseReport": organise_summary,
+}
 
 
 @click.group(cls=ui.Group, epilog="Example:  nacre jobs list")
@@ -34,9 +41,6 @@ def jobs() -> None:
 @ui.command("nacre jobs list --json", "list", group=jobs)
 def list_(options: ui.Options) -> Iterator[Report]:
     """List the jobs: when they run, the last run with its result and length, the next one."""
-    from nacre.checks.status import daemon_status
-    from nacre.jobs.run import job_states
-
     pairs = [("job", "任务"), ("when", "时间"), ("last run", "上次运行"), ("result", "结果")]
     pairs += [("took", "用时"), ("next run", "下次运行"), ("failing since", "失败始于")]
     for memory in ui.open_all(options):
@@ -76,8 +80,6 @@ def result_word(result: str) -> str:
 
 def runners(memory: Memory, daemon: dict[str, Any] | None) -> list[str]:
     """By whom the jobs are run: schedulers of the machine, and the daemon if it is one that does. `daemon` is what it says of itself."""
-    from nacre.jobs.installer import installed_kinds
-
     by = list(installed_kinds(memory.workspace))
     if ((daemon or {}).get("jobs") or {}).get("timed"):
         by.append("nacre serve")
@@ -87,8 +89,6 @@ def runners(memory: Memory, daemon: dict[str, Any] | None) -> list[str]:
 
 
 def has_scheduler(memory: Memory) -> bool:
-    from nacre.jobs.schedulers import choose_scheduler
-
     return choose_scheduler(setup_of(memory)) is not None
 
 
@@ -112,7 +112,6 @@ def run(options: ui.Options, name: str | None, *, only_due: bool) -> Iterator[Re
         raise BadInput(
             "Name a job, or give --due for all that is due.", "请指定一个任务，或用 --due 运行所有到期的任务。"
         )
-    from nacre.jobs.run import run_named, runner_for
 
     reports: list[JobReport] = []
     for memory in ui.open_all(options):
@@ -139,8 +138,6 @@ def run(options: ui.Options, name: str | None, *, only_due: bool) -> Iterator[Re
 
 
 def _run_due(options: ui.Options, runner: Runner, name: str | None) -> list[JobReport]:
-    from nacre.jobs.run import JobReport, Outcome, due_now, run_due
-
     if not options.dry_run:
         try:
             return list(run_due(runner, name))
@@ -166,15 +163,8 @@ def _run_lines(report: JobReport, *, by_name: bool) -> list[str]:
         return [] if by_name else [Note(f"{report.run.job}: {report.outcome.said}")]
     if quiet and (not by_name or report.run.job == "memory-sync"):
         return []
-    from nacre.cli.layers import organise_summary
-    from nacre.cli.tidy import decay_summary, tidy_summary
 
-    summaries: dict[str, Callable[[Any], str]] = {
-        "TidyReport": tidy_summary,
-        "DecayReport": decay_summary,
-        "OrganiseReport": organise_summary,
-    }
-    made = [(summaries.get(type(part).__name__), part) for part in report.outcome.reports]
+    made = [(SUMMARIES.get(type(part).__name__), part) for part in report.outcome.reports]
     lines = [summary(part) for summary, part in made if summary]
     return lines or [f"{report.run.job}{say(': ', '：')}{report.outcome.said}"]
 
@@ -213,8 +203,6 @@ def install(options: ui.Options, kind: str, *, heartbeat: bool) -> Iterator[Repo
     Shows every file and command, then does it. Doing it again changes nothing; after a change of the settings it brings the times up to
     date. Entries of others are never touched. "nacre jobs remove" takes back exactly what was written.
     """
-    from nacre.jobs.schedulers import plan_install
-
     for memory in ui.open_all(options):
         made = plan_install(setup_of(memory), kind, with_heartbeat=heartbeat)
         root, by = ui.shown_path(memory.workspace.root), made.kind
@@ -234,8 +222,6 @@ def install(options: ui.Options, kind: str, *, heartbeat: bool) -> Iterator[Repo
 @ui.command("nacre jobs remove --dry-run", group=jobs, dry_run=True)
 def remove(options: ui.Options) -> Iterator[Report]:
     """Take back what "nacre jobs install" wrote, and nothing else. Jobs then run only in the daemon, or when you ask."""
-    from nacre.jobs.schedulers import plan_remove
-
     for memory in ui.open_all(options):
         made, root = plan_remove(setup_of(memory)), ui.shown_path(memory.workspace.root)
         outcome = ui.first(
@@ -248,8 +234,6 @@ def remove(options: ui.Options) -> Iterator[Report]:
 
 def setup_of(memory: Memory) -> Setup:
     """This memory on this machine, as a service is planned for it."""
-    from nacre.jobs.installer import Setup, this_machine
-
     return Setup(memory, this_machine())
 
 
@@ -259,8 +243,6 @@ def service_lines(plan: ServicePlan) -> list[str]:
 
 def _carry_out(options: ui.Options, made: ServicePlan, outcome: str) -> Iterator[Report]:
     """What is to be done is shown first, then done, then said in a sentence."""
-    from nacre.jobs.schedulers import apply_plan
-
     errors = [str(error) for error in made.errors if options.dry_run]
     yield Report(lines=service_lines(made), notes=[*made.notes, *errors])
     if not options.dry_run:

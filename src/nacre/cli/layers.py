@@ -49,7 +49,6 @@ def organise(options: ui.Options, *, verbose: bool) -> Iterator[Report]:
     without a recall, deleted after 30 days there unless its user marked it. A recall makes it young again. Ages count from the content's
     own time. Deletions are listed first; "nacre undo" brings everything back.
     """
-
     for memory in ui.open_all(options):
         made = memory.organise(dry_run=options.dry_run)
         lines: list[str] = []

@@ -23,12 +23,7 @@ from nacre.model.report import Report
 )
 @click.option("--global", "everywhere", is_flag=True, help="It holds in every project.")
 def remember(
-    options: ui.Options,
-    text: tuple[str, ...],
-    kind: str | None,
-    project: str | None,
-    *,
-    everywhere: bool,
+    options: ui.Options, text: tuple[str, ...], kind: str | None, project: str | None, *, everywhere: bool
 ) -> Report:
     """Write one thing down in today's log, at once. Text from a pipe: "nacre remember -".
 

@@ -115,11 +115,7 @@ def _capture(capture: dict[str, Any]) -> str:
             (not at, 'nothing yet; run "nacre sync"', "尚未采集；请运行“nacre sync”"),
             (at, f"{count} sessions, last at {at}", f"{count} 个会话，最近一次 {at}"),
             (capture["paused"], f"; paused{end}", f"；已暂停{end}"),
-            (
-                not capture["meaning"],
-                "; judged by structure alone, without the models",
-                "；未装模型，仅按句子结构判断",
-            ),
+            (not capture["meaning"], "; judged by structure alone, without the models", "；未装模型，仅按句子结构判断"),
         )
     )
 

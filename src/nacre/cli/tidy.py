@@ -25,7 +25,6 @@ def tidy(options: ui.Options, *, verbose: bool) -> Iterator[Report]:
     can be understood alone; it is not there yet. MEMORY.md never grows over 80 lines or 5 KB. Running it again changes nothing;
     "nacre undo" takes a night back.
     """
-
     for memory in ui.open_all(options):
         made = memory.tidy(dry_run=options.dry_run)
         summary, lines = tidy_summary(made), []
@@ -48,7 +47,6 @@ def decay(options: ui.Options, *, promote_only: bool, verbose: bool) -> Iterator
     memory/archive/YYYY-MM/, their bytes unchanged; with archive.compress as .md.gz, in which search, "nacre get" and
     "nacre forget" go on finding every line. "nacre undo" takes it all back.
     """
-
     for memory in ui.open_all(options):
         made = memory.decay(promote_only=promote_only, dry_run=options.dry_run)
         summary = decay_summary(made)

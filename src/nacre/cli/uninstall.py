@@ -4,25 +4,32 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from nacre.agents import connection
+from nacre.agents import uninstall as removal
+from nacre.agents.connection import ConnectResult
+from nacre.agents.uninstall import InstalledWorkspace
 from nacre.cli import ui
 from nacre.cli.connect import agents_json, outcome_notes, plan_disconnect, plan_lines
 from nacre.cli.forget import NOT_ALL, left_rows
 from nacre.cli.jobs import service_lines, setup_of
+from nacre.config.settings import user_config_folder
+from nacre.daemon.process import stop_daemon
 from nacre.errors import BadInput, NacreError, NoWorkspace, PartlyDone
+from nacre.forget import destroy as destroying
+from nacre.forget.destroy import DestroyPlan
 from nacre.i18n import say
+from nacre.jobs import schedulers
+from nacre.jobs.installer import this_machine
+from nacre.jobs.schedulers import ServicePlan
+from nacre.mcp.http import forget_tokens
+from nacre.memory import Memory
 from nacre.model.report import Report
-
-if TYPE_CHECKING:
-    from nacre.agents.connection import ConnectResult
-    from nacre.agents.uninstall import InstalledWorkspace
-    from nacre.forget.destroy import DestroyPlan
-    from nacre.jobs.schedulers import ServicePlan
 
 
 @ui.command("nacre uninstall --dry-run", dry_run=True)
@@ -37,10 +44,6 @@ def uninstall(options: ui.Options, *, models: bool, yes: bool) -> Iterator[Repor
     by saying how to remove the package itself.
     """
     ui.owner_only(options)
-    from nacre.agents import connection
-    from nacre.agents import uninstall as removal
-    from nacre.jobs.installer import this_machine
-    from nacre.memory import Memory
 
     machine = this_machine()
     agents = plan_disconnect(machine)
@@ -59,7 +62,7 @@ def uninstall(options: ui.Options, *, models: bool, yes: bool) -> Iterator[Repor
         ui.confirm("Take all of this back?", "是否全部撤回？", yes=yes)
         ready = [plan for plan in agents if plan.error is None]
         results = connection.apply_disconnect(ready, machine, connection.state_folder())
-        errors += [outcome.error for outcome in (*agents, *results) if outcome.error]
+        errors += [plan.error for plan in agents if plan.error] + [result.error for result in results if result.error]
         for place in places:
             errors += _take_back(place)
         for cache in caches if models else ():
@@ -106,13 +109,8 @@ def _place_lines(place: InstalledWorkspace) -> list[str]:
 
 def _take_back(place: InstalledWorkspace) -> list[NacreError]:
     """One workspace: its timers, its daemon, what lets clients in over HTTP, our rules; what could not be taken back."""
-    from nacre.agents import connection
-    from nacre.daemon.process import stop_daemon
-    from nacre.jobs import schedulers
-    from nacre.mcp.http import forget_tokens
-
     memory, rules = place.memory, place.rules
-    steps = [
+    steps: list[Callable[[], object]] = [
         lambda: schedulers.apply_plan(place.jobs) if place.jobs.changes or place.jobs.errors else None,
         lambda: stop_daemon(memory) if place.daemon else None,
         lambda: forget_tokens(memory.workspace.root),
@@ -129,8 +127,6 @@ def _take_back(place: InstalledWorkspace) -> list[NacreError]:
 
 def _what_stays(places: list[InstalledWorkspace]) -> list[str]:
     """Where memory lies, what else is there, and how the package itself goes."""
-    from nacre.config.settings import user_config_folder
-
     folder, package = user_config_folder(), _how_to_remove_package()
     roots, settings = [ui.shown_path(place.memory.workspace.root) for place in places], ui.shown_path(folder)
     return ui.every(
@@ -170,11 +166,6 @@ def destroy(options: ui.Options, *, yes: bool, tiers: bool, purge: bool) -> Iter
     Your own files stay. It lists what goes and asks you to type the workspace's name. This cannot be undone. With --purge the
     words of the memory are looked for in everything that remains; exit code 3 says that some still stand somewhere.
     """
-    from nacre.daemon.process import stop_daemon
-    from nacre.forget import destroy as destroying
-    from nacre.jobs import schedulers
-    from nacre.mcp.http import forget_tokens
-
     with ui.open_memory(options) as memory:
         workspace, config = memory.workspace, memory.config
     plan, jobs = destroying.plan_destroy(workspace, config, tiers=tiers), schedulers.plan_remove(setup_of(memory))

@@ -12,17 +12,24 @@ from unicodedata import east_asian_width
 
 import click
 
+from nacre.agents.connection import load_connections, state_folder
+from nacre.agents.registry import all_agents
 from nacre.checks.doctor import try_round_trip
 from nacre.checks.status import daemon_status
 from nacre.cli import ui
 from nacre.cli.capture import ask_consent, show_survey
 from nacre.cli.config import install_with_bar
+from nacre.cli.demo import show_demo
 from nacre.cli.jobs import has_scheduler, runners
+from nacre.cli.main import run
 from nacre.clock import duration_in_words
 from nacre.config.settings import user_config_file
+from nacre.daemon.process import stop_on_demand
 from nacre.errors import ModelUnusable
 from nacre.i18n import say
+from nacre.jobs.installer import installed_kinds, this_machine
 from nacre.memory import Memory, change_setting, default_place, embedding_models, is_workspace, opened_at
+from nacre.text.keywords import key_words
 
 _WIDTH = 11  # columns of a label
 MODELS, AGENTS, JOBS, DAEMON = ("Models", "模型"), ("Agents", "代理"), ("Jobs", "任务"), ("Daemon", "守护进程")
@@ -66,8 +73,6 @@ def up(
     machine; the only thing fetched is the embedding models, once, from the package registry that pip uses here.
     """
     if demo:
-        from nacre.cli.demo import show_demo
-
         show_demo(program(), language, keep=keep)
         return
     ui.owner_only(options)
@@ -241,10 +246,6 @@ def _by(*, meaning: bool) -> str:
 
 def _offer_connecting(memory: Memory, wish: bool | None, *, yes: bool) -> None:
     """`nacre connect`, when agents are here that are not connected yet; it shows every change and asks before it writes."""
-    from nacre.agents.connection import load_connections, state_folder
-    from nacre.agents.registry import all_agents
-    from nacre.jobs.installer import this_machine
-
     machine, connected = this_machine(), load_connections(state_folder())
     here = [agent for agent in all_agents() if agent.is_here(machine) and agent.name not in connected]
     if not here:
@@ -267,8 +268,6 @@ def offer_jobs(memory: Memory, wish: bool | None, *, yes: bool) -> bool | None:
 
     Whether the user wants jobs; None where nobody was asked.
     """
-    from nacre.jobs.installer import installed_kinds
-
     if installed_kinds(memory.workspace) or (wish is None and runners(memory, daemon_status(memory))):
         _note_line(JOBS, 'set up already; "nacre jobs list" shows them', "已设置；可用“nacre jobs list”查看")
         return True
@@ -318,7 +317,6 @@ def _offer_serving(memory: Memory, wish: bool | None, *, jobs: bool | None, yes:
     if not _agreed(wish, question, yes=yes):
         _note_line(DAEMON, 'none; "nacre serve --background" starts it', "未启动；可运行“nacre serve --background”")
         return
-    from nacre.daemon.process import stop_on_demand
 
     stop_on_demand(memory)  # before the settings change, with which it would start anew
     if jobs is not False:
@@ -335,8 +333,6 @@ def _agreed(wish: bool | None, question: str, *, yes: bool) -> bool:
 
 def _run(*arguments: str, memory: Memory) -> None:
     """Another command of ours; its failure is told and ends nothing here: memory works without it."""
-    from nacre.cli.main import run
-
     run([*arguments, "--workspace", str(memory.workspace.root)])
 
 
@@ -357,8 +353,6 @@ def program() -> str:
 
 def _searchable(memory: Memory) -> str | None:
     """Words of a search that finds a line of this memory; none while there is nothing to find."""
-    from nacre.text.keywords import key_words
-
     logs = sorted(memory.workspace.memory.glob("????-??-??.md"), reverse=True)[:_DAYS]
     lines = [line for log in logs for line in log.read_text("utf-8", errors="replace").splitlines()]
     bullets = [line.removeprefix("- ").rpartition("] ")[2] for line in lines if line.startswith("- ")]

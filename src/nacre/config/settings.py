@@ -201,8 +201,7 @@ class SourcesSettings:
 @settings
 class IndexSettings:
     extra_paths: list[dict[str, str]] = setting(
-        [],
-        "folders or files to search besides the workspace: ['~/notes'] or [{path, pattern}]",
+        [], "folders or files to search besides the workspace: ['~/notes'] or [{path, pattern}]"
     )
     chunk_tokens: int = setting(400, "about how long a passage is, in tokens", shared=True, least=50)
     chunk_overlap: int = setting(80, "how many tokens neighbouring passages share", shared=True)
