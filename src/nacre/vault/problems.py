@@ -17,7 +17,7 @@ from nacre.errors import NacreError
 from nacre.model.report import Problem, problem
 from nacre.model.workspace import DAY_NAME, Workspace
 from nacre.text.blocks import unclosed_fences
-from nacre.vault import disk, jsonl, ledger, refcount, writing
+from nacre.vault import disk, jsonl, ledger, provenance, refcount, writing
 from nacre.vault.discover import check_own_files
 from nacre.vault.files import LARGEST, TIERS, largest, layer_of
 from nacre.vault.history import DELETE, REWRITE, Recorded, read_operations
@@ -37,9 +37,9 @@ def file_problems(workspace: Workspace, config: Config | None = None, *, every_f
     """
     config = config or Config()
     problems = list(_changed_files(workspace, config, every_file=every_file))
-    problems += ledger.read_ledger(workspace).problems
-    problems += refcount.read_recalls(workspace).problems
-    problems += jsonl.read_rows(workspace.trail, workspace.relative(workspace.trail)).problems
+    problems += ledger.ledger_problems(workspace)
+    problems += refcount.recall_problems(workspace)
+    problems += provenance.trail_problems(workspace)
     operations, unreadable = read_operations(workspace)
     problems += unreadable
     problems += _history_problems(workspace, config, operations)
