@@ -101,12 +101,11 @@ def plan_purge(context: ForgetContext, facts: Sequence[Fact], ids: frozenset[str
             cleaned.append((path, lines))
     sessions: dict[tuple[str, str], SourceSession] = {}
     marks = {mark for fact in facts for mark in fact.marks}
-    for captured in provenance.read_provenance(workspace).captured:
-        if marks & captured.bullets.keys():
-            session = SourceSession(captured.agent, captured.transcript or captured.session, captured.day)
-            sessions.setdefault((captured.day, captured.session), session)
-    states = ledger.entry_states(ledger.read_ledger(workspace).records)
-    for source in (states[entry].source for entry in ids if entry in states):
+    for captured in provenance.captured_bullets(workspace, marks):
+        session = SourceSession(captured.agent, captured.transcript or captured.session, captured.day)
+        sessions.setdefault((captured.day, captured.session), session)
+    states = ledger.LedgerStates(workspace)
+    for source in (state.source for entry in ids if (state := states.get(entry))):
         if name := source.get("session"):
             day = source.get("day", "")
             sessions.setdefault((day, name), SourceSession("", name, day))
@@ -152,17 +151,20 @@ def _with_names(words: Iterable[str]) -> list[str]:
     return every + [slug for phrase in every if is_telling(slug := slug_of(phrase)[:NAME_LENGTH].strip("-"))]
 
 
-def redact_ledger(op: Operation, ids: Collection[str], holds: Callable[[str], bool] = lambda _: False) -> None:
+def redact_ledger(op: Operation, ids: Collection[str], holds: Callable[[str], bool] | None = None) -> None:
     """Take the words out of the lines of these ids, and whatever holds them out of all others."""
     path = op.workspace.ledger
     data = disk.read_bytes(path) or b""
     lines = data.split(b"\n")
+    named = [entry.encode() for entry in ids]
     for at, line in enumerate(lines):
+        if holds is None and not any(entry in line for entry in named):
+            continue
         row = _parse_row(line)
         if row.get("id") in ids:
             redacted = {name: value for name, value in row.items() if name != "without_it"} | {"text": None}
         else:
-            redacted = {name: _without_words(value, holds) for name, value in row.items()}
+            redacted = {name: _without_words(value, holds) for name, value in row.items()} if holds else row
         if redacted != row:
             lines[at] = jsonl.dump_row(redacted).rstrip("\n").encode() + (b"\r" if line.endswith(b"\r") else b"")
     if (after := b"\n".join(lines)) != data:

@@ -19,6 +19,7 @@ from nacre.model.workspace import Workspace
 from nacre.vault import disk, jsonl
 from nacre.vault.files import TIERS
 from nacre.vault.history import Operation
+from nacre.vault.line_index import LineIndex
 from nacre.vault.writing import expect, guarded, write_recorded
 
 ROTATED = "recall"  # the way of `nacre recall`, which lets a checkpoint rise by itself
@@ -90,18 +91,35 @@ def read_recalls(workspace: Workspace) -> Recalls:
     recalls: list[Recall] = []
     problems = list(broken)
     for line, value in rows:
-        at, path, id_, lines = (value.get(name) for name in ("at", "path", "id", "lines"))
-        texts = isinstance(at, str) and isinstance(path, str) and isinstance(id_, str)
-        if texts and isinstance(lines, list) and len(lines) == 2 and all(isinstance(number, int) for number in lines):
-            query = value.get("query_hash")
-            via, hashed = str(value.get("via", "")), query if isinstance(query, str) else None
-            recalls.append(Recall(str(at), str(path), str(id_), (lines[0], lines[1]), via, hashed))
+        if recall := _recall(value):
+            recalls.append(recall)
             continue
         sentence = say(
             f"Line {line} of {shown} is no recall; it is skipped.", f"{shown} 第 {line} 行不是有效记录，已跳过。"
         )
         problems.append(Problem("broken line", sentence, shown, line))
     return Recalls(tuple(recalls), tuple(sorted(problems, key=lambda problem: problem.line or 0)))
+
+
+def _recall(value: Mapping[str, Any]) -> Recall | None:
+    at, path, id_, lines = (value.get(name) for name in ("at", "path", "id", "lines"))
+    if not (isinstance(at, str) and isinstance(path, str) and isinstance(id_, str) and isinstance(lines, list)):
+        return None
+    if len(lines) != 2 or not all(isinstance(number, int) for number in lines):
+        return None
+    query = value.get("query_hash")
+    hashed = query if isinstance(query, str) else None
+    return Recall(at, path, id_, (lines[0], lines[1]), str(value.get("via", "")), hashed)
+
+
+def recall_problems(workspace: Workspace) -> tuple[Problem, ...]:
+    """Lines that cannot be understood; the file is read only where there are some."""
+
+    def keys(row: Mapping[str, Any]) -> tuple[()] | None:
+        return () if _recall(row) else None
+
+    lines = LineIndex(workspace.index, workspace.recalls, keys)
+    return () if lines.is_sound else read_recalls(workspace).problems
 
 
 # refcount.json: how often and when each checkpoint was recalled. What other tools wrote into it is kept as it is.
