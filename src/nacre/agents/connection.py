@@ -6,13 +6,13 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nacre.agents import edits
-from nacre.agents.edits import MARKDOWN, Add, Done, Put
+from nacre.agents.edits import MARKDOWN, Done
 from nacre.agents.registry import LARGEST_SETTINGS, Agent, Call, ConnectOptions, Requirements, Target
 from nacre.errors import CannotWrite, ChangedOutside, NacreError
 from nacre.i18n import say
@@ -51,7 +51,6 @@ class WrittenFile:
 
 @dataclass(frozen=True)
 class Connection:
-    agent: str
     at: str
     workspace: str
     program: tuple[str, ...]
@@ -65,7 +64,7 @@ def load_connections(folder: Path) -> dict[str, Connection]:
     data = disk.read_bytes(path)
     try:
         rows = json.loads(data.decode("utf-8", "surrogateescape"))["connections"] if data is not None else {}
-        return {name: _connection(name, row) for name, row in rows.items()}
+        return {name: _connection(row) for name, row in rows.items()}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise NacreError(
             f"{path}, the record of what was connected, cannot be understood. Move it away; what was written can then be "
@@ -74,14 +73,14 @@ def load_connections(folder: Path) -> dict[str, Connection]:
         ) from error
 
 
-def _connection(name: str, row: Mapping[str, Any]) -> Connection:
+def _connection(row: Mapping[str, Any]) -> Connection:
     fields = Done.__dataclass_fields__  # earlier versions recorded more
     files = []
     for file in row["files"]:
         edits = [{key: value for key, value in edit.items() if key in fields} for edit in file["done"]]
         done = tuple(Done(**{**edit, "path": (*edit["path"],), "mark": (*edit["mark"],)}) for edit in edits)
         files.append(WrittenFile(**{**file, "done": done, "folders": tuple(file["folders"])}))
-    return Connection(name, row["at"], row["workspace"], tuple(row["program"]), tuple(files), bool(row["registered"]))
+    return Connection(row["at"], row["workspace"], tuple(row["program"]), tuple(files), bool(row["registered"]))
 
 
 def save_connections(folder: Path, connections: Mapping[str, Connection]) -> None:
@@ -274,27 +273,29 @@ def apply_connect(
     plans: Sequence[AgentPlan], machine: Machine, call: Call, workspace: str, at: str, folder: Path
 ) -> list[ConnectResult]:
     """Write every plan, one agent after the other; what cannot be written for one is taken back for that one."""
-    with machine_lock("connections"):
-        return [_apply(plan, machine, folder, Connection(plan.agent, at, workspace, call.program)) for plan in plans]
+    connection = Connection(at, workspace, call.program)
+    return _apply(plans, lambda plan: _connect(plan, machine, connection, folder))
 
 
 def apply_disconnect(plans: Sequence[AgentPlan], machine: Machine, folder: Path) -> list[ConnectResult]:
+    return _apply(plans, lambda plan: _disconnect(plan, machine, folder))
+
+
+def _apply(plans: Sequence[AgentPlan], carry_out: Callable[[AgentPlan], list[str]]) -> list[ConnectResult]:
+    results = []
     with machine_lock("connections"):
-        return [_apply(plan, machine, folder, None) for plan in plans]
-
-
-def _apply(plan: AgentPlan, machine: Machine, folder: Path, new: Connection | None) -> ConnectResult:
-    try:
-        for change in plan.changes:
-            if disk.read_bytes(change.path) != change.before:
-                raise ChangedOutside(
-                    f"{change.path} was changed by another program in this moment, so it was left alone. Run the command again.",
-                    f"{change.path} 刚刚被其他程序修改，因此未作改动。请重新运行。",
-                )
-        notes = _connect(plan, machine, new, folder) if new else _disconnect(plan, machine, folder)
-    except NacreError as error:
-        return ConnectResult(plan.agent, error)
-    return ConnectResult(plan.agent, notes=tuple(notes))
+        for plan in plans:
+            try:
+                for change in plan.changes:
+                    if disk.read_bytes(change.path) != change.before:
+                        raise ChangedOutside(
+                            f"{change.path} was changed by another program in this moment, so it was left alone. Run the command again.",
+                            f"{change.path} 刚刚被其他程序修改，因此未作改动。请重新运行。",
+                        )
+                results.append(ConnectResult(plan.agent, notes=tuple(carry_out(plan))))
+            except NacreError as error:
+                results.append(ConnectResult(plan.agent, error))
+    return results
 
 
 def _connect(plan: AgentPlan, machine: Machine, new: Connection, folder: Path) -> list[str]:
@@ -436,10 +437,8 @@ def agent_states(agents: tuple[Agent, ...], machine: Machine, folder: Path) -> l
     for agent in agents:
         connection = connections.get(agent.name)
         present = {file.path: _edits_present(file) for file in connection.files} if connection else {}
-        missing = tuple(path for path, there in present.items() if there is False)
-        unreadable = tuple(path for path, there in present.items() if there is None)
-        program = connection.program[0] if connection and connection.program else ""
-        starts = connection is None or (os.path.isfile(program) and os.access(program, os.X_OK))
+        missing, unreadable = (tuple(path for path, there in present.items() if there is how) for how in (False, None))
+        starts = connection is None or os.access("".join(connection.program[:1]), os.X_OK)
         states.append(AgentState(agent, agent.is_here(machine), connection, missing, unreadable, starts))
     return states
 
@@ -448,16 +447,10 @@ def _edits_present(file: WrittenFile) -> bool | None:
     """Whether our entries still stand in a file, in whatever form the agent keeps it; None where it cannot be understood."""
     try:
         data = disk.read_bytes(Path(file.path))
-        if data is None:
-            return False
-        if disk.digest(data) == file.after or file.form == MARKDOWN:
-            return True
-        wanted = [
-            Put(done.path, done.value) if done.kind == "put" else Add(done.path, done.value, done.mark)
-            for done in file.done
-            if done.kind in ("put", "add")
-        ]
-        return edits.are_in_place(data.decode(), file.form, wanted)
+        if data is None or disk.digest(data) == file.after:
+            return data is not None
+        values = edits.load(data.decode(), file.form)
+        return all(edits.is_there(edits.value_at(values, done.path), done) for done in file.done)
     except (NacreError, ValueError):
         return None
 

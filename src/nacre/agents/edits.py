@@ -79,19 +79,7 @@ def value_at(values: Any, path: Sequence[str]) -> Any:
 
 def are_in_place(text: str, form: str, edits: Sequence[Edit]) -> bool:
     """Whether everything stands there already, wherever and however it is laid out."""
-    values = load(text, form)
-    for edit in edits:
-        if isinstance(edit, RulesBlock):
-            if with_rules(text.encode(), edit.language).decode() != text:
-                return False
-            continue
-        now = value_at(values, edit.path)
-        if isinstance(edit, Put):
-            if not (edit.default and now is not None) and not _holds(now, _server_with_scope(now, edit)):
-                return False
-        elif not any(item == _hook_with_scope(item, edit.value) for item in _own_items(now, edit)):
-            return False
-    return True
+    return apply_edits(text, form, edits)[0] == text
 
 
 def apply_edits(text: str, form: str, edits: Sequence[Edit]) -> tuple[str, list[Done]]:
@@ -241,6 +229,13 @@ def _holds(now: Any, wanted: Any) -> bool:
     if isinstance(wanted, dict) and isinstance(now, dict):
         return all(name in now and now[name] == value for name, value in wanted.items())
     return bool(now == wanted) and type(now) is type(wanted)
+
+
+def is_there(now: Any, done: Done) -> bool:
+    """Whether what was written stands in what is there now; rules are the user's to keep or not."""
+    if done.kind == "add":
+        return isinstance(now, list) and done.value in now
+    return done.kind != "put" or _holds(now, done.value)
 
 
 def _own_items(items: Any, edit: Add) -> list[Any]:

@@ -34,6 +34,8 @@ def with_table(text: str, path: tuple[str, ...], value: dict[str, Any] | None) -
         holder.pop(path[-1], None)
     else:
         holder[path[-1]] = {**holder.get(path[-1], {}), **value}
+    if _holds(text, wanted):
+        return text
     newline = "\r\n" if "\r\n" in text else "\n"
     if is_new and value is not None:
         table: dict[str, Any] = value
