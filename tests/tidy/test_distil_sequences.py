@@ -31,7 +31,7 @@ from nacre.config.settings import Config, MemorySettings
 from nacre.errors import ChangedOutside, NacreError
 from nacre.forget import apply
 from nacre.forget.target import ForgetContext as ForgetRoom
-from nacre.forget.target import Target, memory_lines
+from nacre.forget.target import MemoryLines, Target
 from nacre.model.workspace import Workspace
 from nacre.tidy import answers, distil, run
 from nacre.tidy import answers as tidy_answers
@@ -283,11 +283,12 @@ class Nights(RuleBasedStateMachine):
     @rule(at=places)
     def user_forgets(self, at: int) -> None:
         room = ForgetRoom(self.workspace, self.config, self.clock, keeper=_no_index, search=lambda _query, _limit: ())
-        lines = [line for line in memory_lines(self.workspace, self.config) if line.words]
+        every = MemoryLines(self.workspace, self.config)
+        lines = [line for line in every.every() if line.words]
         if not lines:
             return
         line = lines[at % len(lines)]
-        made = apply.plan_forget(room, [Target(line.id, line.words, line)], lines)
+        made = apply.plan_forget(room, [Target(line.id, line.words, line)], every)
         logged, own = self._all_bullets(), {kept for kept in self.own if kept in self._kept_text()}
         apply.apply_forget(room, made)
         now = self._all_bullets()

@@ -67,7 +67,7 @@ def trust_workspace(path: Path, folder: Path | None = None, *, trust: bool = Tru
 
 def _trust_file(folder: Path | None) -> Path:
     if folder is None:
-        from nacre.config.loading import user_config_folder
+        from nacre.config.settings import user_config_folder
 
         folder = user_config_folder()
     return folder / "trusted.json"

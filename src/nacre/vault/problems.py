@@ -14,7 +14,7 @@ from nacre.errors import NacreError
 from nacre.model.report import Problem, problem
 from nacre.model.workspace import DAY_NAME, Workspace
 from nacre.text.blocks import unclosed_fences
-from nacre.vault import disk, jsonl, ledger, refcount, spool, writing
+from nacre.vault import disk, jsonl, ledger, provenance, refcount, spool, writing
 from nacre.vault.files import LARGEST, largest, layer_of
 from nacre.vault.storage import operations_file
 
@@ -28,10 +28,12 @@ def file_problems(workspace: Workspace, config: Config | None = None, *, every_f
     """
     config = config or Config()
     problems = list(_changed_files(workspace, config, every_file=every_file))
-    problems += ledger.read_ledger(workspace).problems
-    problems += refcount.read_recalls(workspace).problems
-    logs = [workspace.trail, operations_file(workspace)] if every_file else [workspace.trail]
-    problems += [row for path in logs for row in jsonl.read_rows(path, workspace.relative(path)).problems]
+    problems += ledger.ledger_problems(workspace)
+    problems += refcount.recall_problems(workspace)
+    problems += provenance.trail_problems(workspace)
+    if every_file:
+        operations = operations_file(workspace)
+        problems += jsonl.read_rows(operations, workspace.relative(operations)).problems
     problems += count_problems(workspace, config)
     problems += _setting_problems(workspace, config)
     return sorted(problems, key=lambda row: (row.path, row.line or 0))

@@ -116,12 +116,13 @@ def _parts(text: str) -> Iterator[str]:
 
 
 def load_tombstones(workspace: Workspace) -> Tombstones:
-    """The tombstones of a workspace. Where nothing was ever forgotten this is one look at the ledger's bytes."""
-    data = disk.read_bytes(workspace.ledger)
-    if not data or f'"{FIELD}"'.encode() not in data:
+    """The tombstones of a workspace."""
+    states = ledger.LedgerStates(workspace)
+    buried = {record.id for record in states.records("t")}
+    if not buried:
         return Tombstones()
     stones: dict[str, Tombstone] = {}
-    for record in ledger.read_ledger(workspace).records:
+    for record in states.records(*(f"i{known}" for known in buried)):
         stone = record.more.get(FIELD)
         if record.verdict == "forgotten" and isinstance(stone, Mapping):
             listed = stone.get("signs")
