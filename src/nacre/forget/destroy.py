@@ -10,8 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from nacre.config.loading import user_config_folder
-from nacre.config.settings import Config
+from nacre.config.settings import Config, user_config_folder
 from nacre.errors import NacreError, cannot_write
 from nacre.forget.purge import UNREADABLE, Remaining, Words, cannot_be_read, own_file, scan
 from nacre.forget.target import MemoryLines

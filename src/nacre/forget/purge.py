@@ -25,8 +25,9 @@ from nacre.vault import disk, injected, jsonl, ledger, provenance, tombstones
 from nacre.vault.cache import cache_folder
 from nacre.vault.entries import bare_words, normal_words
 from nacre.vault.files import memory_files
-from nacre.vault.history import Operation, load_blob, operation, operations_file, read_history
+from nacre.vault.history import Operation, operation, read_history
 from nacre.vault.lock import lock
+from nacre.vault.storage import load_blob, operations_file
 from nacre.vault.tombstones import Tombstones
 from nacre.vault.writing import rewrite
 

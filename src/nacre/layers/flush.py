@@ -22,7 +22,7 @@ from nacre.model.context import Context
 from nacre.model.entry import TYPES, Entry
 from nacre.model.workspace import Workspace
 from nacre.text.tokens import language_of
-from nacre.vault import daily, disk, history
+from nacre.vault import daily, disk, history, storage
 from nacre.vault.history import DONE, operation, read_history
 from nacre.vault.lock import hold
 from nacre.vault.writing import REDACT, expect, guarded, write_recorded
@@ -121,8 +121,7 @@ def reference_hashes(workspace: Workspace, *, keep: bool = False) -> dict[str, s
             data = disk.read_bytes(workspace.root / name)
             hashes[name] = disk.hash_of(data)
             if keep and data and len(data) <= LARGEST:
-                history.private_folder(workspace.history)
-                history.store_blob(workspace.history, data)
+                storage.store_blob(workspace.history, data)
     return hashes
 
 
@@ -144,7 +143,7 @@ def check_flush(context: Context, session: str) -> FlushCheck:
             file = replace(file, command=f"nacre undo {own[-1].id}")
         elif was is not None and not own:
             with contextlib.suppress(NacreError):
-                kept = history.load_blob(workspace.history, was)
+                kept = storage.load_blob(workspace.history, was)
                 file = replace(file, command="nacre flush --restore", back=kept)
         touched.append(file)
     return FlushCheck(before.at, tuple(touched))
@@ -236,7 +235,9 @@ def ask_flush(
             if code == DUE:
                 tries = before.tries + 1 if before and not _is_over(before, compactions) else 1
                 hashes = reference_hashes(workspace, keep=context.config.history.enabled and not dry_run)
-                after = FlushState(now, tries, compactions, files=hashes, operation=history.last_id(workspace))
+                after = FlushState(
+                    now, tries, compactions, files=hashes, operation=history.last_id(storage.Disk(workspace))
+                )
             elif before:
                 counted = before.compactions if before.compactions is not None else compactions
                 # Where nobody counts compactions, a context of less than half the threshold has been compacted.

@@ -188,8 +188,8 @@ def _apply(context: TidyContext, op: Operation, made: PromotePlan) -> PromotePla
                 keys = [key for key in nominee.keys if key in entries]
                 entries = refcount.with_counts(entries, keys, {nominee.keys[0]: entry})
             refcount.write_counts(op, counts, entries)
-    if made.distilled.meant:
-        context.judge().keep(made.distilled.meant, made.distilled.lately)
+    if made.distilled:
+        context.judge().save()
     return replace(made, left=left)
 
 

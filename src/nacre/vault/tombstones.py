@@ -20,8 +20,9 @@ from nacre.model.workspace import Workspace
 from nacre.text.sentences import sentences
 from nacre.vault import disk, ledger
 from nacre.vault.entries import bare_words, entry_id, normal_words, words_of
-from nacre.vault.history import Operation, private_folder
+from nacre.vault.history import Operation
 from nacre.vault.ledger import IN_MEMORY, Record
+from nacre.vault.storage import private_folder
 
 if TYPE_CHECKING:
     import numpy as np
