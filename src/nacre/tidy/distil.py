@@ -128,13 +128,13 @@ class Draft:
         return record._replace(**about)  # type: ignore[arg-type]
 
     def worth(self, line: Line) -> Worth:
-        """What speaks for an entry: how sure it is, said again, recalled, and whether its time is over."""
+        """What speaks for an entry: how sure it is, said again, and whether its time is over."""
         was = self.states.get(line.id)
         begun = real_day((was.valid_from or "")[:10]) if was else None
         age = (self.today - dt.date.fromisoformat(begun)).days if begun else 0
         outdated = budget.outdated_reason(line.words, begun, self.today, self.recent) or ""
         confidence = min(0.99, ((was.confidence if was else None) or 0.5) + 0.05 * self.repeats[line.id])
-        return Worth(confidence, self.memory.recalls(line), outdated, max(age, 0))
+        return Worth(confidence, outdated, max(age, 0))
 
     def make_room(self, file: LongTermFile, text: str, kind: str, value: float) -> bool:
         """Make room for an entry of this value, and note in the ledger what gave way; false where all that could go counts more."""

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,7 +21,7 @@ from nacre.tidy import judge
 from nacre.tidy.collect import Field, LogLine, TidyContext, value_of
 from nacre.tidy.compare import EntryParts
 from nacre.tidy.judge import Candidate, Tested, about_the_user
-from nacre.vault import longterm, refcount, writing
+from nacre.vault import longterm, writing
 from nacre.vault.disk import real_target
 from nacre.vault.entries import comments_in, entry_id
 from nacre.vault.ledger import EntryState
@@ -320,18 +318,6 @@ class MemoryFiles:
         source = {"day": said.day, "session": said.session or "", "bullet": said.mark, "message": message}
         source["checkpoint"] = said.checkpoint
         return {name: value for name, value in source.items() if value}
-
-    def recalls(self, line: Line) -> int:
-        """How often an entry was given out: recalls that cover its line in its file."""
-        file = next((file.shown for file in self.files if line in file.lines), None)
-        return sum(
-            count for (path, start, end), count in self._recalled.items() if path == file and start <= line.start <= end
-        )
-
-    @cached_property
-    def _recalled(self) -> Counter[tuple[str, int, int]]:
-        recalls = refcount.read_recalls(self.context.workspace).recalls
-        return Counter((recall.path, *recall.lines) for recall in recalls if recall.path.endswith("MEMORY.md"))
 
     def set_field(self, new: Field) -> OwnField | None:
         """Set a field of IDENTITY.md or USER.md, where the file has it."""
