@@ -80,17 +80,9 @@ class Draft:
         offered = [Offered(day, tuple(every)) for day, every in marks.items()]
         if put := tuple(map(_key, (*unnoted, *self.asks))):
             offered.append(Offered(self.today.isoformat(), put))
-        return DistilPlan(
-            tuple(self.steps),
-            tuple(self.memory.edits()),
-            tuple(self.records),
-            tuple(self.asks),
-            tuple(self.settled),
-            tuple(self.demoted),
-            tuple(self.notes),
-            tuple(offered),
-            (*self.problems, *self.memory.problems),
-        )
+        edits, problems = list(self.memory.edits()), [*self.problems, *self.memory.problems]
+        records, asks, settled = self.records, self.asks, self.settled
+        return DistilPlan(self.steps, edits, records, asks, settled, self.demoted, self.notes, offered, problems)
 
     def step(self, action: str, path: str, reason: str, detail: str = "") -> None:
         self.steps.append(Step(action, path, reason, detail))
