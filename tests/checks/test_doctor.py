@@ -51,7 +51,7 @@ def test_only_agents_that_are_here_and_switched_on_are_looked_at(memory: Memory,
 def test_a_newest_talk_of_unknown_form_is_told(memory: Memory, home: Path) -> None:
     talk = ClaudeTalk(home, "s1").say("hello").answer("hello")
     with talk.path.open("a", encoding="utf8") as file:
-        file.writelines(json.dumps({"type": f"novelty-{number}", "payload": {}}) + "\n" for number in range(50))
+        file.writelines(json.dumps({"type": "user", "number": number}) + "\n" for number in range(50))
     (problem,) = doctor.agent_problems(memory, doctor.newest_sessions(memory))
     assert problem.kind == "transcript of unknown form"
     assert problem.remedy

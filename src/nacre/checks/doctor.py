@@ -10,7 +10,7 @@ import stat
 import tempfile
 from collections.abc import Iterator, Sequence
 
-from nacre.config.loading import known_settings
+from nacre.config.settings import known_settings
 from nacre.errors import BadSetting, NacreError
 from nacre.i18n import say
 from nacre.memory import Memory
