@@ -280,7 +280,6 @@ def entries_without_origin(snapshot: Snapshot) -> Iterator[Problem]:
 
 
 def stale_task(snapshot: Snapshot) -> Iterator[Problem]:
-    """The task in SESSION-STATE.md, when nobody has touched it for days."""
     shown = snapshot.workspace.relative(snapshot.workspace.state)
     try:
         state = working.read_state(snapshot.workspace, snapshot.context.clock)

@@ -34,8 +34,6 @@ _HEADS = {"a": "prevents_error", "b": "broad", "c": "self_contained"}
 
 @dataclass(frozen=True)
 class Tested:
-    """A statement with what the classifiers say of it."""
-
     judged: Judged
     statement: Statement
     kind: str  # its type; never TEMP: what is admitted lasts

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from nacre.brain.local.likeness import Statement
-from nacre.brain.local.relation import as_statement
 from nacre.brain.local.wording import joined, pieces
 from nacre.config.settings import MemorySettings
 from nacre.errors import MemoryFull, NacreError, SecretRefused
@@ -48,8 +47,6 @@ class Line:
 
 
 class LongTermFile:
-    """One file, as read and as it shall become."""
-
     def __init__(
         self,
         workspace: Workspace,
@@ -179,7 +176,6 @@ def hand_edits(files: Sequence[LongTermFile], states: Mapping[str, EntryState]) 
 
 
 def _most_like(words: str, missing: Iterable[EntryState]) -> EntryState | None:
-    """The entry that the words are most like, where any is alike at all."""
     matcher = SequenceMatcher(None, b=words[:_LONGEST].casefold(), autojunk=False)
     best, most = None, ALIKE
     for state in missing:
@@ -209,8 +205,6 @@ class OwnField(NamedTuple):
 
 
 class MemoryFiles:
-    """All of them, read once, and changed in memory alone."""
-
     def __init__(self, context: TidyContext, trail: Provenance) -> None:
         self.context = context
         self.trail = trail
@@ -293,7 +287,7 @@ class MemoryFiles:
         """The texts with their meaning; entries are compared with what is new, not judged again."""
         new = list(dict.fromkeys(text for text in texts if text not in self._statements))
         if new:
-            self._statements |= {meant.text: as_statement(meant) for meant in self.context.judge().meant(new)}
+            self._statements |= zip(new, self.context.judge().meant(new), strict=True)
         return [self._statements[text] for text in texts]
 
     def tested(self, words: str) -> Tested:

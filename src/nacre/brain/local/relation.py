@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from nacre.brain.local.judge import Embedded, Judged
+    from nacre.brain.local.judge import Judged
 
     Array = npt.NDArray[np.float32]
 
@@ -56,7 +56,7 @@ def load(language: str, variant: str) -> Weights:
     return Weights(**parts, rarity=about["rarity"], rarest=about["rarest"], corpus=about["corpus"])
 
 
-def as_statement(judged: Judged | Embedded) -> Statement:
+def as_statement(judged: Judged) -> Statement:
     return statement(judged.text, judged.language, judged.vector)
 
 
