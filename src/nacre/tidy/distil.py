@@ -329,7 +329,7 @@ def _candidates(draft: Draft, lines: Sequence[LogLine], forgotten: tombstones.To
         candidates = [
             candidate for candidate, alike, exact in matches if not (alike if candidate.said.session else exact)
         ]
-    statements = [candidate.tested.statement for candidate in candidates]
+    statements = [candidate.tested.judged.statement for candidate in candidates]
     result: list[Candidate] = []
     for place, candidate in enumerate(candidates):
         again = any(
@@ -350,7 +350,7 @@ def _offer(draft: Draft, candidate: Candidate) -> None:
         return
     entries = draft.memory.entries(home)
     compared, same = compare.compare_with(
-        candidate.tested.statement, [entry for _, _, entry in entries], candidate.core
+        candidate.tested.judged.statement, [entry for _, _, entry in entries], candidate.core
     )
     relevant = [
         comparison

@@ -118,6 +118,10 @@ class Judged:
     vector: Vectors | None
     lasting: float = 0.0  # the odds that it belongs into a memory that is read before every session
 
+    @cached_property
+    def statement(self) -> Statement:
+        return statement(self.text, self.language, self.vector)
+
     def best(self, head: str) -> str:
         return HEADS[head][int(self.odds[head].argmax())]
 
