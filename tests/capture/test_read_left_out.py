@@ -11,8 +11,7 @@ from tests.capture.talks import Desk, Said, add, at, named, zulu
 
 from nacre.capture.checkpoint import checkpoint_of_session
 from nacre.capture.read import Capturable, remember_exclusions, survey_sessions
-from nacre.config.loading import load
-from nacre.config.settings import Config, SourceSettings, SourcesSettings
+from nacre.config.settings import Config, SourceSettings, SourcesSettings, load
 from nacre.errors import NotFound
 from nacre.sources.consent import begin_pause, end_pause, paused_at, pauses
 

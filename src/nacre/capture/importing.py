@@ -15,7 +15,7 @@ from nacre.capture.importing_exports import COMMAND, ImportReport, import_export
 from nacre.capture.importing_files import SET, SKIP, ImportPlan, shown_path
 from nacre.capture.read import Progress, sync_setup
 from nacre.capture.sync import parse_since
-from nacre.config.loading import checked, known_settings, read_toml, user_config_file
+from nacre.config.settings import checked, known_settings, read_toml, user_config_file
 from nacre.errors import BadInput, BadSetting, NacreError, NotFound
 from nacre.i18n import say
 from nacre.model.context import Context

@@ -23,8 +23,9 @@ from nacre.model.workspace import Workspace
 from nacre.sources.exports import export_at
 from nacre.sources.transcript import Mark, Places, Reading, Source, Transcript, follow_list
 from nacre.vault import daily
-from nacre.vault.history import DONE, PARTLY, UNDONE, load_blob, operation, read_history
+from nacre.vault.history import DONE, PARTLY, UNDONE, operation, read_history
 from nacre.vault.lock import hold
+from nacre.vault.storage import load_blob
 
 COMMAND = "import"
 BEGINNING = dt.datetime(1970, 1, 2, tzinfo=dt.UTC)

@@ -15,8 +15,7 @@ from nacre.brain.local.judge import Judge
 from nacre.capture.cursors import any_opted_out, owner_count
 from nacre.capture.dedupe import Alike, alike_in_meaning
 from nacre.clock import duration
-from nacre.config.loading import user_config_file
-from nacre.config.settings import Config
+from nacre.config.settings import Config, user_config_file
 from nacre.model.context import Context
 from nacre.model.entry import Bullet
 from nacre.model.session import Kind, Message, Session, SessionFile
