@@ -53,8 +53,9 @@ def read(transcript: Transcript, mark: Mark | None, until: dt.datetime | None) -
         return _session(path, notes)
 
     entries = [entry for entry in messages if isinstance(entry, dict)]
-    by_id = {as_text(entry.get("id")) or str(place): entry for place, entry in enumerate(entries)}
-    return reading.follow_list(list(by_id), by_id.__getitem__, mark, until, _take_listed, make, _time)
+    named = [{**entry, "id": as_text(entry.get("id")) or str(place)} for place, entry in enumerate(entries)]
+    by_id = {entry["id"]: entry for entry in named}
+    return reading.follow_list(list(by_id), by_id.__getitem__, mark, until, _take, make, _time)
 
 
 def _session(path: Path, notes: Notes) -> Session:
@@ -73,17 +74,13 @@ def _note_session(facts: dict[str, Any], about: dict[str, Any]) -> None:
     facts |= {name: about[name] for name in ("sessionId", "startTime", "kind") if isinstance(about.get(name), str)}
     if started := as_text(about.get("start_time")):
         facts.setdefault("startTime", started)
-    if folder := as_text(next(iter(about.get("directories") or ()), "")):
-        facts.setdefault("cwd", folder)
+    folders = about.get("directories")
+    if isinstance(folders, list) and folders and as_text(folders[0]):
+        facts.setdefault("cwd", folders[0])
 
 
 def _time(entry: dict[str, Any], _: Notes | None = None) -> dt.datetime | None:
     return parse_time(entry.get("timestamp")) or parse_time(entry.get("ts"))
-
-
-def _take_listed(entry: dict[str, Any], _at: dt.datetime | None, name: str, notes: Notes) -> None:
-    if message := _message(entry, name):
-        notes.add(message.id, message.at, message.speaker, message.text)
 
 
 def _take(entry: dict[str, Any], _at: dt.datetime | None, start: str, notes: Notes) -> None:
