@@ -9,7 +9,7 @@ import click
 
 from nacre.cli import ui
 from nacre.i18n import say
-from nacre.model.report import Note, Report
+from nacre.model.report import Note, Report, fields
 
 if TYPE_CHECKING:
     from nacre.memory import ForgetReport, Remaining, Removal, Target, Why
@@ -150,12 +150,12 @@ def _forgotten_json(report: ForgetReport, *, dry_run: bool) -> dict[str, Any]:
         "dryRun": dry_run,
     }
     if purge:
-        left = None if report.purged is None else [ui.fields(one, "path line reason") for one in report.purged.left]
+        left = None if report.purged is None else [fields(one, "path line reason") for one in report.purged.left]
         facts["purge"] = {
             "historyContents": len(purge.blobs),
             "notUndoable": list(purge.undoes),
             "backups": [gone[0].path for _, gone in purge.backups],
-            "transcripts": [ui.fields(one, "agent session day") for one in purge.sessions],
+            "transcripts": [fields(one, "agent session day") for one in purge.sessions],
             "left": left,
         }
     return facts
@@ -164,7 +164,7 @@ def _forgotten_json(report: ForgetReport, *, dry_run: bool) -> dict[str, Any]:
 def _removal_json(removal: Removal) -> dict[str, Any]:
     line = removal.line
     names, text = "path startLine endLine text layer reason", ui.legible(line.text)
-    return ui.fields(line, names, startLine=line.start, endLine=line.end, text=text, reason=removal.reason)
+    return fields(line, names, startLine=line.start, endLine=line.end, text=text, reason=removal.reason)
 
 
 # nacre pin: keep an entry of MEMORY.md whatever happens.
@@ -235,19 +235,17 @@ def why(options: ui.Options, what: tuple[str, ...]) -> Report:
 
 def _why_json(origin: Why) -> dict[str, Any]:
     links = [
-        ui.fields(link, "kind path line date text about", path=link.path or None, about=link.about or None)
+        fields(link, "kind path line date text about", path=link.path or None, about=link.about or None)
         | {"text": ui.legible(link.text) or None}
         for link in origin.chain
     ]
-    superseded = [
-        ui.fields(one, "id text valid_to", text=ui.legible(one.text or "") or None) for one in origin.superseded
-    ]
+    superseded = [fields(one, "id text valid_to", text=ui.legible(one.text or "") or None) for one in origin.superseded]
     names = "id at verdict section tests failed withoutIt confidence valid_from valid_to supersedes brain"
     ledger = [
-        ui.fields(record, names, tests=dict(record.tests), withoutIt=ui.legible(record.without_it or "") or None)
+        fields(record, names, tests=dict(record.tests), withoutIt=ui.legible(record.without_it or "") or None)
         | {"pinned": record.more.get("pinned")}
         for record in origin.story
     ]
     names = "id text pinned confidence chain ends superseded ledger"
     shown = {"text": ui.legible(origin.words), "chain": links, "ends": origin.ends or None}
-    return ui.fields(origin, names, **shown, superseded=superseded, ledger=ledger)
+    return fields(origin, names, **shown, superseded=superseded, ledger=ledger)
