@@ -53,13 +53,12 @@ class ImportReport:
         return any(step.action in (CREATE, CHANGE, CAPTURE) for step in self.steps)
 
 
-@dataclass(frozen=True)
 class Importing(Workspace):
     """The workspace, with a file of its own for how far exports were read: sync is not told that it has run."""
 
-    @property
-    def cursors(self) -> Path:
-        return self.machine / "imports.json"
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self.cursors = self.machine / "imports.json"
 
 
 def import_export(
