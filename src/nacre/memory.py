@@ -669,7 +669,7 @@ class Memory:
         What is found becomes young again at once: it moves to a younger layer and is counted. `dry_run` only looks.
         """
         own = self.owned
-        report = search.layered.recall(own, query, limit)
+        report = search.layered.recall(own, self.keeper, query, limit)
         if dry_run or not report.found:
             return report
 
@@ -1018,9 +1018,9 @@ class Memory:
         tidy.answers.apply_adopt(self._tidying(), planned)
         self.index()
 
-    def history(self) -> History:
-        """Every operation that changed memory, oldest first."""
-        return vault.history.read_history(self.owned.workspace)
+    def history(self, limit: int | None = None) -> History:
+        """The operations that changed memory, oldest first: all of them, or the latest."""
+        return vault.history.read_history(self.owned.workspace, limit)
 
     def diff(self, number: int) -> str:
         return vault.history.diff_operation(self.owned.workspace, number)

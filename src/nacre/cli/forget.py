@@ -129,7 +129,12 @@ def _purged_notes(report: ForgetReport, *, dry_run: bool) -> list[str]:
         ),
         (report.purged and report.purged.left, "It still stands in:", "仍存在于："),
         (
-            report.purged and not report.purged.left,
+            report.purged and not report.purged.left and not purge.words,
+            "Nobody knows its words any more; nothing that history keeps is what the tombstone stands for.",
+            "已无人知道其原文；历史中没有任何内容与墓碑相符。",
+        ),
+        (
+            report.purged and not report.purged.left and purge.words,
             "Everything that Nacre writes was searched: the words stand nowhere any more.",
             "已搜索 Nacre 写入的所有内容：相关文字已不存在。",
         ),

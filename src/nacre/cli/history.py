@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 @click.option("-n", "--limit", type=click.IntRange(1), default=20, show_default=True, help="How many, newest first.")
 def history(options: ui.Options, limit: int) -> Report:
     """List what Nacre changed, newest first. "nacre diff N" shows one, "nacre undo N" takes one back."""
-    past = ui.open_memory(options).history()
-    newest = past.operations[::-1][:limit]
+    newest = ui.open_memory(options).history(limit).operations[::-1]
     states = {
         "done": say("done", "已完成"),
         "partly done": say("partly done", "部分完成"),
@@ -35,7 +34,6 @@ def history(options: ui.Options, limit: int) -> Report:
         rows.append((str(operation.id), operation.at[:19], operation.command, state, files))
     return Report(
         [{**entry._asdict(), "changes": [change._asdict() for change in entry.changes]} for entry in newest],
-        problems=past.problems,
         lines=rows,
         columns=("#", say("when", "时间"), say("command", "命令"), say("state", "状态"), say("files", "文件")),
         notes=ui.every((not newest, "Nothing has been changed yet.", "还没有任何变更。")),
@@ -48,7 +46,7 @@ def diff(options: ui.Options, number: int | None) -> Report:
     """Show one change of the history, the last when none is named."""
     memory = ui.open_memory(options)
     if number is None:
-        operations = memory.history().operations
+        operations = memory.history(1).operations
         if not operations:
             raise NotFound("Nothing has been changed yet.", "还没有任何变更。")
         number = operations[-1].id

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import os
-import threading
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -236,30 +235,24 @@ def mcp(options: ui.Options) -> None:
     memory = ui.open_memory(options, for_groups=True)
     from nacre.daemon.requests import call_tool_by_daemon, current_folder
     from nacre.errors import NacreError
-    from nacre.mcp.server import Face
+    from nacre.mcp.server import Server
     from nacre.mcp.stdio import serve
 
-    place, begun = current_folder(), threading.Event()
+    place = current_folder()
 
     def call(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
         from nacre.mcp.calls import call
 
         answered = call_tool_by_daemon(memory, name, arguments, place)
-        # A copy for each call: trouble that is noted in one must not be told in the next.
+        # A copy for each call: a problem that is noted in one must not be told in the next.
         return answered if answered is not None else call(copy.copy(memory), name, arguments, here=place)
 
     def warm() -> None:
+        """Load what the first search waits for; nothing where a daemon has it loaded."""
         try:
             if call_tool_by_daemon(memory, "memory_status", {}, None) is None:
                 copy.copy(memory).ask("warm", 1)
         except (NacreError, OSError):  # whoever searches first is told
             return
 
-    def begin() -> None:
-        """Load what the first search waits for, once the client has its first answer; nothing where a daemon has it loaded."""
-        if not begun.is_set():
-            begun.set()
-            threading.Thread(target=warm, name="warm", daemon=True).start()
-
-    group = memory.scope.group is not None
-    serve(Face(lambda: copy.copy(memory), group=group, call=call, begun=begin))
+    serve(Server(lambda: copy.copy(memory), memory.scope.group is not None, call), warm)

@@ -334,24 +334,24 @@ def _figures(report: Health, *, verbose: bool) -> Iterator[tuple[str, str]]:
 def doctor(options: ui.Options, *, fix: bool) -> Report:
     """Look for trouble in files, settings, index, models, agents, jobs, daemon and clock, and say how to mend it.
 
-    For each agent on this machine a session is made up in that agent's own format and taken the whole way in a scratch workspace: read,
-    written, found again. Exit code 0 when nothing keeps Nacre from its work, 1 when something does.
+    A note is written in a scratch workspace and found again, and for each agent on this machine its newest session is read. Exit code 0
+    when nothing keeps Nacre from its work, 1 when something does.
     """
     from nacre.agents.connection import connection_problems, state_folder
     from nacre.agents.registry import all_agents
-    from nacre.checks.doctor import examine, repair, settings_remedy
-    from nacre.checks.proof import agents_here
+    from nacre.checks.doctor import examine, newest_sessions, repair, settings_remedy
     from nacre.jobs.installer import this_machine
 
-    proven: list[str] = []
+    agents: list[str] = []
     problems: list[tuple[str | None, Problem]] = []
     try:
         for memory in ui.open_all(options):
             for line in repair(memory) if fix else ():
                 ui.note(line)
             connections = connection_problems(all_agents(), this_machine(), state_folder(), memory.workspace.root)
-            problems += [(memory.agent, problem) for problem in (*examine(memory), *connections)]
-            proven += [source.agent for _, source, _ in agents_here(memory)]
+            sessions = newest_sessions(memory)
+            problems += [(memory.agent, problem) for problem in (*examine(memory, sessions), *connections)]
+            agents += [source.agent for source, _ in sessions]
     except BadSetting as error:  # settings that stop every command are what doctor is asked about
         remedy = settings_remedy(str(error))
         problems.append((None, Problem("bad setting", str(error), severity="error", remedy=remedy)))
@@ -359,12 +359,12 @@ def doctor(options: ui.Options, *, fix: bool) -> Report:
     for _, problem in problems:
         lines.append("  ".join(filter(None, (problem.severity, problem.place, problem.message))))
         lines += [f"    → {problem.remedy}"] if problem.remedy else []
-    names = list(dict.fromkeys(proven))
+    names = list(dict.fromkeys(agents))
     notes = ui.every(
         (
-            names and not any(problem.kind == "capture" for _, problem in problems),
-            f"Proven in a scratch workspace: a session with {', '.join(names)} is captured, written and found again.",
-            f"已在临时工作区验证：与 {'、'.join(names)} 的对话可被采集、写入并查到。",
+            names and not any(problem.kind.startswith("transcript") for _, problem in problems),
+            f"The newest session with {', '.join(names)} can be read.",
+            f"与 {'、'.join(names)} 的最新对话可以读取。",
         )
     )
     fine = ui.every((not problems, "All is well.", "一切正常。"))

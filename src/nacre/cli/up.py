@@ -14,7 +14,7 @@ import click
 
 from nacre.agents.connection import load_connections, state_folder
 from nacre.agents.registry import all_agents
-from nacre.checks.proof import try_round_trip
+from nacre.checks.doctor import try_round_trip
 from nacre.checks.status import daemon_status
 from nacre.cli import ui
 from nacre.cli.capture import ask_consent, show_survey
