@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -11,10 +11,8 @@ from nacre.cli import ui
 from nacre.daemon import requests
 from nacre.errors import BadInput
 from nacre.i18n import say
+from nacre.memory import Memory
 from nacre.model.report import Problem, Report, fields
-
-if TYPE_CHECKING:
-    from nacre.memory import Memory
 
 
 @ui.command('nacre context --budget 4000 --query "the release of shop-api"')

@@ -95,11 +95,8 @@ def _forgotten_notes(report: ForgetReport, *, dry_run: bool) -> list[str]:
     like_it = say(
         "Also looks like it, and stays (--similar takes it too):", "看起来也像，但予以保留（--similar 可一并删除）："
     )
-    outcome = ui.every(
-        (dry_run, f"Would be forgotten: {lines}.", f"将忘记 {count} 行。"),
-        (not dry_run and (count or plan), f"Forgotten: {lines}.{undo}", f"已忘记 {count} 行。{undo}"),
-    )
-    return [*outcome, *([like_it, *alike] if alike else [])]
+    outcome = ui.done(f"forgotten: {lines}.", f"忘记 {count} 行。", dry_run=dry_run) + ("" if dry_run else undo)
+    return [*([outcome] if dry_run or count or plan else []), *([like_it, *alike] if alike else [])]
 
 
 def _purged_notes(report: ForgetReport, *, dry_run: bool) -> list[str]:
@@ -107,17 +104,12 @@ def _purged_notes(report: ForgetReport, *, dry_run: bool) -> list[str]:
         return []
     contents, backups, numbers = len(purge.blobs), len(purge.backups), ", ".join(map(str, purge.undoes))
     transcripts = [(f"{one.agent} {one.session}".strip(), one.day) for one in purge.sessions]
-    return ui.every(
-        (
-            dry_run,
-            f"Would be cleaned: {contents} earlier contents in history, {backups} backups.",
-            f"将清理：历史中的 {contents} 份旧内容、{backups} 个备份。",
-        ),
-        (
-            not dry_run,
-            f"Cleaned: {contents} earlier contents in history, {backups} backups, the ledger and the index.",
-            f"已清理：历史中的 {contents} 份旧内容、{backups} 个备份、账本和索引。",
-        ),
+    cleaned = ui.done(
+        f"cleaned: {contents} earlier contents in history, {backups} backups, the ledger and the index.",
+        f"清理：历史中的 {contents} 份旧内容、{backups} 个备份、账本和索引。",
+        dry_run=dry_run,
+    )
+    more = ui.every(
         (numbers, f"These operations can no longer be undone: {numbers}.", f"以下操作无法再撤销：{numbers}。"),
         *(
             (
@@ -139,6 +131,7 @@ def _purged_notes(report: ForgetReport, *, dry_run: bool) -> list[str]:
             "已搜索 Nacre 写入的所有内容：相关文字已不存在。",
         ),
     )
+    return [cleaned, *more]
 
 
 def left_rows(left: Sequence[Remaining]) -> list[tuple[str, str]]:

@@ -40,11 +40,9 @@ def remember(
     entry = ui.open_memory(options).remember(words, kind, project=project, dry_run=options.dry_run)
     where = f"{entry.path}:{entry.line}" if entry.line else entry.path
     where += ui.first((entry.project, f", for the project {entry.project}", f"，属于项目 {entry.project}"))
-    outcome = ui.first(
-        (entry.already, f"Already there: {where}", f"已经记过：{where}"),
-        (options.dry_run, f"Would be written to {where}", f"将写入 {where}"),
-        (True, f"Written to {where}", f"已写入 {where}"),
-    )
+    outcome = ui.done(f"written to {where}", f"写入 {where}", dry_run=options.dry_run)
+    if entry.already:
+        outcome = say(f"Already there: {where}", f"已经记过：{where}")
     facts = fields(entry, "path line type text already", project=entry.project or None, dryRun=options.dry_run)
     line = f"- [{entry.type}] {entry.text}" if entry.type else f"- {entry.text}"
     return Report(facts, heading=[outcome], lines=[line])

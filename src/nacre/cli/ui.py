@@ -147,6 +147,13 @@ def owner_only(options: Options, *, for_groups: bool = False) -> None:
         )
 
 
+def done(english: str, chinese: str, *, dry_run: bool) -> str:
+    """That something was done, or would be: "written to x" is "Written to x" or "Would be written to x"."""
+    if dry_run:
+        return say(f"Would be {english}", f"将{chinese}")
+    return say(english[0].upper() + english[1:], f"已{chinese}")
+
+
 def note_untrusted(problems: Iterable[Problem]) -> None:
     """A workspace nearer by that is not trusted: the user may have meant that one."""
     for problem in problems:
