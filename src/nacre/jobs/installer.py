@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unicodedata import category
 
-from nacre.config.loading import user_config_folder
+from nacre.config.settings import user_config_folder
 from nacre.errors import BadInput, ChangedOutside, NacreError
 from nacre.i18n import language, say
 from nacre.model.workspace import Workspace
