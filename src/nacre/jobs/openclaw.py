@@ -14,7 +14,6 @@ from nacre.i18n import say
 from nacre.jobs import installer, schedule
 from nacre.jobs.installer import Entry, Machine, Planned, Setup, Step, command_step, must_run, run_command
 from nacre.jobs.schedule import SYNC, TIDY
-from nacre.vault import disk
 
 # OpenClaw's own cron: an agent turn in an isolated session, which is told to run the job.
 
@@ -197,7 +196,7 @@ another point of this file wants attention.
 def _read_heartbeat(setup: Setup) -> tuple[bytes | None, str, re.Match[str] | None]:
     """HEARTBEAT.md: its bytes, its text, and our block in it: markers on lines of their own, with the blank line before them."""
     path = setup.heartbeat_file
-    data = disk.read_bytes(path)
+    data = installer.read_file(path)
     try:
         text = (data or b"").decode("utf-8")
     except UnicodeDecodeError as error:
@@ -211,7 +210,7 @@ def _read_heartbeat(setup: Setup) -> tuple[bytes | None, str, re.Match[str] | No
 
 def _heartbeat_step(setup: Setup, before: bytes | None, after: bytes | None) -> Step:
     """The change of the file as an operation of the vault, so that it can be undone like any other."""
-    read = partial(disk.read_bytes, setup.heartbeat_file)
+    read = partial(installer.read_file, setup.heartbeat_file)
 
     def put(data: bytes | None) -> None:
         setup.memory.replace_file(setup.heartbeat_file, data, read=read(), command="jobs")
