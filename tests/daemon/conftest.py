@@ -86,6 +86,11 @@ def connected(root: Path, scope: str = "main") -> Connection:
     return Connection(str(root), scope)
 
 
+def framed(body: bytes) -> bytes:
+    """A message as it goes over the socket."""
+    return len(body).to_bytes(4, "big") + body
+
+
 def answers(root: Path) -> bool:
     """Whether a daemon answers for the workspace."""
     try:

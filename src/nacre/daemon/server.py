@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import select
 import socket
 import threading
@@ -14,7 +13,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from nacre.daemon import client
+from nacre.daemon import fast
+from nacre.daemon.client import BadMessage, CannotAnswer, pack, unpack
 from nacre.errors import CannotRead, NacreError, error_place
 from nacre.i18n import say
 
@@ -23,10 +23,6 @@ _MOST_CONNECTIONS = 200
 _ANSWER_WITHIN = 30.0  # seconds until a question is given up
 _SEND_WITHIN = 10.0
 _TICK = 1.0
-
-
-class CannotAnswer(Exception):
-    """A question that the client can answer itself, and the daemon cannot."""
 
 
 @dataclass
@@ -38,22 +34,21 @@ class Caller:
 
 
 class Server:
-    """Listens until it is told to stop; what was asked by then is answered first. `greet` takes a caller and its hello,
-    `answer` a caller, the kind of a question and its fields; both return what is sent back."""
+    """Listens until it is told to stop; what was asked by then is answered first. `answer` takes a caller, the kind of a message and
+    its fields, `carry_out` a command; both return what is sent back."""
 
     def __init__(
         self,
         listener: socket.socket,
-        greet: Callable[[Caller, dict[str, Any]], dict[str, Any]],
         answer: Callable[[Caller, str, dict[str, Any]], dict[str, Any]],
+        carry_out: Callable[[bytes], bytes],
         log: logging.Logger,
     ) -> None:
         self._listener = listener
-        self._greet = greet
         self._answer = answer
+        self._carry_out = carry_out
         self._log = log
         self._pool = ThreadPoolExecutor(_ANSWERING, thread_name_prefix="answer")
-        self._woken, self._wake = os.pipe()
         self.connections: dict[socket.socket, threading.Thread] = {}
         self.busy: set[socket.socket] = set()  # those whose question is being answered
         self.is_stopping = False
@@ -65,24 +60,20 @@ class Server:
         """May be called from anywhere, also by a signal."""
         self.is_stopping = True
         with suppress(OSError):
-            os.write(self._wake, b"\0")
+            self._listener.shutdown(socket.SHUT_RD)  # wakes who listens
 
     def serve(self, tick: Callable[[], None]) -> None:
         """Listen; `tick` is called about once a second."""
         ticked = 0.0
-        accepts = True
         while not self.is_stopping:
-            waiting = [self._woken, self._listener.fileno()] if accepts else [self._woken]
-            if self._listener.fileno() in select.select(waiting, [], [], _TICK)[0]:
+            if select.select([self._listener], [], [], _TICK)[0] and not self.is_stopping:
                 try:
                     self._accept()
-                except (
-                    OSError
-                ) as error:  # no descriptors: whoever waits would wake us again and again before the next tick
+                except OSError as error:  # no descriptors: whoever waits would wake us again and again
                     self._log.warning("cannot accept: %s", error.strerror)
-                    accepts = False
+                    time.sleep(_TICK)
             if time.monotonic() - ticked >= _TICK:
-                ticked, accepts = time.monotonic(), True
+                ticked = time.monotonic()
                 tick()
         self._listener.close()
         for connection, thread in list(self.connections.items()):
@@ -90,12 +81,10 @@ class Server:
                 connection.shutdown(socket.SHUT_RD)  # what was sent before is still read
             thread.join()
         self._pool.shutdown()
-        os.close(self._woken)
-        os.close(self._wake)
 
     def _accept(self) -> None:
         connection, _ = self._listener.accept()
-        if len(self.connections) >= _MOST_CONNECTIONS or not client.is_ours(connection):
+        if len(self.connections) >= _MOST_CONNECTIONS or not fast.is_ours(connection):
             connection.close()
         else:
             thread = threading.Thread(target=self._converse, args=(connection,), name="caller", daemon=True)
@@ -106,39 +95,43 @@ class Server:
         """Answer one question after the other until the caller leaves."""
         caller = Caller()
         with suppress(OSError), connection, connection.makefile("rb") as stream:
-            while len(header := stream.read(client.HEADER)) == client.HEADER:
-                failed = None
-                try:
-                    body = stream.read(client.body_length(header, client.LARGEST_REQUEST))
+            while len(header := stream.read(fast.HEADER)) == fast.HEADER:
+                size = int.from_bytes(header, "big")
+                failed = f"{size} bytes are too many" if size > fast.LARGEST_REQUEST else None
+                if not failed:
                     self.last_asked = time.monotonic()
                     self.busy.add(connection)
-                    answer = self._pool.submit(self._reply, caller, body).result(_ANSWER_WITHIN)
-                except client.BadMessage as error:  # what follows cannot be told apart any more
-                    failed = str(error)
-                except TimeoutError:
-                    failed = say("This took too long.", "耗时过长。")
-                data = client.pack({"error": failed, "name": "BadMessage"} if failed else answer)
-                if len(data) > client.LARGEST_ANSWER + client.HEADER:
-                    data = client.pack({"skew": "the answer is too long"})
+                    try:
+                        data = self._pool.submit(self._reply, caller, stream.read(size)).result(_ANSWER_WITHIN)
+                    except TimeoutError:
+                        failed = say("This took too long.", "耗时过长。")
+                if failed:
+                    data = pack({"error": failed, "name": "BadMessage"})
+                elif len(data) > fast.LARGEST_ANSWER:
+                    data = pack({"skew": "the answer is too long"})
                 connection.settimeout(_SEND_WITHIN)
-                connection.sendall(data)
+                connection.sendall(len(data).to_bytes(fast.HEADER, "big") + data)
                 connection.settimeout(None)
                 self.busy.discard(connection)
-                if failed:
+                if failed:  # what follows cannot be told apart any more
                     break
         self.busy.discard(connection)
         self.connections.pop(connection, None)
 
-    def _reply(self, caller: Caller, body: bytes) -> dict[str, Any]:
+    def _reply(self, caller: Caller, body: bytes) -> bytes:
         began = time.monotonic()
-        kind = "?"
+        kind, answer = "?", {}
+        data = b""
         try:
-            message = client.unpack(body)
-            kind = str(message.pop("kind", ""))[:40]
-            if (kind == "hello") == bool(caller.scope):
-                raise client.BadMessage("a connection begins with one hello")
-            answer = self._greet(caller, message) if kind == "hello" else self._answer(caller, kind, message)
-        except client.BadMessage as error:
+            if body.startswith(fast.COMMAND):
+                kind, data = "command", self._carry_out(body)
+            else:
+                message = unpack(body)
+                kind = str(message.pop("kind", ""))[:40]
+                if (kind == "hello") == bool(caller.scope):
+                    raise BadMessage("a connection begins with one hello")
+                answer = self._answer(caller, kind, message)
+        except BadMessage as error:
             answer = {"error": str(error), "name": "BadMessage"}
         except (CannotAnswer, CannotRead) as error:  # the caller's own process may have what this one lacks
             answer = {"skew": str(error)}
@@ -152,4 +145,4 @@ class Server:
         self.asked += 1
         took = (time.monotonic() - began) * 1000
         self._log.info("%s %.1f ms%s", kind if kind.isidentifier() else "?", took, " error" * ("error" in answer))
-        return answer
+        return data or pack(answer)

@@ -18,14 +18,18 @@ from typing import TYPE_CHECKING, Any
 import nacre
 from nacre import __version__
 from nacre.clock import duration
-from nacre.config.loading import load
-from nacre.daemon import client
+from nacre.config.loading import load, user_config_file
+from nacre.daemon import client, fast
+from nacre.daemon.client import BadMessage, CannotAnswer
 from nacre.daemon.jobs import JobThread
 from nacre.daemon.process import Endpoint
-from nacre.daemon.requests import RequestHandler
-from nacre.daemon.server import Caller, CannotAnswer, Server
+from nacre.daemon.requests import Command, RequestHandler
+from nacre.daemon.server import Caller, Server
 from nacre.daemon.watcher import Watcher
+from nacre.embed.models import models_folder
 from nacre.errors import BadSetting, Locked, NacreError, error_place
+from nacre.hooks.events import COMPACT, END, read
+from nacre.i18n import language_of
 from nacre.memory import Memory
 from nacre.model.context import Scope
 
@@ -37,6 +41,19 @@ _LARGE_AGAIN = (
     600.0  # seconds of life before memory is a reason to start anew: a limit that is too low must not be a mill
 )
 _REQUESTS = ("search", "context", "get", "tool", "hook")
+_IRRELEVANT = frozenset(
+    f"NACRE_{name}" for name in ("WORKSPACE", "AGENT", "SCOPE", "NO_DAEMON", "NOW", "HOOK", "HOOK_DEBUG")
+)
+_HARMLESS = frozenset(  # variables that a hook may be started with and be answered with the user's own settings
+    f"NACRE_{name}" for name in ("WORKSPACE", "SCOPE", "LANGUAGE", "MODELS_PATH", "CONFIG_FILE", "HOOK_DEBUG")
+)
+_FOLDERS = {  # variables that move a folder, and where it is without them; none of OpenClaw's others changes an answer
+    "XDG_CONFIG_HOME": ".config",
+    "XDG_CACHE_HOME": ".cache",
+    "CLAUDE_CONFIG_DIR": ".claude",
+    "CODEX_HOME": ".codex",
+    "OPENCLAW_STATE_DIR": ".openclaw",
+}
 _LOG_BYTES, _OLDER_LOGS = 1_000_000, 2
 
 
@@ -57,9 +74,8 @@ class Daemon:
         self._memory = memory
         self._root = str(memory.workspace.root)
         self._idle = duration(memory.config.serve.idle).total_seconds() if on_demand else None
-        self._settings = client.settings_print(self._root)
-        self._unreadable: tuple[str, str] | None = None  # the print of settings that cannot be understood, and why
-        self._environment = client.environment_print(self._root)
+        self._settings = self._read_settings()
+        self._unreadable: tuple[list[bytes], str] | None = None  # settings that cannot be understood, and why
         self._since = memory.clock.now()
         self._began = time.monotonic()
         self._is_warm = False
@@ -70,7 +86,7 @@ class Daemon:
         self._watcher = Watcher(memory, self._log)
         timed = not on_demand or memory.config.jobs.on_demand
         self._jobs = JobThread(memory, self._log, timed=timed) if jobs else None
-        self._server = Server(self._endpoint.listener, self._greet, self._answer, self._log)
+        self._server = Server(self._endpoint.listener, self._answer, self._carry_out, self._log)
         self._http: Listener | None = None
         self._http_scope = http_scope
         self._http_error: str | None = None
@@ -165,52 +181,79 @@ class Daemon:
 
     def _greet(self, caller: Caller, hello: dict[str, Any]) -> dict[str, Any]:
         """Fix who asks, and whether our answers would be those that the caller would make."""
-        scope = hello.get("scope")
+        scope, environment = hello.get("scope"), hello.get("environment")
         if not isinstance(scope, str) or not scope:
-            raise client.BadMessage("no scope")
-        skew = None
-        if hello.get("protocol") != client.PROTOCOL_VERSION or hello.get("version") != __version__:
-            skew = "another version"
-            theirs, ours = (
-                [int(part) for part in version.split(".") if part.isdigit()]
-                for version in (str(hello.get("version")), __version__)
-            )
-            if theirs > ours:  # and the code on disk is another than the one that runs
-                code = Path(nacre.__file__).read_text(encoding="utf-8")
-                self._restart("a newer client", possible=f'__version__ = "{__version__}"' not in code)
-        elif isinstance(hello.get("plugin"), str):
-            pass  # an agent's plugin has no settings of its own: ours are the user's
-        elif hello.get("settings") != self._settings:
+            raise BadMessage("no scope")
+        skew: str | None = "another version"
+        if hello.get("protocol") == client.PROTOCOL_VERSION:
+            skew = self._skew(str(hello.get("version")))
+        if not skew and not self._check_settings():
             skew = "other settings"
-            self._check_settings()
-        elif hello.get("environment") != self._environment:
+        # An agent's plugin has no environment of its own: ours is the user's.
+        if not skew and not hello.get("plugin") and not self._is_same_environment(environment):
             skew = "another environment"
         if not skew:
             Scope.parse(scope)
         caller.scope, caller.skew = scope, skew
         return {"version": __version__, "process": os.getpid()} | ({"skew": skew} if skew else {})
 
+    def _skew(self, version: str) -> str | None:
+        if version == __version__:
+            return None
+        theirs, ours = ([int(part) for part in name.split(".") if part.isdigit()] for name in (version, __version__))
+        if theirs > ours:  # and the code on disk is another than the one that runs
+            code = Path(nacre.__file__).read_text(encoding="utf-8")
+            self._restart("a newer client", possible=f'__version__ = "{__version__}"' not in code)
+        return "another version"
+
+    def _is_same_environment(self, environment: Any) -> bool:
+        provider = self._memory.config.embed.provider
+        keys = provider != "local" and not (provider == "auto" and self._settings[2:])  # no local models: a key decides
+        return isinstance(environment, dict) and meaning_of(environment, keys=keys) == meaning_of(
+            fast.environment(), keys=keys
+        )
+
     def _answer(self, caller: Caller, kind: str, message: dict[str, Any]) -> dict[str, Any]:
+        if kind == "hello":
+            return self._greet(caller, message)
         if kind not in _REQUESTS and caller.scope != "main":
-            raise client.BadMessage("not for groups")
+            raise BadMessage("not for groups")
         if kind == "stop":
             self._log.info("told to stop")
             self._server.stop()
             return {"process": os.getpid()}
         if kind == "status":
             return self._status()
-        if caller.skew or not self._check_settings():
-            raise CannotAnswer(caller.skew or "other settings")
-        if not self._endpoint.is_held():  # the workspace was moved or deleted: an answer would make its folders anew
-            raise CannotAnswer("the workspace is gone")
+        self._must_answer(caller.skew)
         if kind in _REQUESTS:
-            if self._jobs:
-                self._jobs.active = self._memory.clock.now()
             return self._requests.answer(caller.scope, kind, message)
         if kind == "ended" and self._jobs and isinstance(transcript := message.get("transcript"), str):
             self._jobs.session_ended(transcript)
             return {}
-        raise client.BadMessage("no such question")
+        raise BadMessage("no such question")
+
+    def _must_answer(self, skew: str | None) -> None:
+        if skew or not self._check_settings():
+            raise CannotAnswer(skew or "other settings")
+        if not self._endpoint.is_held():  # the workspace was moved or deleted: an answer would make its folders anew
+            raise CannotAnswer("the workspace is gone")
+        if self._jobs:
+            self._jobs.active = self._memory.clock.now()
+
+    def _carry_out(self, body: bytes) -> bytes:
+        """Do what a search or a hook would do in its own process."""
+        command = Command.read(body)
+        skew = self._skew(command.version)
+        # Who sets something for Nacre in an agent's environment means it; anything else there is the agent's.
+        is_own = any(name.startswith("NACRE_") and name not in _HARMLESS for name in command.environment)
+        if (is_own or not command.data) and not self._is_same_environment(command.environment):
+            skew = "another environment"
+        self._must_answer(skew)
+        notes, result = self._requests.carry_out(command)
+        fired = read(command.event) if command.data else None
+        if fired and fired.kind in (COMPACT, END) and fired.transcript and self._jobs:
+            self._jobs.session_ended(fired.transcript)
+        return fast.DONE + notes.encode() + b"\0" + result.encode()
 
     def _status(self) -> dict[str, Any]:
         server, watcher = self._server, self._watcher
@@ -258,7 +301,7 @@ class Daemon:
 
     def _check_settings(self) -> bool:
         """Whether we still are what the settings ask for; if not, we start anew. What cannot be understood asks for nothing yet."""
-        current = client.settings_print(self._root)
+        current = self._read_settings()
         if current == self._settings:
             self._unreadable = None
             return True
@@ -273,11 +316,37 @@ class Daemon:
         self._restart("other settings")
         return False
 
+    def _read_settings(self) -> list[bytes]:
+        """The files that settings come from, and which models are installed."""
+        contents = []
+        for path in (user_config_file(), Path(self._root, ".nacre", "config.toml")):
+            try:
+                contents.append(path.read_bytes())
+            except OSError:
+                contents.append(b"")
+        try:
+            models = sorted(models_folder().iterdir())
+            return [*contents, *(f"{model.name} {model.stat().st_mtime_ns}".encode() for model in models)]
+        except OSError:
+            return contents
+
     def _restart(self, reason: str, *, possible: bool = True) -> None:
         if not self._server.is_stopping:
             self._outcome = RESTART if possible else STOPPED
             self._log.info("%s: %s", self._outcome, reason)
             self._server.stop()
+
+
+def meaning_of(environment: dict[str, str], *, keys: bool) -> dict[str, str]:
+    """What of an environment changes an answer: settings, folders, language, time zone, and keys where one may be used."""
+    home = environment.get("HOME") or str(Path.home())
+    parts = {name: environment[name] for name in environment if name.startswith("NACRE_") and name not in _IRRELEVANT}
+    parts |= {name: environment.get(name) or os.path.join(home, usual) for name, usual in _FOLDERS.items()}
+    state, profile = parts["OPENCLAW_STATE_DIR"], environment.get("OPENCLAW_PROFILE", "").strip()
+    parts["OPENCLAW_CONFIG_PATH"] = environment.get("OPENCLAW_CONFIG_PATH") or f"{state}/openclaw.json"
+    parts["OPENCLAW_PROFILE"] = "" if profile.lower() == "default" else profile
+    parts |= {name: value for name, value in environment.items() if keys and name.endswith("_API_KEY")}
+    return parts | {"HOME": home, "TZ": environment.get("TZ", ""), "NACRE_LANGUAGE": language_of(environment)}
 
 
 def restart_process(arguments: Sequence[str]) -> None:
