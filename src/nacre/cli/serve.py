@@ -186,7 +186,7 @@ def _status_report(memory: Memory) -> Report:
         none = say("No daemon runs for this workspace.", "此工作区没有守护进程在运行。")
         return Report({"running": False}, lines=[none])
     process, version, since, megabytes = (daemon[name] for name in ("process", "version", "since", "memoryMb"))
-    reason, again = daemon.get("watchingReason"), round((daemon.get("watchingAgainIn") or 0) / 60)
+    reason = daemon.get("watchingReason")
     scanning, jobs = daemon["watching"] == "scanning", daemon["jobs"] or {}
     running, coming, error, skew = jobs.get("running"), jobs.get("nextLook"), daemon.get("settings"), daemon["skew"]
     about = ui.every(
@@ -203,8 +203,8 @@ def _status_report(memory: Memory) -> Report:
         (not scanning, "Files are watched", "正在监视文件"),
         (
             scanning,
-            f"Files are looked at every 30 s, because they cannot be watched: {reason}; tried again in {again} min",
-            f"每 30 秒检查一次文件，因为无法监视：{reason}；{again} 分钟后重试",
+            f"Files are looked at every 30 s, because they cannot be watched: {reason}",
+            f"每 30 秒检查一次文件，因为无法监视：{reason}",
         ),
     )
     state = ui.first(

@@ -275,7 +275,6 @@ class Daemon:
             "descriptors": len(os.listdir("/proc/self/fd")) - 1 if os.path.isdir("/proc/self/fd") else None,
             "watching": watcher.mode,
             "watchingReason": watcher.reason,
-            "watchingAgainIn": watcher.tries_again_in,
             "updates": watcher.updates,
             "jobs": self._jobs.status() if self._jobs else None,
             "http": self.http,
