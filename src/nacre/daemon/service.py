@@ -101,7 +101,7 @@ class Daemon:
                 self._http_error = str(error)
 
     def _open_http(self, port: int) -> Listener:
-        from nacre.mcp.http import Listener, watch_token
+        from nacre.mcp.http import Listener, read_token, token, token_file
         from nacre.mcp.server import Server as McpServer
 
         def memory() -> Memory:
@@ -114,8 +114,14 @@ class Daemon:
 
         Scope.parse(self._http_scope)
         server = McpServer(memory, group=self._http_scope != "main")
-        token = watch_token(self._memory.workspace.root, self._http_scope)
-        return Listener(self._memory.config.serve.host, port, server, token, self._log)
+        root, scope = self._memory.workspace.root, self._http_scope
+        token(root, scope)
+
+        def current_token() -> str:
+            """As it stands in its file: who removed that has shut out whoever knew it, until "nacre serve --token" makes another."""
+            return read_token(token_file(root, scope))
+
+        return Listener(self._memory.config.serve.host, port, server, current_token, self._log)
 
     @property
     def http(self) -> dict[str, Any] | None:
@@ -184,31 +190,21 @@ class Daemon:
         scope, environment = hello.get("scope"), hello.get("environment")
         if not isinstance(scope, str) or not scope:
             raise BadMessage("no scope")
-        skew: str | None = "another version"
-        if hello.get("protocol") == client.PROTOCOL_VERSION:
-            skew = self._skew(str(hello.get("version")))
-        if not skew and not self._check_settings():
+        skew = None
+        if (hello.get("protocol"), hello.get("version")) != (client.PROTOCOL_VERSION, __version__):
+            skew = "another version"
+        elif not self._check_settings():
             skew = "other settings"
-        # An agent's plugin has no environment of its own: ours is the user's.
-        if not skew and not hello.get("plugin") and not self._is_same_environment(environment):
-            skew = "another environment"
+        elif not hello.get("plugin") and not self._is_same_environment(environment):
+            skew = "another environment"  # an agent's plugin has none of its own: ours is the user's
         if not skew:
             Scope.parse(scope)
         caller.scope, caller.skew = scope, skew
         return {"version": __version__, "process": os.getpid()} | ({"skew": skew} if skew else {})
 
-    def _skew(self, version: str) -> str | None:
-        if version == __version__:
-            return None
-        theirs, ours = ([int(part) for part in name.split(".") if part.isdigit()] for name in (version, __version__))
-        if theirs > ours:  # and the code on disk is another than the one that runs
-            code = Path(nacre.__file__).read_text(encoding="utf-8")
-            self._restart("a newer client", possible=f'__version__ = "{__version__}"' not in code)
-        return "another version"
-
     def _is_same_environment(self, environment: Any) -> bool:
         provider = self._memory.config.embed.provider
-        keys = provider != "local" and not (provider == "auto" and self._settings[2:])  # no local models: a key decides
+        keys = provider != "local" and not (provider == "auto" and self._settings[3:])  # no local models: a key decides
         return isinstance(environment, dict) and meaning_of(environment, keys=keys) == meaning_of(
             fast.environment(), keys=keys
         )
@@ -243,7 +239,7 @@ class Daemon:
     def _carry_out(self, body: bytes) -> bytes:
         """Do what a search or a hook would do in its own process."""
         command = Command.read(body)
-        skew = self._skew(command.version)
+        skew = None if command.version == __version__ else "another version"
         # Who sets something for Nacre in an agent's environment means it; anything else there is the agent's.
         is_own = any(name.startswith("NACRE_") and name not in _HARMLESS for name in command.environment)
         if (is_own or not command.data) and not self._is_same_environment(command.environment):
@@ -312,13 +308,13 @@ class Daemon:
             self._unreadable = current, str(error)
             self._log.warning("the settings cannot be understood, those from before hold: %s", error_place(error))
             return True
-        self._restart("other settings")
+        self._restart("other settings, models or code")
         return False
 
     def _read_settings(self) -> list[bytes]:
-        """The files that settings come from, and which models are installed."""
+        """The files that settings come from, our own version as it is installed now, and which models are."""
         contents = []
-        for path in (user_config_file(), Path(self._root, ".nacre", "config.toml")):
+        for path in (user_config_file(), Path(self._root, ".nacre", "config.toml"), Path(nacre.__file__)):
             try:
                 contents.append(path.read_bytes())
             except OSError:
@@ -329,9 +325,9 @@ class Daemon:
         except OSError:
             return contents
 
-    def _restart(self, reason: str, *, possible: bool = True) -> None:
+    def _restart(self, reason: str) -> None:
         if not self._server.is_stopping:
-            self._outcome = RESTART if possible else STOPPED
+            self._outcome = RESTART
             self._log.info("%s: %s", self._outcome, reason)
             self._server.stop()
 
