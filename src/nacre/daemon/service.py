@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import logging.handlers
 import os
@@ -136,8 +135,8 @@ class Daemon:
             "trouble": self._http.error,
         }
 
-    def serve(self, ready: int | None = None) -> str:
-        """Answer until told to stop; whether to end or to start anew. A byte on `ready` says that we listen."""
+    def serve(self) -> str:
+        """Answer until told to stop; whether to end or to start anew."""
         self._log.info("started, process %d, version %s", os.getpid(), __version__)
 
         def stop(_number: int, _frame: object) -> None:
@@ -147,10 +146,6 @@ class Daemon:
 
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, stop)
-        if ready is not None:
-            with contextlib.suppress(OSError):
-                os.write(ready, b"1")
-                os.close(ready)
         self._watcher.start()
         threading.Thread(target=self._warm_up, name="warm", daemon=True).start()
         if self._jobs:
