@@ -16,12 +16,10 @@ from typing import Any
 from nacre.daemon import fast
 from nacre.daemon.client import BadMessage, CannotAnswer, pack, unpack
 from nacre.errors import CannotRead, NacreError, error_place
-from nacre.i18n import say
 
 _ANSWERING = 4  # threads; each holds the index open for itself
 _MOST_CONNECTIONS = 200
-_ANSWER_WITHIN = 30.0  # seconds until a question is given up
-_SEND_WITHIN = 10.0
+_END_WITHIN = 10.0  # seconds for an answer to be read by who asked for it, when the daemon ends
 _TICK = 1.0
 
 
@@ -79,7 +77,7 @@ class Server:
         for connection, thread in list(self.connections.items()):
             with suppress(OSError):
                 connection.shutdown(socket.SHUT_RD)  # what was sent before is still read
-            thread.join()
+            thread.join(_END_WITHIN)
         self._pool.shutdown()
 
     def _accept(self) -> None:
@@ -92,57 +90,42 @@ class Server:
             thread.start()
 
     def _converse(self, connection: socket.socket) -> None:
-        """Answer one question after the other until the caller leaves."""
+        """Answer one question after the other until the caller leaves, or sends what cannot be a message."""
         caller = Caller()
         with suppress(OSError), connection, connection.makefile("rb") as stream:
             while len(header := stream.read(fast.HEADER)) == fast.HEADER:
                 size = int.from_bytes(header, "big")
-                failed = f"{size} bytes are too many" if size > fast.LARGEST_REQUEST else None
-                if not failed:
-                    self.last_asked = time.monotonic()
-                    self.busy.add(connection)
-                    try:
-                        data = self._pool.submit(self._reply, caller, stream.read(size)).result(_ANSWER_WITHIN)
-                    except TimeoutError:
-                        failed = say("This took too long.", "耗时过长。")
-                if failed:
-                    data = pack({"error": failed, "name": "BadMessage"})
-                elif len(data) > fast.LARGEST_ANSWER:
-                    data = pack({"skew": "the answer is too long"})
-                connection.settimeout(_SEND_WITHIN)
-                connection.sendall(len(data).to_bytes(fast.HEADER, "big") + data)
-                connection.settimeout(None)
-                self.busy.discard(connection)
-                if failed:  # what follows cannot be told apart any more
+                if size > fast.LARGEST_REQUEST:
                     break
+                self.last_asked = time.monotonic()
+                self.busy.add(connection)
+                data = self._pool.submit(self._reply, caller, stream.read(size)).result()
+                connection.sendall(len(data).to_bytes(fast.HEADER, "big") + data)
+                self.busy.discard(connection)
         self.busy.discard(connection)
         self.connections.pop(connection, None)
 
     def _reply(self, caller: Caller, body: bytes) -> bytes:
         began = time.monotonic()
-        kind, answer = "?", {}
-        data = b""
+        kind, data, error = "?", b"", None
         try:
             if body.startswith(fast.COMMAND):
                 kind, data = "command", self._carry_out(body)
             else:
                 message = unpack(body)
-                kind = str(message.pop("kind", ""))[:40]
-                if (kind == "hello") == bool(caller.scope):
+                asked = str(message.pop("kind", ""))[:40]
+                kind = asked if asked.isidentifier() else "?"
+                if (asked == "hello") == bool(caller.scope):
                     raise BadMessage("a connection begins with one hello")
-                answer = self._answer(caller, kind, message)
-        except BadMessage as error:
-            answer = {"error": str(error), "name": "BadMessage"}
-        except (CannotAnswer, CannotRead) as error:  # the caller's own process may have what this one lacks
-            answer = {"skew": str(error)}
-        except NacreError as error:
-            self.failed += 1
-            answer = {"error": str(error), "name": type(error).__name__, "code": error.exit_code}
-        except Exception as error:  # noqa: BLE001 - a bug in one answer must not take the others with it
-            self.failed += 1
-            self._log.error("%s failed: %s", kind if kind.isidentifier() else "?", error_place(error))
-            answer = {"error": type(error).__name__, "name": "?"}
+                data = pack(self._answer(caller, asked, message))
+        except (CannotAnswer, CannotRead) as refusal:  # the caller's own process may have what this one lacks
+            data = pack({"skew": str(refusal)})
+        except (BadMessage, NacreError) as refusal:
+            error = {"error": str(refusal), "name": type(refusal).__name__}
+        except Exception as bug:  # noqa: BLE001 - a bug in one answer must not take the others with it
+            self._log.error("%s failed: %s", kind, error_place(bug))
+            error = {"error": type(bug).__name__, "name": "?"}
         self.asked += 1
-        took = (time.monotonic() - began) * 1000
-        self._log.info("%s %.1f ms%s", kind if kind.isidentifier() else "?", took, " error" * ("error" in answer))
-        return data or pack(answer)
+        self.failed += error is not None
+        self._log.info("%s %.1f ms%s", kind, (time.monotonic() - began) * 1000, " error" if error else "")
+        return pack(error) if error else data
