@@ -25,7 +25,7 @@ from nacre.brain.local.gist import summary
 from nacre.brain.local.judge import Judge
 from nacre.guard import privacy, secrets
 from nacre.hooks.answering import framed
-from nacre.index import document as indexed
+from nacre.index.document import Document
 from nacre.model.session import Message, Speaker
 from nacre.search.query import parse_question
 from nacre.search.search import snippet
@@ -154,7 +154,9 @@ WAYS: dict[str, Callable[[str], object]] = {
     "snippet": lambda text: snippet(text, frozenset({"word"}), 700),
     "entries": entries,
     "daily": lambda text: collect.log_lines("2026-03-02", text.encode()),
-    "indexed": lambda text: indexed.read_parts("memory/2026-03-02.md", "daily", text.encode(), size=400, overlap=80),
+    "indexed": lambda text: list(
+        (log := Document("memory/2026-03-02.md", "daily", text.encode())).parts(log.pieces, 400, 80, set())
+    ),
     "framed": lambda text: framed(text, "above"),
     "passed": lambda text: budget.expired_on(text, "2026-01-01", TODAY),
 }

@@ -4,7 +4,7 @@ import hashlib
 import json
 import threading
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -127,15 +127,6 @@ class Published:
 
     pins: Pins
     wheel: Path
-    contents: dict[PinnedFile, bytes]
-
-    def lay_out(self, folder: Path, place: Callable[[LocalModel, PinnedFile], str]) -> Path:
-        for model in self.pins.models:
-            for file in model.files:
-                path = folder / place(model, file)
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_bytes(self.contents[file])
-        return folder
 
 
 @pytest.fixture
@@ -185,7 +176,7 @@ def published(tmp_path: Path) -> Published:
         members.writestr(f"{about}/RECORD", "")
     data = wheel.read_bytes()
     carrier = Carrier("nacre-test-carrier", "1.0", wheel.name, len(data), hashlib.sha256(data).hexdigest(), "3.12")
-    return Published(Pins(models, carrier), wheel, contents)
+    return Published(Pins(models, carrier), wheel)
 
 
 @pytest.fixture

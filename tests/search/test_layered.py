@@ -347,6 +347,7 @@ class TestRotation:
 
     def test_a_dry_run_touches_nothing(self, tmp_path: Path) -> None:
         memory = memory_with(tmp_path, {"memory_fs/warm/pay.md": RETRIES})
+        memory.search(QUESTION)  # makes the index
         before = sorted(path for path in tmp_path.rglob("*") if path.is_file())
         memory.recall(QUESTION, dry_run=True)
         assert sorted(path for path in tmp_path.rglob("*") if path.is_file()) == before

@@ -18,7 +18,7 @@ from nacre.brain.local.judge import Judge
 from nacre.clock import Clock
 from nacre.config.settings import Config, TidySettings
 from nacre.i18n import use_language
-from nacre.index.document import read_parts
+from nacre.index.document import Document
 from nacre.memory import Memory
 from nacre.model.workspace import Workspace
 from nacre.search.filters import Filters
@@ -157,9 +157,13 @@ def test_a_search_from_one_project_does_not_find_another_s_line_of_the_week(
 
 def test_a_project_heading_means_something_in_digests_only() -> None:
     text = b"#### project:shop\n- a line\n##### more\n- below\n### Next\n- another\n"
-    parts = read_parts("memory/weekly/2026-03-02.md", "weekly", text, size=400, overlap=80)
-    assert [part.project for part in parts] == ["shop", "shop", None]
-    assert {part.project for part in read_parts("memory/x.md", "note", text, size=400, overlap=80)} == {None}
+
+    def projects(path: str, layer: str) -> list[str | None]:
+        document = Document(path, layer, text)
+        return [part.project for part in document.parts(document.pieces, 400, 80, set())]
+
+    assert projects("memory/weekly/2026-03-02.md", "weekly") == ["shop", "shop", None]
+    assert set(projects("memory/x.md", "note")) == {None}
 
 
 def test_what_is_repeated_in_a_week_is_said_once_within_its_project(room: TidyContext, lay: Lay, tidy: Tidy) -> None:

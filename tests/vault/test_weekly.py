@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nacre.errors import BadInput
-from nacre.index.document import read_parts
+from nacre.index.document import Document
 from nacre.model.workspace import Workspace
 from nacre.vault.markdown import document
 from nacre.vault.weekly import DigestLine, add_lines, digest_files, digest_lines, digest_path
@@ -141,5 +141,6 @@ def test_in_any_file_new_lines_are_found_again_and_no_other_line_changes(
         DigestLine("[Task] second (src: 2026-02-10)", "2026-02-10", project),
     ]
     assert [line for line in digest_lines(new) if line not in found] == list(digest_lines(doc))
-    indexed = read_parts("memory/weekly/2026-02-09.md", "weekly", new.data, size=400, overlap=80)
-    assert [part.project for part in indexed if part.text.startswith(("[Task] new", "[Task] second"))] == [project] * 2
+    indexed = Document("memory/weekly/2026-02-09.md", "weekly", new.data)
+    parts = indexed.parts(indexed.pieces, 400, 80, set())
+    assert [part.project for part in parts if part.text.startswith(("[Task] new", "[Task] second"))] == [project] * 2

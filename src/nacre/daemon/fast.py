@@ -76,6 +76,8 @@ def parse(arguments: list[str]) -> tuple[dict[str, str], list[str], list[str]]:
 
 
 def _read_event() -> bytes:
+    if os.name != "posix":  # where a pipe cannot be waited for
+        return sys.stdin.buffer.read(_LARGEST_EVENT)
     import select
 
     data, until = b"", time.monotonic() + _EVENT_WITHIN
@@ -122,8 +124,8 @@ def _write(descriptor: int, data: bytes) -> None:
 
 def environment() -> dict[str, str]:
     """What of the environment may change an answer. Of a key only that there is one."""
-    found = {name: value for name, value in os.environ.items() if name.startswith(RELEVANT)}
-    return found | {name: "set" for name in found if name.endswith("_API_KEY") and found[name]}
+    relevant = {name: value for name, value in os.environ.items() if name.startswith(RELEVANT)}
+    return relevant | {name: "set" for name in relevant if name.endswith("_API_KEY") and relevant[name]}
 
 
 def is_switched_off() -> bool:

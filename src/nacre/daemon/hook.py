@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nacre.config import loading
+from nacre.config.settings import load
 from nacre.daemon.fast import is_switched_off
 from nacre.errors import NacreError, error_place
 from nacre.hooks.events import PROMPT, START, answer, folder_of, parse_event, read, speaker
@@ -37,7 +37,7 @@ def run_hook(options: dict[str, str], name: str, data: bytes) -> None:
         os._exit(0)
 
     try:
-        settings = loading.load().hooks
+        settings = load().hooks
         threading.Thread(target=give_up, args=[settings.timeout_ms / 1000], daemon=True).start()
         event = parse_event(data, name)
         if not settings.enabled:
@@ -85,9 +85,9 @@ def _log(root: Path | None, text: str) -> None:
     try:
         if os.environ.get("NACRE_HOOK_DEBUG", "0") not in ("", "0"):
             os.write(2, f"nacre: {line}\n".encode("utf-8", "replace"))
-        from nacre.vault import discover, spool
+        from nacre.memory import machine_folder
+        from nacre.vault.spool import add_line
 
-        machine = discover.find_workspace(root, config=loading.load()).workspace.machine
-        spool.add_line(str(machine), "hooks.log", line, _LARGEST_LOG)
+        add_line(str(machine_folder(root)), "hooks.log", line, _LARGEST_LOG)
     except (OSError, NacreError):
         pass

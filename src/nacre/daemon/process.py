@@ -216,10 +216,9 @@ def _spawn(memory: Memory, options: list[str], *, for_agents: bool) -> int:
 
 def stop_on_demand(memory: Memory) -> None:
     """End a daemon that was started on demand, for one that is to stay: it would end when nobody asks, and may not run the jobs."""
-    if daemon_process(memory.workspace) is not None:
-        status = client.daemon_status(str(memory.workspace.root))
-        if status and status.get("onDemand"):
-            stop_daemon(memory)
+    status = client.daemon_status(str(memory.workspace.root))
+    if status and status.get("onDemand"):
+        stop_daemon(memory)
 
 
 def stop_daemon(memory: Memory) -> int | None:

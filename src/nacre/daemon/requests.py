@@ -9,7 +9,6 @@ import sys
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from nacre.daemon import client, fast
@@ -17,10 +16,9 @@ from nacre.daemon.client import CannotAnswer
 from nacre.errors import BadInput
 from nacre.hooks.events import answer, folder_of, parse_event, speaker
 from nacre.i18n import as_sentence, say, use_language_here
-from nacre.memory import Memory
+from nacre.memory import Memory, origin_elsewhere
 from nacre.model.context import Scope
 from nacre.model.hit import SearchReport
-from nacre.vault import discover
 
 OUT, NOTE = "out", "note"
 _CITATION_COLOUR, _DIM, _PLAIN = "\x1b[36m\x1b[1m", "\x1b[2m", "\x1b[0m"
@@ -210,6 +208,10 @@ class Command(NamedTuple):
         return cls(version, here, terminal == "terminal", arguments, environment, data)
 
     @property
+    def scope(self) -> str:
+        return fast.parse(self.arguments)[0].get("scope") or self.environment.get("NACRE_SCOPE") or "main"
+
+    @property
     def event(self) -> dict[str, Any]:
         """The event of a hook."""
         return parse_event(self.data, "".join(fast.parse(self.arguments)[1][1:2]))
@@ -248,7 +250,7 @@ class RequestHandler:
     def carry_out(self, command: Command) -> tuple[str, str]:
         """The notes and the result that a search or a hook prints, where it means this workspace."""
         environment, (options, words, others) = command.environment, fast.parse(command.arguments)
-        memory = self.memory_of(options.get("scope") or environment.get("NACRE_SCOPE") or "main")
+        memory = self.memory_of(command.scope)
         if words[:1] == ["hook"]:
             event = command.event
             here = folder_of(event)
@@ -279,15 +281,12 @@ class RequestHandler:
         return printed.text(NOTE), printed.text(OUT)
 
     def _check_workspace(self, command: Command, here: str) -> bool:
-        """Refuse what a command in that folder would not do here, or with a word about other places; whether several agents are meant."""
-        config, environment = self.memory.config, command.environment
-        named, home = fast.parse(command.arguments)[0].get("workspace"), Path(environment.get("HOME") or Path.home())
-        place = discover.find_workspace(named, config=config, env=environment, home=home, cwd=Path(here))
-        root = os.path.realpath(place.workspace.root)
-        if root != os.path.realpath(self.memory.workspace.root) or place.problems:
+        """Refuse what a command in that folder would not do here; whether it means several agents."""
+        named, memory = fast.parse(command.arguments)[0].get("workspace"), self.memory
+        origin = origin_elsewhere(memory.workspace, named, memory.config, command.environment, here)
+        if origin is None:
             raise CannotAnswer("another workspace")
-        agents = discover.agent_workspaces(config, environment, home).values()
-        return place.origin in ("openclaw", "settings", "default") and sum(map(Path.is_dir, agents)) > 1
+        return origin == "several agents"
 
     def memory_of(self, scope: str) -> Memory:
         """The memory of a scope, for one request: a problem that is noted in one must not be told in the next."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import nacre
 from nacre import __version__
 from nacre.clock import duration
-from nacre.config.loading import load, user_config_file
+from nacre.config.settings import load, user_config_file
 from nacre.daemon import client, fast
 from nacre.daemon.client import BadMessage, CannotAnswer
 from nacre.daemon.jobs import JobThread
@@ -25,11 +25,10 @@ from nacre.daemon.process import Endpoint
 from nacre.daemon.requests import Command, RequestHandler
 from nacre.daemon.server import Caller, Server
 from nacre.daemon.watcher import Watcher
-from nacre.embed.models import models_folder
-from nacre.errors import BadSetting, Locked, NacreError, error_place
+from nacre.errors import BadSetting, NacreError, error_place
 from nacre.hooks.events import COMPACT, END, read
 from nacre.i18n import language_of
-from nacre.memory import Memory
+from nacre.memory import Memory, cache_folders
 from nacre.model.context import Scope
 
 if TYPE_CHECKING:
@@ -103,17 +102,9 @@ class Daemon:
         from nacre.mcp.http import Listener, read_token, token, token_file
         from nacre.mcp.server import Server as McpServer
 
-        def memory() -> Memory:
-            if not self._check_settings():
-                raise Locked(
-                    "Nacre starts anew with other settings; ask again in a moment.",
-                    "Nacre 正在按新设置重新启动；请稍后再试。",
-                )
-            return self._requests.memory_of(self._http_scope)
-
         Scope.parse(self._http_scope)
-        server = McpServer(memory, group=self._http_scope != "main")
         root, scope = self._memory.workspace.root, self._http_scope
+        server = McpServer(lambda: self._requests.memory_of(scope), group=scope != "main")
         token(root, scope)
 
         def current_token() -> str:
@@ -139,13 +130,8 @@ class Daemon:
         """Answer until told to stop; whether to end or to start anew."""
         self._log.info("started, process %d, version %s", os.getpid(), __version__)
 
-        def stop(_number: int, _frame: object) -> None:
-            if self._server.is_stopping:  # asked twice: somebody is in a hurry, and everything written is whole
-                os._exit(0)
-            self._server.stop()
-
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            signal.signal(number, stop)
+            signal.signal(number, lambda *_: self._server.stop())
         self._watcher.start()
         threading.Thread(target=self._warm_up, name="warm", daemon=True).start()
         if self._jobs:
@@ -241,7 +227,7 @@ class Daemon:
             skew = "another environment"
         self._must_answer(skew)
         notes, result = self._requests.carry_out(command)
-        fired = read(command.event) if command.data else None
+        fired = read(command.event) if command.data and command.scope == "main" else None
         if fired and fired.kind in (COMPACT, END) and fired.transcript and self._jobs:
             self._jobs.session_ended(fired.transcript)
         return fast.DONE + notes.encode() + b"\0" + result.encode()
@@ -315,7 +301,7 @@ class Daemon:
             except OSError:
                 contents.append(b"")
         try:
-            models = sorted(models_folder().iterdir())
+            models = sorted(cache_folders()[0].iterdir())
             return [*contents, *(f"{model.name} {model.stat().st_mtime_ns}".encode() for model in models)]
         except OSError:
             return contents
@@ -335,7 +321,7 @@ def meaning_of(environment: dict[str, str], *, keys: bool) -> dict[str, str]:
     state, profile = parts["OPENCLAW_STATE_DIR"], environment.get("OPENCLAW_PROFILE", "").strip()
     parts["OPENCLAW_CONFIG_PATH"] = environment.get("OPENCLAW_CONFIG_PATH") or f"{state}/openclaw.json"
     parts["OPENCLAW_PROFILE"] = "" if profile.lower() == "default" else profile
-    parts |= {name: value for name, value in environment.items() if keys and name.endswith("_API_KEY")}
+    parts |= {name: value for name, value in environment.items() if keys and value and name.endswith("_API_KEY")}
     return parts | {"HOME": home, "TZ": environment.get("TZ", ""), "NACRE_LANGUAGE": language_of(environment)}
 
 

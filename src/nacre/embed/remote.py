@@ -154,7 +154,7 @@ class RemoteEmbedder:
                 self._client = None
 
     def _vectors(self, texts: list[str], *, query: bool, hurry: bool) -> npt.NDArray[np.float32]:
-        """Unit vectors in the order of the texts, from one request or, where that is too large, from two halves."""
+        """Unit vectors in the order of the texts, from one request."""
         import numpy as np
 
         body: dict[str, Any] = {"model": self.model, "input": texts}
@@ -163,41 +163,22 @@ class RemoteEmbedder:
         if self._service.takes_purpose:
             body["input_type"] = "query" if query else "document"
         answer = self._post(body, hurry=hurry)
-        if answer.status_code == 413 and len(texts) > 1:
-            halves = texts[: len(texts) // 2], texts[len(texts) // 2 :]
-            return np.vstack([self._vectors(half, query=query, hurry=hurry) for half in halves])
         if answer.status_code != 200:
             raise self._refused(answer)
         try:
             items = answer.json()["data"]
             by_place = {int(item.get("index", position)): item["embedding"] for position, item in enumerate(items)}
-        except (ValueError, KeyError, TypeError, AttributeError):
-            kind = answer.headers.get("content-type", "").split(";")[0] or "no content type"
-            raise self._unusable(
-                f"did not answer in OpenAI's format ({kind})", f"的应答不是 OpenAI 格式（{kind}）"
-            ) from None
-        count = len(texts)
-        if len(items) != count or sorted(by_place) != list(range(count)):
-            raise self._unusable(
-                f"answered with {len(items)} vectors to {count} texts", f"对 {count} 段文字返回了 {len(items)} 个向量"
-            )
-        try:
-            rows = np.array([by_place[at] for at in range(count)], np.float32)
+            rows = np.array([by_place[at] for at in range(len(texts))], np.float32)
             lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-            usable = rows.ndim == 2 and rows.size and np.isfinite(rows).all() and (lengths > 0).all()
-        except (ValueError, TypeError):
+            usable = len(items) == len(texts) and np.isfinite(rows).all() and (lengths > 0).all()
+        except (ValueError, KeyError, TypeError, AttributeError):
             usable = False
         if not usable:
             raise self._unusable(
-                "answered with something that is no vector of numbers", "返回的内容不是由数字组成的向量"
+                "did not answer with a vector for each text, in OpenAI's format",
+                "没有按 OpenAI 格式为每段文字返回一个向量",
             )
-        with self._lock:
-            self._dims = self._dims or rows.shape[1]
-        if rows.shape[1] != self._dims:
-            raise self._unusable(
-                f"answered with {rows.shape[1]} dimensions where it had {self._dims} before",
-                f"返回的维数为 {rows.shape[1]}，此前为 {self._dims}",
-            )
+        self._dims = rows.shape[1]
         return np.asarray(rows / lengths, np.float32)
 
     def _post(self, body: dict[str, Any], *, hurry: bool) -> httpx2.Response:
@@ -211,23 +192,21 @@ class RemoteEmbedder:
             try:
                 answer = self._open().post(f"{self.base_url}/embeddings", json=body, timeout=timeout)
             # No cause is chained: the exceptions of the client hold the request, and the request holds the key.
-            except httpx2.ConnectError as error:
-                raise self._unusable(f"cannot be reached ({error})", f"无法连接（{error}）") from None
             except httpx2.TimeoutException:
                 if hurry or attempt == attempts:
                     raise self._unusable(
                         f"did not answer within {timeout:g} s", f"在 {timeout:g} 秒内没有应答"
                     ) from None
             except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-                if attempt == attempts or not isinstance(error, httpx2.NetworkError | httpx2.RemoteProtocolError):
+                passes = isinstance(error, httpx2.NetworkError | httpx2.RemoteProtocolError)
+                if attempt == attempts or not passes or isinstance(error, httpx2.ConnectError):
                     what = self._clean(str(error) or type(error).__name__)
-                    raise self._unusable(f"could not be asked ({what})", f"请求失败（{what}）") from None
+                    raise self._unusable(f"cannot be reached ({what})", f"无法连接（{what}）") from None
             else:
-                if answer.status_code not in _TRY_AGAIN or attempt == attempts or "insufficient_quota" in answer.text:
-                    return answer
                 named = answer.headers.get("retry-after", "").strip()
                 pause = float(named) if named.replace(".", "", 1).isdigit() else pause
-                if pause > _LONGEST_PAUSE:
+                is_final = pause > _LONGEST_PAUSE or attempt == attempts or "insufficient_quota" in answer.text
+                if answer.status_code not in _TRY_AGAIN or is_final:
                     return answer
             self._sleep(pause)
         raise AssertionError
@@ -253,28 +232,13 @@ class RemoteEmbedder:
                 f"refused the key (HTTP {status}); check {variable} or embed.key_file",
                 f"拒绝了密钥（HTTP {status}）;请检查 {variable} 或 embed.key_file",
             )
-        if 300 <= status < 400:
-            return self._unusable(
-                f"sent us to another address (HTTP {status}); set embed.base_url to the final one",
-                f"要求转到其他地址（HTTP {status}）;请将 embed.base_url 设为最终地址",
-            )
-        if status == 404:
-            return self._unusable(
-                f'has no model "{self.model}" or no /embeddings under {self.host} (HTTP 404); check embed.model and embed.base_url',
-                f"没有模型“{self.model}”或没有 /embeddings(HTTP 404);请检查 embed.model 和 embed.base_url",
-            )
-        try:
-            reason = answer.json()
-        except ValueError:  # such as a proxy's page
-            reason = ""
-        if isinstance(reason, dict):
-            reason = next((reason[name] for name in ("error", "detail", "message") if name in reason), "")
-        if isinstance(reason, dict):
-            reason = reason.get("message", "")
-        reason = self._clean(reason) if isinstance(reason, str) else ""
-        return self._unusable(
-            f"answered HTTP {status}{reason and ': ' + reason}", f"返回 HTTP {status}{reason and ':' + reason}"
-        )
+        reason = "" if answer.text.lstrip().startswith("<") else self._clean(answer.text)  # such as a proxy's page
+        english = f"answered HTTP {status}{reason and ': ' + reason}"
+        chinese = f"返回 HTTP {status}{reason and ':' + reason}"
+        if 300 <= status < 400 or status == 404:
+            english += "; check embed.model and embed.base_url"
+            chinese += "；请检查 embed.model 和 embed.base_url"
+        return self._unusable(english, chinese)
 
     def _clean(self, text: str) -> str:
         if key := self._key():

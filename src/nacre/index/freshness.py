@@ -14,6 +14,7 @@ import struct
 import sys
 import threading
 import time
+from array import array
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -25,10 +26,11 @@ from nacre.vault import disk
 from nacre.vault.files import LINKED, MemoryFile, memory_files
 
 if TYPE_CHECKING:
-    from nacre.index.document import Part
+    from nacre.index.document import Document, Part
 
 Progress = Callable[[int, int], None]
 _BATCH_FILES = 200
+_END = 1 << 62  # beyond every position
 # A file written just before it was read may change again without a newer time. Two seconds is the coarsest tick of any file
 # system. Every write moves ctime, which nobody can set; only Windows keeps something else there.
 _RACY = 2_000_000_000
@@ -215,7 +217,7 @@ def _store_file(
             remove_file(db, generation, row[0])
         return
     # Only a changed file pays for the machinery of chunks.
-    from nacre.index.document import lies_where_named, read_parts
+    from nacre.index.document import Document, lies_where_named
 
     report.read += 1
     private = not lies_where_named(file.path, file.full)
@@ -230,27 +232,81 @@ def _store_file(
     if row and row[1:3] == (digest, file.layer):
         return
     report.changed += 1
-    size, overlap = generation.chunk_size
-    parts = read_parts(file.path, file.layer, data, size=size, overlap=overlap, private=private)
-    report.chunks += replace_chunks(db, generation, number, file.layer, parts)
+    document = Document(file.path, file.layer, data, private=private)
+    report.chunks += _store_document(db, generation, number, document, digest, row and row[1])
 
 
-def replace_chunks(db: sqlite3.Connection, generation: Generation, file: int, layer: str, parts: Iterable[Part]) -> int:
-    """Replace the chunks of a file; those whose words stayed the same keep their row and only move. How many there are."""
-    kept = dict(db.execute("select key, id from chunks where file = ?", (file,)).fetchall())
+def _store_document(
+    db: sqlite3.Connection, generation: Generation, file: int, document: Document, digest: bytes, before: bytes | None
+) -> int:
+    """Store what changed in a file; returns how many chunks it has. Pieces at its beginning and end that are as they were when
+    the file had the digest `before` are not parsed again, those at the end only move."""
+    row = db.execute("select data from pieces where file = ? and digest = ?", (file, before)).fetchone()
+    values = array("Q", row[0] if row else b"")
+    old = list(zip(values[::3], values[1::3], values[2::3], strict=True))  # of each its digest, lines and chunks
+    new = document.pieces
+    most = min(len(old), len(new))
+    head = next((at for at in range(most) if old[at][0] != new[at].digest), most)
+    tail = next((at for at in range(most - head) if old[-1 - at][0] != new[-1 - at].digest), most - head)
+    start = sum(chunks for *_, chunks in old[:head])
+    end = sum(chunks for *_, chunks in old[: len(old) - tail]) if row else _END
+    outside = "select key from chunks where file = ? and (position < ? or position >= ?)"
+    used = {key for (key,) in db.execute(outside, (file, start, end))}
+    if tail:  # out of the way of new positions
+        db.execute("update chunks set position = -1 - position where file = ? and position >= ?", (file, end))
+    changed = new[head : len(new) - tail]
+    counts: list[int] = []
+
+    def parts() -> Iterator[Part]:
+        for piece in changed:
+            before = len(used)
+            yield from document.parts([piece], *generation.chunk_size, used)
+            counts.append(len(used) - before)
+
+    count = replace_chunks(db, generation, file, document.layer, parts(), start, end)
+    if tail:
+        moved = start + count - end, new[-tail].first - sum(lines for _, lines, _ in old[: len(old) - tail])
+        places = "position = ? - 1 - position, first = first + ?, last = last + ?"
+        db.execute(f"update chunks set {places} where file = ? and position < 0", (*moved, moved[1], file))
+    kept = [chunks for *_, chunks in old]
+    counts = [*kept[:head], *counts, *kept[len(old) - tail :]]
+    values = array(
+        "Q",
+        [n for piece, count in zip(new, counts, strict=True) for n in (piece.digest, piece.end - piece.first, count)],
+    )
+    db.execute("insert or replace into pieces values(?,?,?)", (file, digest, values.tobytes()))
+    return sum(counts)
+
+
+def replace_chunks(
+    db: sqlite3.Connection,
+    generation: Generation,
+    file: int,
+    layer: str,
+    parts: Iterable[Part],
+    start: int = 0,
+    end: int = _END,
+) -> int:
+    """Replace the chunks of a file from one position to before another; those whose words stayed the same keep their row and
+    only move. How many there are."""
+    stored = "select key, context, tags, id from chunks where file = ? and position >= ? and position < ?"
+    kept = {tuple(row): chunk for *row, chunk in db.execute(stored, (file, start, end))}
     moves = []
-    count = 0
-    for position, part in enumerate(parts):
-        count += 1
-        chunk = kept.pop(part.key, None)
+    position = start
+    for position, part in enumerate(parts, start + 1):
+        chunk = kept.pop((part.key, part.context, _stored_tags(part)), None)
         if chunk is not None:
-            moves.append((position, part.first, part.last, layer, part.date, part.audience, part.project, chunk))
+            moves.append((position - 1, part.first, part.last, layer, part.date, part.audience, part.project, chunk))
         else:
-            add_chunk(db, generation, file, layer, position, part)
+            add_chunk(db, generation, file, layer, position - 1, part)
     moved = "update chunks set position=?, first=?, last=?, layer=?, date=?, audience=?, project=? where id=?"
     db.executemany(moved, moves)
     _remove_chunks(db, generation, kept.values())
-    return count
+    return position - start
+
+
+def _stored_tags(part: Part) -> str | None:
+    return json.dumps(part.tags, ensure_ascii=False) if part.tags else None
 
 
 def add_chunk(db: sqlite3.Connection, generation: Generation, file: int, layer: str, position: int, part: Part) -> None:
@@ -275,7 +331,7 @@ def add_chunk(db: sqlite3.Connection, generation: Generation, file: int, layer: 
         "project": part.project,
         "audience": part.audience,
         "label": part.label,
-        "tags": json.dumps(part.tags, ensure_ascii=False) if part.tags else None,
+        "tags": _stored_tags(part),
     }
     query = f"insert into chunks({','.join(row)}) values({','.join('?' * len(row))})"
     chunk = db.execute(query, tuple(row.values())).lastrowid

@@ -58,6 +58,11 @@ create unique index vector_hash on vectors(model, hash);
 create table signs(model integer not null, block integer not null, data blob not null, primary key(model, block)) without rowid;
 """
 
+# What came later: of a long log the digest, lines and chunks of each piece, and the digest of the file that these belong to.
+_PIECES = (
+    "create table if not exists pieces(file integer primary key, digest blob not null, data blob not null)",
+    "create trigger if not exists pieces_go after delete on files begin delete from pieces where file = old.id; end",
+)
 # "audience" is null for private talk, "*" for what is public, else the group a section is stamped with.
 # "batch" names the set of models with which a passage has been embedded; null means not yet.
 
@@ -190,6 +195,9 @@ def _connect(path: Path) -> sqlite3.Connection:
                     db.execute(statement)
                 db.execute(f"pragma user_version = {VERSION}")
             db.execute("commit")
+        if not db.execute("select 1 from sqlite_master where name = 'pieces_go'").fetchone():
+            for statement in _PIECES:
+                db.execute(statement)
     except BaseException:
         db.close()
         raise

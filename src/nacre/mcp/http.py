@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nacre.errors import BadSetting, cannot_write
 from nacre.mcp.server import HANDSHAKE_VERSIONS, STATELESS_VERSION, Server, dump, parse
-from nacre.vault.disk import write
 from nacre.vault.lock import hold
 
 if TYPE_CHECKING:
@@ -82,10 +81,16 @@ def token(root: Path, scope: str = "main") -> str:
     """The token, made where there is none; one that others could have read is made anew."""
     path = token_file(root, scope)
     with hold(path.parent.with_suffix(".lock")):
-        if not (word := read_token(path)):
-            word = secrets.token_urlsafe(32)
+        if word := read_token(path):
+            return word
+        word = secrets.token_urlsafe(32)
+        try:
             path.unlink(missing_ok=True)
-            write(path, f"{word}\n".encode())
+            path.parent.mkdir(mode=0o700, exist_ok=True)
+            with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
+                file.write(f"{word}\n")
+        except OSError as error:
+            raise cannot_write(path, error) from error
     return word
 
 
