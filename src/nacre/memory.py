@@ -276,15 +276,9 @@ class Indexes:
             return [*corpora, (sessions, self._session_meaning)]
 
     def update(self, *, progress: Progress | None = None, full: bool = False) -> TextReport:
-        """Bring the text up to date. A new generation takes over at once when no vectors are to be made."""
-
-        def work(index: MemoryIndex) -> TextReport:
-            report = index.rebuild(progress, every_file=full)
-            if not self.meaning.chosen[0]:
-                index.finish()
-            return report
-
-        report, *others = [index.store.safely(partial(work, index)) for index in self._all]
+        """Bring the text up to date with the files and the settings."""
+        work = (partial(index.rebuild, progress, every_file=full) for index in self._all)
+        report, *others = [index.store.safely(each) for index, each in zip(self._all, work, strict=True)]
         report.sessions = others[0] if others else None
         if not self.opened.config.index.sessions:
             from nacre.index.sessions import delete_sessions_index
@@ -293,15 +287,14 @@ class Indexes:
         return report
 
     def embed(self, *, progress: Progress | None = None) -> IndexReport:
-        """Make the vectors that are missing, then let what was built take over."""
+        """Make the vectors that are missing."""
         from nacre.index.embedding import fill, prune
 
         embedder, reason = self.meaning.chosen
 
         def work(index: MemoryIndex) -> int:
-            index.current()
+            index.rebuild()
             count = fill(index.store, embedder, progress=progress) if embedder else 0
-            index.finish()
             prune(index.store)
             return count
 
@@ -309,8 +302,6 @@ class Indexes:
         try:
             return IndexReport(None, sum(index.store.safely(partial(work, index)) for index in indexes), reason)
         except ModelUnusable as error:
-            for index in indexes:
-                index.store.safely(index.finish)
             return IndexReport(reason=str(error))
 
     def waiting(self, files: Sequence[MemoryFile] | None = None) -> tuple[int, int]:
@@ -320,9 +311,8 @@ class Indexes:
         from nacre.index.freshness import count_changed
 
         store = self.memory.store
-        live = store.safely(store.live)
         files = list(memory_files(self.opened.workspace, self.opened.config)) if files is None else files
-        changed = count_changed(store, live, files) if live else len(files)
+        changed = store.safely(lambda: count_changed(store, files))
         changed += self.sessions.store.safely(self.sessions.count_changed) if self.sessions else 0
         embedder = self.meaning.chosen[0]
         stores = [index.store for index in self._all] if embedder else []
@@ -599,9 +589,7 @@ class Memory:
 
     def passages(self) -> int:
         store = self.keeper.store
-        live = store.safely(store.live)
-        query = "select count(*) from chunks where generation = ?"
-        return int(store.db.execute(query, (live.id,)).fetchone()[0]) if live else 0
+        return int(store.safely(lambda: store.db.execute("select count(*) from chunks").fetchone()[0]))
 
     def files(self) -> list[MemoryFile]:
         """Every file of memory, with its path, size and layer."""
@@ -690,7 +678,8 @@ class Memory:
         scope = self.scope
         if bare.startswith("#"):
             index = self.keeper
-            place = index.store.safely(lambda: read.place_of_id(index.store, index.current(), scope, bare))
+            index.store.safely(index.current)
+            place = index.store.safely(lambda: read.place_of_id(index.store, scope, bare))
             if place:
                 bare, first, last = place
                 count = count or (None if start or start_line else last - first + 1)
@@ -700,8 +689,11 @@ class Memory:
             place_in_session = sessions, bare, start, count, self.clock.fixed
             if excerpt := sessions.store.safely(lambda: read.read_session(*place_in_session)):
                 return excerpt
-        seen = (self.keeper.store, self.keeper.current()) if scope.group is not None else None
-        excerpt = read.read_lines(self.opened, bare, start, count, seen)
+        if scope.group is not None:
+            self.keeper.current()
+        excerpt = read.read_lines(
+            self.opened, bare, start, count, self.keeper.store if scope.group is not None else None
+        )
         if scope.group is None and via:
             extent = excerpt.start_line, excerpt.end_line
             problem = read.count_reading(self.opened, excerpt.path, extent, via)

@@ -253,9 +253,8 @@ def test_full_text_that_keeps_the_tokens_is_told(memory: Memory, root: Path, mon
     memory.index()
 
     def cleaned_badly(*_: object) -> bool:
-        store, table = memory.keeper.store, memory.keeper.current().words
-        with store.writing() as db:
-            db.execute(f"insert into {table}(rowid, body, heading) values(999999, ?, '')", (" ".join(tokens(CODE)),))
+        with memory.keeper.store.writing() as db:
+            db.execute("insert into words(rowid, body, heading) values(999999, ?, '')", (" ".join(tokens(CODE)),))
         return False
 
     monkeypatch.setattr("nacre.forget.purge._clean_index", cleaned_badly)

@@ -162,7 +162,7 @@ def test_a_file_that_changed_while_its_text_was_embedded_is_embedded_again(notes
     assert rows == [(1,)]
 
 
-def test_a_new_generation_reuses_the_vectors_of_texts_that_stayed_the_same(
+def test_a_changed_setting_reuses_the_vectors_of_texts_that_stayed_the_same(
     notes: Any, indexed: Any, fake_embedder: Any
 ) -> None:
     embedder = fake_embedder()
@@ -172,6 +172,5 @@ def test_a_new_generation_reuses_the_vectors_of_texts_that_stayed_the_same(
     keeper.rebuild()
     embedder.asked = 0
     embedding.fill(notes.store, embedder)
-    keeper.finish()
     assert embedder.asked == 0
     assert notes.rows("select count(*) from passages where batch is null") == [(0,)]

@@ -144,7 +144,7 @@ def recall(context: Context, index: MemoryIndex, query: str, limit: int = MAX_FI
     tried: list[tuple[str, list[_Answer]]] = []
     for layer in TIERS:
         here = [family for family in grouped if family.layer == layer]
-        answers = _answers([found for family in here if (found := _files_of(family, files))], words, len(here))
+        answers = _answers([held for family in here if (held := _files_of(family, files))], words, len(here))
         if answers:
             tried.append((layer, answers))
             if answers[0].answered >= _WELL:
@@ -181,15 +181,15 @@ def _search(
 ) -> dict[Checkpoint, _File]:
     """The checkpoints that hold any of the key words."""
     by_path = {context.workspace.relative(checkpoint.path): checkpoint for checkpoint in checkpoints}
-    generation = index.current()
+    index.current()
     with index.store.reading() as db:
-        chunks = Chunks(db, generation, condition(context.scope, Filters(layers=TIERS), None), ("", []))
+        chunks = Chunks(db, condition(context.scope, Filters(layers=TIERS), None), ("", []))
         wanted = {token: cjk_count(token) == 1 for word in words for token in tokens(word.text)}
         telling = [token for token, single in wanted.items() if not single] or list(wanted)
         scores = chunks.by_words(chunks.weigh_terms(telling, frozenset()), _BY_WORDS)
         query = (
             "select f.path, c.id, c.first, c.last, c.text, w.body, w.heading from chunks c join files f on f.id = c.file"
-            f" join {generation.words} w on w.rowid = c.id where c.id in ({','.join('?' * len(scores))})"
+            f" join words w on w.rowid = c.id where c.id in ({','.join('?' * len(scores))})"
             " order by f.path, c.position"
         )
         rows = db.execute(query, tuple(scores)).fetchall()
