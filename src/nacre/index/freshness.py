@@ -43,7 +43,6 @@ class TextReport:
     read: int = 0
     changed: int = 0
     removed: int = 0
-    chunks: int = 0
     unreadable: list[str] = field(default_factory=list)
     sessions: TextReport | None = None  # the same for the index of sessions, where there is one
 
@@ -234,13 +233,13 @@ def _store_file(
         report.changed += 1
         size = config.index.chunk_tokens, config.index.chunk_overlap
         document = Document(file.path, file.layer, data, private=private)
-        report.chunks += _store_document(db, number, document, size, row[5] if row else None)
+        _store_document(db, number, document, size, row[5] if row else None)
 
 
 def _store_document(
     db: sqlite3.Connection, file: int, document: Document, size: tuple[int, int], pieces: bytes | None
-) -> int:
-    """Store what changed in a file; returns how many chunks it has. Of its pieces before, those at the beginning and at the end
+) -> None:
+    """Store what changed in a file. Of its pieces before, those at the beginning and at the end
     that are as they were are not parsed again; those at the end only move."""
     values = array("Q", pieces or b"")
     old = list(zip(values[::3], values[1::3], values[2::3], strict=True))  # of each its digest, lines and chunks
@@ -272,7 +271,6 @@ def _store_document(
     rows = [(piece.digest, piece.end - piece.first, count) for piece, count in zip(new, counts, strict=True)]
     stored = array("Q", [value for row in rows for value in row]).tobytes()
     db.execute("update files set pieces = ? where id = ?", (stored, file))
-    return sum(counts)
 
 
 def replace_chunks(

@@ -339,7 +339,6 @@ class SessionIndex(MemoryIndex):
                     said = (file, position, storable_name(message.id), first, first + len(lines) - 1)
                     db.execute("insert into said values(?,?,?,?,?)", said)
                 report.changed += 1
-                report.chunks += len(parts)
                 row = row._replace(
                     file=file,
                     messages=row.messages + len(blocks),

@@ -81,8 +81,6 @@ def index_file(folder: Path, name: str = _NAME) -> Path:
     while not os.path.exists(place) and place != os.path.dirname(place):
         place = os.path.dirname(place)
     is_writable = os.path.isdir(place) and os.access(place, os.W_OK | os.X_OK)
-    if hasattr(os, "statvfs") and os.statvfs(place).f_flag & os.ST_RDONLY:
-        is_writable = False
     if is_writable and (not file.exists() or os.access(file, os.R_OK | os.W_OK)):  # not made by another user
         return file
     import hashlib
